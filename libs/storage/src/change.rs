@@ -1,0 +1,93 @@
+//! What a synchro hands to a store: changes of one stream and the position they lead to.
+
+use armadex_model::{ObjectKey, Term};
+use bytes::Bytes;
+
+use crate::sink::{ClusterId, TypeId};
+
+/// Changes of one stream that are stored together with the position they lead to, or not at all.
+///
+/// A key occurs at most once: the last write of a key wins before the batch is made.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The cluster that the objects live in.
+    pub cluster: ClusterId,
+    /// Their type.
+    pub resource: TypeId,
+    /// The writer's fence, from [`crate::Stream::epoch`].
+    pub epoch: i64,
+    /// What changed, in any order.
+    pub changes: Vec<Change>,
+    /// Where the stream stands after these changes; `None` leaves the stored position as it is.
+    pub position: Option<MemberPosition>,
+}
+
+/// One change of one object.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// The object is there, in this form.
+    Put(Object),
+    /// The object is gone. Deleting an absent object is no error.
+    Delete(ObjectKey),
+}
+
+impl Change {
+    /// The key that changes.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Put(object) => &object.key,
+            Self::Delete(key) => key,
+        }
+    }
+}
+
+/// An object as it is stored.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// The member's `metadata.resourceVersion`.
+    pub resource_version: String,
+    /// `metadata.creationTimestamp` in seconds since 1970.
+    pub created: i64,
+    /// What is indexed of it.
+    pub terms: Vec<Term>,
+    /// The stored form; see [`armadex_model::body`].
+    pub body: Bytes,
+}
+
+/// Where a stream stands in its member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberPosition {
+    /// The collection's resourceVersion, to resume a watch from.
+    pub resource_version: String,
+    /// The member's identity (uid of its kube-system namespace): a version of another member means nothing here.
+    pub member: String,
+    /// How far the stream got.
+    pub phase: Phase,
+}
+
+/// How far a stream got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The first list has not been finished; the stored rows may be incomplete, and the position cannot be resumed.
+    Listing,
+    /// The rows are complete as of the position; a watch may resume from it.
+    Live,
+}
+
+/// What a batch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Objects that were new (a new uid under an old key counts here and in `deleted`).
+    pub added: u64,
+    /// Objects that changed.
+    pub changed: u64,
+    /// Objects that went away.
+    pub deleted: u64,
+    /// Objects that were stored already, and deletions of absent ones.
+    pub unchanged: u64,
+}

@@ -1,0 +1,55 @@
+//! What can go wrong in a store, sorted by what the caller does about it.
+
+/// A failed store operation. No variant's message carries SQL, driver text meant for operators only is in the source.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database is down, busy or full: the same call may succeed later.
+    #[error("the store is not available: {reason}")]
+    Unavailable {
+        /// What was being done, in words.
+        reason: String,
+        /// The driver's error.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Another writer took this stream over, or its cluster has left: stop writing.
+    #[error("the stream of {what} belongs to another writer")]
+    Fenced {
+        /// Cluster and resource type.
+        what: String,
+    },
+    /// One object cannot be stored; the others of its batch can.
+    #[error("{key} cannot be stored: {reason}")]
+    Rejected {
+        /// Namespace and name.
+        key: armadex_model::ObjectKey,
+        /// Why, in words.
+        reason: String,
+    },
+    /// The position was made by another incarnation of the database, or is past retention: start anew.
+    #[error("the position is no longer valid: {reason}")]
+    Gone {
+        /// Why, in words.
+        reason: String,
+    },
+    /// The query asks for something that this store does not serve.
+    #[error("not served by this store: {what}")]
+    Unsupported {
+        /// The part of the query.
+        what: String,
+    },
+    /// The database's content or schema is not what it must be; retrying does not help.
+    #[error("the store is damaged or of another version: {reason}")]
+    Broken {
+        /// What was found.
+        reason: String,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}

@@ -1,0 +1,14 @@
+//! What a store promises, without saying how: the write side ([`Sink`]) that a synchro holds, the read side ([`Search`]) that an
+//! API server holds, the plain values that cross them, and the class of every error.
+//!
+//! The two traits are apart so that an API server cannot write and a synchro does not search.
+
+mod change;
+mod error;
+mod search;
+mod sink;
+
+pub use change::{Batch, Change, MemberPosition, Object, Phase, Written};
+pub use error::StoreError;
+pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
+pub use sink::{ClusterId, Health, Purged, Sink, Stream, StreamState, TypeId};

@@ -1,0 +1,105 @@
+//! The read side of a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use armadex_model::query::{Position, Start};
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::{Health, StoreError};
+
+/// What is in the store: clusters, their types and their health. Small, shared and immutable.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Every cluster that has joined and not left, by name.
+    pub clusters: BTreeMap<ClusterName, ClusterEntry>,
+    /// Every type that some cluster has, by what a URL names.
+    pub types: BTreeMap<GroupVersionResource, ResourceType>,
+}
+
+/// One cluster of the catalog.
+#[derive(Clone, Debug)]
+pub struct ClusterEntry {
+    /// Whether its member answers; `None` before the first check.
+    pub health: Option<Health>,
+    /// The member's `gitVersion`, once known.
+    pub version: Option<String>,
+    /// The types that are stored of it.
+    pub resources: BTreeSet<GroupVersionResource>,
+}
+
+/// The store's revision and the incarnation it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Commit order, without gaps.
+    pub revision: i64,
+    /// Changes when the database was restored or rewound: revisions of another incarnation mean nothing.
+    pub incarnation: String,
+}
+
+/// How much one page may hold; whichever is reached first ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageBudget {
+    /// Rows, at least 1.
+    pub rows: u32,
+    /// Bytes of bodies; at least one row is returned however large it is.
+    pub bytes: usize,
+}
+
+/// One row of an answer.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The cluster it lives in.
+    pub cluster: ClusterName,
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// The member's resourceVersion.
+    pub resource_version: String,
+    /// The store's revision of its last change.
+    pub revision: i64,
+    /// `metadata.creationTimestamp` in seconds since 1970.
+    pub created: i64,
+    /// The stored form; see [`armadex_model::body`].
+    pub body: Bytes,
+}
+
+/// Some rows of an answer, in its order.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The rows; may be empty although more follow.
+    pub rows: Vec<Found>,
+    /// Where the next page begins; `None` when no row is left. When `rows` is full, the store has looked one row further, so
+    /// that a last full page is not followed by an empty one.
+    pub next: Option<Position>,
+}
+
+/// What an API server may ask of a store.
+#[async_trait]
+pub trait Search: Send + Sync + 'static {
+    /// What is in the store now; cheap enough to call for every request.
+    async fn catalog(&self) -> Result<Arc<Catalog>, StoreError>;
+
+    /// The store's revision. Read it before the first row of a list.
+    async fn head(&self) -> Result<Head, StoreError>;
+
+    /// The rows of `query` from `start` on, as many as `budget` allows. Holds no transaction or connection afterwards.
+    async fn page(
+        &self,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<Page, StoreError>;
+
+    /// How many rows `query` has, without its order.
+    async fn count(&self, query: &Query) -> Result<u64, StoreError>;
+
+    /// One object, or `None`.
+    async fn get(
+        &self,
+        cluster: &ClusterName,
+        resource: &GroupVersionResource,
+        key: &ObjectKey,
+    ) -> Result<Option<Found>, StoreError>;
+}

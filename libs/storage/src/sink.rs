@@ -1,0 +1,101 @@
+//! The write side of a store.
+
+use armadex_model::{ClusterName, ObjectKey, ResourceType};
+use async_trait::async_trait;
+
+use crate::{Batch, MemberPosition, StoreError, Written};
+
+/// The store's number for one incarnation of a cluster; a cluster that joins again gets another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub i64);
+
+/// The store's number for a resource type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub i32);
+
+/// Whether a member answered its last health check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Its rows are being kept up to date.
+    pub healthy: bool,
+    /// Why not, in words; empty when healthy.
+    pub reason: String,
+}
+
+/// A stream that its writer has opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// The type's number in this store.
+    pub resource: TypeId,
+    /// The fence: a batch with an older epoch is refused.
+    pub epoch: i64,
+    /// Where it stood when it was last written; `None` for a stream that was never written.
+    pub position: Option<MemberPosition>,
+}
+
+/// A stream that the store knows, for status and for finding those that are no longer wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamState {
+    /// The type's number in this store.
+    pub id: TypeId,
+    /// The type.
+    pub resource: ResourceType,
+    /// Where it stands.
+    pub position: Option<MemberPosition>,
+    /// Objects stored.
+    pub objects: u64,
+}
+
+/// What a purge step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// Rows removed.
+    pub objects: u64,
+    /// Nothing is left to purge.
+    pub finished: bool,
+}
+
+/// What a synchro may do to a store. Every method is safe to repeat.
+#[async_trait]
+pub trait Sink: Send + Sync + 'static {
+    /// Finds or makes the cluster. `incarnation` is the uid of its PediaCluster: another one under the same name is a new
+    /// cluster with no rows and no positions, and the former one is hidden and purged.
+    async fn join(&self, cluster: &ClusterName, incarnation: &str)
+    -> Result<ClusterId, StoreError>;
+
+    /// Hides the cluster from every search at once and leaves its rows to [`Sink::purge`]. Unknown clusters are no error.
+    async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError>;
+
+    /// Records whether the member answers, and its version (`gitVersion`) when it is known.
+    async fn set_health(
+        &self,
+        cluster: ClusterId,
+        health: &Health,
+        version: Option<&str>,
+    ) -> Result<(), StoreError>;
+
+    /// Takes the stream of one type over: from now on only the returned epoch may write it.
+    async fn open(&self, cluster: ClusterId, resource: &ResourceType)
+    -> Result<Stream, StoreError>;
+
+    /// Stores a batch in one transaction: rows, index, counters, position and revision, or nothing.
+    async fn write(&self, batch: Batch) -> Result<Written, StoreError>;
+
+    /// The stored keys of a stream, at most `limit` after `after`, in a total order of the store's choosing.
+    async fn keys(
+        &self,
+        cluster: ClusterId,
+        resource: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<ObjectKey>, StoreError>;
+
+    /// All streams of a cluster.
+    async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError>;
+
+    /// Hides a type of a cluster from every search at once, forgets its position and leaves its rows to [`Sink::purge`].
+    async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError>;
+
+    /// Removes at most `limit` rows of clusters and types that have left, in one small transaction.
+    async fn purge(&self, limit: u32) -> Result<Purged, StoreError>;
+}
