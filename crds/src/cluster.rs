@@ -1,0 +1,290 @@
+//! PediaCluster: one member cluster, how to reach it, what to sync from it, how that goes.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::CustomResource;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Base64Bytes, GroupResources,
+    schema::{self, absent_as_default, is_false, rule},
+};
+
+/// How to reach a member and what to sync from it.
+///
+/// Of the ways to authenticate the first that is set counts: `kubeconfig`, then `apiserver` with
+/// `tokenData` or `certData` and `keyData`, then `authenticationFrom`.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "cluster.clusterpedia.io",
+    version = "v1alpha2",
+    kind = "PediaCluster",
+    doc = "A member cluster whose resources are kept for search.",
+    schema = "manual",
+    status = "PediaClusterStatus",
+    shortname = "pcluster",
+    category = "clusterpedia",
+    derive = "Default",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type == 'Ready')].status"
+    ),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),
+    printcolumn(name = "APIServer", type_ = "string", json_path = ".status.apiserver"),
+    printcolumn(
+        name = "Validated",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.conditions[?(@.type == 'Validated')].reason"
+    ),
+    printcolumn(
+        name = "SynchroRunning",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.conditions[?(@.type == 'SynchroRunning')].reason"
+    ),
+    printcolumn(
+        name = "ClusterHealthy",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.conditions[?(@.type == 'ClusterHealthy')].reason"
+    ),
+    printcolumn(
+        name = "ShardingName",
+        type_ = "string",
+        priority = 10,
+        json_path = ".status.shardingName"
+    )
+)]
+#[serde(rename_all = "camelCase", remote = "Self")]
+#[schemars(rename = "PediaClusterSpec")]
+pub struct PediaClusterSpec {
+    /// A whole kubeconfig, base64; wins over every other way.
+    #[serde(default, skip_serializing_if = "Base64Bytes::is_empty")]
+    pub kubeconfig: Base64Bytes,
+    /// URL of the member's API server.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub apiserver: String,
+    /// Bearer token, base64.
+    #[serde(default, skip_serializing_if = "Base64Bytes::is_empty")]
+    pub token_data: Base64Bytes,
+    /// CA bundle of the member's API server, base64 of PEM; empty: the system's roots.
+    #[serde(default, skip_serializing_if = "Base64Bytes::is_empty")]
+    pub ca_data: Base64Bytes,
+    /// Client certificate, base64 of PEM.
+    #[serde(default, skip_serializing_if = "Base64Bytes::is_empty")]
+    pub cert_data: Base64Bytes,
+    /// Key of the client certificate, base64 of PEM.
+    #[serde(default, skip_serializing_if = "Base64Bytes::is_empty")]
+    pub key_data: Base64Bytes,
+    /// Credentials that are read from Secrets and followed as these change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authentication_from: Option<AuthenticationFrom>,
+    /// The way to the API server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Connection>,
+    /// How requests for this cluster's objects are authorised; `inner` unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization_mode: Option<AuthorizationMode>,
+    /// Resources to keep a copy of.
+    pub sync_resources: Vec<GroupResources>,
+    /// Every custom resource of the member besides; behind a feature gate.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sync_all_custom_resources: bool,
+    /// Name of a ClusterSyncResources whose list is added to `syncResources`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sync_resources_ref_name: String,
+    /// Which synchro looks after this cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sharding_name: String,
+}
+
+absent_as_default!(PediaClusterSpec);
+
+impl JsonSchema for PediaCluster {
+    fn schema_name() -> Cow<'static, str> {
+        "PediaCluster".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::object::<PediaClusterSpec, PediaClusterStatus>(
+            generator,
+            "A member cluster whose resources are kept for search.",
+        )
+    }
+}
+
+/// Keys of Secrets that hold credentials.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuthenticationFrom {
+    /// A whole kubeconfig; `spec.apiserver` is ignored then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubeconfig: Option<SecretKeyRef>,
+    /// CA bundle, PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<SecretKeyRef>,
+    /// Client certificate, PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cert: Option<SecretKeyRef>,
+    /// Key of the client certificate, PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SecretKeyRef>,
+    /// Bearer token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<SecretKeyRef>,
+}
+
+/// One key of one Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretKeyRef {
+    /// Namespace of the Secret, one of those that Armadex is allowed to read; empty: its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Name of the Secret.
+    pub name: String,
+    /// Key in the Secret's data.
+    pub key: String,
+}
+
+/// The way to a member's API server, where it is not a straight one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rule(
+    "!has(self.proxyHeader) || size(self.proxyHeader) == 0 || (has(self.proxyURL) && self.proxyURL != '')",
+    "proxyHeader is sent to a proxy: set proxyURL too",
+)))]
+pub struct Connection {
+    /// Forward proxy: `http://`, `https://` or `socks5://`.
+    #[serde(default, rename = "proxyURL", skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 2048), extend("x-kubernetes-validations" = rule(
+        "self == '' || self.startsWith('http://') || self.startsWith('https://') || self.startsWith('socks5://')",
+        "proxyURL must begin with http://, https:// or socks5://",
+    )))]
+    pub proxy_url: String,
+    /// Headers of the CONNECT request to the proxy; a value may be a comma-separated list.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub proxy_header: BTreeMap<String, String>,
+    /// Do not verify the certificate of the API server. Anyone on the way can then read and
+    /// change what is synced and take the credentials.
+    #[serde(
+        default,
+        rename = "insecureSkipTLSVerification",
+        skip_serializing_if = "is_false"
+    )]
+    pub insecure_skip_tls_verification: bool,
+}
+
+/// How a request for a member's objects is authorised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuthorizationMode {
+    /// The search permission, and the right to the same request on the control plane.
+    #[default]
+    Inner,
+    /// The search permission alone, as Clusterpedia has it.
+    OuterOnly,
+}
+
+/// What was found out about a member, and how its sync goes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PediaClusterStatus {
+    /// The generation of the object that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The API server in use.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub apiserver: String,
+    /// Kubernetes version of the member.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Validated, SynchroRunning, ClusterHealthy, Ready.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+    /// State of every synced resource, by group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sync_resources: Vec<GroupResourcesStatus>,
+    /// Which synchro looks after this cluster now; empty but present: the unsharded one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharding_name: Option<String>,
+}
+
+/// Sync state of the resources of one group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupResourcesStatus {
+    /// API group.
+    pub group: String,
+    /// Its resources.
+    pub resources: Vec<ResourceStatus>,
+}
+
+/// Sync state of one resource.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceStatus {
+    /// Plural name.
+    pub name: String,
+    /// Kind.
+    pub kind: String,
+    /// Whether its objects lie in namespaces.
+    pub namespaced: bool,
+    /// One entry per synced version.
+    pub sync_conditions: Vec<ResourceSyncCondition>,
+}
+
+/// Sync state of one version of one resource.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceSyncCondition {
+    /// Version that was chosen.
+    pub version: String,
+    /// Version that is watched, where it is another one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sync_version: String,
+    /// Resource that is watched, where it is another one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sync_resource: String,
+    /// Version that rows are stored at.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub storage_version: String,
+    /// Group and resource that rows are stored at, where they are others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub storage_resource: String,
+    /// State in one word.
+    pub status: ResourceSyncStatus,
+    /// Why, in one word; often empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Whether the first list is still being written.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub initial_list_phase: bool,
+    /// When `status` last became another one.
+    pub last_transition_time: Time,
+}
+
+/// State of one stream of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ResourceSyncStatus {
+    /// Not watched yet.
+    Pending,
+    /// Watched.
+    Syncing,
+    /// Paused or ended.
+    Stop,
+    /// Nobody looks after it.
+    Unknown,
+    /// The list or the watch fails.
+    Error,
+}

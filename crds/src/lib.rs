@@ -1,0 +1,41 @@
+//! The kinds of the control plane: PediaCluster, ClusterSyncResources, ClusterImportPolicy and
+//! PediaClusterLifecycle as Rust types, the words of their conditions, and their
+//! CustomResourceDefinitions.
+//!
+//! Names, fields, columns, condition types and reasons are Clusterpedia's, so that its objects
+//! apply unchanged; what is ours is an optional field and says so. No IO.
+
+#![expect(clippy::duplicated_attributes, reason = "every printer column says `type_`")]
+
+mod base64_bytes;
+mod cluster;
+pub mod conditions;
+mod definitions;
+mod import_policy;
+mod lifecycle;
+mod schema;
+mod sync_resources;
+
+pub use base64_bytes::{Base64Bytes, InvalidBase64};
+pub use cluster::{
+    AuthenticationFrom, AuthorizationMode, Connection, GroupResourcesStatus, PediaCluster,
+    PediaClusterSpec, PediaClusterStatus, ResourceStatus, ResourceSyncCondition,
+    ResourceSyncStatus, SecretKeyRef,
+};
+pub use definitions::{all, files, yaml};
+pub use import_policy::{
+    ClusterImportPolicy, ClusterImportPolicySpec, ClusterImportPolicyStatus, PolicyReference,
+    PolicySource, TemplateEngineName,
+};
+pub use lifecycle::{
+    LifecycleReference, LifecycleSource, PediaClusterLifecycle, PediaClusterLifecycleSpec,
+    PediaClusterLifecycleStatus, ResolvedReference,
+};
+pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};
+
+/// Set on a PediaCluster by the synchro; its rows are purged before it goes.
+pub const PEDIA_CLUSTER_FINALIZER: &str = "clusterpedia.io/cluster-synchro-controller";
+/// Set on a ClusterImportPolicy by the policy controller.
+pub const IMPORT_POLICY_FINALIZER: &str = "clusterpedia.io/cluster-import-policy-controller";
+/// Set on a PediaClusterLifecycle by the lifecycle controller.
+pub const LIFECYCLE_FINALIZER: &str = "clusterpedia.io/pediacluster-lifecycle-controller";
