@@ -5,7 +5,10 @@
 //! Names, fields, columns, condition types and reasons are Clusterpedia's, so that its objects
 //! apply unchanged; what is ours is an optional field and says so. No IO.
 
-#![expect(clippy::duplicated_attributes, reason = "every printer column says `type_`")]
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "every printer column says `type_`"
+)]
 
 mod base64_bytes;
 mod cluster;

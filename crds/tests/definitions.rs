@@ -1,0 +1,190 @@
+//! The CRDs: that the committed YAML is current, and that objects written for Clusterpedia fit
+//! the schemas and the types without losing a field.
+
+use std::{fs, path::Path};
+
+use armadex_crds::{
+    ClusterImportPolicy, ClusterSyncResources, PediaCluster, PediaClusterLifecycle, all, files,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+#[test]
+fn committed_yaml_is_current() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (name, text) in files() {
+        let committed = fs::read_to_string(folder.join(&name)).unwrap_or_default();
+        assert!(
+            committed == text,
+            "{name} is not current: cargo run -p armadex-crds --example generate"
+        );
+    }
+}
+
+#[test]
+fn every_object_fits_its_schema_and_survives_a_round_trip() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let object: Value = serde_saphyr::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let label = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(
+            misfits(&schema_of(&object), &object),
+            Vec::<String>::new(),
+            "{label}"
+        );
+        assert_eq!(round_trip(&object), without_empty(object), "{label}");
+        seen += 1;
+    }
+    assert_eq!(seen, 11);
+}
+
+#[test]
+fn spec_may_be_absent_or_null_but_not_without_sync_resources() {
+    let parsed = |object: Value| serde_json::from_value::<PediaCluster>(object);
+    assert_eq!(
+        parsed(json!({"metadata": {"name": "a"}})).unwrap().spec,
+        Default::default()
+    );
+    assert_eq!(
+        parsed(json!({"metadata": {}, "spec": null})).unwrap().spec,
+        Default::default()
+    );
+    let error = parsed(json!({"metadata": {}, "spec": {"apiserver": "x"}})).unwrap_err();
+    assert!(error.to_string().contains("syncResources"), "{error}");
+}
+
+#[test]
+fn schemas_hold_nothing_that_an_api_server_refuses() {
+    for crd in all() {
+        let text = serde_json::to_string(&crd).unwrap();
+        for word in ["nullable", "anyOf", "oneOf", "$ref", "\"format\":\"uint"] {
+            assert!(!text.contains(word), "{word} in {:?}", crd.metadata.name);
+        }
+    }
+}
+
+#[test]
+fn misfits_are_found() {
+    let schema = schema_of(&json!({"kind": "ClusterSyncResources"}));
+    let object = json!({"spec": {"syncResources": [{"group": 1, "resorces": []}]}});
+    assert_eq!(
+        misfits(&schema, &object),
+        [
+            "spec.syncResources.0.group: not a string",
+            "spec.syncResources.0.resorces: not in the schema",
+            "spec.syncResources.0.resources: required",
+        ]
+    );
+}
+
+fn schema_of(object: &Value) -> Value {
+    let crd = all()
+        .into_iter()
+        .find(|crd| object["kind"] == crd.spec.names.kind.as_str())
+        .unwrap();
+    let schema = crd.spec.versions[0]
+        .schema
+        .clone()
+        .unwrap()
+        .open_api_v3_schema
+        .unwrap();
+    serde_json::to_value(schema).unwrap()
+}
+
+/// Where an object and a schema disagree, as an API server would have it.
+fn misfits(schema: &Value, object: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    compare(schema, object, &[], &mut found);
+    found.sort();
+    found
+}
+
+fn compare(schema: &Value, value: &Value, path: &[&str], found: &mut Vec<String>) {
+    let kind = schema["type"].as_str().unwrap();
+    let fits = match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64(),
+        _ => false,
+    };
+    if !fits {
+        found.push(format!("{}: not a {kind}", path.join(".")));
+    }
+    if schema["enum"]
+        .as_array()
+        .is_some_and(|allowed| !allowed.contains(value))
+    {
+        found.push(format!("{}: not one of the enum", path.join(".")));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        compare(
+            &schema["items"],
+            item,
+            &[path, &[index.to_string().as_str()]].concat(),
+            found,
+        );
+    }
+    let Some(fields) = value.as_object() else {
+        return;
+    };
+    for (name, field) in fields {
+        let here = [path, &[name.as_str()]].concat();
+        let known_to_the_server =
+            path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name.as_str());
+        match (&schema["properties"][name], &schema["additionalProperties"]) {
+            _ if known_to_the_server => {}
+            (Value::Null, Value::Null) => {
+                found.push(format!("{}: not in the schema", here.join(".")));
+            }
+            (Value::Null, rest) => compare(rest, field, &here, found),
+            (property, _) => compare(property, field, &here, found),
+        }
+    }
+    for name in schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().unwrap();
+        if !fields.contains_key(name) {
+            found.push(format!("{}: required", [path, &[name]].concat().join(".")));
+        }
+    }
+}
+
+fn round_trip(object: &Value) -> Value {
+    fn through<T: Serialize + DeserializeOwned>(object: &Value) -> Value {
+        let typed: T = serde_json::from_value(object.clone()).unwrap();
+        serde_json::to_value(typed).unwrap()
+    }
+    let typed = match object["kind"].as_str().unwrap() {
+        "PediaCluster" => through::<PediaCluster>(object),
+        "ClusterSyncResources" => through::<ClusterSyncResources>(object),
+        "ClusterImportPolicy" => through::<ClusterImportPolicy>(object),
+        _ => through::<PediaClusterLifecycle>(object),
+    };
+    without_empty(typed)
+}
+
+/// Absent and empty mean the same, except for the one field whose presence says something.
+fn without_empty(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, field)| (name, without_empty(field)))
+            .filter(|(name, field)| name == "shardingName" || !is_empty(field))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(without_empty).collect(),
+        other => other,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
