@@ -1,0 +1,155 @@
+//! How to reach a member, checked: the value between [`crate::validate`] and [`crate::Member`].
+
+use std::fmt;
+
+use http::Uri;
+use http::uri::Scheme;
+
+use crate::error::ConfigError;
+use crate::sensitive::Sensitive;
+
+/// How to reach a member. Two equal ones need no new connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// The API server.
+    pub server: Endpoint,
+    /// Whom to believe to be it.
+    pub trust: Trust,
+    /// The name in its certificate, where it is not the endpoint's host.
+    pub server_name: Option<String>,
+    /// Bearer token.
+    pub token: Option<Sensitive>,
+    /// Client certificate.
+    pub certificate: Option<ClientCertificate>,
+    /// Forward proxy on the way.
+    pub proxy: Option<Proxy>,
+}
+
+/// URL of an API server: `http` or `https`, a host, an optional path, nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint(Uri);
+
+/// Whose certificates are believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that the system's roots signed.
+    System,
+    /// Those that one of these signed (DER).
+    Bundle(Vec<Vec<u8>>),
+    /// Anybody's; asked for in so many words.
+    Anyone,
+}
+
+/// A client certificate and its key, both PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// The chain, leaf first.
+    pub chain: Vec<u8>,
+    /// The key of the leaf.
+    pub key: Sensitive,
+}
+
+/// A forward proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// Its URL without credentials.
+    pub url: Uri,
+    /// User and password of its URL, decoded.
+    pub credentials: Option<(String, Sensitive)>,
+    /// Headers of the CONNECT request. Values may be secrets.
+    pub headers: Vec<(http::HeaderName, Sensitive)>,
+}
+
+impl Endpoint {
+    /// Parses `text`, the value of `field`; without a scheme it is taken for `https`.
+    pub fn parse(field: &str, text: &str) -> Result<Self, ConfigError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(ConfigError::missing(field));
+        }
+        let full = match text.split_once("://") {
+            Some(_) => text.to_owned(),
+            None => format!("https://{text}"),
+        };
+        let uri: Uri = full
+            .parse()
+            .map_err(|_| ConfigError::invalid(field, "is not a URL"))?;
+        match problem_of(&uri) {
+            Some(problem) => Err(ConfigError::invalid(field, problem)),
+            None => Ok(Self(uri)),
+        }
+    }
+
+    /// Whether it is reached without TLS.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.0.scheme() == Some(&Scheme::HTTP)
+    }
+
+    /// The URL of `path_and_query` (which begins with `/`) below this endpoint.
+    pub(crate) fn join(&self, path_and_query: &str) -> Result<Uri, http::uri::InvalidUri> {
+        format!("{self}{path_and_query}").parse()
+    }
+}
+
+impl fmt::Display for Endpoint {
+    /// Without a slash at its end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.to_string().trim_end_matches('/'))
+    }
+}
+
+fn problem_of(uri: &Uri) -> Option<&'static str> {
+    let known = [Some(&Scheme::HTTP), Some(&Scheme::HTTPS)].contains(&uri.scheme());
+    let authority = uri.authority().map_or("", |a| a.as_str());
+    if !known {
+        Some("must begin with https:// (or http://)")
+    } else if uri.host().unwrap_or_default().is_empty() {
+        Some("has no host")
+    } else if authority.contains('@') {
+        Some("must not carry credentials")
+    } else if uri.query().is_some() {
+        Some("must not carry a query")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_urls_and_https_is_the_default() {
+        let cases = [
+            ("https://a:6443", Some("https://a:6443")),
+            ("https://a:6443/", Some("https://a:6443")),
+            ("10.0.0.1:6443", Some("https://10.0.0.1:6443")),
+            ("https://a/k8s/c1/", Some("https://a/k8s/c1")),
+            (" https://[::1]:1 ", Some("https://[::1]:1")),
+            ("ftp://a", None),
+            ("https://user:secret@a", None),
+            ("https://a?x=1", None),
+            ("https://", None),
+            ("", None),
+            ("a b", None),
+        ];
+        for (text, want) in cases {
+            let got = Endpoint::parse("spec.apiserver", text);
+            assert_eq!(
+                got.as_ref().ok().map(ToString::to_string).as_deref(),
+                want,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_endpoint_with_credentials_is_refused_without_repeating_them() {
+        let error = Endpoint::parse("spec.apiserver", "https://user:secret@a").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "spec.apiserver must not carry credentials"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! What can be wrong with a configuration, and what can go wrong while talking to a member.
+
+use std::time::Duration;
+
+/// A PediaCluster from which no connection can be made. The message is shown to the user in a condition; it names the field and
+/// never what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A field that is needed is empty.
+    #[error("{field} is required{hint}")]
+    Missing {
+        /// The field.
+        field: String,
+        /// What would do instead; empty, or begins with a separator.
+        hint: &'static str,
+    },
+    /// A field holds what cannot be used.
+    #[error("{field} {problem}")]
+    Invalid {
+        /// The field.
+        field: String,
+        /// What is wrong, as a clause after the field's name.
+        problem: String,
+    },
+    /// A kubeconfig asks for what an imported one may not: running a command or reading a file of this host.
+    #[error("{field} is not allowed in an imported kubeconfig: {why}")]
+    Forbidden {
+        /// The field.
+        field: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A Secret is not there, or lacks the key.
+    #[error("secret {namespace}/{name}: {problem}")]
+    Secret {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn missing(field: &str) -> Self {
+        Self::Missing {
+            field: field.to_owned(),
+            hint: "",
+        }
+    }
+
+    pub(crate) fn invalid(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Invalid {
+            field: field.into(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// A request to a member that did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// No connection, or it broke.
+    #[error("{reason}")]
+    Unreachable {
+        /// The chain of causes, as one text.
+        reason: String,
+    },
+    /// A phase of the request took too long.
+    #[error("no {phase} within {} s", after.as_secs())]
+    TimedOut {
+        /// What was waited for.
+        phase: &'static str,
+        /// How long.
+        after: Duration,
+    },
+    /// The member answered with an error.
+    #[error("{message}")]
+    Status {
+        /// HTTP status.
+        code: u16,
+        /// The member's words, or the status in words.
+        message: String,
+        /// How long the member asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// The answer is not what Kubernetes answers.
+    #[error("the answer to {path} is not understood: {problem}")]
+    Malformed {
+        /// What was asked.
+        path: String,
+        /// What is wrong with the answer.
+        problem: String,
+    },
+}
+
+impl MemberError {
+    /// HTTP status of the answer, if there was one.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Status { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// The position or the continue token is too old: 410.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.code() == Some(410)
+    }
+
+    /// How long the member asks to be left alone.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn unreachable(error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::Unreachable {
+            reason: chain(error),
+        }
+    }
+
+    pub(crate) fn malformed(path: &str, problem: impl Into<String>) -> Self {
+        Self::Malformed {
+            path: path.to_owned(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// An error and its causes in one line; a cause that its parent repeats is left out.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,190 @@
+//! From a kubeconfig to a connection, without running or reading anything that it names.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use kube::config::{AuthInfo, Cluster, Kubeconfig};
+
+use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
+use crate::error::ConfigError;
+use crate::sensitive::Sensitive;
+use crate::{pem, proxy};
+
+/// A Secret may hold 1 MiB at most, so a larger one is no kubeconfig that somebody means.
+const MAX_BYTES: usize = 1 << 20;
+const COMMAND: &str = "it would run a command on this host";
+const FILE: &str = "it would read a file of this host; put the data into the kubeconfig";
+
+/// Reads the current context of the kubeconfig in `field`. `skip_verification` is what the PediaCluster itself says.
+pub(crate) fn read(
+    field: &str,
+    yaml: &[u8],
+    skip_verification: bool,
+) -> Result<Connection, ConfigError> {
+    let config = parse(field, yaml)?;
+    let (cluster, user) = current(field, &config)?;
+    check_cluster(field, cluster, skip_verification)?;
+    check_user(field, user)?;
+    let server = cluster.server.as_deref().unwrap_or_default();
+    Ok(Connection {
+        server: Endpoint::parse(&format!("{field}: clusters[].cluster.server"), server)?,
+        trust: trust(field, cluster, skip_verification)?,
+        server_name: cluster.tls_server_name.clone(),
+        token: token(user),
+        certificate: certificate(field, user)?,
+        proxy: proxy_of(field, cluster)?,
+    })
+}
+
+/// The parser's own words are left out: they quote what they read.
+fn parse(field: &str, yaml: &[u8]) -> Result<Kubeconfig, ConfigError> {
+    if yaml.len() > MAX_BYTES {
+        return Err(ConfigError::invalid(field, "is larger than 1 MiB"));
+    }
+    std::str::from_utf8(yaml)
+        .ok()
+        .and_then(|text| Kubeconfig::from_yaml(text).ok())
+        .ok_or_else(|| ConfigError::invalid(field, "is not a kubeconfig"))
+}
+
+fn current<'a>(
+    field: &str,
+    config: &'a Kubeconfig,
+) -> Result<(&'a Cluster, &'a AuthInfo), ConfigError> {
+    let lacks = |what: &str| ConfigError::invalid(field, format!("has no {what}"));
+    let name = config.current_context.as_deref().unwrap_or_default();
+    let context = config
+        .contexts
+        .iter()
+        .find(|entry| entry.name == name)
+        .and_then(|entry| entry.context.as_ref())
+        .ok_or_else(|| lacks("context of the name that current-context says"))?;
+    let cluster = config
+        .clusters
+        .iter()
+        .find(|entry| entry.name == context.cluster)
+        .and_then(|entry| entry.cluster.as_ref())
+        .ok_or_else(|| lacks("cluster of the name that its current context says"))?;
+    let user = config
+        .auth_infos
+        .iter()
+        .find(|entry| Some(&entry.name) == context.user.as_ref())
+        .and_then(|entry| entry.auth_info.as_ref())
+        .ok_or_else(|| lacks("user of the name that its current context says"))?;
+    Ok((cluster, user))
+}
+
+fn check_cluster(field: &str, cluster: &Cluster, skip: bool) -> Result<(), ConfigError> {
+    if cluster.certificate_authority.is_some() {
+        return Err(forbidden(
+            field,
+            "clusters[].cluster.certificate-authority",
+            FILE,
+        ));
+    }
+    if cluster.insecure_skip_tls_verify == Some(true) && !skip {
+        let problem = "asks not to verify the API server's certificate; \
+                       set spec.connection.insecureSkipTLSVerification if that is meant";
+        return Err(ConfigError::invalid(field, problem));
+    }
+    Ok(())
+}
+
+fn check_user(field: &str, user: &AuthInfo) -> Result<(), ConfigError> {
+    const IDENTITY: &str = "use a token or a client certificate of the identity that is meant";
+    let refused = [
+        (user.exec.is_some(), "exec", COMMAND),
+        (user.auth_provider.is_some(), "auth-provider", COMMAND),
+        (user.token_file.is_some(), "tokenFile", FILE),
+        (
+            user.client_certificate.is_some(),
+            "client-certificate",
+            FILE,
+        ),
+        (user.client_key.is_some(), "client-key", FILE),
+        (user.impersonate.is_some(), "as", IDENTITY),
+        (user.impersonate_uid.is_some(), "as-uid", IDENTITY),
+        (user.impersonate_groups.is_some(), "as-groups", IDENTITY),
+        (
+            user.impersonate_user_extra.is_some(),
+            "as-user-extra",
+            IDENTITY,
+        ),
+        (user.username.is_some(), "username", IDENTITY),
+        (user.password.is_some(), "password", IDENTITY),
+    ];
+    match refused.iter().find(|(present, ..)| *present) {
+        Some((_, name, why)) => Err(forbidden(field, &format!("users[].user.{name}"), why)),
+        None => Ok(()),
+    }
+}
+
+fn forbidden(field: &str, name: &str, why: &'static str) -> ConfigError {
+    ConfigError::Forbidden {
+        field: format!("{field}: {name}"),
+        why,
+    }
+}
+
+fn trust(field: &str, cluster: &Cluster, skip: bool) -> Result<Trust, ConfigError> {
+    if skip {
+        return Ok(Trust::Anyone);
+    }
+    let name = format!("{field}: clusters[].cluster.certificate-authority-data");
+    match non_blank(cluster.certificate_authority_data.as_deref()) {
+        None => Ok(Trust::System),
+        Some(data) => Ok(Trust::Bundle(pem::certificates(
+            &name,
+            &decode(&name, data)?,
+        )?)),
+    }
+}
+
+fn token(user: &AuthInfo) -> Option<Sensitive> {
+    use secrecy::ExposeSecret;
+    let token = user.token.as_ref()?.expose_secret();
+    non_blank(Some(token)).map(Sensitive::new)
+}
+
+fn certificate(field: &str, user: &AuthInfo) -> Result<Option<ClientCertificate>, ConfigError> {
+    use secrecy::ExposeSecret;
+    let chain_field = format!("{field}: users[].user.client-certificate-data");
+    let key_field = format!("{field}: users[].user.client-key-data");
+    let chain = non_blank(user.client_certificate_data.as_deref());
+    let key = non_blank(
+        user.client_key_data
+            .as_ref()
+            .map(ExposeSecret::expose_secret),
+    );
+    match (chain, key) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(ConfigError::missing(&key_field)),
+        (None, Some(_)) => Err(ConfigError::missing(&chain_field)),
+        (Some(chain), Some(key)) => {
+            let chain = decode(&chain_field, chain)?;
+            let key = Sensitive::new(decode(&key_field, key)?);
+            pem::certificates(&chain_field, &chain)?;
+            pem::check_key(&key_field, &key)?;
+            Ok(Some(ClientCertificate { chain, key }))
+        }
+    }
+}
+
+fn proxy_of(
+    field: &str,
+    cluster: &Cluster,
+) -> Result<Option<crate::connection::Proxy>, ConfigError> {
+    let name = format!("{field}: clusters[].cluster.proxy-url");
+    non_blank(cluster.proxy_url.as_deref())
+        .map(|url| proxy::parse(&name, url, &Default::default()))
+        .transpose()
+}
+
+fn decode(field: &str, text: &str) -> Result<Vec<u8>, ConfigError> {
+    BASE64_STANDARD
+        .decode(text)
+        .map_err(|_| ConfigError::invalid(field, "is not valid base64"))
+}
+
+fn non_blank(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}

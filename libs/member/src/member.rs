@@ -1,0 +1,319 @@
+//! One member at work: what may be asked of it, each with time-outs on its phases and never on a whole stream.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tower::{Service, ServiceExt};
+
+use crate::connection::{Connection, Endpoint};
+use crate::discovery::{self, Discovery};
+use crate::error::{ConfigError, MemberError};
+use crate::lanes::Lanes;
+use crate::request::{ListRequest, WatchRequest};
+use crate::stream::ByteStream;
+use crate::transport::{self, HttpClient, LIST_WINDOWS, WATCH_WINDOWS, secret_header};
+
+/// A health check that takes longer has failed.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connecting and the first byte of an answer. An apiserver gives up on a request after 60 s; a page of 500 takes one.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Between two pieces of a body that is no watch.
+const BODY_SILENCE: Duration = Duration::from_secs(30);
+/// A watch is silent while nothing happens: 5 s above the time at which the member was told to end it.
+const WATCH_MARGIN: Duration = Duration::from_secs(5);
+/// A `Status` is a few hundred bytes; more of an error page is not worth reading.
+const ERROR_BYTES: usize = 64 << 10;
+/// Aggregated discovery of a member with a thousand types has about 2 MiB.
+const ANSWER_BYTES: usize = 32 << 20;
+/// The words of a member that are repeated to a user.
+const MESSAGE_CHARS: usize = 1024;
+const JSON: &str = "application/json";
+const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+/// A connection to a member. Probes, lists and watches go over TCP connections of their own, so that none waits for another.
+pub struct Member {
+    server: Endpoint,
+    headers: HeaderMap,
+    control: HttpClient,
+    lists: HttpClient,
+    watches: Lanes,
+}
+
+impl Member {
+    /// Prepares the connection; nothing is sent yet.
+    pub fn new(connection: &Connection) -> Result<Self, ConfigError> {
+        let make = transport::client_maker(connection)?;
+        Ok(Self {
+            server: connection.server.clone(),
+            headers: common_headers(connection)?,
+            control: make(LIST_WINDOWS),
+            lists: make(LIST_WINDOWS),
+            watches: Lanes::new(move || make(WATCH_WINDOWS)),
+        })
+    }
+
+    /// The API server's URL.
+    #[must_use]
+    pub fn server(&self) -> &Endpoint {
+        &self.server
+    }
+
+    /// Asks `/readyz`, or `/healthz` where there is none.
+    pub async fn probe(&self) -> Result<(), MemberError> {
+        let check = async {
+            match self.text("/readyz").await {
+                Err(error) if error.code() == Some(404) => self.text("/healthz").await,
+                other => other,
+            }
+        };
+        within("answer to the health check", PROBE_TIMEOUT, check)
+            .await
+            .map(|_| ())
+    }
+
+    /// `gitVersion` of the API server.
+    pub async fn version(&self) -> Result<String, MemberError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Version {
+            git_version: String,
+        }
+        let version: Version = self.json("/version", JSON).await?;
+        Ok(version.git_version)
+    }
+
+    /// Who the member is: the uid of its `kube-system` namespace, which lives as long as the cluster does.
+    pub async fn identity(&self) -> Result<String, MemberError> {
+        #[derive(Deserialize)]
+        struct Namespace {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            uid: String,
+        }
+        let path = "/api/v1/namespaces/kube-system";
+        let namespace: Namespace = self.json(path, JSON).await?;
+        Ok(namespace.metadata.uid)
+    }
+
+    /// What the member serves. A group that does not answer is an error of that group alone.
+    pub async fn discover(&self) -> Result<Discovery, MemberError> {
+        discovery::fetch(self).await
+    }
+
+    /// The collection's present resourceVersion, by a list of at most one object's metadata.
+    pub async fn collection_version(
+        &self,
+        request: &ListRequest<'_>,
+    ) -> Result<String, MemberError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct List {
+            metadata: ListMetadata,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct ListMetadata {
+            resource_version: String,
+        }
+        let list: List = self.json(&request.path(), METADATA_LIST).await?;
+        Ok(list.metadata.resource_version)
+    }
+
+    /// One page of a list, as the bytes of its body.
+    pub async fn list(&self, request: &ListRequest<'_>) -> Result<ByteStream, MemberError> {
+        let (client, path) = (self.lists.clone(), request.path());
+        let answer = self.send(client, &path, JSON, BODY_SILENCE, None);
+        within("answer to the list", HEAD_TIMEOUT, answer).await
+    }
+
+    /// A watch, as the bytes of its body: one JSON object per line.
+    pub async fn watch(&self, request: &WatchRequest<'_>) -> Result<ByteStream, MemberError> {
+        let silence = Duration::from_secs(request.timeout_seconds.into()) + WATCH_MARGIN;
+        let ((client, seat), path) = (self.watches.take(), request.path());
+        let answer = self.send(client, &path, JSON, silence, Some(seat));
+        within("answer to the watch", HEAD_TIMEOUT, answer).await
+    }
+
+    /// A small answer, decoded.
+    pub(crate) async fn json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        accept: &str,
+    ) -> Result<T, MemberError> {
+        let bytes = self.bytes(path, accept).await?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| MemberError::malformed(path, error.to_string()))
+    }
+
+    /// A small answer.
+    pub(crate) async fn bytes(&self, path: &str, accept: &str) -> Result<Vec<u8>, MemberError> {
+        let answer = self.send(self.control.clone(), path, accept, BODY_SILENCE, None);
+        let stream = within("answer", HEAD_TIMEOUT, answer).await?;
+        match stream.collect(ANSWER_BYTES).await? {
+            (bytes, true) => Ok(bytes),
+            (_, false) => Err(MemberError::malformed(path, "it is larger than 32 MiB")),
+        }
+    }
+
+    async fn text(&self, path: &str) -> Result<Vec<u8>, MemberError> {
+        let answer = self.send(self.control.clone(), path, "*/*", PROBE_TIMEOUT, None);
+        let (bytes, _) = answer.await?.collect(ERROR_BYTES).await?;
+        Ok(bytes)
+    }
+
+    async fn send(
+        &self,
+        mut client: HttpClient,
+        path: &str,
+        accept: &str,
+        silence: Duration,
+        seat: Option<crate::lanes::Seat>,
+    ) -> Result<ByteStream, MemberError> {
+        let uri = self
+            .server
+            .join(path)
+            .map_err(|_| MemberError::malformed(path, "it does not make a URL"))?;
+        let mut headers = self.headers.clone();
+        let accept = HeaderValue::from_str(accept)
+            .map_err(|_| MemberError::malformed(path, "the media type is no header"))?;
+        headers.insert(ACCEPT, accept);
+        let ready = client
+            .ready()
+            .await
+            .map_err(|error| MemberError::unreachable(&error))?;
+        let response = ready
+            .call(transport::get(uri, headers))
+            .await
+            .map_err(|error| MemberError::unreachable(&error))?;
+        let (head, body) = response.into_parts();
+        if head.status.is_success() {
+            return Ok(ByteStream::new(body, silence, seat));
+        }
+        let body = ByteStream::new(body, PROBE_TIMEOUT, None);
+        Err(status_error(head.status, &head.headers, body).await)
+    }
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// `identity`: an apiserver may compress each event of a watch by itself, which costs more than it saves.
+fn common_headers(connection: &Connection) -> Result<HeaderMap, ConfigError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let agent = concat!("armadex/", env!("CARGO_PKG_VERSION"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+    if let Some(token) = &connection.token {
+        let value = [b"Bearer ", token.expose()].concat();
+        headers.insert(AUTHORIZATION, secret_header(&value)?);
+    }
+    Ok(headers)
+}
+
+async fn within<T>(
+    phase: &'static str,
+    after: Duration,
+    work: impl Future<Output = Result<T, MemberError>>,
+) -> Result<T, MemberError> {
+    tokio::time::timeout(after, work)
+        .await
+        .unwrap_or(Err(MemberError::TimedOut { phase, after }))
+}
+
+async fn status_error(status: StatusCode, headers: &HeaderMap, body: ByteStream) -> MemberError {
+    let body = body.collect(ERROR_BYTES).await.map(|(bytes, _)| bytes);
+    MemberError::Status {
+        code: status.as_u16(),
+        message: message_of(status, &body.unwrap_or_default()),
+        retry_after: retry_after(headers),
+    }
+}
+
+/// The message of a `Status`, else a plain text body, else the status in words.
+fn message_of(status: StatusCode, body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Status {
+        #[serde(default)]
+        message: String,
+    }
+    let said = match serde_json::from_slice::<Status>(body) {
+        Ok(parsed) => parsed.message,
+        Err(_) => plain_text(body),
+    };
+    match said.trim() {
+        "" => format!("the member answered {status}"),
+        said => said.chars().take(MESSAGE_CHARS).collect(),
+    }
+}
+
+/// A short text in one line; the HTML page of some proxy tells nobody anything.
+fn plain_text(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    if text.trim_start().starts_with('<') {
+        return String::new();
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most a minute: a member that asks for more is asked again then.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: u64 = headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds.min(60)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_in_the_members_words() {
+        let cases = [
+            (
+                r#"{"kind":"Status","message":"pods is forbidden"}"#,
+                "pods is forbidden",
+            ),
+            (
+                "[-]etcd failed\nreadyz check failed",
+                "[-]etcd failed readyz check failed",
+            ),
+            (
+                "<html>nope</html>",
+                "the member answered 503 Service Unavailable",
+            ),
+            ("", "the member answered 503 Service Unavailable"),
+        ];
+        for (body, want) in cases {
+            assert_eq!(
+                message_of(StatusCode::SERVICE_UNAVAILABLE, body.as_bytes()),
+                want
+            );
+        }
+    }
+
+    #[test]
+    fn a_member_may_ask_for_a_minute_at_most() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(retry_after(&headers), None);
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("7"));
+        assert_eq!(retry_after(&headers), Some(Duration::from_secs(7)));
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("99999"));
+        assert_eq!(retry_after(&headers), Some(Duration::from_secs(60)));
+    }
+}

@@ -1,0 +1,40 @@
+//! From a connection to a TLS configuration, through kube's own reading of credentials.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use kube::client::ConfigExt;
+use kube::config::AuthInfo;
+
+use crate::connection::{Connection, Trust};
+use crate::error::ConfigError;
+
+/// The TLS configuration of `connection`; the system's roots are read only if nothing else is trusted.
+pub(crate) fn client_config(connection: &Connection) -> Result<rustls::ClientConfig, ConfigError> {
+    let server = connection
+        .server
+        .join("/")
+        .map_err(|_| ConfigError::invalid("the API server's URL", "is not a URL"))?;
+    let mut config = kube::Config::new(server);
+    config.auth_info = auth_info(connection);
+    config.accept_invalid_certs = connection.trust == Trust::Anyone;
+    config.root_cert = match &connection.trust {
+        Trust::Bundle(certificates) => Some(certificates.clone()),
+        // No root is looked at, but without a list the system's would be read, which a bare container does not have.
+        Trust::Anyone => Some(Vec::new()),
+        Trust::System => None,
+    };
+    config
+        .rustls_client_config()
+        .map_err(|error| ConfigError::invalid("the TLS configuration", format!("fails: {error}")))
+}
+
+fn auth_info(connection: &Connection) -> AuthInfo {
+    let Some(certificate) = &connection.certificate else {
+        return AuthInfo::default();
+    };
+    AuthInfo {
+        client_certificate_data: Some(BASE64_STANDARD.encode(&certificate.chain)),
+        client_key_data: Some(BASE64_STANDARD.encode(certificate.key.expose()).into()),
+        ..AuthInfo::default()
+    }
+}

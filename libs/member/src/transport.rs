@@ -1,0 +1,177 @@
+//! HTTP clients of one member: the connector (TLS, proxy) and what each kind of traffic needs of HTTP/2.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, Uri};
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower::util::BoxCloneSyncService;
+
+use crate::connection::{Connection, Proxy};
+use crate::error::ConfigError;
+use crate::tls;
+
+/// One pool of connections; clones share it.
+pub(crate) type HttpClient = BoxCloneSyncService<Request<Empty<Bytes>>, Response<Incoming>, Error>;
+
+/// A SYN is repeated after 1 s and 3 s; a host that takes longer is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A dead peer is found within 25 s, well before the 295 s that a silent watch is waited for.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Above the 60 s between two uses of an idle connection that discovery and probes make.
+const IDLE_CONNECTION: Duration = Duration::from_secs(90);
+
+/// How much a peer may send ahead of its reader.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Windows {
+    /// On one stream, in bytes.
+    pub(crate) stream: u32,
+    /// On one connection, in bytes.
+    pub(crate) connection: u32,
+}
+
+/// A watch is a trickle: 128 KiB carries 1.2 MB/s over 100 ms. Times the 80 streams of a connection that is what the connection
+/// allows, so a stream whose reader stands still never starves another.
+pub(crate) const WATCH_WINDOWS: Windows = Windows {
+    stream: 128 << 10,
+    connection: 80 * (128 << 10),
+};
+/// A page is a burst: 1 MiB carries 10 MB/s over 100 ms; four of them at once.
+pub(crate) const LIST_WINDOWS: Windows = Windows {
+    stream: 1 << 20,
+    connection: 4 << 20,
+};
+
+/// Makes clients of one connection, each with a pool of its own and all with the same TLS configuration.
+pub(crate) type ClientMaker = Arc<dyn Fn(Windows) -> HttpClient + Send + Sync>;
+
+/// Prepares TLS and proxy; nothing is sent yet.
+pub(crate) fn client_maker(connection: &Connection) -> Result<ClientMaker, ConfigError> {
+    let tcp = tcp_connector();
+    let config = tls::client_config(connection)?;
+    let to_proxy = config.clone();
+    let to_member = https(connection, config)?;
+    let Some(proxy) = &connection.proxy else {
+        return Ok(maker(to_member.wrap_connector(tcp)));
+    };
+    Ok(match proxy.url.scheme_str() {
+        Some("socks5") => maker(to_member.wrap_connector(socks(proxy, tcp))),
+        Some("https") => {
+            let tcp = to_https_proxy(to_proxy, tcp);
+            maker(to_member.wrap_connector(tunnel(proxy, tcp)?))
+        }
+        _ => maker(to_member.wrap_connector(tunnel(proxy, tcp)?)),
+    })
+}
+
+fn maker<C>(connector: C) -> ClientMaker
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    Arc::new(move |windows| pool(connector.clone(), windows))
+}
+
+type Builder = HttpsConnectorBuilder<hyper_rustls::builderstates::WantsProtocols3>;
+
+fn https(connection: &Connection, config: rustls::ClientConfig) -> Result<Builder, ConfigError> {
+    let mut builder = HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_or_http();
+    if let Some(name) = &connection.server_name {
+        let name = name.clone().try_into().map_err(|_| {
+            ConfigError::invalid("tls-server-name", "is not a DNS name or an address")
+        })?;
+        builder =
+            builder.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name));
+    }
+    Ok(builder.enable_all_versions())
+}
+
+fn tcp_connector() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_keepalive(Some(PING_INTERVAL));
+    connector
+}
+
+fn socks(proxy: &Proxy, tcp: HttpConnector) -> SocksV5<HttpConnector> {
+    let connector = SocksV5::new(proxy.url.clone(), tcp);
+    match &proxy.credentials {
+        None => connector,
+        Some((user, password)) => {
+            let password = String::from_utf8_lossy(password.expose()).into_owned();
+            connector.with_auth(user.clone(), password)
+        }
+    }
+}
+
+/// A CONNECT request is HTTP/1.1, so that is what the proxy is offered.
+fn to_https_proxy(
+    config: rustls::ClientConfig,
+    tcp: HttpConnector,
+) -> HttpsConnector<HttpConnector> {
+    HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp)
+}
+
+fn tunnel<C>(proxy: &Proxy, connector: C) -> Result<Tunnel<C>, ConfigError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &proxy.headers {
+        headers.append(name, secret_header(value.expose())?);
+    }
+    if let Some((user, password)) = &proxy.credentials {
+        let password = String::from_utf8_lossy(password.expose());
+        let login = BASE64_STANDARD.encode(format!("{user}:{password}"));
+        let value = secret_header(format!("Basic {login}").as_bytes())?;
+        headers.insert(http::header::PROXY_AUTHORIZATION, value);
+    }
+    Ok(Tunnel::new(proxy.url.clone(), connector).with_headers(headers))
+}
+
+/// A header that is not printed.
+pub(crate) fn secret_header(value: &[u8]) -> Result<HeaderValue, ConfigError> {
+    let mut value = HeaderValue::from_bytes(value)
+        .map_err(|_| ConfigError::invalid("a credential", "cannot be sent in a header"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn pool<C>(connector: C, windows: Windows) -> HttpClient
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    let client: Client<C, Empty<Bytes>> = Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .http2_initial_stream_window_size(windows.stream)
+        .http2_initial_connection_window_size(windows.connection)
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
+        .http2_keep_alive_while_idle(true)
+        .build(connector);
+    BoxCloneSyncService::new(client)
+}
+
+/// A GET request.
+pub(crate) fn get(uri: Uri, headers: HeaderMap) -> Request<Empty<Bytes>> {
+    let mut request = Request::new(Empty::new());
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    request
+}

@@ -1,0 +1,262 @@
+//! From a PediaCluster's spec and the Secrets that it names to a [`Connection`]. Pure.
+//!
+//! Which credentials count is Clusterpedia's rule, without its defects: an empty CA means the system's roots and never "do not
+//! verify", and an inline CA also counts beside credentials from Secrets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use armadex_crds::{AuthenticationFrom, Base64Bytes, PediaClusterSpec, SecretKeyRef};
+
+use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
+use crate::error::ConfigError;
+use crate::sensitive::Sensitive;
+use crate::{kubeconfig, pem, proxy};
+
+/// Namespace and name of a Secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecretId {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Where Secrets may be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretScope {
+    /// The namespace of a reference that names none.
+    pub default_namespace: String,
+    /// The namespaces that a reference may name; the default one always counts as among them.
+    pub allowed_namespaces: BTreeSet<String>,
+}
+
+/// The data of the Secrets that a spec names; one that is not in it does not exist.
+pub type SecretData = BTreeMap<SecretId, BTreeMap<String, Sensitive>>;
+
+/// The Secrets whose content matters to this spec, those outside `scope` left out.
+#[must_use]
+pub fn referenced_secrets(spec: &PediaClusterSpec, scope: &SecretScope) -> BTreeSet<SecretId> {
+    let Source::Secrets(from) = source(spec) else {
+        return BTreeSet::new();
+    };
+    let AuthenticationFrom {
+        kubeconfig,
+        ca,
+        cert,
+        key,
+        token,
+    } = from;
+    let references: Vec<_> = match kubeconfig {
+        Some(_) => vec![kubeconfig],
+        None => vec![ca, cert, key, token],
+    };
+    references
+        .into_iter()
+        .flatten()
+        .filter_map(|reference| scope.resolve(reference).ok())
+        .collect()
+}
+
+/// Makes a connection of what the spec says, or says which field is wrong.
+pub fn validate(
+    spec: &PediaClusterSpec,
+    scope: &SecretScope,
+    secrets: &SecretData,
+) -> Result<Connection, ConfigError> {
+    let skip = spec
+        .connection
+        .as_ref()
+        .is_some_and(|connection| connection.insecure_skip_tls_verification);
+    let mut connection = match source(spec) {
+        Source::Kubeconfig => kubeconfig::read(
+            "spec.kubeconfig",
+            &decode("spec.kubeconfig", &spec.kubeconfig)?,
+            skip,
+        )?,
+        Source::Inline => inline(spec, skip)?,
+        Source::Secrets(from) => from_secrets(spec, from, &Lookup { scope, secrets }, skip)?,
+    };
+    if let Some(way) = &spec.connection
+        && !way.proxy_url.trim().is_empty()
+    {
+        let field = "spec.connection.proxyURL";
+        connection.proxy = Some(proxy::parse(field, &way.proxy_url, &way.proxy_header)?);
+    }
+    if connection.server.is_plain() && !skip {
+        let problem = "is not https, so nobody can be verified; \
+                       set spec.connection.insecureSkipTLSVerification if that is meant";
+        return Err(ConfigError::invalid("the API server's URL", problem));
+    }
+    Ok(connection)
+}
+
+/// Where the credentials come from.
+enum Source<'a> {
+    Kubeconfig,
+    Inline,
+    Secrets(&'a AuthenticationFrom),
+}
+
+fn source(spec: &PediaClusterSpec) -> Source<'_> {
+    let inline =
+        !spec.token_data.is_empty() || (!spec.cert_data.is_empty() && !spec.key_data.is_empty());
+    match &spec.authentication_from {
+        _ if !spec.kubeconfig.is_empty() => Source::Kubeconfig,
+        Some(from) if !inline => Source::Secrets(from),
+        _ => Source::Inline,
+    }
+}
+
+fn inline(spec: &PediaClusterSpec, skip: bool) -> Result<Connection, ConfigError> {
+    let field = |value: &Base64Bytes, name| -> Result<Option<Sensitive>, ConfigError> {
+        let bytes = Sensitive::new(decode(name, value)?);
+        Ok((!bytes.is_blank()).then_some(bytes))
+    };
+    let parts = Parts {
+        token: field(&spec.token_data, "spec.tokenData")?,
+        ca: field(&spec.ca_data, "spec.caData")?,
+        cert: field(&spec.cert_data, "spec.certData")?,
+        key: field(&spec.key_data, "spec.keyData")?,
+    };
+    parts.connect(spec, skip)
+}
+
+fn from_secrets(
+    spec: &PediaClusterSpec,
+    from: &AuthenticationFrom,
+    lookup: &Lookup<'_>,
+    skip: bool,
+) -> Result<Connection, ConfigError> {
+    if let Some(reference) = &from.kubeconfig {
+        let yaml = lookup.value(reference)?;
+        let field = "spec.authenticationFrom.kubeconfig";
+        return kubeconfig::read(field, yaml.expose(), skip);
+    }
+    let value = |reference: &Option<SecretKeyRef>| {
+        let reference = reference.as_ref();
+        reference.map(|found| lookup.value(found)).transpose()
+    };
+    let inline_ca = || decode("spec.caData", &spec.ca_data).map(Sensitive::new);
+    let ca = match value(&from.ca)? {
+        Some(ca) => ca,
+        None => inline_ca()?,
+    };
+    let parts = Parts {
+        token: value(&from.token)?,
+        ca: (!ca.is_blank()).then_some(ca),
+        cert: value(&from.cert)?,
+        key: value(&from.key)?,
+    };
+    parts.connect(spec, skip)
+}
+
+/// The single pieces, from wherever they came.
+struct Parts {
+    token: Option<Sensitive>,
+    ca: Option<Sensitive>,
+    cert: Option<Sensitive>,
+    key: Option<Sensitive>,
+}
+
+impl Parts {
+    fn connect(self, spec: &PediaClusterSpec, skip: bool) -> Result<Connection, ConfigError> {
+        let server = Endpoint::parse("spec.apiserver", &spec.apiserver)?;
+        let certificate = match (self.cert, self.key) {
+            (Some(chain), Some(key)) => Some(certificate(&chain, key)?),
+            _ => None,
+        };
+        let token = self.token.as_ref().map(trim_token).transpose()?;
+        if token.is_none() && certificate.is_none() {
+            return Err(ConfigError::Missing {
+                field: "a credential".to_owned(),
+                hint: ": a token, or a client certificate and its key",
+            });
+        }
+        let trust = match (skip, &self.ca) {
+            (true, _) => Trust::Anyone,
+            (false, None) => Trust::System,
+            (false, Some(ca)) => Trust::Bundle(pem::certificates("the CA bundle", ca.expose())?),
+        };
+        Ok(Connection {
+            server,
+            trust,
+            server_name: None,
+            token,
+            certificate,
+            proxy: None,
+        })
+    }
+}
+
+fn certificate(chain: &Sensitive, key: Sensitive) -> Result<ClientCertificate, ConfigError> {
+    pem::certificates("the client certificate", chain.expose())?;
+    pem::check_key("the client certificate's key", &key)?;
+    let chain = chain.expose().to_vec();
+    Ok(ClientCertificate { chain, key })
+}
+
+/// A token goes into a header: without the line break that editors add, and of visible ASCII only.
+fn trim_token(token: &Sensitive) -> Result<Sensitive, ConfigError> {
+    let trimmed = token.expose().trim_ascii();
+    if trimmed.iter().all(u8::is_ascii_graphic) {
+        Ok(Sensitive::new(trimmed))
+    } else {
+        let problem =
+            "holds characters that no token has (was it base64-encoded twice, or not at all?)";
+        Err(ConfigError::invalid("the token", problem))
+    }
+}
+
+fn decode(field: &str, value: &Base64Bytes) -> Result<Vec<u8>, ConfigError> {
+    value
+        .decode()
+        .map_err(|_| ConfigError::invalid(field, "is not valid base64"))
+}
+
+impl SecretScope {
+    /// The Secret that a reference means, if this namespace may be read.
+    pub fn resolve(&self, reference: &SecretKeyRef) -> Result<SecretId, ConfigError> {
+        let namespace = match reference.namespace.as_str() {
+            "" => &self.default_namespace,
+            named => named,
+        };
+        if *namespace != *self.default_namespace && !self.allowed_namespaces.contains(namespace) {
+            return Err(ConfigError::Secret {
+                namespace: namespace.to_owned(),
+                name: reference.name.clone(),
+                problem: "Secrets of this namespace may not be used for credentials".to_owned(),
+            });
+        }
+        Ok(SecretId {
+            namespace: namespace.to_owned(),
+            name: reference.name.clone(),
+        })
+    }
+}
+
+struct Lookup<'a> {
+    scope: &'a SecretScope,
+    secrets: &'a SecretData,
+}
+
+impl Lookup<'_> {
+    fn value(&self, reference: &SecretKeyRef) -> Result<Sensitive, ConfigError> {
+        let id = self.scope.resolve(reference)?;
+        let problem = match self.secrets.get(&id) {
+            None => "not found".to_owned(),
+            Some(data) => match data.get(&reference.key) {
+                Some(value) if !value.is_blank() => return Ok(value.clone()),
+                _ => format!("{} is empty", reference.key),
+            },
+        };
+        let SecretId { namespace, name } = id;
+        Err(ConfigError::Secret {
+            namespace,
+            name,
+            problem,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
