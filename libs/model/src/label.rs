@@ -1,7 +1,12 @@
 //! Label selector requirements, as Kubernetes defines them.
 
+pub(crate) mod parse;
+mod syntax;
+
 use std::collections::BTreeSet;
 use std::fmt;
+
+pub use parse::{InvalidSelector, parse};
 
 /// One requirement of a selector; a selector is a list of these, all of which must hold.
 ///

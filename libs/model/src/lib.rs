@@ -5,11 +5,14 @@
 
 pub mod body;
 pub mod cluster;
+mod fields;
 pub mod filter;
 pub mod key;
 pub mod label;
+pub mod params;
 pub mod query;
 pub mod resource;
+mod search;
 pub mod term;
 
 pub use cluster::ClusterName;
