@@ -1,0 +1,79 @@
+# Two commands do everything: `make demo` and `make test`. The rest are parts of them.
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+E2E := $(TARGET)/release/armadex-e2e
+COUNT ?= 20000
+
+.PHONY: prerequisites programs tools demo demo-join demo-unjoin demo-rotate demo-seed demo-down
+
+# What must be on the machine beforehand; names what is missing.
+prerequisites:
+	@sh e2e/prerequisites.sh
+
+# Both programs in one go: with the same features, nothing is built twice.
+programs: prerequisites
+	cargo build --release --locked --package armadex --package armadex-e2e
+
+# etcd, kube-apiserver, kube-controller-manager and kubectl: found, or built once into a cache outside the tree.
+tools: programs
+	$(E2E) tools
+
+# A control plane, two members, Armadex, a policy and rows in kubectl; runs until Ctrl-C.
+demo: programs
+	$(E2E) demo
+
+# From a second terminal, while the demo runs:
+$(E2E):
+	$(MAKE) programs
+
+# make demo-join NAME=member3: starts the member if there is none of that name, and joins it.
+demo-join: $(E2E)
+	@$(E2E) join "$(or $(NAME),$(error which member? make $@ NAME=member3))"
+
+# make demo-unjoin NAME=member3: takes it out of the fleet; its apiserver goes on.
+demo-unjoin: $(E2E)
+	@$(E2E) unjoin "$(or $(NAME),$(error which member? make $@ NAME=member3))"
+
+# make demo-rotate NAME=member1: a new token for the control plane, the old one revoked.
+demo-rotate: $(E2E)
+	@$(E2E) rotate "$(or $(NAME),$(error which member? make $@ NAME=member1))"
+
+# make demo-seed COUNT=20000: realistic objects into every member.
+demo-seed: $(E2E)
+	@$(E2E) seed --count "$(COUNT)"
+
+# Stops the demo and all that was started in its folder.
+demo-down: $(E2E)
+	@$(E2E) down
+
+.PHONY: test check unit e2e gen gen-current deny
+
+# Everything that a change has to pass. The end-to-end tests need both programs and the control plane's tools.
+test: check deny programs tools
+	RUST_BACKTRACE=1 ARMADEX_BIN="$(abspath $(TARGET))/release/armadex" cargo test --locked --workspace
+
+# Formatting, lints, documentation, generated files.
+check: prerequisites gen-current
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps --document-private-items
+
+# What needs no control plane.
+unit: prerequisites
+	cargo test --locked --workspace --exclude armadex-e2e --exclude armadex-bench
+
+# What does.
+e2e: programs tools
+	ARMADEX_BIN="$(abspath $(TARGET))/release/armadex" cargo test --locked --package armadex-e2e
+
+# Regenerates what is generated; commit the result.
+gen:
+	cargo run --quiet --locked --package armadex-crds --example generate
+
+gen-current: gen
+	@git diff --exit-code --stat -- 'crds/*.yaml' || { echo 'generated files are not current: commit what make gen made' >&2; exit 1; }
+
+# Licences, bans and sources of the dependencies.
+deny: prerequisites
+	@command -v cargo-deny >/dev/null || { echo 'installing cargo-deny (a few minutes, once)'; cargo install --locked --quiet cargo-deny; }
+	cargo deny --log-level error check bans licenses sources

@@ -1,0 +1,267 @@
+//! Armadex itself as a process behind the control plane: its binary, its certificate, its APIService.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::process::Command;
+
+use crate::aggregation::ApiService;
+use crate::harness::Harness;
+use crate::http::Http;
+use crate::ports::free_port;
+use crate::process::{Program, last_words};
+use crate::record::Record;
+use crate::wait::wait_until;
+
+/// Where Armadex is at home on a control plane.
+pub const NAMESPACE: &str = "clusterpedia-system";
+const SERVICE: &str = "armadex-apiserver";
+/// Opening a store and the first discovery take a second; the limit is for a busy machine.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// Armadex closes its store and its streams within this when asked to end.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// One Armadex process, or one that was.
+#[derive(Debug, Clone)]
+pub struct Armadex {
+    program: Program,
+    /// Where its API listens.
+    pub listen: u16,
+    /// Where its admin port listens.
+    pub admin: u16,
+    folder: crate::folder::Folder,
+    record: Record,
+}
+
+/// Which processes of Armadex there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Everything in one process.
+    All,
+    /// The API alone.
+    Apiserver,
+    /// The members' data alone.
+    Synchro,
+    /// The policies alone.
+    Controllers,
+}
+
+impl Role {
+    fn command(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Apiserver => "apiserver",
+            Self::Synchro => "synchro",
+            Self::Controllers => "controllers",
+        }
+    }
+
+    fn serves(self) -> bool {
+        matches!(self, Self::All | Self::Apiserver)
+    }
+}
+
+impl Armadex {
+    /// Starts the binary in `role` against the host of `fleet`, with `extra` arguments, and waits until it is ready.
+    pub async fn start(fleet: &Harness, role: Role, extra: &[&str]) -> Result<Self> {
+        let (listen, admin) = (free_port()?, free_port()?);
+        let mut arguments = arguments(fleet, role, listen, admin)?;
+        arguments.extend(extra.iter().map(|&argument| argument.to_owned()));
+        let program = Program::new(format!("armadex-{}", role.command()), binary()?, arguments);
+        let record = program.start(fleet.folder())?;
+        let armadex = Self {
+            program,
+            listen,
+            admin,
+            folder: fleet.folder().clone(),
+            record,
+        };
+        armadex.wait_until_ready().await?;
+        Ok(armadex)
+    }
+
+    /// Starts it again with the same arguments, after it ended or was killed.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.record = self.program.start(&self.folder)?;
+        self.wait_until_ready().await
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&self) {
+        self.record.kill();
+    }
+
+    /// Asks it to end and waits.
+    pub fn stop(&self) {
+        self.record.stop(GRACE);
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// What it wrote into its log so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.log(&self.program.name)).unwrap_or_default()
+    }
+
+    /// The text of its metrics.
+    pub async fn metrics(&self) -> Result<String> {
+        Http::default()
+            .get(&format!("http://127.0.0.1:{}/metrics", self.admin))
+            .await
+    }
+
+    /// Registers it as `v1beta1.clusterpedia.io` on the host and waits until that is available.
+    pub async fn register(&self, fleet: &Harness) -> Result<()> {
+        let host = fleet.host().client().await?;
+        let service = api_service(self.listen);
+        service
+            .apply(&host, &fleet.host().pki().read("ca.crt")?)
+            .await?;
+        service.wait_until_available(&host).await
+    }
+
+    /// Takes the registration away again.
+    pub async fn unregister(&self, fleet: &Harness) -> Result<()> {
+        api_service(self.listen)
+            .remove(&fleet.host().client().await?)
+            .await
+    }
+
+    async fn wait_until_ready(&self) -> Result<()> {
+        let http = Http::default();
+        let url = format!("http://127.0.0.1:{}/readyz", self.admin);
+        wait_until(
+            &format!("{} is ready", self.program.name),
+            START_LIMIT,
+            || async {
+                if !self.record.is_alive() {
+                    return Ok(true);
+                }
+                http.get(&url).await.map(|_| true)
+            },
+        )
+        .await
+        .with_context(|| last_words(&self.folder, &self.program.name))?;
+        ensure!(
+            self.record.is_alive(),
+            "armadex ended; {}",
+            last_words(&self.folder, &self.program.name)
+        );
+        Ok(())
+    }
+}
+
+fn api_service(port: u16) -> ApiService {
+    ApiService {
+        group: "clusterpedia.io",
+        version: "v1beta1",
+        service: SERVICE,
+        namespace: NAMESPACE,
+        port,
+    }
+}
+
+fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec<String>> {
+    let pki = fleet.host().pki();
+    let mut arguments = vec![
+        role.command().to_owned(),
+        format!("--kubeconfig={}", fleet.host().kubeconfig().display()),
+        format!("--admin-listen=127.0.0.1:{admin}"),
+        format!("--namespace={NAMESPACE}"),
+        format!(
+            "--credential-namespaces={NAMESPACE},{}",
+            crate::stand_in::NAMESPACE
+        ),
+    ];
+    if role != Role::Controllers {
+        arguments.push(format!(
+            "--store=sqlite:{}",
+            fleet.folder().store().display()
+        ));
+    }
+    if role.serves() {
+        pki.issue_for_service(SERVICE, NAMESPACE)?;
+        arguments.push(format!("--listen=127.0.0.1:{listen}"));
+        arguments.push(format!(
+            "--tls-cert-file={}",
+            pki.file(&format!("{SERVICE}.crt")).display()
+        ));
+        arguments.push(format!(
+            "--tls-private-key-file={}",
+            pki.file(&format!("{SERVICE}.key")).display()
+        ));
+    }
+    Ok(arguments)
+}
+
+/// The binary: `$ARMADEX_BIN`, else the one that was built beside this program or test.
+pub fn binary() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("ARMADEX_BIN") {
+        return Ok(PathBuf::from(path));
+    }
+    let own = std::env::current_exe().context("this program does not know its own path")?;
+    let found = own
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join("armadex"))
+        .find(|path| path.is_file());
+    found.with_context(|| {
+        format!(
+            "no armadex beside {}: build it (cargo build -p armadex) or set ARMADEX_BIN",
+            own.display()
+        )
+    })
+}
+
+/// Runs one of the binary's commands that end by themselves, and gives what it printed.
+pub async fn run(arguments: &[&str]) -> Result<String> {
+    let mut command = Command::new(binary()?);
+    let output = command
+        .args(arguments)
+        .kill_on_drop(true)
+        .output()
+        .await
+        .context("cannot run armadex")?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "armadex {} failed: {complaint}",
+        arguments.join(" ")
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Installs the CRDs on the host, and the policy for Karmada unless told otherwise by leaving this step out.
+pub async fn install_crds(fleet: &Harness) -> Result<()> {
+    let kubeconfig = fleet.host().kubeconfig().display().to_string();
+    run(&["crds", "--install", "--kubeconfig", &kubeconfig])
+        .await
+        .map(drop)
+}
+
+/// Applies the shipped policy for Karmada.
+pub async fn apply_policy(fleet: &Harness) -> Result<()> {
+    let policy = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies/karmada.yaml");
+    let policy = policy.display().to_string();
+    fleet
+        .kubectl("host")
+        .run(&["apply", "--filename", &policy])
+        .await
+        .map(drop)
+}
+
+/// Writes the fleet's kubeconfig, with a context for every member that is on-boarded now.
+pub async fn write_kubeconfig(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().kubeconfig().display().to_string();
+    let output = fleet.folder().fleet_kubeconfig().display().to_string();
+    run(&["kubeconfig", "--kubeconfig", &host, "--output", &output])
+        .await
+        .map(drop)
+}

@@ -1,0 +1,218 @@
+//! One Kubernetes API as plain processes: a kube-apiserver and its kube-controller-manager.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use http::Request;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
+use serde::{Deserialize, Serialize};
+
+use crate::apiserver;
+use crate::etcd::Etcd;
+use crate::folder::Folder;
+use crate::kubeconfig;
+use crate::pki::Pki;
+use crate::ports::free_port;
+use crate::process::{Program, last_words};
+use crate::record::Record;
+use crate::tools::Tools;
+use crate::wait::{wait_for, wait_until};
+
+/// A cold apiserver on a busy machine of two cores takes some 15 s.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// A chosen port can be taken by somebody else before the server binds it; thrice in a row it is not.
+const ATTEMPTS: usize = 3;
+
+/// What is remembered of a cluster in its folder.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Description {
+    port: u16,
+    etcd: Etcd,
+}
+
+/// A cluster whose processes were started in a folder.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// `host` or the name of a member.
+    pub name: String,
+    folder: Folder,
+    description: Description,
+}
+
+impl Cluster {
+    /// Starts a new cluster and waits until it serves.
+    pub async fn create(folder: &Folder, tools: &Tools, name: &str, etcd: Etcd) -> Result<Self> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let description = Description {
+                port: free_port()?,
+                etcd: etcd.clone(),
+            };
+            let cluster = Self {
+                name: name.to_owned(),
+                folder: folder.clone(),
+                description,
+            };
+            cluster.write_files()?;
+            match cluster.start(tools).await {
+                Ok(()) => return Ok(cluster),
+                Err(error) if cluster.port_was_taken() => last = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.expect("at least one attempt was made"))
+    }
+
+    /// The cluster called `name` that was created in `folder` before.
+    pub fn open(folder: &Folder, name: &str) -> Result<Self> {
+        let path = folder.cluster(name).join("cluster.json");
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("no cluster {name} in {}", folder.root().display()))?;
+        let description = serde_json::from_str(&text)
+            .with_context(|| format!("cannot parse {}", path.display()))?;
+        Ok(Self {
+            name: name.to_owned(),
+            folder: folder.clone(),
+            description,
+        })
+    }
+
+    /// Whether a cluster called `name` was created in `folder`.
+    #[must_use]
+    pub fn exists(folder: &Folder, name: &str) -> bool {
+        folder.cluster(name).join("cluster.json").exists()
+    }
+
+    /// The address of its apiserver.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.description.port)
+    }
+
+    /// Where its objects are kept.
+    #[must_use]
+    pub fn etcd(&self) -> &Etcd {
+        &self.description.etcd
+    }
+
+    /// Its keys and certificates.
+    #[must_use]
+    pub fn pki(&self) -> Pki {
+        Pki::at(self.folder.cluster(&self.name))
+    }
+
+    /// Its administrator's kubeconfig.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.kubeconfig(&self.name)
+    }
+
+    /// Writes a kubeconfig for a client certificate of `user` in `group` and gives its path.
+    pub fn kubeconfig_for(&self, user: &str, group: Option<&str>) -> Result<PathBuf> {
+        let pki = self.pki();
+        pki.issue_for_user(user, group)?;
+        let path = self
+            .folder
+            .cluster(&self.name)
+            .join(format!("{user}.kubeconfig"));
+        kubeconfig::write_for_user(&path, &self.name, &self.url(), &pki, user)?;
+        Ok(path)
+    }
+
+    /// A client with all rights.
+    pub async fn client(&self) -> Result<kube::Client> {
+        kubeconfig::client(&self.kubeconfig()).await
+    }
+
+    /// Starts both processes and waits until they serve.
+    pub async fn start(&self, tools: &Tools) -> Result<()> {
+        self.start_apiserver(tools).await?;
+        self.start_controller_manager(tools).await
+    }
+
+    /// Starts the apiserver alone, as after [`Self::kill_apiserver`].
+    pub async fn start_apiserver(&self, tools: &Tools) -> Result<()> {
+        let arguments = apiserver::apiserver(self.description.port, self.etcd(), &self.pki());
+        let name = self.apiserver_name();
+        let record = Program::new(&name, &tools.kube_apiserver, arguments).start(&self.folder)?;
+        let client = self.client().await?;
+        let ready = wait_for(&format!("{name} is ready"), START_LIMIT, || async {
+            if !record.is_alive() {
+                return Ok(Some(false));
+            }
+            client
+                .request_text(Request::get("/readyz").body(Vec::new())?)
+                .await?;
+            Ok(Some(true))
+        })
+        .await
+        .with_context(|| last_words(&self.folder, &name))?;
+        if !ready {
+            record.forget();
+            bail!("{name} ended; {}", last_words(&self.folder, &name));
+        }
+        Ok(())
+    }
+
+    async fn start_controller_manager(&self, tools: &Tools) -> Result<()> {
+        let kubeconfig = self.kubeconfig().display().to_string();
+        let arguments = apiserver::controller_manager(&kubeconfig, &self.pki());
+        let name = self.controller_manager_name();
+        Program::new(&name, &tools.kube_controller_manager, arguments).start(&self.folder)?;
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client().await?, "default");
+        wait_until(
+            &format!("{name} makes ServiceAccounts"),
+            START_LIMIT,
+            || async { Ok(accounts.get_opt("default").await?.is_some()) },
+        )
+        .await
+        .with_context(|| last_words(&self.folder, &name))
+    }
+
+    /// Ends the apiserver at once, as a crash would; its data stay in etcd.
+    pub fn kill_apiserver(&self) {
+        self.kill(&self.apiserver_name());
+    }
+
+    /// Ends both processes at once; their data stay in etcd.
+    pub fn kill_all(&self) {
+        self.kill(&self.controller_manager_name());
+        self.kill_apiserver();
+    }
+
+    /// Whether its apiserver runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        Record::find(&self.folder.run(), &self.apiserver_name())
+            .is_some_and(|record| record.is_alive())
+    }
+
+    fn kill(&self, process: &str) {
+        if let Some(record) = Record::find(&self.folder.run(), process) {
+            record.kill();
+        }
+    }
+
+    fn apiserver_name(&self) -> String {
+        format!("{}-apiserver", self.name)
+    }
+
+    fn controller_manager_name(&self) -> String {
+        format!("{}-controller-manager", self.name)
+    }
+
+    fn port_was_taken(&self) -> bool {
+        last_words(&self.folder, &self.apiserver_name()).contains("address already in use")
+    }
+
+    fn write_files(&self) -> Result<()> {
+        let pki = self.pki();
+        pki.create()?;
+        kubeconfig::write(&self.kubeconfig(), &self.name, &self.url(), &pki)?;
+        let path = self.folder.cluster(&self.name).join("cluster.json");
+        std::fs::write(&path, serde_json::to_vec_pretty(&self.description)?)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+}

@@ -1,0 +1,169 @@
+//! Karmada from its own programs, as plain processes: the aggregated apiserver, the controllers that matter for joining,
+//! and `karmadactl`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::process::Command;
+
+use crate::aggregation::ApiService;
+use crate::cluster::Cluster;
+use crate::folder::Folder;
+use crate::kubectl::Kubectl;
+use crate::ports::free_port;
+use crate::process::{Program, last_words};
+use crate::tools;
+use crate::wait::wait_until;
+
+const AGGREGATED: &str = "karmada-aggregated-apiserver";
+const CONTROLLERS: &str = "karmada-controller-manager";
+const CTL: &str = "karmadactl";
+const NAMESPACE: &str = "karmada-system";
+/// What joining, its status and access through Karmada need; nothing that schedules workloads.
+const ENABLED: &str = "cluster,clusterStatus,unifiedAuth,execution,workStatus,namespace";
+const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// Where Karmada's programs and CRDs are.
+#[derive(Debug, Clone)]
+pub(super) struct Karmada {
+    programs: PathBuf,
+    definitions: PathBuf,
+}
+
+impl Karmada {
+    /// Karmada, if all of it is found: the programs together in one place, the CRDs in `$ARMADEX_KARMADA_CRDS`.
+    pub(super) fn find() -> Option<Self> {
+        let programs = tools::find_together(&[AGGREGATED, CONTROLLERS, CTL])?;
+        let definitions = PathBuf::from(std::env::var_os("ARMADEX_KARMADA_CRDS")?);
+        definitions.is_dir().then_some(Self {
+            programs,
+            definitions,
+        })
+    }
+
+    /// Starts Karmada on `host` and waits until the Cluster API is served.
+    pub(super) async fn install(
+        &self,
+        host: &Cluster,
+        folder: &Folder,
+        kubectl: &Path,
+    ) -> Result<()> {
+        let kubectl = Kubectl::new(kubectl, host.kubeconfig(), &host.name);
+        kubectl.run(&["create", "namespace", NAMESPACE]).await?;
+        kubectl
+            .run(&["create", "namespace", crate::stand_in::NAMESPACE])
+            .await?;
+        let definitions = self.definitions.display().to_string();
+        kubectl
+            .run(&[
+                "apply",
+                "--server-side",
+                "--recursive",
+                "--filename",
+                &definitions,
+            ])
+            .await?;
+        self.start_aggregated(host, folder).await?;
+        wait_until("Karmada's Cluster API is served", START_LIMIT, || async {
+            kubectl
+                .run(&["get", "clusters.cluster.karmada.io"])
+                .await
+                .map(|_| true)
+        })
+        .await
+        .with_context(|| last_words(folder, AGGREGATED))?;
+        self.program(CONTROLLERS, controller_arguments(host)?)
+            .start(folder)?;
+        Ok(())
+    }
+
+    async fn start_aggregated(&self, host: &Cluster, folder: &Folder) -> Result<()> {
+        let port = free_port()?;
+        host.pki().issue_for_service(AGGREGATED, NAMESPACE)?;
+        self.program(AGGREGATED, aggregated_arguments(host, port))
+            .start(folder)?;
+        let service = ApiService {
+            group: "cluster.karmada.io",
+            version: "v1alpha1",
+            service: AGGREGATED,
+            namespace: NAMESPACE,
+            port,
+        };
+        service
+            .apply(&host.client().await?, &host.pki().read("ca.crt")?)
+            .await
+    }
+
+    /// `karmadactl join`.
+    pub(super) async fn join(&self, host: &Cluster, member: &Cluster) -> Result<()> {
+        self.ctl(host, member, "join").await
+    }
+
+    /// `karmadactl unjoin`.
+    pub(super) async fn unjoin(&self, host: &Cluster, member: &Cluster) -> Result<()> {
+        self.ctl(host, member, "unjoin").await
+    }
+
+    async fn ctl(&self, host: &Cluster, member: &Cluster, verb: &str) -> Result<()> {
+        let output = Command::new(self.programs.join(CTL))
+            .arg("--kubeconfig")
+            .arg(host.kubeconfig())
+            .args([
+                verb,
+                &member.name,
+                "--cluster-context",
+                &member.name,
+                "--cluster-kubeconfig",
+            ])
+            .arg(member.kubeconfig())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .context("cannot run karmadactl")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "karmadactl {verb} {} failed: {said}",
+            member.name
+        );
+        Ok(())
+    }
+
+    fn program(&self, name: &str, arguments: Vec<String>) -> Program {
+        Program::new(name, self.programs.join(name), arguments)
+    }
+}
+
+fn aggregated_arguments(host: &Cluster, port: u16) -> Vec<String> {
+    let kubeconfig = host.kubeconfig().display().to_string();
+    let pki = host.pki();
+    vec![
+        format!("--kubeconfig={kubeconfig}"),
+        format!("--authentication-kubeconfig={kubeconfig}"),
+        format!("--authorization-kubeconfig={kubeconfig}"),
+        format!("--etcd-servers={}", host.etcd().url),
+        format!("--etcd-prefix={}", host.etcd().prefix),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        format!(
+            "--tls-cert-file={}",
+            pki.file(&format!("{AGGREGATED}.crt")).display()
+        ),
+        format!(
+            "--tls-private-key-file={}",
+            pki.file(&format!("{AGGREGATED}.key")).display()
+        ),
+    ]
+}
+
+fn controller_arguments(host: &Cluster) -> Result<Vec<String>> {
+    Ok(vec![
+        format!("--kubeconfig={}", host.kubeconfig().display()),
+        "--leader-elect=false".to_owned(),
+        format!("--controllers={ENABLED}"),
+        "--cluster-status-update-frequency=5s".to_owned(),
+        format!("--metrics-bind-address=127.0.0.1:{}", free_port()?),
+        format!("--health-probe-bind-address=127.0.0.1:{}", free_port()?),
+    ])
+}

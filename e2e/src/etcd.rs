@@ -1,0 +1,129 @@
+//! etcd: one for most apiservers, a prefix each, and the JSON gateway through which bulk data is put.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::folder::Folder;
+use crate::http::Http;
+use crate::ports::free_port;
+use crate::process::{Program, last_words};
+use crate::record::Record;
+use crate::tools::Tools;
+use crate::wait::wait_until;
+
+/// Objects in one transaction: some 5 KB each, so that a request stays near 3 MiB.
+pub const BATCH: usize = 500;
+/// Above [`BATCH`] objects of 5 KB, and above one object of 1.5 MB, the most that an apiserver takes.
+const LARGEST_REQUEST: usize = 16 << 20;
+
+/// Where an apiserver keeps its objects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Etcd {
+    /// The client URL.
+    pub url: String,
+    /// The prefix of every key, with its leading slash.
+    pub prefix: String,
+}
+
+/// Starts an etcd of its own called `name`; gives its client URL when it answers.
+pub async fn start(folder: &Folder, tools: &Tools, name: &str) -> Result<String> {
+    let (client, peer) = (free_port()?, free_port()?);
+    let url = format!("http://127.0.0.1:{client}");
+    let program = Program::new(
+        name,
+        &tools.etcd,
+        arguments(folder, name, &url, &format!("http://127.0.0.1:{peer}")),
+    );
+    let record = program.start(folder)?;
+    let http = Http::default();
+    wait_until(
+        &format!("{name} is healthy"),
+        Duration::from_secs(30),
+        || async {
+            ensure_alive(folder, &record)?;
+            Ok(http
+                .get(&format!("{url}/health"))
+                .await?
+                .contains("\"true\""))
+        },
+    )
+    .await
+    .with_context(|| last_words(folder, name))?;
+    Ok(url)
+}
+
+fn ensure_alive(folder: &Folder, record: &Record) -> Result<()> {
+    ensure!(
+        record.is_alive(),
+        "{} ended; {}",
+        record.name,
+        last_words(folder, &record.name)
+    );
+    Ok(())
+}
+
+/// Nothing here outlives the machine, so nothing is flushed to disk.
+fn arguments(folder: &Folder, name: &str, client_url: &str, peer_url: &str) -> Vec<String> {
+    vec![
+        format!("--name={name}"),
+        format!("--data-dir={}", folder.etcd(name).display()),
+        format!("--listen-client-urls={client_url}"),
+        format!("--advertise-client-urls={client_url}"),
+        format!("--listen-peer-urls={peer_url}"),
+        format!("--initial-advertise-peer-urls={peer_url}"),
+        format!("--initial-cluster={name}={peer_url}"),
+        "--unsafe-no-fsync".to_owned(),
+        format!("--max-txn-ops={}", 2 * BATCH),
+        format!("--max-request-bytes={LARGEST_REQUEST}"),
+        "--quota-backend-bytes=8589934592".to_owned(),
+        "--log-level=warn".to_owned(),
+    ]
+}
+
+/// Writes straight into the keys of one apiserver.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    http: Http,
+    etcd: Etcd,
+}
+
+impl Writer {
+    /// A writer below the prefix of `etcd`.
+    #[must_use]
+    pub fn new(etcd: Etcd) -> Self {
+        Self {
+            http: Http::default(),
+            etcd,
+        }
+    }
+
+    /// Puts `objects`, each a key below the prefix and its JSON, in one transaction.
+    pub async fn put<'a>(
+        &self,
+        objects: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<()> {
+        let puts: Vec<_> = objects
+            .into_iter()
+            .map(|(key, value)| {
+                let key = STANDARD.encode(format!("{}/{key}", self.etcd.prefix));
+                json!({"requestPut": {"key": key, "value": STANDARD.encode(value)}})
+            })
+            .collect();
+        let body = serde_json::to_vec(&json!({ "success": &puts }))?;
+        let answer = self
+            .http
+            .post(&format!("{}/v3/kv/txn", self.etcd.url), body)
+            .await?;
+        ensure!(
+            answer.contains("\"succeeded\":true"),
+            "etcd did not take {} objects: {answer}",
+            puts.len()
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,306 @@
+//! A fleet of real control planes: one host with the Cluster API, members, and what people do with them.
+//!
+//! A harness either owns its processes (tests, the demo: they end with it, whatever ends it) or attaches to a folder whose
+//! processes another terminal started.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use futures::future::try_join_all;
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::cluster::Cluster;
+use crate::control_plane::{ControlPlane, ControlPlaneKind, Controllers};
+use crate::etcd::{self, Etcd};
+use crate::folder::{Folder, check_member_name};
+use crate::kubectl::Kubectl;
+use crate::process::{Guard, stop_all};
+use crate::progress::note;
+use crate::record::Record;
+use crate::tools::Tools;
+
+/// The record of the process that owns a fleet: `down` ends it, and it ends the rest.
+pub const OWNER: &str = "owner";
+
+/// How to start a fleet.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How many members there are at first: `member1`, `member2`, ...
+    pub members: usize,
+    /// Where it lives; a temporary folder when absent, removed after [`Harness::finish`] and kept after a failure.
+    pub folder: Option<PathBuf>,
+}
+
+/// What is remembered of the control plane in its folder.
+#[derive(Debug, Serialize, Deserialize)]
+struct Description {
+    kind: ControlPlaneKind,
+    etcd: String,
+}
+
+/// Who ends the processes.
+#[derive(Debug)]
+enum Lifetime {
+    /// This harness, with what it needs for that.
+    Owned {
+        _guard: Guard,
+        controllers: Option<Controllers>,
+        temporary: Option<TempDir>,
+    },
+    /// Whoever calls `down`.
+    Detached,
+}
+
+/// A fleet.
+#[derive(Debug)]
+pub struct Harness {
+    folder: Folder,
+    tools: Tools,
+    control_plane: ControlPlane,
+    etcd: String,
+    lifetime: Lifetime,
+}
+
+impl Harness {
+    /// Starts a fleet that ends with this value.
+    pub async fn start(options: Options) -> Result<Self> {
+        install_crypto();
+        let temporary = match options.folder {
+            Some(_) => None,
+            None => Some(tempfile::Builder::new().prefix("armadex-e2e-").tempdir()?),
+        };
+        let root = options
+            .folder
+            .as_deref()
+            .or(temporary.as_ref().map(TempDir::path))
+            .context("no folder")?;
+        let folder = Folder::new(root)?;
+        prepare(&folder)?;
+        let own = i32::try_from(std::process::id()).context("process ids are positive i32")?;
+        Record::write(&folder.run(), OWNER, own)?;
+        let tools = Tools::ensure()?;
+        let guard = Guard::start(&folder)?;
+        let started = Self::start_in(&folder, tools, options.members).await;
+        let mut harness = match started {
+            Ok(harness) => harness,
+            Err(error) => {
+                stop_all(&folder);
+                keep(temporary, &folder);
+                return Err(error);
+            }
+        };
+        let controllers = harness.control_plane.start_controllers().await?;
+        harness.lifetime = Lifetime::Owned {
+            _guard: guard,
+            controllers,
+            temporary,
+        };
+        Ok(harness)
+    }
+
+    /// Starts a fleet in `folder` that goes on when this process ends.
+    pub async fn start_detached(folder: &Folder, members: usize) -> Result<Self> {
+        install_crypto();
+        prepare(folder)?;
+        let started = Self::start_in(folder, Tools::ensure()?, members).await;
+        if started.is_err() {
+            stop_all(folder);
+        }
+        started
+    }
+
+    /// The fleet that runs in `folder`.
+    pub fn attach(folder: &Folder) -> Result<Self> {
+        install_crypto();
+        let path = folder.control_plane();
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("no fleet in {}: start one first", folder.root().display()))?;
+        let Description { kind, etcd } = serde_json::from_str(&text)?;
+        let host = Cluster::open(folder, "host")?;
+        if !host.is_running() {
+            bail!(
+                "the fleet in {} does not run: start one first",
+                folder.root().display()
+            );
+        }
+        Ok(Self {
+            folder: folder.clone(),
+            tools: Tools::ensure()?,
+            control_plane: ControlPlane::new(kind, host, folder.clone()),
+            etcd,
+            lifetime: Lifetime::Detached,
+        })
+    }
+
+    async fn start_in(folder: &Folder, tools: Tools, members: usize) -> Result<Self> {
+        let kind = ControlPlaneKind::detect();
+        note(format_args!(
+            "starting etcd, the control plane and {members} members; the control plane is {kind}"
+        ));
+        let etcd = etcd::start(folder, &tools, "etcd").await?;
+        let host = Cluster::create(folder, &tools, "host", at(&etcd, "host")).await?;
+        std::fs::write(
+            folder.control_plane(),
+            serde_json::to_vec_pretty(&Description {
+                kind,
+                etcd: etcd.clone(),
+            })?,
+        )?;
+        let control_plane = ControlPlane::new(kind, host, folder.clone());
+        let harness = Self {
+            folder: folder.clone(),
+            tools,
+            control_plane,
+            etcd,
+            lifetime: Lifetime::Detached,
+        };
+        let names: Vec<_> = (1..=members)
+            .map(|number| format!("member{number}"))
+            .collect();
+        let members = try_join_all(names.iter().map(|name| harness.start_member(name)));
+        tokio::try_join!(
+            harness.control_plane.install(&harness.tools.kubectl),
+            members
+        )?;
+        Ok(harness)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// The programs.
+    #[must_use]
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    /// The control plane.
+    #[must_use]
+    pub fn control_plane(&self) -> &ControlPlane {
+        &self.control_plane
+    }
+
+    /// The cluster of the control plane.
+    #[must_use]
+    pub fn host(&self) -> &Cluster {
+        self.control_plane.host()
+    }
+
+    /// A member by its name.
+    pub fn member(&self, name: &str) -> Result<Cluster> {
+        Cluster::open(&self.folder, name)
+    }
+
+    /// Starts a new member, which is not joined yet. The second one gets an etcd of its own: without one, no test would
+    /// ever see two clusters whose resource versions are unrelated.
+    pub async fn start_member(&self, name: &str) -> Result<Cluster> {
+        check_member_name(name)?;
+        let etcd = if name == "member2" {
+            at(
+                &etcd::start(&self.folder, &self.tools, "etcd-member2").await?,
+                name,
+            )
+        } else {
+            at(&self.etcd, name)
+        };
+        let member = Cluster::create(&self.folder, &self.tools, name, etcd).await?;
+        note(format_args!("  {name} serves at {}", member.url()));
+        Ok(member)
+    }
+
+    /// Joins `name`, starting it first if there is no such member.
+    pub async fn join(&self, name: &str) -> Result<()> {
+        check_member_name(name)?;
+        let member = match Cluster::exists(&self.folder, name) {
+            true => self.member(name)?,
+            false => self.start_member(name).await?,
+        };
+        self.control_plane.join(&member).await
+    }
+
+    /// Takes `name` out of the fleet; its apiserver goes on.
+    pub async fn unjoin(&self, name: &str) -> Result<()> {
+        self.control_plane.unjoin(&self.member(name)?).await
+    }
+
+    /// Replaces the token by which the control plane reaches `name`, and revokes the old one.
+    pub async fn rotate(&self, name: &str) -> Result<()> {
+        self.control_plane.rotate(&self.member(name)?).await
+    }
+
+    /// kubectl straight to the apiserver of `cluster`.
+    #[must_use]
+    pub fn kubectl(&self, cluster: &str) -> Kubectl {
+        Kubectl::new(
+            &self.tools.kubectl,
+            self.folder.kubeconfig(cluster),
+            cluster,
+        )
+    }
+
+    /// kubectl through Armadex: `clusterpedia` is the fleet, else one member.
+    #[must_use]
+    pub fn fleet_kubectl(&self, context: &str) -> Kubectl {
+        Kubectl::new(&self.tools.kubectl, self.folder.fleet_kubeconfig(), context)
+    }
+
+    /// Stops everything and removes a temporary folder: the end of a run that went well.
+    pub async fn finish(mut self) {
+        if let Lifetime::Owned { controllers, .. } = &mut self.lifetime
+            && let Some(controllers) = controllers.take()
+        {
+            controllers.stop().await;
+        }
+        stop_all(&self.folder);
+        self.lifetime = Lifetime::Detached;
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        if let Lifetime::Owned { temporary, .. } = &mut self.lifetime {
+            let temporary = temporary.take();
+            stop_all(&self.folder);
+            keep(temporary, &self.folder);
+        }
+    }
+}
+
+/// A temporary folder outlives a failure, for its logs.
+fn keep(temporary: Option<TempDir>, folder: &Folder) {
+    if let Some(temporary) = temporary {
+        let _kept = temporary.keep();
+        note(format_args!(
+            "the logs are kept in {}",
+            folder.root().join("logs").display()
+        ));
+    }
+}
+
+/// Makes room for a new fleet, unless one runs there.
+fn prepare(folder: &Folder) -> Result<()> {
+    if Record::all(&folder.run()).iter().any(Record::is_alive) {
+        bail!(
+            "a fleet runs in {} already: stop it first",
+            folder.root().display()
+        );
+    }
+    folder.clear()?;
+    folder.create()
+}
+
+fn at(url: &str, cluster: &str) -> Etcd {
+    Etcd {
+        url: url.to_owned(),
+        prefix: format!("/registry-{cluster}"),
+    }
+}
+
+/// One provider for every TLS client of the process; a second call finds it installed.
+pub fn install_crypto() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}

@@ -1,0 +1,65 @@
+//! Kubeconfigs with everything inline: one cluster, one user, one context, all of the same name.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::pki::{Pki, write_private};
+
+/// Writes the kubeconfig of an administrator of the apiserver at `url`.
+pub fn write(path: &Path, name: &str, url: &str, pki: &Pki) -> Result<()> {
+    write_private(path, &render(name, url, &Credentials::read(pki, "admin")?))
+}
+
+/// Writes the kubeconfig of `user`, whose certificate was issued before.
+pub fn write_for_user(path: &Path, name: &str, url: &str, pki: &Pki, user: &str) -> Result<()> {
+    write_private(path, &render(name, url, &Credentials::read(pki, user)?))
+}
+
+struct Credentials {
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+impl Credentials {
+    fn read(pki: &Pki, user: &str) -> Result<Self> {
+        Ok(Self {
+            authority: STANDARD.encode(pki.read("ca.crt")?),
+            certificate: STANDARD.encode(pki.read(&format!("{user}.crt"))?),
+            key: STANDARD.encode(pki.read(&format!("{user}.key"))?),
+        })
+    }
+}
+
+fn render(name: &str, url: &str, credentials: &Credentials) -> String {
+    let Credentials {
+        authority,
+        certificate,
+        key,
+    } = credentials;
+    format!(
+        "apiVersion: v1\n\
+         kind: Config\n\
+         current-context: {name}\n\
+         clusters:\n\
+         - name: {name}\n  cluster:\n    server: {url}\n    certificate-authority-data: {authority}\n\
+         users:\n\
+         - name: {name}\n  user:\n    client-certificate-data: {certificate}\n    client-key-data: {key}\n\
+         contexts:\n\
+         - name: {name}\n  context:\n    cluster: {name}\n    user: {name}\n"
+    )
+}
+
+/// A client for the current context of the kubeconfig at `path`.
+pub async fn client(path: &Path) -> Result<kube::Client> {
+    let kubeconfig =
+        Kubeconfig::read_from(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    config.default_retry = false;
+    Ok(kube::Client::try_from(config)?)
+}

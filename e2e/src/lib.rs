@@ -1,0 +1,33 @@
+//! Real control planes on one machine: etcd, kube-apiservers, members that join and leave, and Armadex among them.
+//!
+//! Tests start a [`Harness`] and see kubeconfigs; the binary `armadex-e2e` does the same for people (`make demo`).
+
+pub mod aggregation;
+mod apiserver;
+pub mod armadex;
+pub mod cluster;
+pub mod control_plane;
+pub mod etcd;
+pub mod folder;
+mod harness;
+pub mod http;
+pub mod kubeconfig;
+pub mod kubectl;
+pub mod pki;
+pub mod ports;
+pub mod process;
+pub mod progress;
+pub mod record;
+pub mod seed;
+pub mod stand_in;
+pub mod tools;
+pub mod wait;
+
+pub use cluster::Cluster;
+pub use control_plane::ControlPlaneKind;
+pub use folder::Folder;
+pub use harness::{Harness, OWNER, Options, install_crypto};
+pub use kubectl::Kubectl;
+pub use record::Record;
+pub use tools::Tools;
+pub use wait::{wait_for, wait_until};

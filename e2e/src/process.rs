@@ -1,0 +1,204 @@
+//! Starting programs so that none is left behind.
+//!
+//! Every program gets a process group of its own (Ctrl-C of the terminal reaches only its owner, which stops things in
+//! order), a log file and a [`Record`]. A [`Guard`] ends what is still recorded when its owner dies without a word.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::folder::Folder;
+use crate::record::Record;
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The name of the process: that of its record and of its log file.
+    pub name: String,
+    /// The file to execute.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Variables added to the environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Program {
+    /// A program without additions to its environment.
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, arguments: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            path: path.into(),
+            arguments,
+            environment: Vec::new(),
+        }
+    }
+
+    /// Starts it, recorded in `folder`; it lives until it is stopped through its record.
+    pub fn start(&self, folder: &Folder) -> Result<Record> {
+        let log = open_log(&folder.log(&self.name))?;
+        let child = in_own_group(&self.path)
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
+            .current_dir(folder.root())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.path.display()))?;
+        let pid = i32::try_from(child.id()).context("process ids are positive i32")?;
+        reap(child);
+        Record::write(&folder.run(), &self.name, pid)
+            .with_context(|| last_words(folder, &self.name))
+    }
+}
+
+/// The end of a process' log, for an error that is read without the folder at hand.
+#[must_use]
+pub fn last_words(folder: &Folder, process: &str) -> String {
+    const LINES: usize = 15;
+    let path = folder.log(process);
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    let tail = lines[lines.len().saturating_sub(LINES)..].join("\n");
+    format!("the last lines of {}:\n{tail}", path.display())
+}
+
+fn open_log(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options
+        .create(true)
+        .append(true)
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn in_own_group(path: &Path) -> Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = Command::new(path);
+    command.process_group(0);
+    command
+}
+
+/// Waits for a child on a thread of its own, so that no zombie stays. The thread ends with the child.
+fn reap(mut child: Child) {
+    std::thread::spawn(move || child.wait());
+}
+
+/// Ends everything recorded in a folder when its owner is gone, be it by panic, abort or SIGKILL.
+///
+/// It is a shell that reads from a pipe which only the owner holds: the kernel closes the pipe with the owner. The parent
+/// death signal is no help here, since it is tied to the thread that started the child.
+#[derive(Debug)]
+pub struct Guard {
+    shell: Child,
+}
+
+/// Reads until the pipe closes, then kills each recorded process whose start time is still the recorded one
+/// (field 22 of its stat line; the programs' names hold no spaces).
+const GUARD: &str = r#"
+cat >/dev/null
+for record in "$1"/*; do
+    [ -f "$record" ] || continue
+    read -r pid started < "$record"
+    set -- "$1" $(cat "/proc/$pid/stat" 2>/dev/null)
+    [ "${23}" = "$started" ] && kill -KILL "$pid"
+    set -- "$1"
+done
+"#;
+
+impl Guard {
+    /// Watches over `folder` until dropped.
+    pub fn start(folder: &Folder) -> Result<Self> {
+        let shell = in_own_group(Path::new("/bin/sh"))
+            .arg("-c")
+            .arg(GUARD)
+            .arg("guard")
+            .arg(folder.run())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start /bin/sh")?;
+        Ok(Self { shell })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.shell.stdin.take());
+        // The shell ends by itself within moments; a failure to wait leaves nothing to do.
+        let _ = self.shell.wait();
+    }
+}
+
+/// Stops everything recorded in `folder` but this process: Armadex first and in peace, so that its store is closed; then
+/// the control planes, whose data go with them, at once.
+pub fn stop_all(folder: &Folder) {
+    const GRACE: Duration = Duration::from_secs(15);
+    const KILLED: Duration = Duration::from_secs(10);
+    let own = i64::from(std::process::id());
+    let others = Record::all(&folder.run())
+        .into_iter()
+        .filter(|record| i64::from(record.pid) != own);
+    let (ours, theirs): (Vec<_>, Vec<_>) =
+        others.partition(|record| record.name.starts_with("armadex"));
+    ours.iter().for_each(Record::start_stop);
+    ours.iter().for_each(|record| record.stop(GRACE));
+    theirs.iter().for_each(Record::start_kill);
+    for record in theirs {
+        // SIGKILL is not refused; a process in the kernel's hands for this long is left to it.
+        let _ = record.wait_until_gone(KILLED);
+        record.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper(folder: &Folder) -> Record {
+        Program::new("sleeper", "/bin/sleep", vec!["600".to_owned()])
+            .start(folder)
+            .unwrap()
+    }
+
+    fn folder() -> (tempfile::TempDir, Folder) {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::new(root.path()).unwrap();
+        folder.create().unwrap();
+        (root, folder)
+    }
+
+    #[test]
+    fn everything_recorded_is_stopped_and_forgotten() {
+        let (_root, folder) = folder();
+        let record = sleeper(&folder);
+        assert!(record.is_alive());
+        stop_all(&folder);
+        assert!(!record.is_alive());
+        assert_eq!(Record::all(&folder.run()), []);
+    }
+
+    #[test]
+    fn the_guard_ends_what_its_owner_left() {
+        let (_root, folder) = folder();
+        let guard = Guard::start(&folder).unwrap();
+        let record = sleeper(&folder);
+        drop(guard);
+        assert!(record.wait_until_gone(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn a_program_that_cannot_run_is_an_error_that_names_it() {
+        let (_root, folder) = folder();
+        let error = Program::new("none", "/no/such/program", Vec::new())
+            .start(&folder)
+            .unwrap_err();
+        assert!(format!("{error:#}").contains("/no/such/program"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Realistic objects in bulk, put into an apiserver's etcd as JSON, which it decodes like its own encoding.
+//!
+//! The same seed and member give the same objects; two members never share one. Everything is consistent enough for the
+//! controllers that run: owners exist before what they own, so the garbage collector takes nothing away.
+
+mod metadata;
+mod objects;
+mod workload;
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use futures::{StreamExt, TryStreamExt, stream};
+
+use crate::cluster::Cluster;
+use crate::etcd::{BATCH, Writer};
+use metadata::Random;
+use objects::Seeded;
+
+/// Transactions under way at once: enough to keep etcd and the encoder busy on two cores.
+const AT_ONCE: usize = 3;
+
+/// What to put.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// How many objects, pods for the most part.
+    pub count: usize,
+    /// Another number gives other objects, beside those of this one.
+    pub seed: u64,
+}
+
+/// What was put, and how long it took.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome {
+    /// Objects.
+    pub objects: usize,
+    /// Bytes of JSON.
+    pub bytes: usize,
+    /// Time.
+    pub took: Duration,
+}
+
+/// Puts the objects of `plan` into `cluster`.
+pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Outcome> {
+    let started = Instant::now();
+    let writer = Writer::new(cluster.etcd().clone());
+    let mut random = Random::new(&cluster.name, plan.seed);
+    let (owners, rest) = objects::generate(&cluster.name, plan, &mut random);
+    let mut bytes = 0;
+    let objects = owners.len() + rest.len();
+    for wave in [owners, rest] {
+        bytes += put_wave(&writer, &wave).await?;
+    }
+    Ok(Outcome {
+        objects,
+        bytes,
+        took: started.elapsed(),
+    })
+}
+
+async fn put_wave(writer: &Writer, wave: &[Seeded]) -> Result<usize> {
+    let batches = stream::iter(wave.chunks(BATCH)).map(|batch| async move {
+        writer
+            .put(
+                batch
+                    .iter()
+                    .map(|seeded| (seeded.key.as_str(), seeded.json.as_slice())),
+            )
+            .await?;
+        anyhow::Ok(batch.iter().map(|seeded| seeded.json.len()).sum::<usize>())
+    });
+    batches
+        .buffer_unordered(AT_ONCE)
+        .try_fold(0, |sum, bytes| async move { Ok(sum + bytes) })
+        .await
+}

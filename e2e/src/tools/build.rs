@@ -1,0 +1,159 @@
+//! Building a module's programs once, into a cache outside the tree.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::module::Module;
+use crate::progress::{Counter, note};
+
+/// Lines of the compiler that are repeated in an error.
+const LAST_LINES: usize = 20;
+
+/// The directory with the programs of `module`, built unless an earlier run did.
+pub(super) fn ensure(module: &Module, cache: &Path) -> Result<PathBuf> {
+    let directory = cache.join(format!("{}-v{}", module.name, module.version));
+    if holds_all(&directory, module) {
+        return Ok(directory);
+    }
+    std::fs::create_dir_all(cache).with_context(|| format!("cannot make {}", cache.display()))?;
+    let lock = File::create(cache.join(format!("{}.lock", module.name)))?;
+    lock.lock().context("cannot lock the cache of tools")?;
+    if !holds_all(&directory, module) {
+        build(module, &directory)?;
+    }
+    Ok(directory)
+}
+
+fn holds_all(directory: &Path, module: &Module) -> bool {
+    module
+        .programs
+        .iter()
+        .all(|program| directory.join(program.name).is_file())
+}
+
+/// Builds beside the final place and moves over when whole: a build that was cut off leaves nothing that looks finished.
+fn build(module: &Module, directory: &Path) -> Result<()> {
+    let (name, version) = (module.name, module.version);
+    note(format_args!(
+        "building {name} v{version} into {} (once)",
+        directory.display()
+    ));
+    let total = count_packages(module)?;
+    let partial = directory.with_extension("partial");
+    let mut command = go(module);
+    command
+        .args(["build", "-v", "-trimpath", "-ldflags"])
+        .arg(module.linker_flags());
+    command
+        .arg("-o")
+        .arg(format!("{}/", partial.display()))
+        .args(packages(module));
+    std::fs::create_dir_all(&partial)?;
+    run(
+        command,
+        Counter::new(format!("{name} v{version}, packages"), total),
+        |line| !line.starts_with("go: "),
+    )?;
+    for program in module.programs {
+        let built = program
+            .package
+            .rsplit('/')
+            .find(|part| !is_major(part))
+            .unwrap_or(program.name);
+        std::fs::rename(partial.join(built), partial.join(program.name))?;
+    }
+    std::fs::rename(&partial, directory)
+        .with_context(|| format!("cannot make {}", directory.display()))
+}
+
+/// Go names a program after the last part of its package that is not a major version.
+fn is_major(part: &str) -> bool {
+    part.strip_prefix('v')
+        .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn packages(module: &Module) -> impl Iterator<Item = &'static str> {
+    module.programs.iter().map(|program| program.package)
+}
+
+/// How many packages a cold build compiles. Fetches the modules on the way.
+fn count_packages(module: &Module) -> Result<usize> {
+    note(format_args!("  {}: fetching modules", module.name));
+    let mut command = go(module);
+    command
+        .args(["list", "-deps"])
+        .args(packages(module))
+        .stderr(Stdio::inherit());
+    let output = command
+        .output()
+        .context("cannot run go: Go 1.26 or later is needed")?;
+    if !output.status.success() {
+        bail!("go list failed for e2e/tools/{}", module.name);
+    }
+    Ok(output.stdout.iter().filter(|&&byte| byte == b'\n').count())
+}
+
+/// `go` in the module's folder, deaf to workspaces and flags of the user that would change what is built.
+fn go(module: &Module) -> Command {
+    let mut command = Command::new("go");
+    command
+        .current_dir(module.folder())
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off")
+        .env("GOFLAGS", "-mod=readonly -buildvcs=false")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs a command that prints a line for each thing done, and counts the lines that `counts` says are such.
+fn run(mut command: Command, mut counter: Counter, counts: impl Fn(&str) -> bool) -> Result<()> {
+    let mut child = command
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .context("cannot run go")?;
+    let stderr = child.stderr.take().expect("it was piped a line above");
+    let last = follow(stderr, &mut counter, counts);
+    if !child.wait()?.success() {
+        bail!("go build failed:\n{}", last.join("\n"));
+    }
+    counter.finish();
+    Ok(())
+}
+
+fn follow(
+    stderr: ChildStderr,
+    counter: &mut Counter,
+    counts: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let mut last = Vec::new();
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        counter.add(usize::from(counts(&line)));
+        last.push(line);
+        if last.len() > LAST_LINES {
+            last.remove(0);
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_named_as_go_names_them() {
+        for module in [Module::etcd(), Module::kubernetes()] {
+            for package in packages(&module) {
+                let last = package.rsplit('/').find(|part| !is_major(part)).unwrap();
+                assert!(!last.is_empty(), "{package}");
+            }
+        }
+        assert!(is_major("v3"));
+        assert!(!is_major("version"));
+    }
+}

@@ -1,0 +1,193 @@
+//! What is built: a Go module of programs, in the version that its go.mod pins.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A program and the package it is built from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Program {
+    /// The file.
+    pub(super) name: &'static str,
+    /// The Go package.
+    pub(super) package: &'static str,
+    /// Arguments with which it prints its version.
+    pub(super) version: &'static [&'static str],
+}
+
+/// A module below `e2e/tools/`.
+#[derive(Debug, Clone)]
+pub(super) struct Module {
+    /// The folder below `e2e/tools/`, and what people call it.
+    pub(super) name: &'static str,
+    /// The pinned version.
+    pub(super) version: Version,
+    /// The oldest version that will do when it is found somewhere.
+    pub(super) oldest: Version,
+    /// All its programs.
+    pub(super) programs: &'static [Program],
+    /// Packages whose variables tell a Kubernetes program its version.
+    stamped: &'static [&'static str],
+}
+
+const ETCD: [Program; 1] = [Program {
+    name: "etcd",
+    package: "go.etcd.io/etcd/server/v3",
+    version: &["--version"],
+}];
+
+const KUBERNETES: [Program; 3] = [
+    Program {
+        name: "kube-apiserver",
+        package: "k8s.io/kubernetes/cmd/kube-apiserver",
+        version: &["--version"],
+    },
+    Program {
+        name: "kube-controller-manager",
+        package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+        version: &["--version"],
+    },
+    Program {
+        name: "kubectl",
+        package: "k8s.io/kubernetes/cmd/kubectl",
+        version: &["version", "--client"],
+    },
+];
+
+impl Module {
+    /// etcd.
+    pub(super) fn etcd() -> Self {
+        Self {
+            name: "etcd",
+            version: pinned(
+                include_str!("../../tools/etcd/go.mod"),
+                "go.etcd.io/etcd/server/v3",
+            ),
+            oldest: Version {
+                major: 3,
+                minor: 6,
+                patch: 0,
+            },
+            programs: &ETCD,
+            stamped: &[],
+        }
+    }
+
+    /// kube-apiserver, kube-controller-manager and kubectl. 1.34 is the first in which streaming lists can be relied on.
+    pub(super) fn kubernetes() -> Self {
+        Self {
+            name: "kubernetes",
+            version: pinned(
+                include_str!("../../tools/kubernetes/go.mod"),
+                "k8s.io/kubernetes",
+            ),
+            oldest: Version {
+                major: 1,
+                minor: 34,
+                patch: 0,
+            },
+            programs: &KUBERNETES,
+            stamped: &[
+                "k8s.io/component-base/version",
+                "k8s.io/client-go/pkg/version",
+            ],
+        }
+    }
+
+    /// The folder with its go.mod.
+    pub(super) fn folder(&self) -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("tools")
+            .join(self.name)
+    }
+
+    /// Linker flags: no symbol tables, and the version, without which the programs say v0.0.0.
+    pub(super) fn linker_flags(&self) -> String {
+        let Version { major, minor, .. } = self.version;
+        let mut flags = vec!["-s -w".to_owned()];
+        for package in self.stamped {
+            flags.push(format!("-X {package}.gitVersion=v{}", self.version));
+            flags.push(format!(
+                "-X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+            ));
+            flags.push(format!("-X {package}.gitTreeState=archive"));
+        }
+        flags.join(" ")
+    }
+}
+
+/// A release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Version {
+    pub(super) major: u32,
+    pub(super) minor: u32,
+    pub(super) patch: u32,
+}
+
+impl Version {
+    /// The first `major.minor.patch` in a text.
+    pub(super) fn find(text: &str) -> Option<Self> {
+        let number = |part: &str| part.parse().ok();
+        text.split(|letter: char| !letter.is_ascii_digit() && letter != '.')
+            .find_map(|word| {
+                let mut parts = word.splitn(3, '.');
+                let (major, minor, patch) = (parts.next()?, parts.next()?, parts.next()?);
+                Some(Self {
+                    major: number(major)?,
+                    minor: number(minor)?,
+                    patch: number(patch)?,
+                })
+            })
+    }
+
+    /// Whether both are of one minor release.
+    pub(super) fn is_minor_of(self, other: Self) -> bool {
+        (self.major, self.minor) == (other.major, other.minor)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The version of `module` that a go.mod requires.
+fn pinned(go_mod: &str, module: &str) -> Version {
+    go_mod
+        .lines()
+        .map(|line| line.trim().trim_start_matches("require "))
+        .find_map(|line| Version::find(line.strip_prefix(module)?.strip_prefix(" v")?))
+        .expect("the go.mod beside this file requires its module")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_print() {
+        let check =
+            |text, expected: &str| assert_eq!(Version::find(text).unwrap().to_string(), expected);
+        check("etcd Version: 3.7.3\nGit SHA: Not provided", "3.7.3");
+        check("Kubernetes v1.36.3", "1.36.3");
+        check(
+            "Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0",
+            "1.32.4",
+        );
+        assert_eq!(Version::find("no version"), None);
+    }
+
+    #[test]
+    fn the_programs_are_stamped_with_the_pinned_version() {
+        let module = Module::kubernetes();
+        assert!(module.version >= module.oldest);
+        let flags = module.linker_flags();
+        assert!(
+            flags.contains(&format!(
+                "k8s.io/client-go/pkg/version.gitVersion=v{}",
+                module.version
+            )),
+            "{flags}"
+        );
+    }
+}
