@@ -16,6 +16,7 @@ pub mod conditions;
 mod definitions;
 mod import_policy;
 mod lifecycle;
+mod misfits;
 mod schema;
 mod sync_resources;
 
@@ -34,6 +35,7 @@ pub use lifecycle::{
     LifecycleReference, LifecycleSource, PediaClusterLifecycle, PediaClusterLifecycleSpec,
     PediaClusterLifecycleStatus, ResolvedReference,
 };
+pub use misfits::misfits;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};
 
 /// Set on a PediaCluster by the synchro; its rows are purged before it goes.

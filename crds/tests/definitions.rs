@@ -1,11 +1,15 @@
 //! The CRDs: that the committed YAML is current, and that objects written for Clusterpedia fit
 //! the schemas and the types without losing a field.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{fs, path::Path};
 
 use armadex_crds::{
     ClusterImportPolicy, ClusterSyncResources, PediaCluster, PediaClusterLifecycle, all, files,
+    misfits,
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -30,7 +34,7 @@ fn every_object_fits_its_schema_and_survives_a_round_trip() {
         let object: Value = serde_saphyr::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
         let label = path.file_name().unwrap().to_string_lossy().into_owned();
         assert_eq!(
-            misfits(&schema_of(&object), &object),
+            misfits(&crd_of(&object), &object),
             Vec::<String>::new(),
             "{label}"
         );
@@ -65,91 +69,12 @@ fn schemas_hold_nothing_that_an_api_server_refuses() {
     }
 }
 
-#[test]
-fn misfits_are_found() {
-    let schema = schema_of(&json!({"kind": "ClusterSyncResources"}));
-    let object = json!({"spec": {"syncResources": [{"group": 1, "resorces": []}]}});
-    assert_eq!(
-        misfits(&schema, &object),
-        [
-            "spec.syncResources.0.group: not a string",
-            "spec.syncResources.0.resorces: not in the schema",
-            "spec.syncResources.0.resources: required",
-        ]
-    );
-}
-
-fn schema_of(object: &Value) -> Value {
-    let crd = all()
+fn crd_of(object: &Value) -> CustomResourceDefinition {
+    let kind = object["kind"].as_str().unwrap();
+    all()
         .into_iter()
-        .find(|crd| object["kind"] == crd.spec.names.kind.as_str())
-        .unwrap();
-    let schema = crd.spec.versions[0]
-        .schema
-        .clone()
+        .find(|crd| crd.spec.names.kind == kind)
         .unwrap()
-        .open_api_v3_schema
-        .unwrap();
-    serde_json::to_value(schema).unwrap()
-}
-
-/// Where an object and a schema disagree, as an API server would have it.
-fn misfits(schema: &Value, object: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    compare(schema, object, &[], &mut found);
-    found.sort();
-    found
-}
-
-fn compare(schema: &Value, value: &Value, path: &[&str], found: &mut Vec<String>) {
-    let kind = schema["type"].as_str().unwrap();
-    let fits = match kind {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_i64(),
-        _ => false,
-    };
-    if !fits {
-        found.push(format!("{}: not a {kind}", path.join(".")));
-    }
-    if schema["enum"]
-        .as_array()
-        .is_some_and(|allowed| !allowed.contains(value))
-    {
-        found.push(format!("{}: not one of the enum", path.join(".")));
-    }
-    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-        compare(
-            &schema["items"],
-            item,
-            &[path, &[index.to_string().as_str()]].concat(),
-            found,
-        );
-    }
-    let Some(fields) = value.as_object() else {
-        return;
-    };
-    for (name, field) in fields {
-        let here = [path, &[name.as_str()]].concat();
-        let known_to_the_server =
-            path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name.as_str());
-        match (&schema["properties"][name], &schema["additionalProperties"]) {
-            _ if known_to_the_server => {}
-            (Value::Null, Value::Null) => {
-                found.push(format!("{}: not in the schema", here.join(".")));
-            }
-            (Value::Null, rest) => compare(rest, field, &here, found),
-            (property, _) => compare(property, field, &here, found),
-        }
-    }
-    for name in schema["required"].as_array().into_iter().flatten() {
-        let name = name.as_str().unwrap();
-        if !fields.contains_key(name) {
-            found.push(format!("{}: required", [path, &[name]].concat().join(".")));
-        }
-    }
 }
 
 fn round_trip(object: &Value) -> Value {

@@ -1,0 +1,149 @@
+//! Where an object and the schema of its CRD disagree, said by path and never by value: an API
+//! server's own answer quotes values, and these may be credentials.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use serde_json::Value;
+
+use crate::Base64Bytes;
+
+/// Unknown fields, wrong types, missing fields, words outside an enum and text that is not
+/// base64, one line each, sorted. `apiVersion`, `kind` and `metadata` are not looked at.
+pub fn misfits(crd: &CustomResourceDefinition, object: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let schema = crd
+        .spec
+        .versions
+        .first()
+        .and_then(|version| version.schema.as_ref()?.open_api_v3_schema.as_ref());
+    if let Some(schema) = schema {
+        compare(schema, object, "", &mut found);
+    }
+    found.sort();
+    found
+}
+
+fn compare(schema: &JSONSchemaProps, value: &Value, path: &str, found: &mut Vec<String>) {
+    let kind = schema.type_.as_deref().unwrap_or("object");
+    if !is_a(kind, value) {
+        return found.push(format!("{path}: not of type {kind}"));
+    }
+    match value {
+        Value::Object(fields) => compare_fields(schema, fields, path, found),
+        Value::Array(items) => compare_items(schema, items, path, found),
+        Value::String(text) => compare_text(schema, text, path, found),
+        _ => {}
+    }
+}
+
+fn is_a(kind: &str, value: &Value) -> bool {
+    match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64(),
+        _ => false,
+    }
+}
+
+fn compare_fields(
+    schema: &JSONSchemaProps,
+    fields: &serde_json::Map<String, Value>,
+    path: &str,
+    found: &mut Vec<String>,
+) {
+    for (name, field) in fields {
+        let here = join(path, name);
+        let property = schema.properties.as_ref().and_then(|known| known.get(name));
+        match (property, &schema.additional_properties) {
+            _ if path.is_empty() && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) => {
+            }
+            (Some(property), _) => compare(property, field, &here, found),
+            (None, Some(JSONSchemaPropsOrBool::Schema(rest))) => compare(rest, field, &here, found),
+            _ => found.push(format!("{here}: unknown field")),
+        }
+    }
+    for name in schema
+        .required
+        .iter()
+        .flatten()
+        .filter(|name| !fields.contains_key(*name))
+    {
+        found.push(format!("{}: required", join(path, name)));
+    }
+}
+
+fn compare_items(schema: &JSONSchemaProps, items: &[Value], path: &str, found: &mut Vec<String>) {
+    if schema
+        .min_items
+        .is_some_and(|least| (items.len() as i64) < least)
+    {
+        found.push(format!("{path}: too few items"));
+    }
+    let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items else {
+        return;
+    };
+    for (index, item) in items.iter().enumerate() {
+        compare(each, item, &join(path, &index.to_string()), found);
+    }
+}
+
+fn compare_text(schema: &JSONSchemaProps, text: &str, path: &str, found: &mut Vec<String>) {
+    if schema
+        .enum_
+        .as_ref()
+        .is_some_and(|words| !words.iter().any(|word| word.0 == text))
+    {
+        found.push(format!("{path}: not one of the words that it may be"));
+    }
+    let is_base64 = || Base64Bytes::from_text(text).decode().is_ok();
+    if schema.format.as_deref() == Some("byte") && !is_base64() {
+        found.push(format!("{path}: not base64"));
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::CustomResourceExt;
+    use serde_json::json;
+
+    use super::*;
+    use crate::PediaCluster;
+
+    #[test]
+    fn misfits_are_named_by_path_and_never_by_value() {
+        let object = json!({
+            "metadata": {"anything": "goes"},
+            "spec": {
+                "tokenData": "s3cret!",
+                "authorizationMode": "s3cret",
+                "connection": {"proxyHeader": {"a": {"b": "s3cret"}}},
+                "syncResources": [{"group": ["s3cret"], "resorces": "s3cret", "resources": []}, {}],
+            },
+        });
+        let found = misfits(&PediaCluster::crd(), &object);
+        assert_eq!(
+            found,
+            [
+                "spec.authorizationMode: not one of the words that it may be",
+                "spec.connection.proxyHeader.a: not of type string",
+                "spec.syncResources.0.group: not of type string",
+                "spec.syncResources.0.resorces: unknown field",
+                "spec.syncResources.0.resources: too few items",
+                "spec.syncResources.1.group: required",
+                "spec.syncResources.1.resources: required",
+                "spec.tokenData: not base64",
+            ]
+        );
+    }
+}
