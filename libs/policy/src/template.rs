@@ -1,0 +1,205 @@
+//! Templates of policies: compiled once, checked as far as text can be checked, rendered over
+//! `source` and `references` within limits.
+//!
+//! Handlebars is the language. A Go template is recognised and refused; it is never rendered as
+//! something else. HTML is never escaped. A missing field renders as nothing. Pure.
+
+mod bounded;
+mod functions;
+mod go_syntax;
+mod walk;
+
+use std::sync::LazyLock;
+
+use armadex_crds::TemplateEngineName;
+use handlebars::{Context, Handlebars, RenderContext, Renderable};
+use serde_json::{Map, Value};
+
+pub use functions::FUNCTIONS;
+pub use go_syntax::GoSyntax;
+
+/// Longest template, in bytes. The API server holds a whole policy to 1.5 MiB; a PediaCluster
+/// with an inline kubeconfig needs a hundredth of this.
+pub const TEMPLATE_LIMIT: usize = 256 * 1024;
+
+/// Longest result, in bytes: what an API server takes as one object.
+pub const OUTPUT_LIMIT: usize = 1024 * 1024;
+
+/// A language that templates can be rendered in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TemplateEngine {
+    /// Handlebars with the functions of [`FUNCTIONS`].
+    Handlebars,
+}
+
+/// The templates are in a language that is not served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsupportedEngine {
+    /// The policy says so itself.
+    #[error("templateEngine is GoTemplate, and Go templates are not served: use Handlebars")]
+    Named,
+    /// A template shows it.
+    #[error(
+        "{field} {syntax}: that is Go template syntax, and Go templates are not served: use Handlebars"
+    )]
+    Found {
+        /// The field of the policy.
+        field: String,
+        /// What was found, and where.
+        syntax: GoSyntax,
+    },
+}
+
+/// What is wrong with a template or with its result. Says where and what, never a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// Too long to be looked at.
+    #[error("template is longer than {TEMPLATE_LIMIT} bytes")]
+    TooLong,
+    /// Not Handlebars.
+    #[error("line {line}, column {column}: {message}")]
+    Syntax {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// It parses, but can't mean anything.
+    #[error("line {line}, column {column}: {message}")]
+    Meaning {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// It failed for this source object.
+    #[error("{0}")]
+    Render(String),
+    /// The result is too long.
+    #[error("result is longer than {OUTPUT_LIMIT} bytes")]
+    OutputTooLong,
+}
+
+/// What a template may name.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    /// `source` alone.
+    Source,
+    /// `source`, and `references` of these keys.
+    References(&'a [&'a str]),
+}
+
+/// The values that a template is rendered over.
+#[derive(Clone, Debug, Default)]
+pub struct TemplateData {
+    /// The source object.
+    pub source: Value,
+    /// Referenced objects by key.
+    pub references: Map<String, Value>,
+}
+
+/// A compiled template.
+#[derive(Clone, Debug)]
+pub struct Template(handlebars::Template);
+
+impl TemplateEngine {
+    /// The language of a policy: the one it names, else the one that its templates, given with
+    /// the names of their fields, are written in. One Go template makes it a Go policy.
+    pub fn choose<'a>(
+        named: Option<TemplateEngineName>,
+        templates: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, UnsupportedEngine> {
+        match named {
+            Some(TemplateEngineName::Handlebars) => return Ok(Self::Handlebars),
+            Some(TemplateEngineName::GoTemplate) => return Err(UnsupportedEngine::Named),
+            None => {}
+        }
+        for (field, text) in templates {
+            if let Some(syntax) = go_syntax::find(text) {
+                return Err(UnsupportedEngine::Found {
+                    field: field.to_owned(),
+                    syntax,
+                });
+            }
+        }
+        Ok(Self::Handlebars)
+    }
+
+    /// Compiles a template and checks the names in it.
+    pub fn compile(self, text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
+        match self {
+            Self::Handlebars => compile_handlebars(text, scope),
+        }
+    }
+}
+
+impl Template {
+    /// The text for these values.
+    pub fn render(&self, data: &TemplateData) -> Result<String, TemplateError> {
+        let context = context(data)?;
+        let mut out = bounded::Bounded::default();
+        let rendered = self.0.render(
+            &HANDLEBARS,
+            &context,
+            &mut RenderContext::new(None),
+            &mut out,
+        );
+        if out.is_full() {
+            return Err(TemplateError::OutputTooLong);
+        }
+        rendered.map_err(|error| TemplateError::Render(functions::describe(&error)))?;
+        let text = out.into_text();
+        if text.contains(PRINTED_OBJECT) {
+            return Err(TemplateError::Render(
+                "an object is printed as text: use toJson".into(),
+            ));
+        }
+        Ok(text)
+    }
+
+    /// Whether the text is `true`, whatever its case and the space around it.
+    pub fn says_true(&self, data: &TemplateData) -> Result<bool, TemplateError> {
+        Ok(self.render(data)?.trim().eq_ignore_ascii_case("true"))
+    }
+}
+
+/// What Handlebars prints for an object; no template wants that.
+const PRINTED_OBJECT: &str = "[object]";
+
+static HANDLEBARS: LazyLock<Handlebars<'static>> = LazyLock::new(|| {
+    let mut handlebars = Handlebars::new();
+    handlebars.register_escape_fn(handlebars::no_escape);
+    // It would write values of Secrets into the log.
+    handlebars.unregister_helper("log");
+    functions::register(&mut handlebars);
+    handlebars
+});
+
+fn compile_handlebars(text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
+    if text.len() > TEMPLATE_LIMIT {
+        return Err(TemplateError::TooLong);
+    }
+    let template = handlebars::Template::compile(text).map_err(|error| {
+        let (line, column) = error.pos().unwrap_or((1, 1));
+        TemplateError::Syntax {
+            line,
+            column,
+            message: error.reason().to_string(),
+        }
+    })?;
+    walk::check(&template, scope)?;
+    Ok(Template(template))
+}
+
+fn context(data: &TemplateData) -> Result<Context, TemplateError> {
+    let TemplateData { source, references } = data;
+    let fields = serde_json::json!({"source": source, "references": references});
+    Context::wraps(fields).map_err(|error| TemplateError::Render(functions::describe(&error)))
+}
+
+#[cfg(test)]
+mod tests;

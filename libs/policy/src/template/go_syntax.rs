@@ -1,0 +1,168 @@
+//! Tells a Go template from a Handlebars one by what only Go's parser takes: paths with a leading
+//! dot, variables, pipelines, trim markers, comments, raw strings, and actions such as `if` and
+//! `end` without `#` and `/`.
+//!
+//! What both languages take is left to Handlebars, which then knows every name in it or refuses.
+
+use std::fmt;
+
+/// A piece of Go template syntax and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoSyntax {
+    line: usize,
+    column: usize,
+    sign: &'static str,
+}
+
+impl fmt::Display for GoSyntax {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "line {}, column {}: {}",
+            self.line, self.column, self.sign
+        )
+    }
+}
+
+/// Actions of Go that Handlebars writes with `#`, writes with `/`, or does not have.
+const ACTIONS: [&str; 9] = [
+    "if", "range", "with", "end", "define", "template", "block", "break", "continue",
+];
+
+/// The first sign of Go in a template.
+pub(super) fn find(text: &str) -> Option<GoSyntax> {
+    let mut from = 0;
+    while let Some(open) = text[from..].find("{{").map(|at| from + at) {
+        let inside = open + 2;
+        if let Some(end) = end_of_comment(&text[inside..]) {
+            from = inside + end;
+            continue;
+        }
+        let length = end_of_action(&text[inside..]);
+        if let Some(sign) = sign_in(&text[inside..inside + length]) {
+            let (line, column) = place(text, open);
+            return Some(GoSyntax { line, column, sign });
+        }
+        from = inside + length;
+    }
+    None
+}
+
+/// Where a Handlebars comment ends, if this is one. It may hold anything.
+fn end_of_comment(action: &str) -> Option<usize> {
+    let close = match action {
+        long if long.starts_with("!--") => "--}}",
+        short if short.starts_with('!') => "}}",
+        _ => return None,
+    };
+    Some(
+        action
+            .find(close)
+            .map_or(action.len(), |at| at + close.len()),
+    )
+}
+
+/// Length of the action up to its closing braces; braces in strings don't close it.
+fn end_of_action(action: &str) -> usize {
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, character) in action.char_indices() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(open) if character == '\\' && open != '`' => escaped = true,
+            Some(open) if character == open => quote = None,
+            Some(_) => {}
+            None if matches!(character, '"' | '\'' | '`') => quote = Some(character),
+            None if action[at..].starts_with("}}") => return at,
+            None => {}
+        }
+    }
+    action.len()
+}
+
+fn sign_in(action: &str) -> Option<&'static str> {
+    let bare = without_strings(action);
+    let words = bare.trim_matches(['~', ' ', '\t', '\r', '\n']);
+    let first = words
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    if bare.starts_with("- ") || bare.starts_with("-\n") || bare.starts_with("-\t") {
+        return Some("`{{-` trims space");
+    }
+    if bare.ends_with(" -") || bare.ends_with("\n-") || bare.ends_with("\t-") {
+        return Some("`-}}` trims space");
+    }
+    if words.starts_with("/*") {
+        return Some("`/* */` is a comment");
+    }
+    if ACTIONS.contains(&first) {
+        return Some("an action without `#` or `/`");
+    }
+    if bare.contains('`') {
+        return Some("a string in backquotes");
+    }
+    if bare.contains(":=") {
+        return Some("`:=` declares a variable");
+    }
+    if has_pipe(&bare) {
+        return Some("`|` is a pipeline");
+    }
+    token_sign(&bare)
+}
+
+/// The action with every string emptied, so that its syntax alone is left.
+fn without_strings(action: &str) -> String {
+    let mut bare = String::with_capacity(action.len());
+    let mut quote = None;
+    let mut escaped = false;
+    for character in action.chars() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(open) if character == '\\' && open != '`' => escaped = true,
+            Some(open) if character == open => {
+                quote = None;
+                bare.push(character);
+            }
+            Some(_) => {}
+            None => {
+                if matches!(character, '"' | '\'' | '`') {
+                    quote = Some(character);
+                }
+                bare.push(character);
+            }
+        }
+    }
+    bare
+}
+
+/// Block parameters, `as |item|`, are the one place where Handlebars has a bar.
+fn has_pipe(bare: &str) -> bool {
+    bare.split_once('|')
+        .is_some_and(|(before, _)| !before.trim_end().ends_with(" as"))
+}
+
+/// A leading dot (`.source`, or `.` alone) or a variable (`$name`) at the start of a token.
+fn token_sign(bare: &str) -> Option<&'static str> {
+    let mut before = ' ';
+    let mut characters = bare.chars().peekable();
+    while let Some(character) = characters.next() {
+        let starts_token = before.is_whitespace() || matches!(before, '(' | '~' | '-' | '{' | '=');
+        let next = characters.peek().copied().unwrap_or(' ');
+        match character {
+            '$' if starts_token => return Some("`$` is a variable"),
+            '.' if starts_token && !matches!(next, '.' | '/') => {
+                return Some("a path with a leading dot");
+            }
+            _ => before = character,
+        }
+    }
+    None
+}
+
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (line, before[start_of_line..].chars().count() + 1)
+}

@@ -1,0 +1,347 @@
+//! Tables of templates: what they render to, what is wrong with them, which language they are.
+
+use serde_json::json;
+
+use super::*;
+
+fn data() -> TemplateData {
+    TemplateData {
+        source: json!({
+            "metadata": {"name": "east", "labels": {"a.b/c": "d"}},
+            "spec": {"apiEndpoint": "https://east:6443?a=b&c=\"d\"", "insecure": true, "n": 3},
+            "status": {"conditions": [
+                {"type": "Synced", "status": "True"},
+                {"type": "Ready", "status": "True"},
+            ]},
+        }),
+        references: json!({"secret": {"data": {"token": "YStiLz0=", "ca.crt": "Y2E="}}})
+            .as_object()
+            .unwrap()
+            .clone(),
+    }
+}
+
+fn compile(text: &str) -> Result<Template, TemplateError> {
+    TemplateEngine::Handlebars.compile(text, Scope::References(&["secret"]))
+}
+
+fn render(text: &str) -> Result<String, TemplateError> {
+    compile(text)?.render(&data())
+}
+
+#[test]
+fn handlebars_renders() {
+    let table = [
+        ("plain", "plain"),
+        (
+            "{{source.metadata.name}}-{{this.source.metadata.name}}",
+            "east-east",
+        ),
+        (
+            "{{source.spec.apiEndpoint}}",
+            "https://east:6443?a=b&c=\"d\"",
+        ),
+        (
+            "{{{source.spec.apiEndpoint}}}",
+            "https://east:6443?a=b&c=\"d\"",
+        ),
+        (
+            "{{toJson source.spec.apiEndpoint}}",
+            "\"https://east:6443?a=b&c=\\\"d\\\"\"",
+        ),
+        ("[{{source.spec.nope.deeper}}]", "[]"),
+        ("{{references.secret.data.token}}", "YStiLz0="),
+        ("{{b64dec references.secret.data.token}}", "a+b/="),
+        ("{{b64enc \"a+b/=\"}}", "YStiLz0="),
+        ("{{references.secret.data.[ca.crt]}}", "Y2E="),
+        ("{{lookup source.metadata.labels \"a.b/c\"}}", "d"),
+        ("{{get source.metadata.labels \"a.b/c\"}}", "d"),
+        ("{{hasKey source.metadata.labels \"x\"}}", "false"),
+        ("{{default \"none\" source.spec.nope}}", "none"),
+        ("{{default \"none\" source.metadata.name}}", "east"),
+        (
+            "{{eq source.metadata.name \"east\"}} {{ne source.spec.nope \"\"}}",
+            "true true",
+        ),
+        ("{{trim \"  a \"}}{{lower \"B\"}}{{upper \"c\"}}", "abC"),
+        (
+            "{{trimPrefix \"ea\" source.metadata.name}}{{trimSuffix \"st\" \"best\"}}",
+            "stbe",
+        ),
+        ("{{replace \"a\" \"o\" \"banana\"}}", "bonono"),
+        (
+            "{{hasPrefix \"ea\" \"east\"}} {{hasSuffix \"st\" \"east\"}}",
+            "true true",
+        ),
+        ("{{contains \"as\" source.metadata.name}}", "true"),
+        ("{{toJson source.spec.nope}}", "null"),
+        ("{{hasCondition source \"Ready\" \"True\"}}", "true"),
+        ("{{hasCondition source \"Ready\" \"False\"}}", "false"),
+        (
+            "{{hasCondition references.secret \"Ready\" \"True\"}}",
+            "false",
+        ),
+        (
+            "{{and source.spec.nope (hasCondition source \"Ready\" \"True\")}}",
+            "false",
+        ),
+        ("{{#if source.spec.insecure}}yes{{else}}no{{/if}}", "yes"),
+        ("{{#if (eq source.spec.n 3)}}three{{/if}}", "three"),
+        (
+            "{{#each source.status.conditions}}{{type}},{{/each}}",
+            "Synced,Ready,",
+        ),
+        (
+            "{{#each source.status.conditions as |c|}}{{c.status}}{{@index}}{{/each}}",
+            "True0True1",
+        ),
+        (
+            "{{#each source.metadata.labels}}{{@key}}={{this}}{{/each}}",
+            "a.b/c=d",
+        ),
+        (
+            "{{#with references.secret}}{{data.token}}{{../source.metadata.name}}{{/with}}",
+            "YStiLz0=east",
+        ),
+        ("{{! .source | x }}a{{!-- {{ .b }} --}}b", "ab"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(render(text).as_deref(), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place_and_without_values() {
+    let table = [
+        (
+            "a\n {{nope}}",
+            "line 2, column 2: nope is unknown: a path begins with source or references",
+        ),
+        (
+            "{{printf \"x\"}}",
+            "line 1, column 1: printf is no function that templates have",
+        ),
+        (
+            "{{b64dec (frob source.a)}}",
+            "line 1, column 1: frob is no function that templates have",
+        ),
+        (
+            "{{index source.a \"b\"}}",
+            "line 1, column 1: index is no function that templates have",
+        ),
+        (
+            "{{if source}}x{{end}}",
+            "line 1, column 1: if needs a block: {{#if ...}} ... {{/if}}",
+        ),
+        (
+            "{{#range source}}{{/range}}",
+            "line 1, column 1: #range is no block; there are each, if, unless, with",
+        ),
+        (
+            "{{#each source}}{{end}}{{/each}}",
+            "line 1, column 17: end is Go template syntax; write this.end if a field is meant",
+        ),
+        (
+            "{{references.secrt.data}}",
+            "line 1, column 1: no reference has the key secrt",
+        ),
+        (
+            "{{log source}}",
+            "line 1, column 1: log is no function that templates have",
+        ),
+        (
+            "{{> other}}",
+            "line 1, column 1: partials and decorators are not offered",
+        ),
+        (
+            "{{#*inline \"a\"}}x{{/inline}}",
+            "line 1, column 1: partials and decorators are not offered",
+        ),
+        (
+            "{{b64dec source.spec.apiEndpoint}}",
+            "b64dec: the argument is not base64",
+        ),
+        (
+            "{{b64dec}}",
+            "b64dec is unknown: a path begins with source or references",
+        ),
+        (
+            "{{trim source.metadata source}}",
+            "trim: is called as trim text",
+        ),
+        ("{{trim source.metadata}}", "trim: an argument is not text"),
+        (
+            "{{source.metadata}}",
+            "an object is printed as text: use toJson",
+        ),
+        (
+            "{{required \"spec.region is empty\" source.spec.region}}",
+            "required: spec.region is empty",
+        ),
+    ];
+    for (text, expected) in table {
+        let error = render(text).unwrap_err().to_string();
+        assert!(error.ends_with(expected), "{text}\n  {error}\n  {expected}");
+        assert!(!error.contains("east:6443"), "{error}");
+    }
+}
+
+#[test]
+fn syntax_errors_have_a_place() {
+    for (text, line) in [("{{#if source}}", 1), ("\n\n{{source.}}", 3), ("a\n{{", 2)] {
+        let Err(TemplateError::Syntax { line: at, .. }) = compile(text) else {
+            panic!("{text} compiles");
+        };
+        assert_eq!(at, line, "{text}");
+    }
+}
+
+#[test]
+fn references_are_unknown_where_they_are_not_read_yet() {
+    let compiled = TemplateEngine::Handlebars.compile("{{references.secret}}", Scope::Source);
+    assert!(
+        compiled
+            .unwrap_err()
+            .to_string()
+            .contains("only source is known")
+    );
+}
+
+#[test]
+fn templates_results_and_nesting_are_limited() {
+    assert_eq!(
+        compile(&"x".repeat(TEMPLATE_LIMIT + 1)).unwrap_err(),
+        TemplateError::TooLong
+    );
+    let mut long = data();
+    long.source = json!({"items": vec!["0123456789"; OUTPUT_LIMIT / 10 + 1]});
+    let template = compile("{{#each source.items}}{{this}}{{/each}}").unwrap();
+    assert_eq!(template.render(&long), Err(TemplateError::OutputTooLong));
+    let deep = format!("{}{}", "{{#if source}}".repeat(40), "{{/if}}".repeat(40));
+    assert!(
+        compile(&deep)
+            .unwrap_err()
+            .to_string()
+            .contains("nested too deep")
+    );
+}
+
+#[test]
+fn a_condition_is_true_after_trim_and_in_any_case() {
+    for (text, expected) in [
+        ("true", true),
+        (" \n TRUE\n", true),
+        ("true true", false),
+        ("", false),
+    ] {
+        assert_eq!(
+            compile(text).unwrap().says_true(&data()),
+            Ok(expected),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn go_templates_are_recognised() {
+    let table = [
+        ("{{ .source.metadata.name }}", "a path with a leading dot"),
+        ("{{.source.metadata.name}}", "a path with a leading dot"),
+        ("{{ . }}", "a path with a leading dot"),
+        (
+            "karmada-{{ b64dec .source.x }}",
+            "a path with a leading dot",
+        ),
+        (
+            "{{ eq (index .source \"a.b\") \"x\" }}",
+            "a path with a leading dot",
+        ),
+        ("{{ if source }}x{{ end }}", "an action without `#` or `/`"),
+        (
+            "{{ if eq source.a }}x{{ end }}",
+            "an action without `#` or `/`",
+        ),
+        ("x{{ end }}", "an action without `#` or `/`"),
+        (
+            "{{ range $k, $v := .source }}{{ end }}",
+            "an action without `#` or `/`",
+        ),
+        ("{{ with $x }}{{ end }}", "an action without `#` or `/`"),
+        ("{{define \"x\"}}{{end}}", "an action without `#` or `/`"),
+        ("{{ $name := \"a\" }}", "`:=` declares a variable"),
+        ("{{ $name }}", "`$` is a variable"),
+        ("{{ eq $a \"b\" }}", "`$` is a variable"),
+        ("{{ \"YQ==\" | b64dec }}", "`|` is a pipeline"),
+        ("{{- \"a\" -}}", "`{{-` trims space"),
+        ("{{- source }}", "`{{-` trims space"),
+        ("{{ source -}}", "`-}}` trims space"),
+        ("{{/* a comment */}}", "`/* */` is a comment"),
+        ("{{- /* a comment */ -}}", "`{{-` trims space"),
+        ("{{ `raw` }}", "a string in backquotes"),
+        (
+            "{{\n  and\n    (hasKey .source.data \"x\")\n}}",
+            "a path with a leading dot",
+        ),
+        ("{{! handlebars }}{{ .go }}", "a path with a leading dot"),
+        ("{{ printf \"}}\" .x }}", "a path with a leading dot"),
+    ];
+    for (text, sign) in table {
+        let found = go_syntax::find(text).map(|syntax| syntax.to_string());
+        assert!(
+            found.as_ref().is_some_and(|found| found.ends_with(sign)),
+            "{text}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn handlebars_is_not_taken_for_go() {
+    let table = [
+        "no action at all .source | $x :=",
+        "{{source.metadata.name}}",
+        "{{ source.metadata.name }}",
+        "{{./source.metadata.name}}",
+        "{{#each source.x}}{{../source.y}}{{/each}}",
+        "{{~source.x~}}",
+        "{{{source.x}}}",
+        "{{&source.x}}",
+        "{{#if (eq source.a \"b\")}}x{{else if source.c}}y{{else}}z{{/if}}",
+        "{{#each source.items as |item|}}{{item.x}}{{/each}}",
+        "{{#each source.items as | item index |}}{{item.x}}{{/each}}",
+        "{{b64dec \".source | $x := `\"}}",
+        "{{get source.labels '.x'}}",
+        "{{!-- {{ .source | b64dec }} --}}",
+        "{{! .source }}",
+        "{{lookup source.a \"-\"}}",
+        "{{source.a-b}}",
+    ];
+    for text in table {
+        assert_eq!(go_syntax::find(text), None, "{text}");
+    }
+}
+
+#[test]
+fn the_engine_is_the_one_named_else_the_one_written() {
+    let go = [
+        ("nameTemplate", "{{source.x}}"),
+        ("template", "\n  {{ .source.x }}"),
+    ];
+    let choose = |named, templates: &[(&'static str, &'static str)]| {
+        TemplateEngine::choose(named, templates.iter().copied())
+    };
+    assert_eq!(
+        choose(None, &go).unwrap_err().to_string(),
+        "template line 2, column 3: a path with a leading dot: that is Go template syntax, \
+         and Go templates are not served: use Handlebars"
+    );
+    assert_eq!(choose(None, &go[..1]), Ok(TemplateEngine::Handlebars));
+    assert_eq!(
+        choose(Some(TemplateEngineName::Handlebars), &go),
+        Ok(TemplateEngine::Handlebars)
+    );
+    let named = choose(
+        Some(TemplateEngineName::GoTemplate),
+        &[("nameTemplate", "plain")],
+    );
+    assert_eq!(named, Err(UnsupportedEngine::Named));
+}
