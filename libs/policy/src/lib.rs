@@ -1,4 +1,23 @@
-//! What the two policy controllers share: templates, and watches on whatever kinds the policies
-//! speak of.
+//! What the two policy controllers share: templates, watches on whatever kinds the policies
+//! speak of, and the manners of a controller: retries, conditions, Events.
 
 pub mod template;
+
+mod ownership;
+mod report;
+mod resolve;
+mod retries;
+mod run;
+mod trouble;
+mod watches;
+
+pub use ownership::{controlled_by, controller_of, owned_by};
+pub use report::{Reporter, status_patch};
+pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
+pub use retries::Retries;
+pub use run::{named, watched};
+pub use trouble::{Trouble, TroubleKind};
+pub use watches::{
+    Change, Found, Interest, Interests, ObjectName, Readiness, Watch, WatchKey, WatchScope,
+    Watches, triggers,
+};

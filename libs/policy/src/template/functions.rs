@@ -5,8 +5,8 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use handlebars::{
-    Context, Handlebars, Helper, HelperDef, RenderContext, RenderError, RenderErrorReason,
-    ScopedJson,
+    Context, Handlebars, Helper, HelperDef, PathAndJson, RenderContext, RenderError,
+    RenderErrorReason, ScopedJson,
 };
 use serde_json::Value;
 
@@ -176,7 +176,7 @@ impl HelperDef for Function {
     ) -> Result<ScopedJson<'rc>, RenderError> {
         let failed =
             |message: String| RenderErrorReason::Other(format!("{}: {message}", self.name));
-        let arguments: Vec<&Value> = call.params().iter().map(|param| param.value()).collect();
+        let arguments: Vec<&Value> = call.params().iter().map(PathAndJson::value).collect();
         if arguments.len() != self.arguments.len() {
             let usage = self.arguments.join(" ");
             return Err(failed(format!("is called as {} {usage}", self.name)).into());

@@ -1,0 +1,220 @@
+//! From a group and a resource to the version to use, by requests for that group alone: full
+//! discovery fails when any other API of the control plane is down.
+
+use std::{fmt, time::Duration};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIResourceList};
+use kube::Client;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::{Trouble, TroubleKind, retries::delay};
+
+/// Discovery of one group is a few kilobytes; an aggregated API that takes longer is down.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Group, version and plural resource name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gvr {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Version.
+    pub version: String,
+    /// Plural name.
+    pub resource: String,
+}
+
+/// A resource that an API server serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The version that was chosen, among the rest.
+    pub gvr: Gvr,
+    /// Whether its objects lie in namespaces.
+    pub namespaced: bool,
+}
+
+/// Why a resource can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// There is no such group, or no such resource in it.
+    #[error("the control plane does not serve {0}")]
+    NotServed(String),
+    /// It is there, but not in a version that the policy allows.
+    #[error("the control plane serves {name} as {served}, and the policy allows {wanted}")]
+    OtherVersions {
+        /// Resource and group.
+        name: String,
+        /// Versions that are served.
+        served: String,
+        /// Versions that are allowed.
+        wanted: String,
+    },
+    /// It is there, but can't be listed and watched.
+    #[error("{0} can't be listed and watched")]
+    NotWatchable(String),
+    /// It may be there; its API does not answer.
+    #[error("discovery of {name}: {trouble}")]
+    Unavailable {
+        /// Resource and group.
+        name: String,
+        /// What happened.
+        trouble: Trouble,
+    },
+}
+
+impl fmt::Display for Gvr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&display_name(&self.group, &self.resource))
+    }
+}
+
+/// Chooses the version of a resource: the first in the server's order of preference among those
+/// that are wanted, or of all if none is named.
+pub async fn resolve(
+    client: &Client,
+    group: &str,
+    resource: &str,
+    wanted: &[String],
+) -> Result<Served, ResolveError> {
+    let name = display_name(group, resource);
+    if !is_name(resource) || !(group.is_empty() || is_name(group)) {
+        return Err(ResolveError::NotServed(name));
+    }
+    let unavailable = |trouble| ResolveError::Unavailable {
+        name: name.clone(),
+        trouble,
+    };
+    let served = versions(client, group).await.map_err(unavailable)?;
+    if served.is_empty() {
+        return Err(ResolveError::NotServed(name));
+    }
+    let allowed = allowed(&served, wanted);
+    if allowed.is_empty() {
+        let (served, wanted) = (served.join(", "), wanted.join(", "));
+        return Err(ResolveError::OtherVersions {
+            name,
+            served,
+            wanted,
+        });
+    }
+    for version in allowed {
+        let known = resources(client, group, &version)
+            .await
+            .map_err(unavailable)?;
+        if let Some(found) = known.into_iter().find(|known| known.name == resource) {
+            return chosen(group, version, found);
+        }
+    }
+    Err(ResolveError::NotServed(name))
+}
+
+/// Waits until a resource is served; says so once. Returns false when cancelled.
+pub async fn wait_until_served(
+    client: &Client,
+    group: &str,
+    resource: &str,
+    cancel: &CancellationToken,
+) -> bool {
+    let mut attempt = 0;
+    loop {
+        let Err(error) = resolve(client, group, resource, &[]).await else {
+            return true;
+        };
+        if attempt == 0 {
+            info!(resource, group, error = %error, "waiting for {resource}.{group}: {error}");
+        }
+        tokio::select! {
+            () = cancel.cancelled() => return false,
+            () = tokio::time::sleep(delay(attempt, rand::random())) => {}
+        }
+        attempt = attempt.saturating_add(1);
+    }
+}
+
+fn chosen(group: &str, version: String, found: APIResource) -> Result<Served, ResolveError> {
+    let can = |verb: &str| found.verbs.iter().any(|known| known == verb);
+    if !(can("list") && can("watch")) {
+        return Err(ResolveError::NotWatchable(display_name(group, &found.name)));
+    }
+    let gvr = Gvr {
+        group: group.to_owned(),
+        version,
+        resource: found.name,
+    };
+    Ok(Served {
+        gvr,
+        namespaced: found.namespaced,
+    })
+}
+
+/// The wanted ones among the served ones, in the server's order.
+fn allowed(served: &[String], wanted: &[String]) -> Vec<String> {
+    let is_wanted = |version: &&String| wanted.is_empty() || wanted.contains(version);
+    served.iter().filter(is_wanted).cloned().collect()
+}
+
+/// Versions of a group, preferred one first; none if there is no such group.
+async fn versions(client: &Client, group: &str) -> Result<Vec<String>, Trouble> {
+    if group.is_empty() {
+        return Ok(vec!["v1".to_owned()]);
+    }
+    let Some(found) = get::<APIGroup>(client, &format!("/apis/{group}")).await? else {
+        return Ok(Vec::new());
+    };
+    let preferred = found.preferred_version.map(|version| version.version);
+    let mut versions: Vec<String> = found
+        .versions
+        .into_iter()
+        .map(|version| version.version)
+        .collect();
+    versions.sort_by_key(|version| Some(version) != preferred.as_ref());
+    Ok(versions)
+}
+
+async fn resources(
+    client: &Client,
+    group: &str,
+    version: &str,
+) -> Result<Vec<APIResource>, Trouble> {
+    let path = if group.is_empty() {
+        format!("/api/{version}")
+    } else {
+        format!("/apis/{group}/{version}")
+    };
+    let found = get::<APIResourceList>(client, &path).await?;
+    Ok(found.map(|list| list.resources).unwrap_or_default())
+}
+
+/// The answer of a path, or nothing for a 404.
+async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Option<T>, Trouble> {
+    let request = http::Request::get(path)
+        .body(Vec::new())
+        .map_err(|_| Trouble::unavailable("the path can't be requested"))?;
+    let answer = tokio::time::timeout(TIMEOUT, client.request::<T>(request))
+        .await
+        .map_err(|_| Trouble::unavailable("the API server does not answer in time"))?;
+    match answer.map_err(Trouble::from) {
+        Ok(found) => Ok(Some(found)),
+        Err(trouble) if trouble.kind == TroubleKind::Missing => Ok(None),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+fn display_name(group: &str, resource: &str) -> String {
+    if group.is_empty() {
+        resource.to_owned()
+    } else {
+        format!("{resource}.{group}")
+    }
+}
+
+/// Whether it may stand in a path: what Kubernetes allows in groups and resources.
+fn is_name(text: &str) -> bool {
+    let allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+    !text.is_empty() && text.len() <= 253 && text.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! What an API server or the way to it had to say, fit for logs and conditions.
+//!
+//! An invalid object is told by the fields that are wrong and an unreadable answer by that alone:
+//! the full texts quote values, and these may be credentials.
+
+use kube::runtime::watcher;
+
+/// A request that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Trouble {
+    /// What a controller does about it.
+    pub kind: TroubleKind,
+    /// What people read.
+    pub message: String,
+}
+
+/// Kinds of trouble, by what helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// Another object, or another name.
+    Invalid,
+    /// A permission.
+    Forbidden,
+    /// Something that is not there.
+    Missing,
+    /// Looking again: somebody else changed or owns it.
+    Conflict,
+    /// Waiting.
+    Unavailable,
+}
+
+impl From<kube::Error> for Trouble {
+    fn from(error: kube::Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&kube::Error> for Trouble {
+    fn from(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::from(status.as_ref()),
+            kube::Error::SerdeError(_) => Self::unavailable("the answer can't be read"),
+            kube::Error::HyperError(_) | kube::Error::Service(_) => {
+                Self::unavailable("the API server can't be reached")
+            }
+            kube::Error::Auth(_) => Self::unavailable("the credentials for the API server fail"),
+            _ => Self::unavailable("the request to the API server failed"),
+        }
+    }
+}
+
+impl From<&kube::core::Status> for Trouble {
+    fn from(status: &kube::core::Status) -> Self {
+        let kind = match status.code {
+            400 | 422 => TroubleKind::Invalid,
+            401 | 403 => TroubleKind::Forbidden,
+            404 => TroubleKind::Missing,
+            409 => TroubleKind::Conflict,
+            _ => TroubleKind::Unavailable,
+        };
+        let message = match kind {
+            TroubleKind::Invalid => invalid_fields(status),
+            _ if status.message.is_empty() => format!("the API server says {}", status.code),
+            _ => status.message.clone(),
+        };
+        Self { kind, message }
+    }
+}
+
+impl From<&watcher::Error> for Trouble {
+    fn from(error: &watcher::Error) -> Self {
+        match error {
+            watcher::Error::InitialListFailed(cause)
+            | watcher::Error::WatchStartFailed(cause)
+            | watcher::Error::WatchFailed(cause) => Self::from(cause),
+            watcher::Error::WatchError(status) => Self::from(status.as_ref()),
+            watcher::Error::NoResourceVersion => Self::unavailable("it can't be watched"),
+        }
+    }
+}
+
+impl Trouble {
+    /// Trouble that waiting may end.
+    pub fn unavailable(message: &str) -> Self {
+        Self {
+            kind: TroubleKind::Unavailable,
+            message: message.to_owned(),
+        }
+    }
+}
+
+fn invalid_fields(status: &kube::core::Status) -> String {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let fields: Vec<String> = causes
+        .filter(|cause| !cause.field.is_empty())
+        .map(|cause| format!("{} ({})", cause.field, cause.reason))
+        .collect();
+    if fields.is_empty() {
+        "the API server finds the object invalid".to_owned()
+    } else {
+        format!(
+            "the API server finds the object invalid: {}",
+            fields.join(", ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_invalid_object_is_told_by_field_and_never_by_value() {
+        let status: kube::core::Status = serde_json::from_value(json!({
+            "code": 422,
+            "reason": "Invalid",
+            "message": "spec.tokenData: Invalid value: \"s3cret\"",
+            "details": {"causes": [{
+                "field": "spec.tokenData",
+                "reason": "FieldValueInvalid",
+                "message": "Invalid value: \"s3cret\"",
+            }]},
+        }))
+        .unwrap();
+        let trouble = Trouble::from(&status);
+        assert_eq!(trouble.kind, TroubleKind::Invalid);
+        assert_eq!(
+            trouble.message,
+            "the API server finds the object invalid: spec.tokenData (FieldValueInvalid)"
+        );
+    }
+
+    #[test]
+    fn a_missing_right_is_told_in_the_servers_words() {
+        let message = "secrets is forbidden: User \"x\" cannot list resource \"secrets\"";
+        let status = kube::core::Status::failure(message, "Forbidden").with_code(403);
+        let trouble = Trouble::from(&status);
+        assert_eq!(
+            (trouble.kind, trouble.message.as_str()),
+            (TroubleKind::Forbidden, message)
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! What a watch knows: the objects of its last complete list and the changes since. A new list
+//! replaces the old one when it is complete, so an API that flaps takes nothing away. Pure.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
+use serde_json::Value;
+
+use super::{Found, ObjectName};
+use crate::Trouble;
+
+/// More changed objects than this at once are told as one change of everything.
+const MANY: usize = 256;
+
+/// Whether the objects of a watch are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// They were listed at least once.
+    Listed,
+    /// They are being listed for the first time.
+    Listing,
+    /// They could not be listed so far; it is tried again.
+    Failing(Trouble),
+}
+
+/// What has become different.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Touched {
+    Nothing,
+    These(Vec<ObjectName>),
+    Everything,
+}
+
+/// State of one watch.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    objects: BTreeMap<ObjectName, Arc<Found>>,
+    listing: BTreeMap<ObjectName, Arc<Found>>,
+    listed: bool,
+    trouble: Option<Trouble>,
+}
+
+impl State {
+    pub(super) fn readiness(&self) -> Readiness {
+        match &self.trouble {
+            _ if self.listed => Readiness::Listed,
+            Some(trouble) => Readiness::Failing(trouble.clone()),
+            None => Readiness::Listing,
+        }
+    }
+
+    pub(super) fn objects(&self) -> Vec<Arc<Found>> {
+        self.objects.values().cloned().collect()
+    }
+
+    pub(super) fn get(&self, name: &ObjectName) -> Option<Arc<Found>> {
+        self.objects.get(name).cloned()
+    }
+
+    /// Takes in an event.
+    pub(super) fn step(&mut self, event: Event<DynamicObject>) -> Touched {
+        self.trouble = None;
+        match event {
+            Event::Init => {
+                self.listing.clear();
+                Touched::Nothing
+            }
+            Event::InitApply(object) => {
+                let found = found(object);
+                self.listing.insert(found.name.clone(), Arc::new(found));
+                Touched::Nothing
+            }
+            Event::InitDone => self.replace(),
+            Event::Apply(object) => {
+                let found = found(object);
+                let name = found.name.clone();
+                self.objects.insert(name.clone(), Arc::new(found));
+                Touched::These(vec![name])
+            }
+            Event::Delete(object) => {
+                let name = name_of(&object);
+                self.objects.remove(&name);
+                Touched::These(vec![name])
+            }
+        }
+    }
+
+    /// Takes in a failure; a new one touches everything as long as nothing is listed.
+    pub(super) fn fail(&mut self, trouble: Trouble) -> Touched {
+        let is_new = self.trouble.as_ref() != Some(&trouble);
+        self.trouble = Some(trouble);
+        if is_new && !self.listed {
+            Touched::Everything
+        } else {
+            Touched::Nothing
+        }
+    }
+
+    fn replace(&mut self) -> Touched {
+        let before = std::mem::replace(&mut self.objects, std::mem::take(&mut self.listing));
+        let first = !std::mem::replace(&mut self.listed, true);
+        let gone = before
+            .keys()
+            .filter(|name| !self.objects.contains_key(*name));
+        let other = self
+            .objects
+            .iter()
+            .filter(|(name, now)| before.get(*name) != Some(*now))
+            .map(|(n, _)| n);
+        let touched: Vec<ObjectName> = gone.chain(other).cloned().collect();
+        match touched.len() {
+            _ if first => Touched::Everything,
+            0 => Touched::Nothing,
+            1..=MANY => Touched::These(touched),
+            _ => Touched::Everything,
+        }
+    }
+}
+
+fn name_of(object: &DynamicObject) -> ObjectName {
+    ObjectName {
+        namespace: object.namespace().unwrap_or_default(),
+        name: object.name_any(),
+    }
+}
+
+fn found(mut object: DynamicObject) -> Found {
+    object.metadata.managed_fields = None;
+    Found {
+        name: name_of(&object),
+        deleting: object.metadata.deletion_timestamp.is_some(),
+        object: serde_json::to_value(&object).unwrap_or(Value::Null),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(name: &str, value: u32) -> DynamicObject {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "ns", "name": name, "managedFields": [{"manager": "x"}]},
+            "value": value,
+        }))
+        .unwrap()
+    }
+
+    fn names(names: &[&str]) -> Touched {
+        let named = |name: &&str| ObjectName {
+            namespace: "ns".into(),
+            name: (*name).into(),
+        };
+        Touched::These(names.iter().map(named).collect())
+    }
+
+    fn list(state: &mut State, objects: &[(&str, u32)]) -> Touched {
+        assert_eq!(state.step(Event::Init), Touched::Nothing);
+        for (name, value) in objects {
+            assert_eq!(
+                state.step(Event::InitApply(object(name, *value))),
+                Touched::Nothing
+            );
+        }
+        state.step(Event::InitDone)
+    }
+
+    fn known(state: &State) -> Vec<String> {
+        state
+            .objects()
+            .iter()
+            .map(|found| found.name.name.clone())
+            .collect()
+    }
+
+    #[test]
+    fn a_list_counts_when_it_is_complete() {
+        let mut state = State::default();
+        assert_eq!(state.readiness(), Readiness::Listing);
+        state.step(Event::Init);
+        state.step(Event::InitApply(object("a", 1)));
+        assert_eq!(
+            (known(&state).len(), state.readiness()),
+            (0, Readiness::Listing)
+        );
+        assert_eq!(state.step(Event::InitDone), Touched::Everything);
+        assert_eq!(
+            (known(&state).len(), state.readiness()),
+            (1, Readiness::Listed)
+        );
+    }
+
+    #[test]
+    fn a_second_list_tells_what_differs_and_what_is_gone() {
+        let mut state = State::default();
+        list(&mut state, &[("a", 1), ("b", 1), ("c", 1)]);
+        assert_eq!(
+            list(&mut state, &[("a", 1), ("b", 1), ("c", 1)]),
+            Touched::Nothing
+        );
+        assert_eq!(
+            list(&mut state, &[("b", 2), ("c", 1), ("d", 1)]),
+            names(&["a", "b", "d"])
+        );
+        assert_eq!(known(&state), ["b", "c", "d"]);
+    }
+
+    #[test]
+    fn an_api_that_flaps_takes_nothing_away() {
+        let mut state = State::default();
+        list(&mut state, &[("a", 1)]);
+        assert_eq!(state.fail(Trouble::unavailable("down")), Touched::Nothing);
+        state.step(Event::Init);
+        assert_eq!(
+            state.fail(Trouble::unavailable("still down")),
+            Touched::Nothing
+        );
+        assert_eq!(
+            (known(&state).len(), state.readiness()),
+            (1, Readiness::Listed)
+        );
+    }
+
+    #[test]
+    fn a_failure_before_the_first_list_is_told_once() {
+        let mut state = State::default();
+        let down = Trouble::unavailable("down");
+        assert_eq!(state.fail(down.clone()), Touched::Everything);
+        assert_eq!(state.fail(down.clone()), Touched::Nothing);
+        assert_eq!(state.readiness(), Readiness::Failing(down));
+    }
+
+    #[test]
+    fn changes_name_their_object_and_managed_fields_are_dropped() {
+        let mut state = State::default();
+        list(&mut state, &[]);
+        assert_eq!(state.step(Event::Apply(object("a", 1))), names(&["a"]));
+        let name = ObjectName {
+            namespace: "ns".into(),
+            name: "a".into(),
+        };
+        assert_eq!(
+            state.get(&name).unwrap().object,
+            json!({"metadata": {"namespace": "ns", "name": "a"}, "value": 1})
+        );
+        assert_eq!(state.step(Event::Delete(object("a", 1))), names(&["a"]));
+        assert_eq!(state.get(&name), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! Sharing, ending and changes of watches against a scripted API server.
+
+use std::{pin::pin, time::Duration};
+
+use futures::StreamExt;
+use http::{Request, Response};
+use kube::client::Body;
+use serde_json::json;
+
+use super::*;
+
+/// Lists one object and then keeps the watch open in silence. Records every request.
+fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let is_watch = query.contains("watch=true");
+        if !is_watch {
+            log.lock().unwrap().push(request.uri().to_string());
+        }
+        async move {
+            if is_watch {
+                std::future::pending::<()>().await;
+            }
+            let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "5"},
+                "items": [{"metadata": {"namespace": "ns", "name": "one", "resourceVersion": "4"}}]});
+            let body = Body::from(serde_json::to_vec(&list).unwrap());
+            Ok::<_, std::convert::Infallible>(Response::new(body))
+        }
+    });
+    (Client::new(service, "default"), asked)
+}
+
+fn secrets() -> Gvr {
+    Gvr {
+        group: String::new(),
+        version: "v1".into(),
+        resource: "secrets".into(),
+    }
+}
+
+fn one() -> ObjectName {
+    ObjectName {
+        namespace: "ns".into(),
+        name: "one".into(),
+    }
+}
+
+async fn listed(watches: &Watches, key: &WatchKey) -> Watch {
+    let mut changes = pin!(watches.changes());
+    let watch = watches.acquire(key);
+    let wait = async {
+        while watch.readiness() != Readiness::Listed {
+            changes.next().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), wait)
+        .await
+        .unwrap();
+    watch
+}
+
+#[tokio::test]
+async fn a_watch_is_shared_and_ends_with_its_last_share() {
+    let (client, asked) = server();
+    let watches = Watches::new(client);
+    let key = WatchKey {
+        gvr: secrets(),
+        scope: WatchScope::All,
+    };
+    let first = listed(&watches, &key).await;
+    let second = watches.acquire(&key);
+    assert_eq!(second.objects().len(), 1);
+    assert_eq!(asked.lock().unwrap().len(), 1);
+    let cancel = first.running.cancel.clone();
+    drop(first);
+    assert!(!cancel.is_cancelled());
+    drop(second);
+    assert!(cancel.is_cancelled());
+    listed(&watches, &key).await;
+    assert_eq!(asked.lock().unwrap().len(), 2);
+    watches.shutdown().await;
+}
+
+#[tokio::test]
+async fn one_object_is_asked_for_by_namespace_and_name() {
+    let (client, asked) = server();
+    let watches = Watches::new(client);
+    let key = WatchKey {
+        gvr: secrets(),
+        scope: WatchScope::Object(one()),
+    };
+    let watch = listed(&watches, &key).await;
+    assert!(watch.get(&one()).is_some());
+    let asked = asked.lock().unwrap().clone();
+    assert!(
+        asked[0].starts_with("/api/v1/namespaces/ns/secrets?"),
+        "{asked:?}"
+    );
+    assert!(
+        asked[0].contains("fieldSelector=metadata.name%3Done"),
+        "{asked:?}"
+    );
+    watches.shutdown().await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_watches_that_are_still_shared() {
+    let (client, _) = server();
+    let watches = Watches::new(client);
+    let watch = watches.acquire(&WatchKey {
+        gvr: secrets(),
+        scope: WatchScope::All,
+    });
+    tokio::time::timeout(Duration::from_secs(10), watches.shutdown())
+        .await
+        .unwrap();
+    drop(watch);
+}
+
+#[tokio::test]
+async fn a_change_concerns_those_who_need_its_object() {
+    let (client, _) = server();
+    let watches = Watches::new(client);
+    let key = WatchKey {
+        gvr: secrets(),
+        scope: WatchScope::All,
+    };
+    let interest = |object: Option<&str>| {
+        let object = object.map(|name| ObjectName {
+            namespace: "ns".into(),
+            name: name.into(),
+        });
+        vec![Interest {
+            watch: watches.acquire(&key),
+            object,
+        }]
+    };
+    let interests = Interests::default();
+    interests.set("all", interest(None));
+    interests.set("one", interest(Some("one")));
+    interests.set("two", interest(Some("two")));
+    let change = |object: Option<ObjectName>| Change {
+        watch: key.clone(),
+        object,
+    };
+    assert_eq!(interests.owners(Some(&change(Some(one())))), ["all", "one"]);
+    assert_eq!(interests.owners(Some(&change(None))), ["all", "one", "two"]);
+    assert_eq!(interests.owners(None), ["all", "one", "two"]);
+    let other = WatchKey {
+        gvr: secrets(),
+        scope: WatchScope::Object(one()),
+    };
+    let elsewhere = Change {
+        watch: other,
+        object: Some(one()),
+    };
+    assert!(interests.owners(Some(&elsewhere)).is_empty());
+    interests.remove("all");
+    assert_eq!(interests.owners(Some(&change(Some(one())))), ["one"]);
+    watches.shutdown().await;
+}
