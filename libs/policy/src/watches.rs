@@ -108,8 +108,15 @@ impl Drop for Running {
     }
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
 impl Watches {
-    /// None yet; they will use this client.
+    /// None yet; they will use this client, whose own retries should be off: a watch waits and
+    /// says why, a client that retries says nothing for minutes.
     pub fn new(client: Client) -> Self {
         let (changes, _) = broadcast::channel(CHANGE_BUFFER);
         let shared = Shared {

@@ -1,0 +1,182 @@
+//! The controller: what it watches, what it holds, when it tries again.
+
+use std::{
+    collections::HashMap,
+    future::ready,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
+use armadex_policy::{
+    Interests, Reporter, Retries, Trouble, Watches, controller_of, named, triggers,
+    wait_until_served, watched,
+};
+use futures::{Stream, StreamExt, future, stream};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    runtime::{
+        applier,
+        controller::{Action, Config, Error as ControllerError},
+        reflector::{ObjectRef, Store},
+        watcher,
+    },
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::reconcile::{Resources, reconcile};
+
+/// Source objects change together, when a platform probes its clusters; one look serves all.
+const DEBOUNCE: Duration = Duration::from_millis(300);
+/// Policies are few, and each is one reconcile at a time.
+const CONCURRENCY: u16 = 4;
+
+/// What a reconcile could not do; it is tried again, later each time.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A request failed.
+    #[error("{doing}: {trouble}")]
+    Api {
+        /// What it was for.
+        doing: &'static str,
+        /// What happened.
+        trouble: Trouble,
+    },
+}
+
+/// What all reconciles share.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) watches: Watches,
+    pub(crate) interests: Arc<Interests>,
+    pub(crate) lifecycles: Store<PediaClusterLifecycle>,
+    pub(crate) reporter: Reporter,
+    pub(crate) retries: Retries,
+    resources: Mutex<HashMap<String, (Option<i64>, Resources)>>,
+}
+
+impl Context {
+    pub(crate) fn known_resources(&self, name: &str, generation: Option<i64>) -> Option<Resources> {
+        let known = self
+            .resources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(name)
+            .filter(|(of, _)| *of == generation)
+            .map(|(_, found)| found.clone())
+    }
+
+    pub(crate) fn remember_resources(&self, name: &str, generation: Option<i64>, found: Resources) {
+        let mut known = self
+            .resources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.to_owned(), (generation, found));
+    }
+
+    /// Drops all that is held for a policy that goes.
+    pub(crate) fn forget(&self, name: &str) {
+        self.interests.remove(name);
+        self.retries.clear(name);
+        self.resources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(name);
+    }
+}
+
+/// Follows every ClusterImportPolicy until cancelled. Waits for the CRDs if they are not there.
+pub async fn run(client: Client, watches: Watches, cancel: CancellationToken) -> Result<(), Error> {
+    for resource in ["clusterimportpolicies", "pediaclusterlifecycles"] {
+        if !wait_until_served(&client, "policy.clusterpedia.io", resource, &cancel).await {
+            return Ok(());
+        }
+    }
+    let (policies, policy_stream) = watched::<ClusterImportPolicy>(Api::all(client.clone()));
+    let (lifecycles, lifecycle_stream) = watched::<PediaClusterLifecycle>(Api::all(client.clone()));
+    let context = Arc::new(Context {
+        reporter: Reporter::new(client.clone(), "armadex-importpolicy"),
+        client,
+        interests: Arc::default(),
+        lifecycles: lifecycles.clone(),
+        retries: Retries::default(),
+        resources: Mutex::default(),
+        watches: watches.clone(),
+    });
+    let changes = triggers(&watches, context.interests.clone()).map(Ok);
+    let queue = stream::select_all([
+        named(policy_stream).boxed(),
+        policies_of(lifecycle_stream).boxed(),
+        changes.boxed(),
+    ]);
+    info!("import policies are followed");
+    let config = Config::default()
+        .debounce(DEBOUNCE)
+        .concurrency(CONCURRENCY);
+    let queue = queue.take_until(cancel.cancelled_owned());
+    applier(
+        |policy, context| Box::pin(ready_then(lifecycles.clone(), policy, context)),
+        |policy, _: &Error, context| Action::requeue(context.retries.next(&policy.name_any())),
+        context,
+        policies,
+        queue,
+        config,
+    )
+    .for_each(|result| {
+        log(result);
+        ready(())
+    })
+    .await;
+    Ok(())
+}
+
+/// A plan that does not know the lifecycles would make them again.
+async fn ready_then(
+    lifecycles: Store<PediaClusterLifecycle>,
+    policy: Arc<ClusterImportPolicy>,
+    context: Arc<Context>,
+) -> Result<Action, Error> {
+    let unknown = |_| Error::Api {
+        doing: "waiting for the lifecycles",
+        trouble: Trouble::unavailable("they are not watched any more"),
+    };
+    lifecycles.wait_until_ready().await.map_err(unknown)?;
+    reconcile(policy, context).await
+}
+
+/// The policies that control the lifecycles of a stream; other owners are nobody's business.
+fn policies_of(
+    lifecycles: impl Stream<Item = Result<PediaClusterLifecycle, watcher::Error>> + Send + 'static,
+) -> impl Stream<Item = Result<ObjectRef<ClusterImportPolicy>, watcher::Error>> + Send + 'static {
+    lifecycles.filter_map(|lifecycle| {
+        future::ready(match lifecycle {
+            Ok(lifecycle) => controller_of(&lifecycle.metadata)
+                .filter(|owner| owner.kind == ClusterImportPolicy::kind(&()))
+                .map(|owner| Ok(ObjectRef::new(&owner.name))),
+            Err(error) => Some(Err(error)),
+        })
+    })
+}
+
+type Reconciled =
+    Result<(ObjectRef<ClusterImportPolicy>, Action), ControllerError<Error, watcher::Error>>;
+
+fn log(result: Reconciled) {
+    match result {
+        // An object that went while it was queued is not worth a word.
+        Ok(_) | Err(ControllerError::ObjectNotFound(_)) => {}
+        Err(ControllerError::ReconcilerFailed(error, policy)) => {
+            let name = &policy.name;
+            warn!(policy = name, error = %error, "policy {name} failed, retrying");
+        }
+        Err(ControllerError::QueueError(error)) => {
+            let trouble = Trouble::from(&error);
+            warn!(error = %trouble, "watch of policies or lifecycles failed, retrying");
+        }
+        Err(ControllerError::RunnerError(error)) => {
+            warn!(error = %error, "policies are not reconciled any more");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! From ClusterImportPolicies to PediaClusterLifecycles: one for every source object that a
+//! policy selects, kept as the policy says, gone when the source object goes.
+//!
+//! A reconcile is fetch, validate, plan, apply, status; [`validate`] and [`plan`] take values and
+//! give values. Nothing is ever deleted because of an error.
+
+mod apply;
+mod controller;
+mod plan;
+mod reconcile;
+mod status;
+mod validate;
+
+pub use controller::{Error, run};
+pub use plan::{Facts, Plan, Problem, plan};
+pub use validate::{Compiled, Invalid, validate, validate_namespaces};

@@ -1,0 +1,254 @@
+//! Reconcile: fetch, validate, plan, apply, status.
+
+use std::{sync::Arc, time::Duration};
+
+use armadex_crds::{
+    ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle,
+    conditions::PolicyValidatedReason,
+};
+use armadex_policy::{
+    Interest, Readiness, ResolveError, Served, Trouble, WatchKey, WatchScope, controlled_by,
+    resolve, status_patch,
+};
+use jiff::Timestamp;
+use kube::{
+    Api, Resource, ResourceExt,
+    api::{Patch, PatchParams},
+    runtime::{
+        controller::Action,
+        finalizer::{Error as FinalizerError, Event, finalizer},
+    },
+};
+
+use crate::{
+    Compiled, Plan, apply,
+    controller::{Context, Error},
+    plan::{Facts, plan},
+    status::{Outcome, Summary, status},
+    validate, validate_namespaces,
+};
+
+/// Group, version and namespacing of source and references.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resources {
+    source: Served,
+    references: Vec<Served>,
+}
+
+/// What to do after a reconcile.
+enum Next {
+    AwaitChange,
+    Retry(Duration),
+}
+
+/// Looks at one policy.
+pub(crate) async fn reconcile(
+    policy: Arc<ClusterImportPolicy>,
+    context: Arc<Context>,
+) -> Result<Action, Error> {
+    let policies: Api<ClusterImportPolicy> = Api::all(context.client.clone());
+    let name = policy.name_any();
+    let done = finalizer(&policies, IMPORT_POLICY_FINALIZER, policy, |event| async {
+        match event {
+            Event::Apply(policy) => follow(&policy, &context).await,
+            Event::Cleanup(policy) => clean_up(&policy, &context).await,
+        }
+    });
+    let action = done.await.map_err(flatten)?;
+    if action == Action::await_change() {
+        context.retries.clear(&name);
+    }
+    Ok(action)
+}
+
+async fn follow(policy: &ClusterImportPolicy, context: &Arc<Context>) -> Result<Action, Error> {
+    let (outcome, next) = outcome(policy, context).await;
+    write_status(policy, &outcome, context).await?;
+    Ok(match next {
+        Next::AwaitChange => Action::await_change(),
+        Next::Retry(delay) => Action::requeue(delay),
+    })
+}
+
+async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outcome, Next) {
+    let name = policy.name_any();
+    let compiled = match validate(&policy.spec) {
+        Ok(compiled) => compiled,
+        Err(invalid) => return (Outcome::Invalid(invalid), Next::AwaitChange),
+    };
+    let resources = match resources(policy, context).await {
+        Ok(resources) => resources,
+        Err((reason, error)) => {
+            // Installing an API sends no event to wait for.
+            let delay = context.retries.next(&name);
+            return (Outcome::Unresolved(reason, error), Next::Retry(delay));
+        }
+    };
+    let namespaced = resources
+        .references
+        .iter()
+        .map(|reference| reference.namespaced);
+    if let Err(invalid) = validate_namespaces(&policy.spec, namespaced) {
+        return (Outcome::Invalid(invalid), Next::AwaitChange);
+    }
+    let key = WatchKey {
+        gvr: resources.source.gvr.clone(),
+        scope: WatchScope::All,
+    };
+    let watch = context.watches.acquire(&key);
+    context.interests.set(
+        &name,
+        vec![Interest {
+            watch: watch.clone(),
+            object: None,
+        }],
+    );
+    match watch.readiness() {
+        Readiness::Listed => {}
+        // The watch says when this changes.
+        other => return (Outcome::NotListed(other), Next::AwaitChange),
+    }
+    let objects = watch.objects();
+    let plan = make_plan(policy, compiled, resources, objects.clone(), context).await;
+    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
+    let failures = apply::apply(&lifecycles, &plan).await;
+    let summary = Summary::new(objects.len(), &plan, failures);
+    let next = match summary.may_improve() {
+        true => Next::Retry(context.retries.next(&name)),
+        false => Next::AwaitChange,
+    };
+    (Outcome::Done(summary), next)
+}
+
+/// Rendering a fleet's names takes milliseconds, which is too long for a thread that serves IO.
+async fn make_plan(
+    policy: &ClusterImportPolicy,
+    compiled: Compiled,
+    resources: Resources,
+    objects: Vec<Arc<armadex_policy::Found>>,
+    context: &Arc<Context>,
+) -> Plan {
+    let policy = policy.clone();
+    let lifecycles = context.lifecycles.state();
+    let Resources { source, references } = resources;
+    let versions: Vec<String> = references
+        .into_iter()
+        .map(|reference| reference.gvr.version)
+        .collect();
+    let planning = tokio::task::spawn_blocking(move || {
+        plan(&Facts {
+            policy: &policy,
+            compiled: &compiled,
+            source: &source.gvr,
+            versions: &versions,
+            objects: &objects,
+            lifecycles: &lifecycles,
+        })
+    });
+    planning
+        .await
+        .expect("a plan is a pure function and does not panic")
+}
+
+/// Resources of the policy, looked up once for each of its generations.
+async fn resources(
+    policy: &ClusterImportPolicy,
+    context: &Context,
+) -> Result<Resources, (PolicyValidatedReason, ResolveError)> {
+    let (name, generation) = (policy.name_any(), policy.metadata.generation);
+    if let Some(known) = context.known_resources(&name, generation) {
+        return Ok(known);
+    }
+    let source = &policy.spec.source;
+    let found = resolve(
+        &context.client,
+        &source.group,
+        &source.resource,
+        &source.versions,
+    )
+    .await;
+    let source =
+        found.map_err(|error| (PolicyValidatedReason::FailedNegotiateSourceResource, error))?;
+    let mut references = Vec::with_capacity(policy.spec.references.len());
+    for reference in &policy.spec.references {
+        let (group, resource) = (&reference.group, &reference.resource);
+        let found = resolve(&context.client, group, resource, &reference.versions).await;
+        references.push(found.map_err(|error| {
+            (
+                PolicyValidatedReason::FailedNegotiateReferenceResource,
+                error,
+            )
+        })?);
+    }
+    let resources = Resources { source, references };
+    context.remember_resources(&name, generation, resources.clone());
+    Ok(resources)
+}
+
+async fn write_status(
+    policy: &ClusterImportPolicy,
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<(), Error> {
+    let (status, transitions) = status(policy, outcome, Timestamp::now());
+    let Some(patch) = status_patch(policy.status.as_ref(), &status) else {
+        return Ok(());
+    };
+    let policies: Api<ClusterImportPolicy> = Api::all(context.client.clone());
+    policies
+        .patch_status(
+            &policy.name_any(),
+            &PatchParams::default(),
+            &Patch::Merge(patch),
+        )
+        .await
+        .map_err(|error| Error::Api {
+            doing: "writing its status",
+            trouble: error.into(),
+        })?;
+    for (condition, type_) in transitions {
+        context
+            .reporter
+            .publish(&policy.object_ref(&()), &condition, type_)
+            .await;
+    }
+    Ok(())
+}
+
+/// The lifecycles of a policy go with it; their own finalizers take the clusters along.
+async fn clean_up(policy: &ClusterImportPolicy, context: &Context) -> Result<Action, Error> {
+    let name = policy.name_any();
+    let uid = policy.uid().unwrap_or_default();
+    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
+    for lifecycle in context.lifecycles.state() {
+        if controlled_by(&lifecycle.metadata, &uid) {
+            let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
+            apply::delete(&lifecycles, &name, &uid)
+                .await
+                .map_err(|trouble| Error::Api {
+                    doing: "deleting its lifecycles",
+                    trouble,
+                })?;
+        }
+    }
+    context.forget(&name);
+    Ok(Action::await_change())
+}
+
+fn flatten(error: FinalizerError<Error>) -> Error {
+    match error {
+        FinalizerError::ApplyFailed(error) | FinalizerError::CleanupFailed(error) => error,
+        FinalizerError::AddFinalizer(error) => Error::Api {
+            doing: "adding its finalizer",
+            trouble: error.into(),
+        },
+        FinalizerError::RemoveFinalizer(error) => Error::Api {
+            doing: "removing its finalizer",
+            trouble: error.into(),
+        },
+        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => Error::Api {
+            doing: "keeping its finalizer",
+            trouble: Trouble::unavailable("the object can't be patched"),
+        },
+    }
+}

@@ -1,0 +1,301 @@
+//! Status: from what happened to the conditions of the policy. Pure; the time is given.
+
+use armadex_crds::{
+    ClusterImportPolicy, ClusterImportPolicyStatus,
+    conditions::{
+        self, ConditionStatus, NewCondition, PolicyCondition, PolicyValidatedReason,
+        ReconcilingReason,
+    },
+};
+use armadex_policy::{Readiness, ResolveError};
+use jiff::Timestamp;
+use kube::runtime::events::EventType;
+
+use crate::{Invalid, Plan, Problem};
+
+/// Problems that a message names; the rest are counted.
+const NAMED_PROBLEMS: usize = 3;
+
+/// How a reconcile ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// A template is wrong.
+    Invalid(Invalid),
+    /// A resource can't be used (yet).
+    Unresolved(PolicyValidatedReason, ResolveError),
+    /// Source objects are not known (yet).
+    NotListed(Readiness),
+    /// The plan was carried out, as far as there were no problems.
+    Done(Summary),
+}
+
+/// A plan that was carried out.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    objects: usize,
+    lifecycles: usize,
+    problems: Vec<Problem>,
+}
+
+impl Summary {
+    pub(crate) fn new(objects: usize, plan: &Plan, failures: Vec<Problem>) -> Self {
+        let problems = plan.problems.iter().cloned().chain(failures).collect();
+        Self {
+            objects,
+            lifecycles: plan.wanted,
+            problems,
+        }
+    }
+
+    /// Whether trying again may help.
+    pub(crate) fn may_improve(&self) -> bool {
+        self.problems.iter().any(|problem| problem.may_pass)
+    }
+}
+
+/// The status after this outcome, and the transitions to tell in Events.
+pub(crate) fn status(
+    policy: &ClusterImportPolicy,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> (ClusterImportPolicyStatus, Vec<(NewCondition, EventType)>) {
+    let mut status = policy.status.clone().unwrap_or_default();
+    status.observed_generation = policy.metadata.generation;
+    let mut transitions = Vec::new();
+    for (condition, type_) in told(outcome, &status) {
+        let new = NewCondition {
+            observed_generation: policy.metadata.generation,
+            ..condition
+        };
+        if conditions::set(&mut status.conditions, new.clone(), now) {
+            transitions.push((new, type_));
+        }
+    }
+    (status, transitions)
+}
+
+fn told(outcome: &Outcome, before: &ClusterImportPolicyStatus) -> Vec<(NewCondition, EventType)> {
+    match outcome {
+        Outcome::Invalid(Invalid { reason, message }) => not_valid(*reason, message.clone()),
+        Outcome::Unresolved(reason, error) => not_valid(*reason, error.to_string()),
+        Outcome::NotListed(readiness) => not_listed(readiness, before),
+        Outcome::Done(summary) => vec![valid(), reconciling(summary)],
+    }
+}
+
+fn valid() -> (NewCondition, EventType) {
+    let message = "templates and resources are understood".to_owned();
+    (
+        validated(true, PolicyValidatedReason::Success, message),
+        EventType::Normal,
+    )
+}
+
+fn not_valid(reason: PolicyValidatedReason, message: String) -> Vec<(NewCondition, EventType)> {
+    let kept = "the policy is not valid; its lifecycles stay as they are".to_owned();
+    vec![
+        (validated(false, reason, message), EventType::Warning),
+        (
+            reconciled(false, ReconcilingReason::PolicyNotValidated, kept),
+            EventType::Normal,
+        ),
+    ]
+}
+
+/// A first list takes a moment; a policy that has been followed before says nothing of it.
+fn not_listed(
+    readiness: &Readiness,
+    before: &ClusterImportPolicyStatus,
+) -> Vec<(NewCondition, EventType)> {
+    let followed = |condition: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+        condition.type_ == PolicyCondition::Reconciling.as_str()
+            && condition.reason != ReconcilingReason::PolicyNotValidated.as_str()
+    };
+    let reconciling = match readiness {
+        Readiness::Failing(trouble) => {
+            let message = format!("source objects can't be listed: {trouble}");
+            (
+                reconciled(false, ReconcilingReason::FailedCheckResourceSync, message),
+                EventType::Warning,
+            )
+        }
+        _ if before
+            .conditions
+            .iter()
+            .any(|condition| followed(&condition)) =>
+        {
+            return vec![valid()];
+        }
+        _ => {
+            let message = "source objects are being listed".to_owned();
+            (
+                reconciled(false, ReconcilingReason::WaitResourceSynced, message),
+                EventType::Normal,
+            )
+        }
+    };
+    vec![valid(), reconciling]
+}
+
+fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
+    let Summary {
+        objects,
+        lifecycles,
+        problems,
+    } = summary;
+    let counts = format!("{lifecycles} clusters from {objects} source objects");
+    if problems.is_empty() {
+        let reason = ReconcilingReason::ReconcileSourceResourceAndLifecycle;
+        return (reconciled(true, reason, counts), EventType::Normal);
+    }
+    let named: Vec<String> = problems
+        .iter()
+        .take(NAMED_PROBLEMS)
+        .map(
+            |Problem {
+                 subject, message, ..
+             }| format!("{subject}: {message}"),
+        )
+        .collect();
+    let more = problems.len().saturating_sub(NAMED_PROBLEMS);
+    let rest = if more == 0 {
+        String::new()
+    } else {
+        format!("; and {more} more")
+    };
+    let message = format!("{}{rest}; {counts}", named.join("; "));
+    (
+        reconciled(false, ReconcilingReason::FailedReconcile, message),
+        EventType::Warning,
+    )
+}
+
+fn validated(holds: bool, reason: PolicyValidatedReason, message: String) -> NewCondition {
+    condition(PolicyCondition::Validated, holds, reason.into(), message)
+}
+
+fn reconciled(holds: bool, reason: ReconcilingReason, message: String) -> NewCondition {
+    condition(PolicyCondition::Reconciling, holds, reason.into(), message)
+}
+
+fn condition(type_: PolicyCondition, holds: bool, reason: String, message: String) -> NewCondition {
+    NewCondition {
+        type_: type_.into(),
+        status: ConditionStatus::from(holds),
+        reason,
+        message,
+        observed_generation: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_policy::Trouble;
+
+    use super::*;
+
+    fn told(policy: &ClusterImportPolicy, outcome: &Outcome) -> (Vec<String>, usize) {
+        let (status, transitions) = status(policy, outcome, Timestamp::UNIX_EPOCH);
+        let line = |condition: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+            let generation = condition.observed_generation.unwrap_or_default();
+            let (type_, status) = (&condition.type_, &condition.status);
+            format!(
+                "{type_}={status} {} @{generation}: {}",
+                condition.reason, condition.message
+            )
+        };
+        (
+            status.conditions.iter().map(line).collect(),
+            transitions.len(),
+        )
+    }
+
+    fn problem(subject: &str) -> Problem {
+        Problem {
+            subject: subject.into(),
+            message: "m".into(),
+            may_pass: true,
+        }
+    }
+
+    fn policy() -> ClusterImportPolicy {
+        let mut policy = ClusterImportPolicy::default();
+        policy.metadata.generation = Some(7);
+        policy
+    }
+
+    #[test]
+    fn every_outcome_is_told_in_words() {
+        let invalid = Invalid {
+            reason: PolicyValidatedReason::InvalidPolicy,
+            message: "broken".into(),
+        };
+        let problems = vec![problem("a"), problem("b"), problem("c"), problem("d")];
+        let valid = "Validated=True Success @7: templates and resources are understood";
+        let table = [
+            (
+                Outcome::Invalid(invalid),
+                "Validated=False InvalaidPolicy @7: broken",
+                "Reconciling=False PolicyNotValidated @7: the policy is not valid; its lifecycles stay as they are",
+            ),
+            (
+                Outcome::Unresolved(
+                    PolicyValidatedReason::FailedNegotiateSourceResource,
+                    ResolveError::NotServed("clusters.x".into()),
+                ),
+                "Validated=False FailedNegotiateSourceResource @7: the control plane does not serve clusters.x",
+                "Reconciling=False PolicyNotValidated @7: the policy is not valid; its lifecycles stay as they are",
+            ),
+            (
+                Outcome::NotListed(Readiness::Failing(Trouble::unavailable("down"))),
+                valid,
+                "Reconciling=False FailedCheckResourceSync @7: source objects can't be listed: down",
+            ),
+            (
+                Outcome::NotListed(Readiness::Listing),
+                valid,
+                "Reconciling=False WaitResourceSynced @7: source objects are being listed",
+            ),
+            (
+                Outcome::Done(Summary {
+                    objects: 3,
+                    lifecycles: 2,
+                    problems: vec![],
+                }),
+                valid,
+                "Reconciling=True ReconcileSourceResourceAndLifecycle @7: 2 clusters from 3 source objects",
+            ),
+            (
+                Outcome::Done(Summary {
+                    objects: 4,
+                    lifecycles: 0,
+                    problems,
+                }),
+                valid,
+                "Reconciling=False FailedReconcile @7: a: m; b: m; c: m; and 1 more; 0 clusters from 4 source objects",
+            ),
+        ];
+        for (outcome, validated, reconciling) in table {
+            let (lines, transitions) = told(&policy(), &outcome);
+            assert_eq!(lines, [validated, reconciling]);
+            assert_eq!(transitions, 2);
+        }
+    }
+
+    #[test]
+    fn a_restart_says_nothing_while_it_lists() {
+        let mut policy = policy();
+        let done = Outcome::Done(Summary {
+            objects: 1,
+            lifecycles: 1,
+            problems: vec![],
+        });
+        policy.status = Some(status(&policy, &done, Timestamp::UNIX_EPOCH).0);
+        let (after, transitions) = status(
+            &policy,
+            &Outcome::NotListed(Readiness::Listing),
+            Timestamp::UNIX_EPOCH,
+        );
+        assert_eq!((Some(after), transitions.len()), (policy.status, 0));
+    }
+}

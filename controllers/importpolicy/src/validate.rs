@@ -1,0 +1,151 @@
+//! Validate: is this policy understood? Its templates are compiled, each with the names that it
+//! may use. Pure.
+
+use std::collections::BTreeSet;
+
+use armadex_crds::{ClusterImportPolicySpec, conditions::PolicyValidatedReason as Reason};
+use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError};
+
+/// The templates that source objects are looked at with. The others of the policy are rendered
+/// by the lifecycles, and were compiled to see that they can be.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// Which source objects count; none for all.
+    pub selector: Option<Template>,
+    /// Name of the lifecycle and the PediaCluster.
+    pub name: Template,
+}
+
+/// Why a policy can't be followed as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// In one word.
+    pub reason: Reason,
+    /// In words.
+    pub message: String,
+}
+
+/// Compiles every template of a policy.
+pub fn validate(spec: &ClusterImportPolicySpec) -> Result<Compiled, Invalid> {
+    let engine = TemplateEngine::choose(spec.template_engine, templates(spec))
+        .map_err(|error| invalid(Reason::UnsupportedTemplateEngine, error.to_string()))?;
+    let compile = |reason, field: &str, text: &str, scope: Scope<'_>| {
+        engine
+            .compile(text, scope)
+            .map_err(|error| at(reason, field, &error))
+    };
+    let name = compile(
+        Reason::FailedParseLifecycleName,
+        "nameTemplate",
+        &spec.name_template,
+        Scope::Source,
+    )?;
+    let selector = match spec.source.selector_template.as_str() {
+        "" => None,
+        text => {
+            let field = "source.selectorTemplate";
+            Some(compile(
+                Reason::FailedParseSourceSelector,
+                field,
+                text,
+                Scope::Source,
+            )?)
+        }
+    };
+    let keys = reference_keys(spec)?;
+    for (index, reference) in spec.references.iter().enumerate() {
+        // A reference sees those before it.
+        let earlier = Scope::References(&keys[..index]);
+        let key = &reference.key;
+        let namespace = format!("references[{key}].namespaceTemplate");
+        compile(
+            Reason::InvalidPolicy,
+            &namespace,
+            &reference.namespace_template,
+            earlier,
+        )?;
+        let name = format!("references[{key}].nameTemplate");
+        compile(
+            Reason::InvalidPolicy,
+            &name,
+            &reference.name_template,
+            earlier,
+        )?;
+    }
+    let all = Scope::References(&keys);
+    compile(Reason::InvalidPolicy, "template", &spec.template, all)?;
+    compile(
+        Reason::InvalidPolicy,
+        "creationCondition",
+        &spec.creation_condition,
+        all,
+    )?;
+    Ok(Compiled { selector, name })
+}
+
+/// Checks that references to kinds in namespaces say which one. Takes what discovery says of each
+/// reference, in their order.
+pub fn validate_namespaces(
+    spec: &ClusterImportPolicySpec,
+    namespaced: impl IntoIterator<Item = bool>,
+) -> Result<(), Invalid> {
+    for (reference, namespaced) in spec.references.iter().zip(namespaced) {
+        if namespaced && reference.namespace_template.is_empty() {
+            let (key, resource) = (&reference.key, &reference.resource);
+            let message = format!(
+                "references[{key}]: {resource} lie in namespaces: namespaceTemplate is missing"
+            );
+            return Err(invalid(Reason::InvalidPolicy, message));
+        }
+    }
+    Ok(())
+}
+
+/// Every template with the name of its field.
+fn templates(spec: &ClusterImportPolicySpec) -> impl Iterator<Item = (&str, &str)> {
+    let references = spec.references.iter().flat_map(|reference| {
+        [
+            (
+                "references[].namespaceTemplate",
+                reference.namespace_template.as_str(),
+            ),
+            (
+                "references[].nameTemplate",
+                reference.name_template.as_str(),
+            ),
+        ]
+    });
+    [
+        ("nameTemplate", spec.name_template.as_str()),
+        (
+            "source.selectorTemplate",
+            spec.source.selector_template.as_str(),
+        ),
+        ("template", spec.template.as_str()),
+        ("creationCondition", spec.creation_condition.as_str()),
+    ]
+    .into_iter()
+    .chain(references)
+}
+
+fn reference_keys(spec: &ClusterImportPolicySpec) -> Result<Vec<&str>, Invalid> {
+    let keys: Vec<&str> = spec
+        .references
+        .iter()
+        .map(|reference| reference.key.as_str())
+        .collect();
+    let distinct: BTreeSet<&str> = keys.iter().copied().collect();
+    if distinct.len() < keys.len() {
+        let message = "two references have the same key".to_owned();
+        return Err(invalid(Reason::InvalidPolicy, message));
+    }
+    Ok(keys)
+}
+
+fn at(reason: Reason, field: &str, error: &TemplateError) -> Invalid {
+    invalid(reason, format!("{field}: {error}"))
+}
+
+fn invalid(reason: Reason, message: String) -> Invalid {
+    Invalid { reason, message }
+}

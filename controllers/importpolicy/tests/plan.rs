@@ -1,0 +1,312 @@
+//! Plans from YAML: a policy, source objects, lifecycles that are there, and what is to be done.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
+use armadex_importpolicy::{Facts, Plan, Problem, plan, validate, validate_namespaces};
+use armadex_policy::{Found, Gvr, ObjectName};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+const POLICY: &str = "
+metadata: {name: karmada, uid: policy-1, generation: 3}
+spec:
+  source:
+    group: cluster.karmada.io
+    resource: clusters
+    selectorTemplate: '{{ne source.spec.region \"moon\"}}'
+  references:
+  - key: secret
+    group: ''
+    resource: secrets
+    namespaceTemplate: '{{source.spec.secretRef.namespace}}'
+    nameTemplate: '{{source.spec.secretRef.name}}'
+  nameTemplate: '{{required \"spec.id is empty\" source.spec.id}}'
+  template: 'spec: {syncResources: []}'
+  creationCondition: 'true'
+";
+
+fn policy(text: &str) -> ClusterImportPolicy {
+    serde_saphyr::from_str(text).unwrap()
+}
+
+fn clusters(text: &str) -> Vec<Arc<Found>> {
+    let objects: Vec<Value> = serde_saphyr::from_str(text).unwrap();
+    let found = |spec: Value| {
+        let name = spec["name"].as_str().unwrap().to_owned();
+        Arc::new(Found {
+            name: ObjectName {
+                namespace: String::new(),
+                name: name.clone(),
+            },
+            deleting: spec["deleting"] == true,
+            object: json!({"metadata": {"name": name}, "spec": spec}),
+        })
+    };
+    objects.into_iter().map(found).collect()
+}
+
+/// Lifecycles as earlier plans made them, then changed by these YAML lines.
+fn lifecycles(policy: &ClusterImportPolicy, text: &str) -> Vec<Arc<PediaClusterLifecycle>> {
+    let changes: Vec<Value> = serde_saphyr::from_str(text).unwrap();
+    let made = |change: Value| {
+        let cluster = json!([{"name": change["source"], "id": change["name"]}]).to_string();
+        let mut lifecycle = make(policy, &clusters(&cluster), &[]).create.remove(0);
+        lifecycle.metadata.uid = Some(format!("uid-of-{}", lifecycle.name_any()));
+        let mut value = serde_json::to_value(lifecycle).unwrap();
+        if let Some(owner) = change.get("owner") {
+            value["metadata"]["ownerReferences"] = owner.clone();
+        }
+        if change["deleting"] == true {
+            value["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+        }
+        if let Some(template) = change.get("template") {
+            value["spec"]["template"] = template.clone();
+        }
+        Arc::new(serde_json::from_value(value).unwrap())
+    };
+    changes.into_iter().map(made).collect()
+}
+
+fn make(
+    policy: &ClusterImportPolicy,
+    objects: &[Arc<Found>],
+    lifecycles: &[Arc<PediaClusterLifecycle>],
+) -> Plan {
+    plan(&Facts {
+        policy,
+        compiled: &validate(&policy.spec).unwrap(),
+        source: &Gvr {
+            group: "cluster.karmada.io".into(),
+            version: "v1alpha1".into(),
+            resource: "clusters".into(),
+        },
+        versions: &["v1".to_owned()],
+        objects,
+        lifecycles,
+    })
+}
+
+/// The plan in lines: `+` made, `~` changed, `-` deleted, `!` a problem.
+fn lines(plan: &Plan) -> Vec<String> {
+    let made = plan
+        .create
+        .iter()
+        .map(|made| format!("+{}", made.name_any()));
+    let changed = plan
+        .update
+        .iter()
+        .map(|changed| format!("~{} {}", changed.name_any(), changed.uid().unwrap()));
+    let deleted = plan
+        .delete
+        .iter()
+        .map(|(name, uid)| format!("-{name} {uid}"));
+    let problems = plan.problems.iter().map(
+        |Problem {
+             subject, message, ..
+         }| format!("! {subject}: {message}"),
+    );
+    made.chain(changed).chain(deleted).chain(problems).collect()
+}
+
+#[track_caller]
+fn check(objects: &str, present: &str, expected: &[&str]) {
+    let policy = policy(POLICY);
+    let plan = make(&policy, &clusters(objects), &lifecycles(&policy, present));
+    assert_eq!(lines(&plan), expected);
+}
+
+#[test]
+fn a_new_cluster_gets_a_lifecycle_with_everything_it_needs() {
+    let policy = policy(POLICY);
+    let plan = make(&policy, &clusters("[{name: east, id: e1}]"), &[]);
+    assert_eq!(plan.wanted, 1);
+    assert_eq!(
+        serde_json::to_value(&plan.create).unwrap(),
+        json!([{
+            "apiVersion": "policy.clusterpedia.io/v1alpha1",
+            "kind": "PediaClusterLifecycle",
+            "metadata": {"name": "e1", "ownerReferences": [{
+                "apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "ClusterImportPolicy",
+                "name": "karmada", "uid": "policy-1", "controller": true,
+            }]},
+            "spec": {
+                "source": {"group": "cluster.karmada.io", "version": "v1alpha1",
+                           "resource": "clusters", "name": "east"},
+                "references": [{
+                    "key": "secret", "group": "", "version": "v1", "resource": "secrets",
+                    "namespaceTemplate": "{{source.spec.secretRef.namespace}}",
+                    "nameTemplate": "{{source.spec.secretRef.name}}",
+                }],
+                "template": "spec: {syncResources: []}",
+                "creationCondition": "true",
+            },
+        }])
+    );
+}
+
+#[test]
+fn what_is_as_it_should_be_is_left_alone() {
+    check("[{name: east, id: e1}]", "[{name: e1, source: east}]", &[]);
+}
+
+#[test]
+fn a_policy_edit_reaches_lifecycles() {
+    check(
+        "[{name: east, id: e1}]",
+        "[{name: e1, source: east, template: old}]",
+        &["~e1 uid-of-e1"],
+    );
+}
+
+#[test]
+fn clusters_that_go_or_are_being_deleted_or_stop_matching_take_their_lifecycles_along() {
+    let present = "[{name: e1, source: east}, {name: w1, source: west}, {name: s1, source: south}]";
+    check(
+        "[]",
+        present,
+        &["-e1 uid-of-e1", "-w1 uid-of-w1", "-s1 uid-of-s1"],
+    );
+    check(
+        "[{name: east, id: e1, deleting: true}, {name: south, id: s1, region: moon}, {name: west, id: w1}]",
+        present,
+        &["-e1 uid-of-e1", "-s1 uid-of-s1"],
+    );
+}
+
+#[test]
+fn a_template_error_deletes_nothing_and_stops_nobody_else() {
+    check(
+        "[{name: east}, {name: west, id: w1}]",
+        "[{name: e1, source: east}]",
+        &[
+            "+w1",
+            "! east: nameTemplate: line 1, column 1: required: spec.id is empty",
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_can_not_name_an_object_is_a_problem() {
+    check(
+        "[{name: east, id: 'E 1'}]",
+        "[{name: e1, source: east}]",
+        &["! east: nameTemplate: \"E 1\" can't name an object"],
+    );
+}
+
+#[test]
+fn a_foreign_owner_is_a_problem_and_is_not_overwritten() {
+    check(
+        "[{name: east, id: e1}, {name: west, id: w1}]",
+        "[{name: e1, source: east, owner: [{kind: Deployment, name: x, uid: u, apiVersion: apps/v1, controller: true}]},
+          {name: w1, source: west, owner: []},
+          {name: other, source: other, owner: []}]",
+        &[
+            "! east: PediaClusterLifecycle e1 is there already and is owned by Deployment x",
+            "! west: PediaClusterLifecycle w1 is there already and is owned by nobody",
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_two_clusters_render_stays_with_the_one_that_has_it() {
+    let both = "[{name: east, id: same}, {name: west, id: same}]";
+    check(
+        both,
+        "[]",
+        &["+same", "! west: its name is the one of east too"],
+    );
+    check(
+        both,
+        "[{name: same, source: west}]",
+        &["! east: its name is the one of west too"],
+    );
+}
+
+#[test]
+fn a_cluster_that_joins_again_waits_for_its_old_lifecycle_to_go() {
+    check(
+        "[{name: east, id: e1}]",
+        "[{name: e1, source: east, deleting: true}]",
+        &["! east: an earlier PediaClusterLifecycle e1 is still being deleted"],
+    );
+}
+
+#[test]
+fn a_renamed_cluster_moves() {
+    check(
+        "[{name: east, id: e2}]",
+        "[{name: e1, source: east}]",
+        &["+e2", "-e1 uid-of-e1"],
+    );
+}
+
+#[test]
+fn invalid_policies_are_told_by_field_and_reason() {
+    let table = [
+        (
+            "/spec/nameTemplate",
+            "{{name}}",
+            "FailedParseLifecycleName nameTemplate: line 1, column 1: name is unknown: a path begins with source or references",
+        ),
+        (
+            "/spec/nameTemplate",
+            "{{references.secret}}",
+            "FailedParseLifecycleName nameTemplate: line 1, column 1: references can't be used here: only source is known",
+        ),
+        (
+            "/spec/source/selectorTemplate",
+            "{{frob source.a}}",
+            "FailedParseSourceSelector source.selectorTemplate: line 1, column 1: frob is no function that templates have",
+        ),
+        (
+            "/spec/template",
+            "{{references.secrets}}",
+            "InvalaidPolicy template: line 1, column 1: no reference has the key secrets",
+        ),
+        (
+            "/spec/creationCondition",
+            "{{#if source}}",
+            "InvalaidPolicy creationCondition: line 1",
+        ),
+        (
+            "/spec/references/0/nameTemplate",
+            "{{references.secret}}",
+            "InvalaidPolicy references[secret].nameTemplate: line 1, column 1: no reference has the key secret",
+        ),
+        (
+            "/spec/template",
+            "x: {{ .source.metadata.name }}",
+            "UnsupportedTemplateEngine template line 1, column 4: a path with a leading dot: that is Go template syntax, and Go templates are not served: use Handlebars",
+        ),
+        (
+            "/spec/creationCondition",
+            "{{ if source.a }}true{{ end }}",
+            "UnsupportedTemplateEngine creationCondition line 1, column 1: an action without `#` or `/`",
+        ),
+    ];
+    for (field, text, expected) in table {
+        let mut value: Value = serde_saphyr::from_str(POLICY).unwrap();
+        *value.pointer_mut(field).unwrap() = json!(text);
+        let policy: ClusterImportPolicy = serde_json::from_value(value).unwrap();
+        let invalid = validate(&policy.spec).unwrap_err();
+        let told = format!("{} {}", invalid.reason, invalid.message);
+        assert!(told.starts_with(expected), "{told}\n{expected}");
+    }
+}
+
+#[test]
+fn a_reference_into_a_namespace_must_say_which() {
+    let mut spec = policy(POLICY).spec;
+    assert_eq!(validate_namespaces(&spec, [true]), Ok(()));
+    spec.references[0].namespace_template.clear();
+    assert_eq!(validate_namespaces(&spec, [false]), Ok(()));
+    let invalid = validate_namespaces(&spec, [true]).unwrap_err();
+    assert_eq!(
+        invalid.message,
+        "references[secret]: secrets lie in namespaces: namespaceTemplate is missing"
+    );
+}
