@@ -116,6 +116,12 @@ impl Armadex {
             .await
     }
 
+    /// The sum of one of its counters over all labels; an error when it has no such counter.
+    pub async fn counter(&self, name: &str) -> Result<f64> {
+        let text = self.metrics().await?;
+        sum(&text, name).with_context(|| format!("{} has no counter {name}", self.program.name))
+    }
+
     /// Registers it as `v1beta1.clusterpedia.io` on the host and waits until that is available.
     pub async fn register(&self, fleet: &Harness) -> Result<()> {
         let host = fleet.host().client().await?;
@@ -155,6 +161,19 @@ impl Armadex {
         );
         Ok(())
     }
+}
+
+/// The sum of the samples of `name` in a text of metrics.
+fn sum(text: &str, name: &str) -> Option<f64> {
+    let samples = text.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        let value = match rest.strip_prefix('{') {
+            Some(labels) => labels.rsplit_once('}')?.1,
+            None => rest.strip_prefix(' ')?,
+        };
+        value.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    samples.reduce(|sum, value| sum + value)
 }
 
 fn api_service(port: u16) -> ApiService {
@@ -264,4 +283,18 @@ pub async fn write_kubeconfig(fleet: &Harness) -> Result<()> {
     run(&["kubeconfig", "--kubeconfig", &host, "--output", &output])
         .await
         .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_summed_over_its_labels() {
+        let text = "# TYPE lists counter\nlists_total{cluster=\"a\"} 2\nlists_total{cluster=\"b\"} 3\n\
+                    lists_total_more 9\nplain 4\n# EOF\n";
+        assert_eq!(sum(text, "lists_total"), Some(5.0));
+        assert_eq!(sum(text, "plain"), Some(4.0));
+        assert_eq!(sum(text, "none"), None);
+    }
 }

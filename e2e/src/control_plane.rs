@@ -96,14 +96,18 @@ impl ControlPlane {
 
     /// Takes `member` out, and cleans up in it when it runs.
     pub async fn unjoin(&self, member: &Cluster) -> Result<()> {
-        match self.kind {
-            ControlPlaneKind::Karmada => self.karmada()?.unjoin(&self.host, member).await,
-            ControlPlaneKind::StandIn => {
-                let client = if member.is_running() {
-                    Some(member.client().await?)
-                } else {
-                    None
-                };
+        let client = if member.is_running() {
+            Some(member.client().await?)
+        } else {
+            None
+        };
+        match (self.kind, &client) {
+            (ControlPlaneKind::Karmada, Some(client)) => {
+                self.karmada()?.unjoin(&self.host, member).await?;
+                stand_in::wait_until_clean(client, &member.name).await
+            }
+            (ControlPlaneKind::Karmada, None) => self.karmada()?.unjoin(&self.host, member).await,
+            (ControlPlaneKind::StandIn, client) => {
                 stand_in::unjoin(&self.host.client().await?, client.as_ref(), &member.name).await
             }
         }

@@ -30,6 +30,8 @@ pub struct Options {
     pub members: usize,
     /// Where it lives; a temporary folder when absent, removed after [`Harness::finish`] and kept after a failure.
     pub folder: Option<PathBuf>,
+    /// Leaves the Cluster API to [`Harness::install_cluster_api`]: a policy may come before it.
+    pub late_cluster_api: bool,
 }
 
 /// What is remembered of the control plane in its folder.
@@ -90,12 +92,14 @@ impl Harness {
                 return Err(error);
             }
         };
-        let controllers = harness.control_plane.start_controllers().await?;
         harness.lifetime = Lifetime::Owned {
             _guard: guard,
-            controllers,
+            controllers: None,
             temporary,
         };
+        if !options.late_cluster_api {
+            harness.install_cluster_api().await?;
+        }
         Ok(harness)
     }
 
@@ -103,11 +107,12 @@ impl Harness {
     pub async fn start_detached(folder: &Folder, members: usize) -> Result<Self> {
         install_crypto();
         prepare(folder)?;
-        let started = Self::start_in(folder, Tools::ensure()?, members).await;
-        if started.is_err() {
-            stop_all(folder);
-        }
-        started
+        let started = async {
+            let fleet = Self::start_in(folder, Tools::ensure()?, members).await?;
+            fleet.control_plane.install(&fleet.tools.kubectl).await?;
+            Ok(fleet)
+        };
+        started.await.inspect_err(|_| stop_all(folder))
     }
 
     /// The fleet that runs in `folder`.
@@ -158,12 +163,22 @@ impl Harness {
         let names: Vec<_> = (1..=members)
             .map(|number| format!("member{number}"))
             .collect();
-        let members = try_join_all(names.iter().map(|name| harness.start_member(name)));
-        tokio::try_join!(
-            harness.control_plane.install(&harness.tools.kubectl),
-            members
-        )?;
+        try_join_all(names.iter().map(|name| harness.start_member(name))).await?;
         Ok(harness)
+    }
+
+    /// Installs the Cluster API, which [`Options::late_cluster_api`] left out.
+    pub async fn install_cluster_api(&mut self) -> Result<()> {
+        self.control_plane.install(&self.tools.kubectl).await?;
+        self.start_controllers().await
+    }
+
+    async fn start_controllers(&mut self) -> Result<()> {
+        let started = self.control_plane.start_controllers().await?;
+        if let Lifetime::Owned { controllers, .. } = &mut self.lifetime {
+            *controllers = started;
+        }
+        Ok(())
     }
 
     /// The folder.

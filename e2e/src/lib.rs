@@ -5,8 +5,10 @@
 pub mod aggregation;
 mod apiserver;
 pub mod armadex;
+pub mod churn;
 pub mod cluster;
 pub mod control_plane;
+pub mod equality;
 pub mod etcd;
 pub mod folder;
 mod harness;
@@ -18,6 +20,7 @@ pub mod ports;
 pub mod process;
 pub mod progress;
 pub mod record;
+pub mod scenario;
 pub mod seed;
 pub mod stand_in;
 pub mod tools;

@@ -142,11 +142,14 @@ pub fn stop_all(folder: &Folder) {
     const GRACE: Duration = Duration::from_secs(15);
     const KILLED: Duration = Duration::from_secs(10);
     let own = i64::from(std::process::id());
-    let others = Record::all(&folder.run())
+    let (own, others): (Vec<_>, Vec<_>) = Record::all(&folder.run())
         .into_iter()
-        .filter(|record| i64::from(record.pid) != own);
-    let (ours, theirs): (Vec<_>, Vec<_>) =
-        others.partition(|record| record.name.starts_with("armadex"));
+        .partition(|record| i64::from(record.pid) == own);
+    // Or the guard would take it for something that was left.
+    own.iter().for_each(Record::forget);
+    let (ours, theirs): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|record| record.name.starts_with("armadex"));
     ours.iter().for_each(Record::start_stop);
     ours.iter().for_each(|record| record.stop(GRACE));
     theirs.iter().for_each(Record::start_kill);

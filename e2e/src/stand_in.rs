@@ -22,6 +22,7 @@ pub use control::run;
 pub use credentials::rotate;
 pub use join::join;
 pub use unjoin::unjoin;
+pub(crate) use unjoin::wait_until_clean;
 
 use crate::wait::wait_until;
 

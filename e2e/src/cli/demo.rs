@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use armadex_e2e::armadex::{self, Armadex, Role};
+use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::progress::{note, result};
+use armadex_e2e::scenario;
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Folder, Harness, Options, Tools, wait_for};
 use tokio::signal::unix::{SignalKind, signal};
@@ -47,6 +48,7 @@ async fn show(folder: &Folder, started: Instant) -> Result<()> {
     let options = Options {
         members: MEMBERS,
         folder: Some(folder.root().to_owned()),
+        late_cluster_api: false,
     };
     let fleet = Harness::start(options).await?;
     let _armadex = on_board(&fleet).await?;
@@ -85,22 +87,16 @@ fn build() -> Result<()> {
 }
 
 async fn on_board(fleet: &Harness) -> Result<Armadex> {
-    note("installing the CRDs and starting armadex");
-    armadex::install_crds(fleet).await?;
-    let armadex = Armadex::start(fleet, Role::All, &[]).await?;
-    armadex.register(fleet).await?;
-    armadex::apply_policy(fleet).await?;
+    note("installing the CRDs, starting armadex, applying the policy");
+    let armadex = scenario::on_board(fleet).await?;
     note("joining the members and seeding them");
     for name in fleet.folder().members()? {
         fleet.join(&name).await?;
-        seed::put(
-            &fleet.member(&name)?,
-            Plan {
-                count: OBJECTS,
-                seed: 0,
-            },
-        )
-        .await?;
+        let plan = Plan {
+            count: OBJECTS,
+            seed: 0,
+        };
+        seed::put(&fleet.member(&name)?, plan).await?;
     }
     Ok(armadex)
 }

@@ -55,6 +55,12 @@ async fn clean_up(member: &Client, name: &str) -> Result<()> {
     roles.delete(&role, &now).await?;
     let namespaces: Api<Namespace> = Api::all(member.clone());
     namespaces.delete(NAMESPACE, &now).await?;
+    wait_until_clean(member, name).await
+}
+
+/// Waits until the control plane's namespace is gone from the member, so that it can be joined again.
+pub(crate) async fn wait_until_clean(member: &Client, name: &str) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(member.clone());
     wait_until(
         &format!("{NAMESPACE} is gone from {name}"),
         LIMIT,

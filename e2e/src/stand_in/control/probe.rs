@@ -1,20 +1,16 @@
 //! A member's health, version and APIs, as Karmada's cluster-status controller sees and writes them.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 use http::{Request, Response, StatusCode};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::{ListParams, Patch, PatchParams};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use super::super::cluster::{ApiEnablement, ApiResource, Cluster, ClusterStatus, NodeSummary};
-
-/// A member on loopback answers in milliseconds; one that takes longer is as good as away.
-const LIMIT: Duration = Duration::from_secs(3);
+use crate::kubeconfig;
 
 /// How much of a healthy member is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,24 +85,7 @@ async fn connect(host: &Client, cluster: &Cluster) -> Result<Client> {
     let data = secrets.get(&reference.name).await?.data.unwrap_or_default();
     let token = data.get("token").context("no token in the Secret")?;
     let authority = data.get("caBundle").context("no caBundle in the Secret")?;
-    let mut config = Config::new(endpoint.parse()?);
-    config.root_cert = Some(pem_certificates(&authority.0)?);
-    config.auth_info.token = Some(String::from_utf8(token.0.clone())?.into());
-    config.accept_invalid_certs = cluster
-        .spec
-        .insecure_skip_tls_verification
-        .unwrap_or_default();
-    config.connect_timeout = Some(LIMIT);
-    config.read_timeout = Some(LIMIT);
-    config.default_retry = false;
-    Ok(Client::try_from(config)?)
-}
-
-fn pem_certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
-    use rustls::pki_types::CertificateDer;
-    use rustls::pki_types::pem::PemObject;
-    let certificates = CertificateDer::pem_slice_iter(pem).map(|der| Ok(der?.to_vec()));
-    certificates.collect::<Result<_>>()
+    kubeconfig::client_with_token(endpoint, &authority.0, std::str::from_utf8(&token.0)?)
 }
 
 /// `/readyz`, or `/healthz` where that is not served.

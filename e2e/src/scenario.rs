@@ -1,0 +1,114 @@
+//! What the demo and the tests do with a fleet: put Armadex behind its control plane, and wait for what should follow.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::armadex::{self, Armadex, Role};
+use crate::equality::{Difference, Kind, Objects, list_fleet, list_member};
+use crate::harness::Harness;
+use crate::wait::{wait_for, wait_until};
+
+/// On-boarding and off-boarding follow within seconds; the limit is for a busy machine of two cores.
+pub const SOON: Duration = Duration::from_secs(90);
+
+/// Installs the CRDs, starts `armadex all`, registers its API and applies the shipped policy.
+pub async fn on_board(fleet: &Harness) -> Result<Armadex> {
+    armadex::install_crds(fleet).await?;
+    let armadex = Armadex::start(fleet, Role::All, &[]).await?;
+    armadex.register(fleet).await?;
+    armadex::apply_policy(fleet).await?;
+    Ok(armadex)
+}
+
+/// All objects of `kinds` in `members`, asked directly.
+pub async fn list_members(fleet: &Harness, members: &[&str], kinds: &[Kind]) -> Result<Objects> {
+    let mut objects = Objects::new();
+    for &name in members {
+        let client = fleet.member(name)?.client().await?;
+        objects.extend(list_member(&client, name, kinds).await?);
+    }
+    Ok(objects)
+}
+
+/// Waits until Armadex has what `members` have and nothing else; gives how many objects that is.
+pub async fn wait_until_equal(
+    fleet: &Harness,
+    members: &[&str],
+    kinds: &[Kind],
+    limit: Duration,
+) -> Result<usize> {
+    let host = fleet.host().client().await?;
+    wait_for("Armadex has what the members have", limit, || async {
+        let theirs = list_members(fleet, members, kinds).await?;
+        let ours = list_fleet(&host, kinds).await?;
+        let difference = Difference::between(&theirs, &ours);
+        ensure!(difference.is_empty(), "{difference}");
+        Ok(Some(theirs.len()))
+    })
+    .await
+}
+
+/// The members of which the fleet has pods.
+pub async fn members_with_rows(fleet: &Harness, kind: Kind) -> Result<BTreeSet<String>> {
+    let objects = list_fleet(&fleet.host().client().await?, &[kind]).await?;
+    let clusters = objects
+        .keys()
+        .filter_map(|(_, place)| Some(place.split_once('/')?.0.to_owned()));
+    Ok(clusters.collect())
+}
+
+/// Waits until the fleet has rows of exactly `members`.
+pub async fn wait_for_rows_of(fleet: &Harness, kind: Kind, members: &[&str]) -> Result<()> {
+    let wanted: BTreeSet<String> = members.iter().map(|&name| name.to_owned()).collect();
+    wait_until(
+        &format!("rows of {members:?} and of no other"),
+        SOON,
+        || async {
+            let found = members_with_rows(fleet, kind).await?;
+            ensure!(found == wanted, "there are rows of {found:?}");
+            Ok(true)
+        },
+    )
+    .await
+}
+
+/// Waits until the condition `kind` of an object of ours on the host is `status`, and gives its reason and message.
+pub async fn wait_for_condition(
+    fleet: &Harness,
+    object: &str,
+    kind: &str,
+    status: &str,
+) -> Result<(String, String)> {
+    let path =
+        |field: &str| format!("jsonpath={{.status.conditions[?(@.type==\"{kind}\")].{field}}}");
+    let kubectl = fleet.kubectl("host");
+    wait_for(&format!("{object} has {kind}={status}"), SOON, || async {
+        let found = kubectl
+            .run(&["get", object, "--output", &path("status")])
+            .await?;
+        ensure!(found == status, "{kind} is {found:?}");
+        let reason = kubectl
+            .run(&["get", object, "--output", &path("reason")])
+            .await?;
+        let message = kubectl
+            .run(&["get", object, "--output", &path("message")])
+            .await?;
+        Ok(Some((reason, message)))
+    })
+    .await
+    .with_context(|| format!("{object} on the control plane"))
+}
+
+/// Waits until the control plane has no object `object` any more.
+pub async fn wait_until_absent(fleet: &Harness, object: &str) -> Result<()> {
+    let kubectl = fleet.kubectl("host");
+    wait_until(&format!("{object} is gone"), SOON, || async {
+        Ok(kubectl
+            .run(&["get", object, "--ignore-not-found", "--output", "name"])
+            .await?
+            .is_empty())
+    })
+    .await
+}

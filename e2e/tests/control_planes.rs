@@ -1,0 +1,147 @@
+//! The harness itself, on real control planes and without Armadex: what the other tests stand on.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use armadex_e2e::equality::{Kind, SEEDED_KINDS, list_member};
+use armadex_e2e::kubeconfig;
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::{Harness, Options, Record, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_join_are_seeded_rotated_and_leave_and_nothing_is_left_running() -> Result<()> {
+    let fleet = Harness::start(Options {
+        members: 2,
+        ..Options::default()
+    })
+    .await?;
+    fleet.join("member1").await?;
+    fleet.join("member3").await?;
+    for name in ["member1", "member3"] {
+        becomes_ready(&fleet, name).await?;
+    }
+    seeded_objects_are_served(&fleet).await?;
+    resource_versions_of_members_are_unrelated(&fleet).await?;
+    a_rotated_token_replaces_the_old_one(&fleet).await?;
+    a_member_that_leaves_can_join_again(&fleet).await?;
+    let processes = Record::all(&fleet.folder().run());
+    ensure!(processes.len() > 8, "{processes:?}");
+    fleet.finish().await;
+    let own = std::process::id().to_string();
+    let left: Vec<_> = processes
+        .iter()
+        .filter(|record| record.pid.to_string() != own && record.is_alive())
+        .collect();
+    ensure!(left.is_empty(), "still running: {left:?}");
+    Ok(())
+}
+
+async fn becomes_ready(fleet: &Harness, name: &str) -> Result<()> {
+    let condition = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+    let kubectl = fleet.kubectl("host");
+    wait_until(&format!("{name} is ready"), LIMIT, || async {
+        Ok(kubectl
+            .run(&[
+                "get",
+                "clusters.cluster.karmada.io",
+                name,
+                "--output",
+                condition,
+            ])
+            .await?
+            == "True")
+    })
+    .await
+}
+
+async fn seeded_objects_are_served(fleet: &Harness) -> Result<()> {
+    let member = fleet.member("member2")?;
+    let client = member.client().await?;
+    let before = list_member(&client, "member2", &SEEDED_KINDS).await?.len();
+    let outcome = seed::put(
+        &member,
+        Plan {
+            count: 1_000,
+            seed: 7,
+        },
+    )
+    .await?;
+    wait_until("the seeded objects are served", LIMIT, || async {
+        let now = list_member(&client, "member2", &SEEDED_KINDS).await?.len();
+        ensure!(now >= before + outcome.objects, "{now} after {before}");
+        Ok(true)
+    })
+    .await
+}
+
+/// One etcd for all would hide every mistake that confuses two members' versions.
+async fn resource_versions_of_members_are_unrelated(fleet: &Harness) -> Result<()> {
+    let urls = [
+        fleet.member("member1")?.etcd().url.clone(),
+        fleet.member("member2")?.etcd().url.clone(),
+    ];
+    ensure!(urls[0] != urls[1], "member2 shares an etcd");
+    let pods = list_member(
+        &fleet.member("member1")?.client().await?,
+        "member1",
+        &[Kind::PODS],
+    )
+    .await?;
+    ensure!(pods.is_empty(), "member1 has pods of member2");
+    Ok(())
+}
+
+async fn a_rotated_token_replaces_the_old_one(fleet: &Harness) -> Result<()> {
+    let before = token(fleet, "member1").await?;
+    fleet.rotate("member1").await?;
+    let after = token(fleet, "member1").await?;
+    ensure!(
+        opens(fleet, "member1", &after).await?,
+        "the new token is refused"
+    );
+    wait_until("the old token is refused", LIMIT, || async {
+        Ok(!opens(fleet, "member1", &before).await?)
+    })
+    .await
+}
+
+/// Whether a member takes `token`.
+async fn opens(fleet: &Harness, name: &str, token: &str) -> Result<bool> {
+    let member = fleet.member(name)?;
+    let authority = member.pki().read("ca.crt")?;
+    let client = kubeconfig::client_with_token(&member.url(), authority.as_bytes(), token)?;
+    match client.list_core_api_versions().await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 401 => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn token(fleet: &Harness, name: &str) -> Result<String> {
+    let template = "go-template={{.data.token | base64decode}}";
+    fleet
+        .kubectl("host")
+        .run(&[
+            "get",
+            "secret",
+            name,
+            "--namespace",
+            "karmada-cluster",
+            "--output",
+            template,
+        ])
+        .await
+}
+
+async fn a_member_that_leaves_can_join_again(fleet: &Harness) -> Result<()> {
+    fleet.unjoin("member3").await?;
+    let clusters = fleet
+        .kubectl("host")
+        .run(&["get", "clusters.cluster.karmada.io", "--output", "name"])
+        .await?;
+    ensure!(!clusters.contains("member3"), "{clusters}");
+    fleet.join("member3").await?;
+    becomes_ready(fleet, "member3").await
+}
