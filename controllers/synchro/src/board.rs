@@ -1,0 +1,117 @@
+//! What is known about one cluster now: written by the tasks of its tree, read when its status is made.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use armadex_crds::conditions::ClusterValidatedReason;
+use armadex_model::ResourceType;
+use tokio::sync::Notify;
+
+use crate::plan::Missing;
+use crate::report::{Progress, Report};
+
+/// What is known about one cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// The generation of the PediaCluster that this speaks of.
+    pub(crate) generation: Option<i64>,
+    /// Whether its spec makes sense.
+    pub(crate) validated: Validated,
+    /// Whether something syncs it.
+    pub(crate) running: Running,
+    /// Whether the member answers.
+    pub(crate) health: MemberHealth,
+    /// The API server in use.
+    pub(crate) apiserver: String,
+    /// The member's version.
+    pub(crate) version: String,
+    /// What was asked for and is not synced.
+    pub(crate) missing: Vec<Missing>,
+    /// Which synchro looks after it; `None` when it was given away.
+    pub(crate) sharding_name: Option<String>,
+}
+
+/// Whether a spec makes sense.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Validated {
+    /// Not looked at yet.
+    #[default]
+    Unknown,
+    /// It does; a warning, mostly empty.
+    Yes(String),
+    /// It does not, and why.
+    No(ClusterValidatedReason, String),
+}
+
+/// Whether something syncs a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Running {
+    /// Not yet.
+    #[default]
+    Waiting,
+    /// The member could not be reached for the first time.
+    Failed(String),
+    /// Yes.
+    Yes,
+    /// No more.
+    Shutdown,
+}
+
+/// Whether a member answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MemberHealth {
+    /// Nobody asks.
+    #[default]
+    Unasked,
+    /// It does.
+    Healthy(String),
+    /// It does not, and why.
+    NotReachable(String),
+}
+
+/// The facts of one cluster and its streams, shared by the tasks of its tree.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    facts: Mutex<Facts>,
+    streams: Mutex<Vec<(ResourceType, Arc<Report>)>>,
+    changed: Arc<Notify>,
+}
+
+impl Board {
+    /// Changes the facts; whoever makes the status is told if something became another.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Facts)) {
+        let mut facts = lock(&self.facts);
+        let before = facts.clone();
+        change(&mut facts);
+        if *facts != before {
+            self.changed.notify_one();
+        }
+    }
+
+    /// The facts now.
+    pub(crate) fn facts(&self) -> Facts {
+        lock(&self.facts).clone()
+    }
+
+    /// How every stream is doing now.
+    pub(crate) fn progress(&self) -> Vec<(ResourceType, Progress)> {
+        lock(&self.streams)
+            .iter()
+            .map(|(resource, report)| (resource.clone(), report.shown()))
+            .collect()
+    }
+
+    /// The streams whose progress is shown from now on.
+    pub(crate) fn show_streams(&self, streams: Vec<(ResourceType, Arc<Report>)>) {
+        *lock(&self.streams) = streams;
+        self.changed.notify_one();
+    }
+
+    /// Told of every change; for reports as well.
+    pub(crate) fn changed(&self) -> &Arc<Notify> {
+        &self.changed
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,85 @@
+//! What a synchro is told when it starts, and what all its streams share.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use armadex_member::SecretScope;
+use armadex_storage::Sink;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::budget::Budget;
+use crate::metrics::Metrics;
+use crate::plan::Gates;
+
+/// Pages that are read at the same time over all members; each holds an item and a window of 1 MiB.
+const PARALLEL_LISTS: usize = 8;
+
+/// What a synchro is told when it starts.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The namespace of Secrets whose reference names none.
+    pub namespace: String,
+    /// The namespaces whose Secrets may be used for credentials besides.
+    pub credential_namespaces: BTreeSet<String>,
+    /// Bytes that all streams together may hold on the way to the store.
+    pub memory_budget: usize,
+    /// Bytes that one object may have.
+    pub max_object_bytes: usize,
+    /// Only PediaClusters with this `shardingName` are looked after; empty: those without one.
+    pub sharding_name: String,
+    /// What may be asked for.
+    pub gates: Gates,
+    /// Where the process counts; keep a reference to serve it.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            namespace: "clusterpedia-system".to_owned(),
+            credential_namespaces: BTreeSet::new(),
+            memory_budget: 64 << 20,
+            max_object_bytes: 2 << 20,
+            sharding_name: String::new(),
+            gates: Gates::default(),
+            metrics: Arc::default(),
+        }
+    }
+}
+
+/// What all clusters of a process share.
+pub(crate) struct Shared {
+    /// Where changes go.
+    pub(crate) sink: Arc<dyn Sink>,
+    /// What may be held on the way there.
+    pub(crate) budget: Budget,
+    /// Pages that may be read now.
+    pub(crate) lists: Semaphore,
+    /// What is counted.
+    pub(crate) metrics: Arc<Metrics>,
+    /// Something was hidden and can be purged.
+    pub(crate) purge: Notify,
+    /// What the process was told.
+    pub(crate) config: Config,
+}
+
+impl Shared {
+    pub(crate) fn new(sink: Arc<dyn Sink>, metrics: Arc<Metrics>, config: Config) -> Self {
+        Self {
+            sink,
+            budget: Budget::new(config.memory_budget),
+            lists: Semaphore::new(PARALLEL_LISTS),
+            metrics,
+            purge: Notify::new(),
+            config,
+        }
+    }
+
+    /// Where credentials may be read.
+    pub(crate) fn secret_scope(&self) -> SecretScope {
+        SecretScope {
+            default_namespace: self.config.namespace.clone(),
+            allowed_namespaces: self.config.credential_namespaces.clone(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Reading one line of a watch. Pure.
+
+use armadex_model::ObjectKey;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// One event of a watch. The object of an addition or change is left as it came.
+#[derive(Debug)]
+pub(crate) enum Event<'a> {
+    /// The object is there, in this form.
+    Put(&'a str),
+    /// The object is gone.
+    Delete {
+        /// Which one.
+        key: ObjectKey,
+        /// The collection's version after that.
+        version: String,
+    },
+    /// Nothing happened up to this version.
+    Bookmark {
+        /// The collection's version.
+        version: String,
+    },
+    /// The watch cannot go on.
+    Error {
+        /// HTTP status that it stands for.
+        code: u16,
+        /// The member's words.
+        message: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    namespace: Option<String>,
+    #[serde(default)]
+    resource_version: String,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    #[serde(default)]
+    code: u16,
+    #[serde(default)]
+    message: String,
+}
+
+/// Reads a line; an error says what is wrong with it and quotes nothing.
+pub(crate) fn parse(line: &[u8]) -> Result<Event<'_>, &'static str> {
+    let text = std::str::from_utf8(line).map_err(|_| "an event is not UTF-8")?;
+    let line: Line<'_> = serde_json::from_str(text).map_err(|_| "an event is not valid JSON")?;
+    let object = line.object.get();
+    match line.r#type {
+        "ADDED" | "MODIFIED" => Ok(Event::Put(object)),
+        "DELETED" => {
+            let Metadata {
+                name,
+                namespace,
+                resource_version,
+            } = metadata(object)?;
+            if name.is_empty() {
+                return Err("a deleted object has no name");
+            }
+            Ok(Event::Delete {
+                key: ObjectKey::new(namespace.unwrap_or_default(), name),
+                version: resource_version,
+            })
+        }
+        "BOOKMARK" => Ok(Event::Bookmark {
+            version: metadata(object)?.resource_version,
+        }),
+        "ERROR" => {
+            let status: Status =
+                serde_json::from_str(object).map_err(|_| "an error event holds no Status")?;
+            let Status { code, message } = status;
+            Ok(Event::Error { code, message })
+        }
+        _ => Err("an event is of no known type"),
+    }
+}
+
+fn metadata(object: &str) -> Result<Metadata, &'static str> {
+    serde_json::from_str(object)
+        .map(|named: Named| named.metadata)
+        .map_err(|_| "an event's object has no metadata")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_told_apart() {
+        let put = parse(br#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#).unwrap();
+        assert!(matches!(put, Event::Put(r#"{"metadata":{"name":"a"}}"#)));
+        let gone = br#"{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"},"x":1}}"#;
+        let Event::Delete { key, version } = parse(gone).unwrap() else {
+            panic!("a deletion");
+        };
+        assert_eq!((key, version.as_str()), (ObjectKey::new("n", "a"), "7"));
+        let mark = br#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null}}}"#;
+        assert!(matches!(parse(mark), Ok(Event::Bookmark { version }) if version == "9"));
+        let error =
+            br#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#;
+        assert!(matches!(parse(error), Ok(Event::Error { code: 410, .. })));
+    }
+
+    #[test]
+    fn broken_events_are_refused() {
+        for line in [
+            &b"{"[..],
+            b"\xff",
+            b"{\"type\":\"NEW\",\"object\":{}}",
+            b"{\"type\":\"DELETED\",\"object\":{\"metadata\":{}}}",
+            b"{\"type\":\"BOOKMARK\",\"object\":[]}",
+        ] {
+            assert!(parse(line).is_err());
+        }
+    }
+}

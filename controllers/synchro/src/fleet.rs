@@ -1,0 +1,178 @@
+//! The trees of all PediaClusters that this synchro looks after.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_crds::PediaCluster;
+use armadex_model::ClusterName;
+use kube::runtime::events::Recorder;
+use kube::runtime::watcher::Event;
+use kube::{Client, ResourceExt};
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{info, warn};
+
+use crate::config::Shared;
+use crate::finalizer;
+use crate::tree::{Ending, Order, Tree};
+
+/// Streams write what they hold, statuses are written; who does not manage that in time is cut off, and replays at the next start.
+const SHUTDOWN: Duration = Duration::from_secs(8);
+
+/// The trees by the name of their PediaCluster.
+pub(crate) struct Fleet {
+    shared: Arc<Shared>,
+    client: Client,
+    recorder: Recorder,
+    trees: HashMap<String, Planted>,
+    /// Trees that were told to end, by name; the next tree of that name waits for them.
+    leaving: HashMap<String, AbortOnDropHandle<()>>,
+    /// Names in the list that is being read.
+    listed: BTreeSet<String>,
+}
+
+struct Planted {
+    uid: String,
+    orders: watch::Sender<Order>,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Fleet {
+    pub(crate) fn new(shared: Arc<Shared>, client: Client, recorder: Recorder) -> Self {
+        Self {
+            shared,
+            client,
+            recorder,
+            trees: HashMap::new(),
+            leaving: HashMap::new(),
+            listed: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in what a watch of PediaClusters tells.
+    pub(crate) fn handle(&mut self, event: Event<PediaCluster>) {
+        match event {
+            Event::Apply(object) => self.apply(object),
+            Event::Delete(object) => self.end(&object.name_any(), Ending::Vanished),
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
+                self.listed.insert(object.name_any());
+                self.apply(object);
+            }
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                let gone: Vec<_> = self
+                    .trees
+                    .keys()
+                    .filter(|name| !listed.contains(*name))
+                    .cloned()
+                    .collect();
+                for name in gone {
+                    self.end(&name, Ending::Vanished);
+                }
+            }
+        }
+    }
+
+    /// Ends all trees, within a limit.
+    pub(crate) async fn shutdown(&mut self) {
+        let trees = std::mem::take(&mut self.trees);
+        for planted in trees.values() {
+            planted.order_end(Ending::Shutdown);
+        }
+        let leaving = std::mem::take(&mut self.leaving).into_values();
+        let tasks = trees.into_values().map(|planted| planted.task);
+        let all = futures::future::join_all(tasks.chain(leaving));
+        if tokio::time::timeout(SHUTDOWN, all).await.is_err() {
+            warn!("not every cluster ended in time");
+        }
+    }
+
+    fn apply(&mut self, object: PediaCluster) {
+        let name = object.name_any();
+        let uid = object.uid().unwrap_or_default();
+        if self
+            .trees
+            .get(&name)
+            .is_some_and(|planted| planted.is_dead(&uid))
+        {
+            self.end(&name, Ending::Replaced);
+        }
+        if !self.is_ours(&object) {
+            self.end(&name, Ending::Released);
+            return;
+        }
+        let object = Arc::new(object);
+        match self.trees.get(&name) {
+            Some(planted) => planted.orders.send_modify(|order| order.object = object),
+            // It goes as soon as others let it; there is nothing left to do.
+            None if object.metadata.deletion_timestamp.is_some() && !finalizer::is_set(&object) => {
+            }
+            None => self.plant(name, uid, object),
+        }
+    }
+
+    fn plant(&mut self, name: String, uid: String, object: Arc<PediaCluster>) {
+        let cluster_name = match ClusterName::new(&name) {
+            Ok(cluster_name) => cluster_name,
+            Err(error) => {
+                warn!(cluster = name, error = %error, "a PediaCluster is passed over");
+                return;
+            }
+        };
+        info!(cluster = name, "looking after a cluster");
+        let (orders, receiver) = watch::channel(Order {
+            object,
+            ending: None,
+        });
+        let tree = Tree {
+            shared: Arc::clone(&self.shared),
+            client: self.client.clone(),
+            recorder: self.recorder.clone(),
+            name: cluster_name,
+            uid: uid.clone(),
+            orders: receiver,
+        };
+        let former = self.leaving.remove(&name);
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
+            if let Some(former) = former
+                && tokio::time::timeout(SHUTDOWN, former).await.is_err()
+            {
+                warn!(cluster = %tree.name, "the former tree did not end in time");
+            }
+            tree.run().await;
+        }));
+        self.trees.insert(name, Planted { uid, orders, task });
+    }
+
+    /// Tells a tree to end and waits for nobody. One that off-boarded its cluster itself has ended already.
+    fn end(&mut self, name: &str, ending: Ending) {
+        self.leaving.retain(|_, task| !task.is_finished());
+        if let Some(planted) = self.trees.remove(name) {
+            planted.order_end(ending);
+            self.leaving.insert(name.to_owned(), planted.task);
+        }
+    }
+
+    /// By `shardingName`: a cluster that another synchro still holds is waited for.
+    fn is_ours(&self, object: &PediaCluster) -> bool {
+        let own = &self.shared.config.sharding_name;
+        let held = object
+            .status
+            .as_ref()
+            .and_then(|status| status.sharding_name.as_ref());
+        object.spec.sharding_name == *own && held.is_none_or(|held| held == own)
+    }
+}
+
+impl Planted {
+    fn order_end(&self, ending: Ending) {
+        self.orders.send_modify(|order| order.ending = Some(ending));
+    }
+
+    /// Whether the tree is not the one of this uid, or has ended.
+    fn is_dead(&self, uid: &str) -> bool {
+        self.uid != uid || self.task.is_finished()
+    }
+}

@@ -1,0 +1,189 @@
+//! Writes the status of one PediaCluster when it changed, not more often than the floor allows, and tells transitions as Events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
+use armadex_crds::{PediaCluster, PediaClusterStatus};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{Api, Patch, PatchParams};
+use kube::runtime::events::{Event, EventType, Recorder};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::backoff::Backoff;
+use crate::board::Board;
+use crate::status::{self, Built};
+
+/// Who writes, in `managedFields` and Events.
+pub(crate) const MANAGER: &str = "armadex-synchro";
+/// Between two writes: a cluster whose streams all begin at once has one status to tell, not forty.
+const FLOOR: Duration = Duration::from_secs(1);
+/// What changes together is written together.
+const SETTLE: Duration = Duration::from_millis(150);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+/// Fields of the status: one that is not in a new status is taken out of the old one.
+const FIELDS: [&str; 6] = [
+    "observedGeneration",
+    "apiserver",
+    "version",
+    "conditions",
+    "syncResources",
+    "shardingName",
+];
+
+/// Keeps the status of one PediaCluster.
+pub(crate) struct StatusKeeper {
+    pub(crate) api: Api<PediaCluster>,
+    pub(crate) name: String,
+    pub(crate) reference: ObjectReference,
+    pub(crate) recorder: Recorder,
+    pub(crate) board: Arc<Board>,
+    pub(crate) written: PediaClusterStatus,
+}
+
+impl StatusKeeper {
+    /// Writes until cancelled, and then once more what is known at the end.
+    pub(crate) async fn run(mut self, cancel: CancellationToken) {
+        let mut backoff = Backoff::new(FLOOR, LAST_RETRY);
+        loop {
+            tokio::select! {
+                () = cancel.cancelled() => break,
+                () = self.board.changed().notified() => {}
+            }
+            tokio::select! {
+                () = cancel.cancelled() => break,
+                () = tokio::time::sleep(SETTLE) => {}
+            }
+            let wait = if self.write().await {
+                backoff.reset();
+                FLOOR
+            } else {
+                self.board.changed().notify_one();
+                backoff.next(rand::random())
+            };
+            tokio::select! {
+                () = cancel.cancelled() => break,
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+        self.write().await;
+    }
+
+    /// Whether the status is as it should be now.
+    async fn write(&mut self) -> bool {
+        let (facts, streams) = (self.board.facts(), self.board.progress());
+        let Built {
+            status,
+            transitions,
+        } = status::build(&self.written, &facts, &streams, Timestamp::now());
+        if status == self.written {
+            return true;
+        }
+        let patch = Patch::Merge(patch_of(&status));
+        let parameters = PatchParams::apply(MANAGER);
+        match self.api.patch_status(&self.name, &parameters, &patch).await {
+            Ok(_) => {
+                self.tell(&status, &transitions).await;
+                self.written = status;
+                true
+            }
+            // The object is gone; there is no status to keep.
+            Err(kube::Error::Api(error)) if error.code == 404 => true,
+            Err(error) => {
+                warn!(cluster = %self.name, error = %error, "the status was not written, retrying");
+                false
+            }
+        }
+    }
+
+    async fn tell(&self, status: &PediaClusterStatus, transitions: &[ClusterCondition]) {
+        for type_ in transitions {
+            let Some(event) = event_of(status, *type_) else {
+                continue;
+            };
+            info!(cluster = %self.name, reason = event.reason, note = event.note, "transition");
+            if let Err(error) = self.recorder.publish(&event, &self.reference).await {
+                // The status says the same; an Event is for those who look at `kubectl describe`.
+                debug!(cluster = %self.name, error = %error, "an Event was not written");
+            }
+        }
+    }
+}
+
+/// A merge patch that leaves nothing of an older status.
+fn patch_of(status: &PediaClusterStatus) -> Value {
+    let mut value = json!(status);
+    for field in FIELDS {
+        if value.get(field).is_none() {
+            value[field] = Value::Null;
+        }
+    }
+    json!({"status": value})
+}
+
+/// The Event that tells a transition, if it is one worth telling: that something is about to begin is not.
+fn event_of(status: &PediaClusterStatus, type_: ClusterCondition) -> Option<Event> {
+    let condition = conditions::find(&status.conditions, type_.as_str())?;
+    let holds = condition.status == ConditionStatus::True.as_str();
+    let (warning, reason) = match type_ {
+        ClusterCondition::Validated if !holds => (true, condition.reason.as_str()),
+        ClusterCondition::SynchroRunning if condition.reason == "InitialFailed" => {
+            (true, condition.reason.as_str())
+        }
+        ClusterCondition::ClusterHealthy if holds => (false, "ClusterConnected"),
+        ClusterCondition::ClusterHealthy
+            if condition.reason == ClusterHealthyReason::NotReachable.as_str() =>
+        {
+            (true, "ClusterUnreachable")
+        }
+        _ => return None,
+    };
+    let note = match (condition.message.as_str(), status.version.as_str()) {
+        (message, version) if holds && !version.is_empty() => {
+            format!("{message}, version {version}")
+        }
+        (message, _) => message.to_owned(),
+    };
+    Some(event(warning, reason, &note))
+}
+
+/// An Event about a PediaCluster.
+pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
+    Event {
+        type_: if warning {
+            EventType::Warning
+        } else {
+            EventType::Normal
+        },
+        reason: reason.to_owned(),
+        // The API allows 1024 bytes.
+        note: Some(note.chars().take(250).collect()),
+        action: "Sync".to_owned(),
+        secondary: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_status_no_longer_has_is_taken_out() {
+        let patch = patch_of(&PediaClusterStatus::default());
+        assert_eq!(patch["status"]["version"], Value::Null);
+        assert!(
+            patch["status"]
+                .as_object()
+                .unwrap()
+                .contains_key("shardingName")
+        );
+        let status = PediaClusterStatus {
+            version: "v1.36.0".into(),
+            ..PediaClusterStatus::default()
+        };
+        assert_eq!(patch_of(&status)["status"]["version"], "v1.36.0");
+    }
+}

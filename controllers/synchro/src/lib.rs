@@ -1,0 +1,39 @@
+//! Keeps a copy of the chosen resources of every member, in one direction and without holding objects:
+//!
+//! ```text
+//! member's bytes -> lines/items -> event -> prune -> batch -> store
+//! ```
+//!
+//! [`run`] watches PediaClusters. Each has a task tree of its own ([`tree`]): it follows the credentials, keeps the status and, while
+//! the spec is valid, a [`session`] with the member, which runs one [`stream`] per type. What a stream does next is decided by the
+//! pure [`step`]; what is synced by the pure [`plan`]; what users read by the pure [`status`].
+
+mod backoff;
+mod batch;
+mod board;
+mod budget;
+mod config;
+mod event;
+mod finalizer;
+mod fleet;
+mod items;
+mod janitor;
+mod keeper;
+mod lines;
+mod metrics;
+mod plan;
+mod prune;
+mod report;
+mod run;
+mod secrets;
+mod session;
+mod status;
+mod step;
+mod stream;
+mod tree;
+mod writer;
+
+pub use config::Config;
+pub use metrics::{ClusterMetrics, Counter, Metrics};
+pub use plan::Gates;
+pub use run::{Error, run};

@@ -1,0 +1,105 @@
+//! Counters that the write path only adds to; whoever serves metrics reads them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use armadex_model::ClusterName;
+use armadex_storage::Written;
+
+/// The counters of every cluster that is looked after; one that leaves is dropped, so their number is bounded.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    clusters: Mutex<BTreeMap<ClusterName, Arc<ClusterMetrics>>>,
+}
+
+/// A number that only grows, or one that is set.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+/// What happened with one cluster since the process began.
+#[derive(Debug, Default)]
+pub struct ClusterMetrics {
+    /// Bytes of lists and watches that came in.
+    pub received_bytes: Counter,
+    /// Objects of lists and events of watches that came in.
+    pub received_objects: Counter,
+    /// Lists that were begun: a restart should begin none.
+    pub lists: Counter,
+    /// Watches that were begun.
+    pub watches: Counter,
+    /// Requests for lists and watches that failed.
+    pub failures: Counter,
+    /// Batches that were written.
+    pub batches: Counter,
+    /// Objects that were new.
+    pub added: Counter,
+    /// Objects that changed.
+    pub changed: Counter,
+    /// Objects that went away.
+    pub deleted: Counter,
+    /// Objects that were stored already.
+    pub unchanged: Counter,
+    /// Objects that were left out.
+    pub skipped: Counter,
+    /// Writes that the store was not available for.
+    pub store_retries: Counter,
+    /// 1 while the member answers.
+    pub healthy: Counter,
+    /// Streams that run.
+    pub streams: Counter,
+}
+
+impl Counter {
+    /// Its value.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+impl ClusterMetrics {
+    pub(crate) fn wrote(&self, written: Written) {
+        let Written {
+            added,
+            changed,
+            deleted,
+            unchanged,
+        } = written;
+        self.batches.add(1);
+        self.added.add(added);
+        self.changed.add(changed);
+        self.deleted.add(deleted);
+        self.unchanged.add(unchanged);
+    }
+}
+
+impl Metrics {
+    /// The counters of every cluster, by name.
+    #[must_use]
+    pub fn clusters(&self) -> Vec<(ClusterName, Arc<ClusterMetrics>)> {
+        let clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        clusters
+            .iter()
+            .map(|(name, metrics)| (name.clone(), Arc::clone(metrics)))
+            .collect()
+    }
+
+    pub(crate) fn of(&self, cluster: &ClusterName) -> Arc<ClusterMetrics> {
+        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(clusters.entry(cluster.clone()).or_default())
+    }
+
+    pub(crate) fn forget(&self, cluster: &ClusterName) {
+        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        clusters.remove(cluster);
+    }
+}

@@ -1,0 +1,314 @@
+//! What to sync: from the spec and what the member serves to a list of types. Pure.
+//!
+//! Of each type one version is kept. For Kubernetes' own groups the member's first version counts, as there `versions` has no
+//! meaning; for others the first that `versions` allows.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use armadex_crds::{GroupResources, PediaClusterSpec};
+use armadex_member::{Discovery, Group, ServedResource, Version, VersionState};
+use armadex_model::{GroupVersionResource, ResourceType};
+
+const ALL: &str = "*";
+
+/// What may be asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gates {
+    /// `AllowSyncAllResources`: the group `*` stands for every resource of every group.
+    pub allow_sync_all_resources: bool,
+}
+
+/// What to sync.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The types to keep a copy of, one version of each.
+    pub(crate) types: Vec<ResourceType>,
+    /// What was asked for and is not possible.
+    pub(crate) missing: Vec<Missing>,
+}
+
+/// Something that was asked for and is not synced now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Missing {
+    /// Group as asked for.
+    pub(crate) group: String,
+    /// Resource as asked for.
+    pub(crate) resource: String,
+    /// The version it would have; empty if none is known.
+    pub(crate) version: String,
+    /// Why, in words.
+    pub(crate) why: String,
+    /// The member does not say now whether it serves this; what is stored of it is left alone.
+    pub(crate) unsure: bool,
+}
+
+/// A spec that asks for what cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidSyncResources {
+    /// The group `*` while its gate is off.
+    #[error("syncResources: group \"*\" needs the feature gate AllowSyncAllResources")]
+    AllGroups,
+    /// A list by reference.
+    #[error(
+        "syncResourcesRefName is not served by this version of Armadex: put the list into syncResources"
+    )]
+    Reference,
+}
+
+/// What can be said about a spec before the member is asked. The text is a warning for the user: what is asked for and not done,
+/// while all the rest is; mostly empty.
+pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, InvalidSyncResources> {
+    let all = spec.sync_resources.iter().any(|entry| entry.group == ALL);
+    if all && !gates.allow_sync_all_resources {
+        return Err(InvalidSyncResources::AllGroups);
+    }
+    if !spec.sync_resources_ref_name.is_empty() {
+        return Err(InvalidSyncResources::Reference);
+    }
+    let mut ignored = Vec::new();
+    if spec.sync_all_custom_resources {
+        ignored.push("syncAllCustomResources (name the groups in syncResources)");
+    }
+    let with_events = |entry: &GroupResources| !entry.events_involved_resources.is_empty();
+    if spec.sync_resources.iter().any(with_events) {
+        ignored.push("eventsInvolvedResources (sync the resource \"events\" instead)");
+    }
+    if ignored.is_empty() {
+        return Ok(String::new());
+    }
+    let what = ignored.join(" and ");
+    Ok(format!(
+        "Warning: not served by this version of Armadex: {what}"
+    ))
+}
+
+/// Whether a type is asked for, be it served or not.
+pub(crate) fn is_asked(wanted: &[GroupResources], resource: &ResourceType) -> bool {
+    let named = |asked: &String| {
+        asked == ALL
+            || asked.eq_ignore_ascii_case(&resource.gvr.resource)
+            || (!resource.singular.is_empty() && asked.eq_ignore_ascii_case(&resource.singular))
+    };
+    wanted.iter().any(|entry| {
+        entry.group == ALL
+            || (entry.group == resource.gvr.group && entry.resources.iter().any(named))
+    })
+}
+
+impl Plan {
+    /// Whether one version of this type is to be synced.
+    pub(crate) fn has(&self, resource: &ResourceType) -> bool {
+        self.types.iter().any(|planned| {
+            planned.gvr.group == resource.gvr.group && planned.gvr.resource == resource.gvr.resource
+        })
+    }
+
+    /// Whether the member does not say now if it serves this type.
+    pub(crate) fn is_unsure(&self, resource: &ResourceType) -> bool {
+        let named = |missing: &Missing| {
+            missing.resource == ALL
+                || missing
+                    .resource
+                    .eq_ignore_ascii_case(&resource.gvr.resource)
+                || missing.resource.eq_ignore_ascii_case(&resource.singular)
+        };
+        let concerns = |missing: &&Missing| missing.group == resource.gvr.group && named(missing);
+        !self.has(resource)
+            && self
+                .missing
+                .iter()
+                .filter(concerns)
+                .any(|missing| missing.unsure)
+    }
+}
+
+/// Chooses the types of `wanted` from what the member serves. Of several entries for one type the first counts.
+#[must_use]
+pub(crate) fn negotiate(wanted: &[GroupResources], served: &Discovery) -> Plan {
+    let mut chosen = Chosen::default();
+    if wanted.iter().any(|entry| entry.group == ALL) {
+        for (name, group) in &served.groups {
+            chosen.add_all(name, group, &[]);
+        }
+        return chosen.into_plan();
+    }
+    for entry in wanted {
+        match served.groups.get(&entry.group) {
+            None => chosen.miss_group(entry),
+            Some(group) => {
+                for resource in &entry.resources {
+                    if resource == ALL {
+                        chosen.add_all(&entry.group, group, &entry.versions);
+                    } else {
+                        chosen.add(&entry.group, group, &entry.versions, resource);
+                    }
+                }
+            }
+        }
+    }
+    chosen.into_plan()
+}
+
+#[derive(Default)]
+struct Chosen {
+    types: BTreeMap<(String, String), ResourceType>,
+    missing: BTreeSet<Missing>,
+}
+
+impl Chosen {
+    fn into_plan(self) -> Plan {
+        Plan {
+            types: self.types.into_values().collect(),
+            missing: self.missing.into_iter().collect(),
+        }
+    }
+
+    /// Everything of a group that can be synced; what cannot was not asked for by name.
+    fn add_all(&mut self, name: &str, group: &Group, versions: &[String]) {
+        for version in allowed(name, group, versions) {
+            match &version.state {
+                VersionState::Served(resources) => {
+                    for resource in resources.iter().filter(|found| found.can_sync()) {
+                        self.insert(name, version, resource);
+                    }
+                }
+                VersionState::Failed(why) => self.miss(name, ALL, &version.name, why, true),
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, group: &Group, versions: &[String], asked: &str) {
+        let mut unsure = None;
+        for version in allowed(name, group, versions) {
+            match &version.state {
+                VersionState::Failed(why) => unsure = unsure.or(Some((version, why))),
+                VersionState::Served(resources) => {
+                    let Some(found) = resources.iter().find(|found| is_named(found, asked)) else {
+                        continue;
+                    };
+                    if found.can_sync() {
+                        self.insert(name, version, found);
+                    } else {
+                        let why = "the member can't list and watch it";
+                        self.miss(name, asked, &version.name, why, false);
+                    }
+                    return;
+                }
+            }
+        }
+        match unsure {
+            Some((version, why)) => self.miss(name, asked, &version.name, why, true),
+            None => self.miss(name, asked, "", &not_served(versions), false),
+        }
+    }
+
+    fn insert(&mut self, group: &str, version: &Version, found: &ServedResource) {
+        let key = (group.to_owned(), found.name.clone());
+        self.types
+            .entry(key)
+            .or_insert_with(|| resource_type(group, version, found));
+    }
+
+    fn miss_group(&mut self, entry: &GroupResources) {
+        for resource in &entry.resources {
+            self.miss(
+                &entry.group,
+                resource,
+                "",
+                "the member has no such group",
+                false,
+            );
+        }
+    }
+
+    fn miss(&mut self, group: &str, resource: &str, version: &str, why: &str, unsure: bool) {
+        self.missing.insert(Missing {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            version: version.to_owned(),
+            why: why.to_owned(),
+            unsure,
+        });
+    }
+}
+
+fn not_served(versions: &[String]) -> String {
+    if versions.is_empty() || versions.iter().any(|version| version == ALL) {
+        "the member does not serve it".to_owned()
+    } else {
+        format!(
+            "the member does not serve it in version {}",
+            versions.join(" or ")
+        )
+    }
+}
+
+/// The versions that may be chosen, in the member's order.
+fn allowed<'a>(
+    name: &str,
+    group: &'a Group,
+    versions: &'a [String],
+) -> impl Iterator<Item = &'a Version> {
+    let any =
+        versions.is_empty() || is_builtin(name) || versions.iter().any(|version| version == ALL);
+    group
+        .versions
+        .iter()
+        .filter(move |version| any || versions.contains(&version.name))
+}
+
+/// Whether a group is Kubernetes' own: without a dot, or below `k8s.io` and not one of those that are left to projects.
+fn is_builtin(group: &str) -> bool {
+    const BELOW_K8S_IO: [&str; 17] = [
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    ];
+    match group.strip_suffix(".k8s.io") {
+        Some(rest) => BELOW_K8S_IO.contains(&rest),
+        None => !group.contains('.'),
+    }
+}
+
+/// Plural or singular, in any case; no short names, which may clash.
+fn is_named(found: &ServedResource, asked: &str) -> bool {
+    found.name.eq_ignore_ascii_case(asked)
+        || (!found.singular.is_empty() && found.singular.eq_ignore_ascii_case(asked))
+}
+
+fn resource_type(group: &str, version: &Version, found: &ServedResource) -> ResourceType {
+    let ServedResource {
+        name,
+        singular,
+        kind,
+        namespaced,
+        verbs: _,
+        short_names,
+        categories,
+    } = found.clone();
+    ResourceType {
+        gvr: GroupVersionResource::new(group, &version.name, name),
+        kind,
+        namespaced,
+        singular,
+        short_names,
+        categories,
+    }
+}

@@ -1,0 +1,174 @@
+//! What is chosen, and what is said about the rest.
+
+use insta::assert_snapshot;
+
+use super::*;
+
+fn resource(name: &str, singular: &str, verbs: &[&str]) -> ServedResource {
+    ServedResource {
+        name: name.into(),
+        singular: singular.into(),
+        kind: singular.to_uppercase(),
+        namespaced: true,
+        verbs: verbs.iter().map(ToString::to_string).collect(),
+        short_names: vec![],
+        categories: vec![],
+    }
+}
+
+fn served(name: &str, resources: Vec<ServedResource>) -> Version {
+    Version {
+        name: name.into(),
+        state: VersionState::Served(resources),
+    }
+}
+
+fn member() -> Discovery {
+    let whole: &[&str] = &["get", "list", "watch"];
+    let failed = Version {
+        name: "v1beta1".into(),
+        state: VersionState::Failed("it is down".into()),
+    };
+    let groups = [
+        (
+            "",
+            vec![served(
+                "v1",
+                vec![
+                    resource("pods", "pod", whole),
+                    resource("secrets", "secret", whole),
+                    resource("bindings", "binding", &["create"]),
+                ],
+            )],
+        ),
+        (
+            "autoscaling",
+            vec![
+                served("v2", vec![resource("scalers", "scaler", whole)]),
+                served("v1", vec![resource("scalers", "scaler", whole)]),
+            ],
+        ),
+        (
+            "example.com",
+            vec![
+                served("v2", vec![resource("foos", "foo", whole)]),
+                served(
+                    "v1",
+                    vec![
+                        resource("foos", "foo", whole),
+                        resource("bars", "bar", whole),
+                    ],
+                ),
+            ],
+        ),
+        ("metrics.k8s.io", vec![failed]),
+    ];
+    Discovery {
+        groups: groups
+            .into_iter()
+            .map(|(name, versions)| (name.to_owned(), Group { versions }))
+            .collect(),
+    }
+}
+
+/// `group: resource resource @version @version`, one entry a line.
+fn wanted(text: &str) -> Vec<GroupResources> {
+    let entry = |line: &str| {
+        let (group, rest) = line.split_once(':').unwrap();
+        let (versions, resources): (Vec<_>, Vec<_>) = rest
+            .split_whitespace()
+            .partition(|word| word.starts_with('@'));
+        GroupResources {
+            group: group.trim().into(),
+            versions: versions
+                .iter()
+                .map(|version| version[1..].to_owned())
+                .collect(),
+            resources: resources.iter().map(ToString::to_string).collect(),
+            events_involved_resources: vec![],
+        }
+    };
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(entry)
+        .collect()
+}
+
+fn shown(text: &str) -> String {
+    let plan = negotiate(&wanted(text), &member());
+    let types = plan.types.iter().map(|found| found.gvr.to_string());
+    let missing = plan.missing.iter().map(|missing| {
+        let Missing {
+            group,
+            resource,
+            version,
+            why,
+            unsure,
+        } = missing;
+        let mark = if *unsure { "?" } else { "-" };
+        format!("{mark} {resource}.{group}/{version}: {why}")
+    });
+    types.chain(missing).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn names_are_plural_or_singular_in_any_case() {
+    assert_snapshot!(shown(": Pods secret"), @r"
+    pods/v1
+    secrets/v1
+    ");
+}
+
+#[test]
+fn what_cannot_be_synced_is_said() {
+    assert_snapshot!(shown(": binding po nope\nnone.example: things\nmetrics.k8s.io: nodes"), @r"
+    - binding./v1: the member can't list and watch it
+    - nope./: the member does not serve it
+    - po./: the member does not serve it
+    ? nodes.metrics.k8s.io/v1beta1: it is down
+    - things.none.example/: the member has no such group
+    ");
+}
+
+#[test]
+fn one_version_is_kept_of_each_type() {
+    assert_snapshot!(shown("autoscaling: scalers @v1\nexample.com: foos bars\nexample.com: foos @v1"), @r"
+    scalers.autoscaling/v2
+    bars.example.com/v1
+    foos.example.com/v2
+    ");
+    assert_snapshot!(shown("example.com: foos @v1"), @"foos.example.com/v1");
+    assert_snapshot!(shown("example.com: foos @v3 @v4"), @"- foos.example.com/: the member does not serve it in version v3 or v4");
+}
+
+#[test]
+fn a_star_stands_for_all_that_can_be_synced() {
+    assert_snapshot!(shown(": *\nmetrics.k8s.io: *"), @r"
+    pods/v1
+    secrets/v1
+    ? *.metrics.k8s.io/v1beta1: it is down
+    ");
+    assert_eq!(shown("*: x").lines().count(), 6);
+}
+
+#[test]
+fn what_is_not_served_yet_is_refused_by_name() {
+    let mut spec = PediaClusterSpec {
+        sync_resources: wanted("*: *"),
+        ..PediaClusterSpec::default()
+    };
+    let error = check(&spec, Gates::default()).unwrap_err().to_string();
+    assert!(error.contains("AllowSyncAllResources"), "{error}");
+    let gates = Gates {
+        allow_sync_all_resources: true,
+    };
+    assert_eq!(check(&spec, gates).as_deref(), Ok(""));
+    spec.sync_all_custom_resources = true;
+    assert!(
+        check(&spec, gates)
+            .unwrap()
+            .contains("syncAllCustomResources")
+    );
+    spec.sync_resources_ref_name = "common".into();
+    assert_eq!(check(&spec, gates), Err(InvalidSyncResources::Reference));
+}

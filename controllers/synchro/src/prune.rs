@@ -1,0 +1,177 @@
+//! From an object as a member sends it to the object as it is stored. Pure.
+//!
+//! The object is split at its first two levels only; what is kept is copied as text, never decoded and encoded again. Taken out:
+//! `managedFields`, the `last-applied-configuration` annotation, `resourceVersion`, `apiVersion`, `kind` and, at level
+//! [`Level::Keys`], the values of a Secret. Put in: the annotation that names the cluster.
+
+mod fields;
+mod head;
+mod members;
+
+#[cfg(test)]
+mod tests;
+
+use armadex_model::term::hot_fields;
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey};
+use armadex_storage::Object;
+use bytes::Bytes;
+
+use head::Head;
+pub(crate) use head::{Salvaged, salvage};
+use members::{Member, members};
+
+/// Names the cluster of an object; clients of Clusterpedia read it.
+const CLUSTER_ANNOTATION: &str = "shadow.clusterpedia.io/cluster-name";
+/// What `kubectl apply` keeps for itself: the whole object once more, Secret values included.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Members of a Secret whose values are secret.
+const SECRET_MEMBERS: [&str; 2] = ["data", "stringData"];
+
+/// How much of an object is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// All of it.
+    Full,
+    /// The keys of `data` and `stringData`, with every value emptied.
+    Keys,
+}
+
+/// How objects of one stream are pruned.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    /// `"shadow.clusterpedia.io/cluster-name":"member1"`.
+    annotation: String,
+    level: Level,
+    fields: &'static [&'static str],
+    max_bytes: usize,
+}
+
+/// An object that is left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    /// Namespace and name, if they could be read.
+    pub(crate) key: Option<ObjectKey>,
+    /// Why, in words; nothing of the object's content.
+    pub(crate) reason: String,
+}
+
+impl Rules {
+    /// The rules for objects of `resource` in `cluster`; what would be stored of one may have `max_bytes`.
+    #[must_use]
+    pub(crate) fn new(
+        cluster: &ClusterName,
+        resource: &GroupVersionResource,
+        max_bytes: usize,
+    ) -> Self {
+        let secret = resource.group.is_empty() && resource.resource == "secrets";
+        Self {
+            // A cluster name is a DNS name and needs no escape.
+            annotation: format!("\"{CLUSTER_ANNOTATION}\":\"{cluster}\""),
+            level: if secret { Level::Keys } else { Level::Full },
+            fields: hot_fields(&resource.group, &resource.resource),
+            max_bytes,
+        }
+    }
+}
+
+/// Prunes one object.
+pub(crate) fn prune(json: &[u8], rules: &Rules) -> Result<Object, Skipped> {
+    let nameless = |reason: String| Skipped { key: None, reason };
+    let text = std::str::from_utf8(json).map_err(|_| nameless("it is not UTF-8".to_owned()))?;
+    let object = members(text).map_err(|problem| nameless(format!("it {problem}")))?;
+    let metadata = last(&object, "metadata").unwrap_or("null");
+    let metadata = members(metadata).map_err(|problem| nameless(format!("metadata {problem}")))?;
+    let head = Head::of(&metadata).map_err(nameless)?;
+    let skipped = |reason: String| Skipped {
+        key: Some(head.key.clone()),
+        reason,
+    };
+    let terms = fields::terms(&object, &metadata, rules.fields).map_err(skipped)?;
+    let body = write_body(text.len(), &object, &metadata, rules).map_err(skipped)?;
+    if body.len() > rules.max_bytes {
+        let (size, limit) = (body.len(), rules.max_bytes);
+        return Err(skipped(format!(
+            "it has {size} bytes, above the limit of {limit}"
+        )));
+    }
+    Ok(Object {
+        uid: head.uid,
+        resource_version: head.resource_version,
+        created: head.created,
+        key: head.key,
+        terms,
+        body: Bytes::from(body),
+    })
+}
+
+/// The value of a member; of several with one name the last counts, as for every JSON decoder that clients use.
+fn last<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
+    let found = members.iter().rev().find(|member| member.name == name);
+    found.map(|member| member.value)
+}
+
+/// The stored form; see [`armadex_model::body`].
+fn write_body(
+    size: usize,
+    object: &[Member<'_>],
+    metadata: &[Member<'_>],
+    rules: &Rules,
+) -> Result<Vec<u8>, String> {
+    let mut out = Vec::with_capacity(size);
+    for member in metadata {
+        if !["managedFields", "resourceVersion", "annotations"].contains(&member.name.as_ref()) {
+            member.write(&mut out);
+            out.push(b',');
+        }
+    }
+    write_annotations(&mut out, last(metadata, "annotations"), &rules.annotation)?;
+    out.push(b'}');
+    for member in object {
+        if ["apiVersion", "kind", "metadata"].contains(&member.name.as_ref()) {
+            continue;
+        }
+        out.push(b',');
+        if rules.level == Level::Keys && SECRET_MEMBERS.contains(&member.name.as_ref()) {
+            write_keys(&mut out, member);
+        } else {
+            member.write(&mut out);
+        }
+    }
+    out.push(b'}');
+    out.shrink_to_fit();
+    Ok(out)
+}
+
+fn write_annotations(out: &mut Vec<u8>, found: Option<&str>, own: &str) -> Result<(), String> {
+    let found = match found {
+        None | Some("null") => Vec::new(),
+        Some(value) => {
+            members(value).map_err(|problem| format!("metadata.annotations {problem}"))?
+        }
+    };
+    out.extend_from_slice(b"\"annotations\":{");
+    for member in found {
+        if ![LAST_APPLIED, CLUSTER_ANNOTATION].contains(&member.name.as_ref()) {
+            member.write(out);
+            out.push(b',');
+        }
+    }
+    out.extend_from_slice(own.as_bytes());
+    out.push(b'}');
+    Ok(())
+}
+
+/// The member with its keys and no value. What is no object (null, or broken) has no keys.
+fn write_keys(out: &mut Vec<u8>, member: &Member<'_>) {
+    out.extend_from_slice(member.raw_name.as_bytes());
+    out.extend_from_slice(b":{");
+    let keys = members(member.value).unwrap_or_default();
+    for (index, key) in keys.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(key.raw_name.as_bytes());
+        out.extend_from_slice(b":\"\"");
+    }
+    out.push(b'}');
+}

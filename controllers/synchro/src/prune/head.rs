@@ -1,0 +1,153 @@
+//! What names an object: from whole metadata, or from the beginning of an object that is too long to be read.
+
+use std::fmt;
+
+use armadex_model::ObjectKey;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::last;
+use super::members::Member;
+
+/// The part of `metadata` that has a column of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) created: i64,
+}
+
+impl Head {
+    pub(super) fn of(metadata: &[Member<'_>]) -> Result<Self, String> {
+        let text = |name: &str| text(metadata, name);
+        let name = text("name")?;
+        if name.is_empty() {
+            return Err("it has no name".to_owned());
+        }
+        Ok(Self {
+            key: ObjectKey::new(text("namespace")?, name),
+            uid: text("uid")?,
+            resource_version: text("resourceVersion")?,
+            created: seconds(&text("creationTimestamp")?)?,
+        })
+    }
+}
+
+/// A text; absent and null are empty.
+fn text(metadata: &[Member<'_>], name: &str) -> Result<String, String> {
+    match last(metadata, name) {
+        None | Some("null") => Ok(String::new()),
+        Some(value) => {
+            serde_json::from_str(value).map_err(|_| format!("metadata.{name} is not a text"))
+        }
+    }
+}
+
+fn seconds(timestamp: &str) -> Result<i64, String> {
+    if timestamp.is_empty() {
+        return Ok(0);
+    }
+    let parsed: Result<jiff::Timestamp, _> = timestamp.parse();
+    parsed
+        .map(jiff::Timestamp::as_second)
+        .map_err(|_| "metadata.creationTimestamp is not a time".to_owned())
+}
+
+/// What could be read of a watch event that was cut off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Salvaged {
+    name: Option<String>,
+    namespace: Option<String>,
+    resource_version: Option<String>,
+}
+
+impl Salvaged {
+    /// The object's key, if all that its type needs for one was reached.
+    pub(crate) fn key(&self, namespaced: bool) -> Option<ObjectKey> {
+        let name = self.name.clone()?;
+        let namespace = if namespaced {
+            self.namespace.clone()?
+        } else {
+            String::new()
+        };
+        Some(ObjectKey::new(namespace, name))
+    }
+
+    /// The object's resourceVersion, if it was reached.
+    pub(crate) fn resource_version(&self) -> Option<&str> {
+        self.resource_version.as_deref()
+    }
+}
+
+/// Reads as far as `prefix` goes: `{"type":..,"object":{.."metadata":{..`, or the object alone.
+pub(crate) fn salvage(prefix: &[u8]) -> Salvaged {
+    let mut found = Salvaged::default();
+    let mut deserializer = serde_json::Deserializer::from_slice(prefix);
+    // It ends in an error where the prefix ends; what was read until then is what is wanted.
+    let _ = Place::Event(&mut found).deserialize(&mut deserializer);
+    found
+}
+
+/// An object that is being read, and where its findings go.
+enum Place<'s> {
+    Event(&'s mut Salvaged),
+    Metadata(&'s mut Salvaged),
+}
+
+impl<'de> DeserializeSeed<'de> for Place<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Place<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        match self {
+            Self::Event(found) => {
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "object" => map.next_value_seed(Place::Event(found))?,
+                        "metadata" => map.next_value_seed(Place::Metadata(found))?,
+                        _ => map.next_value::<IgnoredAny>().map(|_| ())?,
+                    }
+                }
+            }
+            Self::Metadata(found) => {
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "name" => found.name = Some(map.next_value()?),
+                        "namespace" => found.namespace = Some(map.next_value()?),
+                        "resourceVersion" => found.resource_version = Some(map.next_value()?),
+                        _ => map.next_value::<IgnoredAny>().map(|_| ())?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_an_overlong_event_is_read_from_its_beginning() {
+        let line = br#"{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"big","namespace":"n","uid":"u","resourceVersion":"42","managedFields":[{"manager":"kub"#;
+        let found = salvage(line);
+        assert_eq!(found.key(true), Some(ObjectKey::new("n", "big")));
+        assert_eq!(found.resource_version(), Some("42"));
+        let cut = salvage(br#"{"type":"ADDED","object":{"metadata":{"name":"big","#);
+        assert_eq!(cut.key(true), None, "the namespace was not reached");
+        assert_eq!(cut.key(false), Some(ObjectKey::new("", "big")));
+        assert_eq!(salvage(b"").key(false), None);
+    }
+}

@@ -1,0 +1,225 @@
+//! How one stream is doing: written by the stream, read when the status is made.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use armadex_crds::ResourceSyncStatus;
+use armadex_crds::conditions::ResourceSyncReason;
+use armadex_model::ObjectKey;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+/// Skipped objects that are named; of the others only the number is told.
+const NAMED_OBJECTS: usize = 5;
+
+/// The state of one stream, shared by the stream and its cluster's status.
+#[derive(Debug)]
+pub(crate) struct Report {
+    progress: Mutex<Progress>,
+    changed: Arc<Notify>,
+}
+
+/// The state of one stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// State in one word.
+    pub(crate) status: ResourceSyncStatus,
+    /// Why, in one word.
+    pub(crate) reason: Option<ResourceSyncReason>,
+    /// Why, in words.
+    pub(crate) message: String,
+    /// The first list is not finished.
+    pub(crate) initial_list: bool,
+    /// Since when `status` is what it is.
+    pub(crate) since: Timestamp,
+    store_fails: Option<String>,
+    skipped: BTreeMap<Option<ObjectKey>, String>,
+    skipped_beyond: u64,
+}
+
+impl Report {
+    /// A stream that is about to begin; `changed` is told of everything that a status should show.
+    pub(crate) fn new(changed: Arc<Notify>, now: Timestamp) -> Self {
+        Self {
+            progress: Mutex::new(Progress {
+                status: ResourceSyncStatus::Pending,
+                reason: Some(ResourceSyncReason::SynchroCreating),
+                message: String::new(),
+                initial_list: true,
+                since: now,
+                store_fails: None,
+                skipped: BTreeMap::new(),
+                skipped_beyond: 0,
+            }),
+            changed,
+        }
+    }
+
+    /// What to show.
+    pub(crate) fn shown(&self) -> Progress {
+        self.lock().shown()
+    }
+
+    /// The stream began.
+    pub(crate) fn started(&self) {
+        self.set(ResourceSyncStatus::Pending, None, String::new());
+    }
+
+    /// A list began; what was skipped is found anew.
+    pub(crate) fn listing(&self) {
+        let mut progress = self.lock();
+        progress.initial_list = true;
+        progress.skipped.clear();
+        progress.skipped_beyond = 0;
+        drop(progress);
+        self.started();
+    }
+
+    /// All that the list had is stored.
+    pub(crate) fn listed(&self) {
+        self.lock().initial_list = false;
+        self.changed.notify_one();
+    }
+
+    /// A watch was established.
+    pub(crate) fn syncing(&self) {
+        self.lock().initial_list = false;
+        self.set(ResourceSyncStatus::Syncing, None, String::new());
+    }
+
+    /// A list or a watch failed.
+    pub(crate) fn failed(&self, words: String) {
+        let reason = Some(ResourceSyncReason::ResourceWatchFailed);
+        self.set(ResourceSyncStatus::Error, reason, words);
+    }
+
+    /// The stream does not run.
+    pub(crate) fn stopped(&self, reason: Option<ResourceSyncReason>, words: &str) {
+        self.lock().store_fails = None;
+        self.set(ResourceSyncStatus::Stop, reason, words.to_owned());
+    }
+
+    /// The store does not take what the stream has.
+    pub(crate) fn store_fails(&self, words: String) {
+        self.lock().store_fails = Some(words);
+        self.changed.notify_one();
+    }
+
+    /// The store took something. Whether it had failed before.
+    pub(crate) fn store_works(&self) -> bool {
+        let failed = self.lock().store_fails.take().is_some();
+        if failed {
+            self.changed.notify_one();
+        }
+        failed
+    }
+
+    /// An object is left out.
+    pub(crate) fn skipped(&self, key: Option<ObjectKey>, reason: String) {
+        let mut progress = self.lock();
+        if progress.skipped.len() < NAMED_OBJECTS || progress.skipped.contains_key(&key) {
+            progress.skipped.insert(key, reason);
+        } else {
+            progress.skipped_beyond += 1;
+        }
+        drop(progress);
+        self.changed.notify_one();
+    }
+
+    /// An object is stored, or gone: it is no longer one that is left out.
+    pub(crate) fn settled(&self, key: &ObjectKey) {
+        let mut progress = self.lock();
+        if !progress.skipped.is_empty() && progress.skipped.remove(&Some(key.clone())).is_some() {
+            drop(progress);
+            self.changed.notify_one();
+        }
+    }
+
+    fn set(&self, status: ResourceSyncStatus, reason: Option<ResourceSyncReason>, message: String) {
+        let mut progress = self.lock();
+        if progress.status != status {
+            progress.since = Timestamp::now();
+        }
+        progress.status = status;
+        progress.reason = reason;
+        progress.message = message;
+        drop(progress);
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Progress {
+    /// A failing store counts before everything, a skipped object after everything else.
+    fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        if let Some(words) = &self.store_fails {
+            shown.status = ResourceSyncStatus::Stop;
+            shown.reason = Some(ResourceSyncReason::StorageException);
+            shown.message = words.clone();
+        } else if self.status == ResourceSyncStatus::Syncing && !self.skipped.is_empty() {
+            shown.reason = Some(ResourceSyncReason::ObjectSkipped);
+            shown.message = self.skipped_words();
+        }
+        shown
+    }
+
+    fn skipped_words(&self) -> String {
+        let named = self.skipped.iter().map(|(key, reason)| match key {
+            Some(key) => format!("{key} is not stored: {reason}"),
+            None => format!("an object is not stored: {reason}"),
+        });
+        let mut words = named.collect::<Vec<_>>().join("; ");
+        if self.skipped_beyond > 0 {
+            words.push_str(&format!("; and {} more", self.skipped_beyond));
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        Report::new(Arc::default(), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_skipped_object_is_named_until_it_is_settled() {
+        let report = report();
+        let key = ObjectKey::new("n", "big");
+        report.skipped(Some(key.clone()), "it is too large".into());
+        assert_eq!(report.shown().message, "", "only while all else goes well");
+        report.syncing();
+        let shown = report.shown();
+        assert_eq!(shown.reason, Some(ResourceSyncReason::ObjectSkipped));
+        assert_eq!(shown.message, "n/big is not stored: it is too large");
+        report.settled(&key);
+        assert_eq!(report.shown().reason, None);
+    }
+
+    #[test]
+    fn the_number_of_named_objects_is_bounded() {
+        let report = report();
+        report.syncing();
+        for index in 0..100 {
+            report.skipped(Some(ObjectKey::new("n", index.to_string())), "no".into());
+        }
+        let message = report.shown().message;
+        assert!(message.ends_with("; and 95 more"), "{message}");
+    }
+
+    #[test]
+    fn a_failing_store_hides_the_state_until_it_works() {
+        let report = report();
+        report.syncing();
+        report.store_fails("the store is not available".into());
+        assert_eq!(report.shown().status, ResourceSyncStatus::Stop);
+        report.store_works();
+        assert_eq!(report.shown().status, ResourceSyncStatus::Syncing);
+    }
+}

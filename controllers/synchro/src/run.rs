@@ -1,0 +1,91 @@
+//! The synchro as a whole: PediaClusters are watched, each has its tree, and a janitor purges what has left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_crds::PediaCluster;
+use armadex_storage::Sink;
+use futures::StreamExt;
+use kube::Client;
+use kube::api::Api;
+use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::watcher;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{info, warn};
+
+use crate::backoff::Backoff;
+use crate::config::{Config, Shared};
+use crate::fleet::Fleet;
+use crate::janitor;
+use crate::keeper::MANAGER;
+
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+/// The CRDs may be installed any moment; whoever installs them waits.
+const LAST_RETRY: Duration = Duration::from_secs(5);
+
+/// Why a synchro ended without being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The watch of PediaClusters came to an end, which it never does while the client lives.
+    #[error("the watch of PediaClusters ended")]
+    WatchEnded,
+}
+
+/// Runs until cancelled. CRDs that are not there yet are waited for.
+pub async fn run(
+    client: Client,
+    sink: Arc<dyn Sink>,
+    config: Config,
+    cancel: CancellationToken,
+) -> Result<(), Error> {
+    let metrics = Arc::clone(&config.metrics);
+    let shared = Arc::new(Shared::new(sink, metrics, config));
+    let reporter = Reporter {
+        controller: MANAGER.to_owned(),
+        instance: None,
+    };
+    let recorder = Recorder::new(client.clone(), reporter);
+    let janitor = janitor::run(Arc::clone(&shared), cancel.child_token());
+    let janitor = AbortOnDropHandle::new(tokio::spawn(janitor));
+    let mut fleet = Fleet::new(shared, client.clone(), recorder);
+    let ended = follow(client, &mut fleet, &cancel).await;
+    fleet.shutdown().await;
+    drop(janitor);
+    ended
+}
+
+async fn follow(
+    client: Client,
+    fleet: &mut Fleet,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let api: Api<PediaCluster> = Api::all(client);
+    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+    let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+    let mut failing = false;
+    loop {
+        let event = tokio::select! {
+            () = cancel.cancelled() => return Ok(()),
+            event = events.next() => event.ok_or(Error::WatchEnded)?,
+        };
+        match event {
+            Ok(event) => {
+                if std::mem::take(&mut failing) {
+                    info!("PediaClusters can be watched");
+                }
+                backoff.reset();
+                fleet.handle(event);
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut failing, true) {
+                    warn!(error = %error, "PediaClusters cannot be watched, retrying (are the CRDs installed?)");
+                }
+                tokio::select! {
+                    () = cancel.cancelled() => return Ok(()),
+                    () = tokio::time::sleep(backoff.next(rand::random())) => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! One cluster while its spec is valid: reach the member, run its streams, watch its health, follow its discovery.
+//!
+//! ```text
+//! Reaching ──> Live ──> (two failed probes, another member, another connection) ──> Reaching
+//! ```
+//! Streams run only while Live. What they have stored stays, whatever happens here; only a type that is no longer wanted, or that
+//! the member says it does not have, is hidden.
+
+mod health;
+mod reach;
+mod streams;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_crds::GroupResources;
+use armadex_member::{Connection, Discovery, Member};
+use armadex_model::ClusterName;
+use armadex_storage::ClusterId;
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::backoff::jittered;
+use crate::board::{Board, Running};
+use crate::config::Shared;
+use crate::plan;
+use crate::session::health::{Health, Verdict};
+use crate::session::reach::Reached;
+use crate::session::streams::Streams;
+
+/// Probes, and tries to reach a member that does not answer.
+const PROBE_PERIOD: Duration = Duration::from_secs(5);
+/// Discovery, while everything that was asked for is there.
+const DISCOVERY_PERIOD: Duration = Duration::from_secs(60);
+/// Discovery, while something is missing: a CRD that is being installed.
+const MISSING_PERIOD: Duration = Duration::from_secs(10);
+/// Pages of one cluster that are read at the same time, so that one that is slow does not take the turns of all.
+const PARALLEL_LISTS: usize = 3;
+
+/// What a session is to do; replaced as the PediaCluster and its Secrets change.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    /// How the member is reached; another one means to begin anew.
+    pub(crate) connection: Connection,
+    /// The client of that connection.
+    pub(crate) member: Arc<Member>,
+    /// What to sync.
+    pub(crate) resources: Vec<GroupResources>,
+}
+
+/// What a session needs to know.
+pub(crate) struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) name: ClusterName,
+    pub(crate) cluster: ClusterId,
+    pub(crate) board: Arc<Board>,
+    pub(crate) wanted: watch::Receiver<Wanted>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Why the streams do not run on.
+enum Pause {
+    /// The member does not answer.
+    Unhealthy,
+    /// Another connection, or another member behind it.
+    Changed,
+    /// The session is to end.
+    Cancelled,
+}
+
+impl Session {
+    /// Runs until cancelled; streams have written what they held when this returns.
+    pub(crate) async fn run(mut self) {
+        let lists = Arc::new(Semaphore::new(PARALLEL_LISTS));
+        let mut health = Health::new(&self);
+        let mut streams = Streams::new(&self, lists);
+        while !self.cancel.is_cancelled() {
+            let wanted = self.wanted.borrow_and_update().clone();
+            let Some(reached) = self.reach(&wanted, &mut health).await else {
+                continue;
+            };
+            let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
+            streams.stop(matches!(pause, Pause::Unhealthy)).await;
+        }
+        health.unasked();
+    }
+
+    /// Tries until the member answers. `None` if the wish changed or the session is to end.
+    async fn reach(&mut self, wanted: &Wanted, health: &mut Health) -> Option<Reached> {
+        loop {
+            let tried = tokio::select! {
+                () = self.cancel.cancelled() => return None,
+                () = changed(&mut self.wanted) => return None,
+                tried = reach::reach(&wanted.member) => tried,
+            };
+            match tried {
+                Ok(reached) => return Some(reached),
+                Err(error) => {
+                    warn!(cluster = %self.name, error = %error, "the member cannot be reached, retrying");
+                    let server = wanted.member.server().to_string();
+                    let words = error.to_string();
+                    self.board.update(|facts| {
+                        facts.apiserver = server;
+                        if facts.running != Running::Yes {
+                            facts.running = Running::Failed(words);
+                        }
+                    });
+                    health.unreachable(&error).await;
+                }
+            }
+            tokio::select! {
+                () = self.cancel.cancelled() => return None,
+                () = changed(&mut self.wanted) => return None,
+                () = tokio::time::sleep(jittered(PROBE_PERIOD, rand::random())) => {}
+            }
+        }
+    }
+
+    /// Runs the streams until something speaks against it.
+    async fn live(
+        &mut self,
+        wanted: &Wanted,
+        reached: Reached,
+        health: &mut Health,
+        streams: &mut Streams,
+    ) -> Pause {
+        let Reached {
+            version,
+            identity,
+            discovery,
+        } = reached;
+        info!(cluster = %self.name, version, "connected");
+        self.board.update(|facts| {
+            facts.apiserver = wanted.member.server().to_string();
+            facts.running = Running::Yes;
+        });
+        health.reached(version).await;
+        let stranger = streams.connect(Arc::clone(&wanted.member), identity);
+        let mut resources = wanted.resources.clone();
+        let mut again = self.apply(&resources, &discovery, streams).await;
+        let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
+        let mut rediscover = std::pin::pin!(tokio::time::sleep(again));
+        loop {
+            tokio::select! {
+                () = self.cancel.cancelled() => return Pause::Cancelled,
+                () = stranger.cancelled() => return Pause::Changed,
+                () = changed(&mut self.wanted) => {
+                    let now = self.wanted.borrow_and_update().clone();
+                    if now.connection != wanted.connection {
+                        return Pause::Changed;
+                    }
+                    resources = now.resources;
+                    rediscover.as_mut().reset(tokio::time::Instant::now());
+                }
+                () = &mut probe => {
+                    tokio::select! {
+                        () = self.cancel.cancelled() => return Pause::Cancelled,
+                        verdict = health.check(&wanted.member) => if verdict == Verdict::Lost {
+                            return Pause::Unhealthy;
+                        },
+                    }
+                    let next = jittered(PROBE_PERIOD, rand::random());
+                    probe.as_mut().reset(tokio::time::Instant::now() + next);
+                }
+                () = &mut rediscover => {
+                    again = self.rediscover(&wanted.member, &resources, streams).await;
+                    let next = jittered(again, rand::random());
+                    rediscover.as_mut().reset(tokio::time::Instant::now() + next);
+                }
+            }
+        }
+    }
+
+    /// Asks what the member serves now; while it does not say, everything stays as it is.
+    async fn rediscover(
+        &self,
+        member: &Member,
+        resources: &[GroupResources],
+        streams: &mut Streams,
+    ) -> Duration {
+        let asked = tokio::select! {
+            () = self.cancel.cancelled() => return MISSING_PERIOD,
+            asked = member.discover() => asked,
+        };
+        match asked {
+            Ok(discovery) => self.apply(resources, &discovery, streams).await,
+            Err(error) => {
+                warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
+                MISSING_PERIOD
+            }
+        }
+    }
+
+    /// Starts and stops streams as the plan says; gives when to ask again.
+    async fn apply(
+        &self,
+        resources: &[GroupResources],
+        discovery: &Discovery,
+        streams: &mut Streams,
+    ) -> Duration {
+        let plan = plan::negotiate(resources, discovery);
+        streams.apply(&plan, resources).await;
+        let period = if plan.missing.is_empty() {
+            DISCOVERY_PERIOD
+        } else {
+            MISSING_PERIOD
+        };
+        self.board.update(|facts| facts.missing = plan.missing);
+        period
+    }
+}
+
+/// Waits for another wish. Without anybody to make one it waits for ever; the session is cancelled then.
+async fn changed(wanted: &mut watch::Receiver<Wanted>) {
+    if wanted.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,144 @@
+//! Whether the member answers: what the status says of it, and what searches are told.
+
+use std::sync::Arc;
+
+use armadex_member::Member;
+use armadex_storage::ClusterId;
+use tracing::{info, warn};
+
+use crate::board::{Board, MemberHealth};
+use crate::config::Shared;
+use crate::metrics::ClusterMetrics;
+use crate::session::Session;
+
+/// Failed probes after which the streams are paused; one may be an accident.
+const FAILURES: u32 = 2;
+const HEALTHY: &str = "cluster health responded with ok";
+
+/// What a probe means for the streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// They run on.
+    Fine,
+    /// They are paused.
+    Lost,
+}
+
+/// The health of one member.
+pub(super) struct Health {
+    shared: Arc<Shared>,
+    metrics: Arc<ClusterMetrics>,
+    board: Arc<Board>,
+    cluster: ClusterId,
+    name: String,
+    version: String,
+    failures: u32,
+    /// What the store was told last.
+    stored: Option<(armadex_storage::Health, String)>,
+}
+
+impl Health {
+    pub(super) fn new(session: &Session) -> Self {
+        Self {
+            shared: Arc::clone(&session.shared),
+            metrics: session.shared.metrics.of(&session.name),
+            board: Arc::clone(&session.board),
+            cluster: session.cluster,
+            name: session.name.to_string(),
+            version: String::new(),
+            failures: 0,
+            stored: None,
+        }
+    }
+
+    /// The member answered all that is asked of it first.
+    pub(super) async fn reached(&mut self, version: String) {
+        self.version = version;
+        self.good(HEALTHY.to_owned()).await;
+    }
+
+    /// The member did not; its streams do not run.
+    pub(super) async fn unreachable(&mut self, error: &(dyn std::error::Error + Sync)) {
+        self.failures = FAILURES;
+        self.bad(error.to_string()).await;
+    }
+
+    /// Probes once.
+    pub(super) async fn check(&mut self, member: &Member) -> Verdict {
+        let Err(error) = member.probe().await else {
+            if self.failures > 0 {
+                info!(cluster = %self.name, "the member answers again");
+            }
+            let message = self.refresh_version(member).await;
+            self.good(message).await;
+            return Verdict::Fine;
+        };
+        self.failures += 1;
+        warn!(cluster = %self.name, error = %error, failures = self.failures, "the health check failed");
+        self.bad(error.to_string()).await;
+        if self.failures < FAILURES {
+            Verdict::Fine
+        } else {
+            Verdict::Lost
+        }
+    }
+
+    /// Nobody asks any more.
+    pub(super) fn unasked(&self) {
+        self.board
+            .update(|facts| facts.health = MemberHealth::Unasked);
+    }
+
+    /// A member that was away for a moment may have been upgraded.
+    async fn refresh_version(&mut self, member: &Member) -> String {
+        if self.failures == 0 {
+            return HEALTHY.to_owned();
+        }
+        match member.version().await {
+            Ok(version) => {
+                self.version = version;
+                HEALTHY.to_owned()
+            }
+            Err(error) => format!("{HEALTHY}, but get server version: {error}"),
+        }
+    }
+
+    async fn good(&mut self, message: String) {
+        self.failures = 0;
+        self.metrics.healthy.set(1);
+        self.board.update(|facts| {
+            facts.version.clone_from(&self.version);
+            facts.health = MemberHealth::Healthy(message);
+        });
+        self.store(true, String::new()).await;
+    }
+
+    async fn bad(&mut self, words: String) {
+        self.metrics.healthy.set(0);
+        let health = MemberHealth::NotReachable(words.clone());
+        self.board.update(|facts| facts.health = health);
+        // One failed probe does not make the rows stale: the streams still run.
+        if self.failures >= FAILURES {
+            self.store(false, words).await;
+        }
+    }
+
+    /// Tells the store what changed; if that fails, the next probe tries again.
+    async fn store(&mut self, healthy: bool, reason: String) {
+        let now = (
+            armadex_storage::Health { healthy, reason },
+            self.version.clone(),
+        );
+        if self.stored.as_ref() == Some(&now) {
+            return;
+        }
+        let version = (!self.version.is_empty()).then_some(self.version.as_str());
+        let told = self.shared.sink.set_health(self.cluster, &now.0, version);
+        match told.await {
+            Ok(()) => self.stored = Some(now),
+            Err(error) => {
+                warn!(cluster = %self.name, error = %error, "the store was not told of the member's health");
+            }
+        }
+    }
+}

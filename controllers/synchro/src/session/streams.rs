@@ -1,0 +1,217 @@
+//! The streams of one cluster: started and stopped as the plan says, each a task of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use armadex_crds::GroupResources;
+use armadex_crds::conditions::ResourceSyncReason;
+use armadex_member::Member;
+use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_storage::{ClusterId, StreamState};
+use jiff::Timestamp;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{info, warn};
+
+use crate::board::Board;
+use crate::config::Shared;
+use crate::metrics::ClusterMetrics;
+use crate::plan::{self, Plan};
+use crate::report::Report;
+use crate::session::Session;
+use crate::stream::{self, StreamContext};
+
+/// The streams of one cluster.
+pub(super) struct Streams {
+    shared: Arc<Shared>,
+    metrics: Arc<ClusterMetrics>,
+    board: Arc<Board>,
+    name: ClusterName,
+    cluster: ClusterId,
+    lists: Arc<Semaphore>,
+    connected: Option<Connected>,
+    running: BTreeMap<ResourceType, Running>,
+    /// What the store had at the last look.
+    stored: Vec<ResourceType>,
+    /// What was asked for and not served at the last look.
+    absent: BTreeSet<GroupVersionResource>,
+}
+
+/// The member that streams are connected with.
+struct Connected {
+    member: Arc<Member>,
+    identity: String,
+    stranger: CancellationToken,
+}
+
+struct Running {
+    report: Arc<Report>,
+    cancel: CancellationToken,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Streams {
+    pub(super) fn new(session: &Session, lists: Arc<Semaphore>) -> Self {
+        Self {
+            shared: Arc::clone(&session.shared),
+            metrics: session.shared.metrics.of(&session.name),
+            board: Arc::clone(&session.board),
+            name: session.name.clone(),
+            cluster: session.cluster,
+            lists,
+            connected: None,
+            running: BTreeMap::new(),
+            stored: Vec::new(),
+            absent: BTreeSet::new(),
+        }
+    }
+
+    /// The member that streams are started with from now on; what is returned is cancelled if another one answers there.
+    pub(super) fn connect(&mut self, member: Arc<Member>, identity: String) -> CancellationToken {
+        let stranger = CancellationToken::new();
+        self.connected = Some(Connected {
+            member,
+            identity,
+            stranger: stranger.clone(),
+        });
+        stranger
+    }
+
+    /// Stops what is no longer wanted and hides it, starts what is planned. `asked` is the spec that the plan was made from.
+    pub(super) async fn apply(&mut self, plan: &Plan, asked: &[GroupResources]) {
+        let (keep, end): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.running)
+            .into_iter()
+            .partition(|(resource, running)| {
+                !running.task.is_finished() && self.stays(resource, plan, asked)
+            });
+        self.running = keep;
+        for (resource, running) in end {
+            info!(cluster = %self.name, resource = %resource.gvr, "the stream ends");
+            let words = "the resource synchro is moved";
+            running
+                .stop(Some(ResourceSyncReason::SynchroRemoved), words)
+                .await;
+        }
+        for resource in &plan.types {
+            if !self.running.contains_key(resource) {
+                let running = self.start(resource);
+                self.running
+                    .extend(running.map(|running| (resource.clone(), running)));
+            }
+        }
+        self.show();
+        self.close_unwanted(plan, asked).await;
+        self.absent = self.absent_now(plan, asked);
+    }
+
+    /// Whether what runs or is stored of this type is left as it is.
+    ///
+    /// A type that is asked for and not served any more is given one more chance: an API server that has just started may not
+    /// tell its custom resources at once.
+    fn stays(&self, resource: &ResourceType, plan: &Plan, asked: &[GroupResources]) -> bool {
+        if plan.has(resource) {
+            return plan.types.iter().any(|planned| planned.gvr == resource.gvr);
+        }
+        let doubtful = plan.is_unsure(resource) || !self.absent.contains(&resource.gvr);
+        plan::is_asked(asked, resource) && doubtful
+    }
+
+    /// The types that are shown or stored, asked for, and not served.
+    fn absent_now(&self, plan: &Plan, asked: &[GroupResources]) -> BTreeSet<GroupVersionResource> {
+        self.running
+            .keys()
+            .chain(&self.stored)
+            .filter(|known| {
+                plan::is_asked(asked, known) && !plan.has(known) && !plan.is_unsure(known)
+            })
+            .map(|known| known.gvr.clone())
+            .collect()
+    }
+
+    /// Stops all of them; what they held is written. Their states stay in the status.
+    pub(super) async fn stop(&mut self, pause: bool) {
+        let reason = pause.then_some(ResourceSyncReason::Pause);
+        let running = std::mem::take(&mut self.running);
+        for stream in running.values() {
+            stream.cancel.cancel();
+        }
+        for (_, stream) in running {
+            stream.stop(reason, "").await;
+        }
+        self.metrics.streams.set(0);
+        self.connected = None;
+    }
+
+    fn start(&self, resource: &ResourceType) -> Option<Running> {
+        let connected = self.connected.as_ref()?;
+        let changed = Arc::clone(self.board.changed());
+        let report = Arc::new(Report::new(changed, Timestamp::now()));
+        let cancel = CancellationToken::new();
+        let context = StreamContext {
+            shared: Arc::clone(&self.shared),
+            member: Arc::clone(&connected.member),
+            identity: connected.identity.clone(),
+            stranger: connected.stranger.clone(),
+            lists: Arc::clone(&self.lists),
+            cluster: self.cluster,
+            cluster_name: self.name.clone(),
+            resource: resource.clone(),
+            report: Arc::clone(&report),
+            metrics: Arc::clone(&self.metrics),
+            cancel: cancel.clone(),
+        };
+        Some(Running {
+            report,
+            cancel,
+            task: AbortOnDropHandle::new(tokio::spawn(stream::run(context))),
+        })
+    }
+
+    fn show(&self) {
+        self.metrics.streams.set(self.running.len() as u64);
+        let shown = self
+            .running
+            .iter()
+            .map(|(resource, running)| (resource.clone(), Arc::clone(&running.report)));
+        self.board.show_streams(shown.collect());
+    }
+
+    /// Includes what a former process stored. What fails now is tried again with the next discovery.
+    async fn close_unwanted(&mut self, plan: &Plan, asked: &[GroupResources]) {
+        let stored = match self.shared.sink.streams(self.cluster).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                warn!(cluster = %self.name, error = %error, "the stored streams cannot be read");
+                return;
+            }
+        };
+        for StreamState { id, resource, .. } in &stored {
+            if self.stays(resource, plan, asked) {
+                continue;
+            }
+            info!(cluster = %self.name, resource = %resource.gvr, "hiding a type that is no longer synced");
+            if let Err(error) = self.shared.sink.close(self.cluster, *id).await {
+                warn!(cluster = %self.name, resource = %resource.gvr, error = %error, "a type was not hidden");
+            }
+            self.shared.purge.notify_one();
+        }
+        self.stored = stored.into_iter().map(|state| state.resource).collect();
+    }
+}
+
+impl Running {
+    /// Ends the task; its last writes are waited for by whoever stops the whole process, not here.
+    async fn stop(self, reason: Option<ResourceSyncReason>, words: &str) {
+        let Self {
+            report,
+            cancel,
+            task,
+        } = self;
+        cancel.cancel();
+        if let Err(error) = task.await {
+            warn!(error = %error, "a stream did not end well");
+        }
+        report.stopped(reason, words);
+    }
+}

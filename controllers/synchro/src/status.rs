@@ -1,0 +1,258 @@
+//! From facts to the status of a PediaCluster, in Clusterpedia's words. Pure.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use armadex_crds::conditions::{
+    self, ClusterCondition, ClusterHealthyReason, ClusterReadyReason, ClusterValidatedReason,
+    ConditionStatus, DEPRECATED_CLUSTER_CONDITION, NewCondition, ResourceSyncReason,
+    SynchroRunningReason,
+};
+use armadex_crds::{
+    GroupResourcesStatus, PediaClusterStatus, ResourceStatus, ResourceSyncCondition,
+    ResourceSyncStatus,
+};
+use armadex_model::ResourceType;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::board::{Facts, MemberHealth, Running, Validated};
+use crate::plan::Missing;
+use crate::report::Progress;
+
+/// A new status and which of its conditions became another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Built {
+    pub(crate) status: PediaClusterStatus,
+    pub(crate) transitions: Vec<ClusterCondition>,
+}
+
+/// Makes the status that follows `previous`.
+pub(crate) fn build(
+    previous: &PediaClusterStatus,
+    facts: &Facts,
+    streams: &[(ResourceType, Progress)],
+    now: Timestamp,
+) -> Built {
+    let mut list = previous.conditions.clone();
+    list.retain(|condition| condition.type_ != DEPRECATED_CLUSTER_CONDITION);
+    let mut transitions = Vec::new();
+    let mut set = |list: &mut Vec<Condition>, type_: ClusterCondition, said: Said| {
+        let new = NewCondition {
+            type_: type_.into(),
+            status: said.status,
+            reason: said.reason,
+            message: said.message,
+            observed_generation: facts.generation,
+        };
+        if conditions::set(list, new, now) {
+            transitions.push(type_);
+        }
+    };
+    if let Some(said) = validated(&facts.validated) {
+        set(&mut list, ClusterCondition::Validated, said);
+    }
+    set(&mut list, ClusterCondition::SynchroRunning, running(facts));
+    set(
+        &mut list,
+        ClusterCondition::ClusterHealthy,
+        healthy(&facts.health),
+    );
+    let ready = ready(&list);
+    set(&mut list, ClusterCondition::Ready, ready);
+    let status = PediaClusterStatus {
+        observed_generation: facts.generation,
+        apiserver: facts.apiserver.clone(),
+        version: facts.version.clone(),
+        conditions: list,
+        sync_resources: sync_resources(previous, facts, streams, now),
+        sharding_name: facts.sharding_name.clone(),
+    };
+    Built {
+        status,
+        transitions,
+    }
+}
+
+/// A condition without type and time.
+struct Said {
+    status: ConditionStatus,
+    reason: String,
+    message: String,
+}
+
+fn said(status: ConditionStatus, reason: impl Into<String>, message: impl Into<String>) -> Said {
+    Said {
+        status,
+        reason: reason.into(),
+        message: message.into(),
+    }
+}
+
+fn validated(validated: &Validated) -> Option<Said> {
+    match validated {
+        Validated::Unknown => None,
+        Validated::Yes(warning) => Some(said(
+            ConditionStatus::True,
+            ClusterValidatedReason::Validated,
+            warning,
+        )),
+        Validated::No(reason, message) => Some(said(ConditionStatus::False, *reason, message)),
+    }
+}
+
+fn running(facts: &Facts) -> Said {
+    match (&facts.running, &facts.validated) {
+        (Running::Waiting, Validated::No(reason, message)) => {
+            said(ConditionStatus::False, *reason, message)
+        }
+        (Running::Waiting, Validated::Yes(_)) => said(
+            ConditionStatus::False,
+            SynchroRunningReason::WaitInit,
+            "pediacluster is validated",
+        ),
+        (Running::Waiting, Validated::Unknown) => {
+            said(ConditionStatus::False, SynchroRunningReason::WaitInit, "")
+        }
+        (Running::Failed(message), _) => said(
+            ConditionStatus::False,
+            SynchroRunningReason::InitialFailed,
+            message,
+        ),
+        (Running::Yes, _) => said(ConditionStatus::True, SynchroRunningReason::Running, ""),
+        (Running::Shutdown, _) => said(ConditionStatus::False, SynchroRunningReason::Shutdown, ""),
+    }
+}
+
+fn healthy(health: &MemberHealth) -> Said {
+    match health {
+        MemberHealth::Unasked => said(
+            ConditionStatus::Unknown,
+            ClusterHealthyReason::MonitorStop,
+            "wait cluster synchro",
+        ),
+        MemberHealth::Healthy(message) => said(
+            ConditionStatus::True,
+            ClusterHealthyReason::Healthy,
+            message,
+        ),
+        MemberHealth::NotReachable(message) => said(
+            ConditionStatus::False,
+            ClusterHealthyReason::NotReachable,
+            message,
+        ),
+    }
+}
+
+fn ready(list: &[Condition]) -> Said {
+    let needed = [
+        ClusterCondition::Validated,
+        ClusterCondition::SynchroRunning,
+        ClusterCondition::ClusterHealthy,
+    ];
+    for type_ in needed {
+        let message = match conditions::find(list, type_.as_str()) {
+            None => format!("{type_} condition is not found"),
+            Some(found) if found.status == ConditionStatus::True.as_str() => continue,
+            Some(found) => format!(
+                "{type_} condition is {}, reason is {}",
+                found.status, found.reason
+            ),
+        };
+        return said(
+            ConditionStatus::False,
+            ClusterReadyReason::NotReady,
+            message,
+        );
+    }
+    said(ConditionStatus::True, ClusterReadyReason::Ready, "")
+}
+
+fn sync_resources(
+    previous: &PediaClusterStatus,
+    facts: &Facts,
+    streams: &[(ResourceType, Progress)],
+    now: Timestamp,
+) -> Vec<GroupResourcesStatus> {
+    let mut groups: BTreeMap<&str, BTreeMap<&str, ResourceStatus>> = BTreeMap::new();
+    for (resource, progress) in streams {
+        let group = groups.entry(&resource.gvr.group).or_default();
+        group.insert(&resource.gvr.resource, of_stream(resource, progress));
+    }
+    for missing in &facts.missing {
+        let group = groups.entry(&missing.group).or_default();
+        group
+            .entry(&missing.resource)
+            .or_insert_with(|| of_missing(previous, missing, now));
+    }
+    groups
+        .into_iter()
+        .map(|(group, resources)| GroupResourcesStatus {
+            group: group.to_owned(),
+            resources: resources.into_values().collect(),
+        })
+        .collect()
+}
+
+fn of_stream(resource: &ResourceType, progress: &Progress) -> ResourceStatus {
+    let listing = [ResourceSyncStatus::Pending, ResourceSyncStatus::Syncing];
+    let condition = ResourceSyncCondition {
+        version: resource.gvr.version.clone(),
+        sync_version: String::new(),
+        sync_resource: String::new(),
+        storage_version: resource.gvr.version.clone(),
+        storage_resource: String::new(),
+        status: progress.status,
+        reason: progress.reason.map(String::from).unwrap_or_default(),
+        message: progress.message.clone(),
+        initial_list_phase: progress.initial_list && listing.contains(&progress.status),
+        last_transition_time: Time(progress.since),
+    };
+    ResourceStatus {
+        name: resource.gvr.resource.clone(),
+        kind: resource.kind.clone(),
+        namespaced: resource.namespaced,
+        sync_conditions: vec![condition],
+    }
+}
+
+fn of_missing(previous: &PediaClusterStatus, missing: &Missing, now: Timestamp) -> ResourceStatus {
+    let since = since(previous, missing).unwrap_or(Time(now));
+    let condition = ResourceSyncCondition {
+        version: missing.version.clone(),
+        sync_version: String::new(),
+        sync_resource: String::new(),
+        storage_version: String::new(),
+        storage_resource: String::new(),
+        status: ResourceSyncStatus::Error,
+        reason: ResourceSyncReason::ResourceNotServed.into(),
+        message: missing.why.clone(),
+        initial_list_phase: false,
+        last_transition_time: since,
+    };
+    ResourceStatus {
+        name: missing.resource.clone(),
+        kind: String::new(),
+        namespaced: false,
+        sync_conditions: vec![condition],
+    }
+}
+
+/// Since when a missing resource is an error, if it was one before.
+fn since(previous: &PediaClusterStatus, missing: &Missing) -> Option<Time> {
+    let group = previous
+        .sync_resources
+        .iter()
+        .find(|group| group.group == missing.group)?;
+    let resource = group
+        .resources
+        .iter()
+        .find(|resource| resource.name == missing.resource)?;
+    resource
+        .sync_conditions
+        .iter()
+        .find(|condition| condition.status == ResourceSyncStatus::Error)
+        .map(|condition| condition.last_transition_time.clone())
+}

@@ -1,0 +1,426 @@
+//! The life of one stream as a state machine. Pure: [`step`] takes what just happened and says what to do next; doing it is
+//! [`crate::stream`].
+//!
+//! ```text
+//! Opening ──> Checking ──> Watching ──> Watching ...      the stored position is good: nothing is listed
+//!    │            │            └──> Checking               the watch broke: is the member still the one it was?
+//!    └────────────┴──> Listing ──> Sweeping ──> Watching   it is not good, or there is none
+//! ```
+
+use std::hash::{BuildHasher, RandomState};
+
+use armadex_model::ObjectKey;
+use armadex_storage::{MemberPosition, Phase};
+
+/// What a stream is doing.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Taking the stream over in the store.
+    Opening,
+    /// Asking the member whether a watch from this version would tell everything since.
+    Checking {
+        /// The stored version.
+        version: String,
+    },
+    /// Reading pages of a list.
+    Listing(Listing),
+    /// Deleting what is stored and was not in the list.
+    Sweeping(Sweep),
+    /// Following a watch.
+    Watching {
+        /// The version to go on from.
+        version: String,
+    },
+}
+
+/// A list that is being read.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Where the next page begins; `None` before the first.
+    pub(crate) token: Option<String>,
+    /// Version of the first page, which is that of the whole list.
+    pub(crate) version: String,
+    /// What was in it so far.
+    pub(crate) seen: Seen,
+    /// There may be rows that are not in the list.
+    pub(crate) over_rows: bool,
+    /// The store knows that a list is under way.
+    pub(crate) marked: bool,
+}
+
+/// A list that was read and is being compared with what is stored.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    /// Version of the list.
+    pub(crate) version: String,
+    /// What was in it.
+    pub(crate) seen: Seen,
+    /// The last stored key that was compared.
+    pub(crate) after: Option<ObjectKey>,
+    /// Whether there is anything to compare.
+    pub(crate) over_rows: bool,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The stream was taken over.
+    Opened(Option<MemberPosition>),
+    /// The member's present version of the collection.
+    Present(String),
+    /// A page was read and stored.
+    Page {
+        /// Version of the list.
+        version: String,
+        /// Where the next page begins.
+        token: Option<String>,
+    },
+    /// Stored keys were compared; `None` when all are and the position is stored.
+    Swept(Option<ObjectKey>),
+    /// The watch came to its end.
+    Ended {
+        /// The version to go on from.
+        version: String,
+        /// It was over at once and brought nothing.
+        at_once: bool,
+    },
+    /// The watch broke.
+    Broke {
+        /// The version to go on from.
+        version: String,
+    },
+    /// Position or token are too old.
+    Gone,
+    /// The request failed.
+    Failed,
+    /// Somebody else writes this stream.
+    Fenced,
+}
+
+/// What to do next, and when.
+#[derive(Debug)]
+pub(crate) struct Next {
+    /// What to do.
+    pub(crate) state: State,
+    /// When.
+    pub(crate) wait: Wait,
+}
+
+/// How long to wait before the next thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all; it goes well.
+    No,
+    /// As long as is fit after a failure.
+    Backoff,
+    /// Long: whoever took the stream over should find peace.
+    Fenced,
+}
+
+/// Says what follows. `member` is the identity of the member that the stream is connected with.
+pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
+    let go = |state| Next {
+        state,
+        wait: Wait::No,
+    };
+    let again = |state| Next {
+        state,
+        wait: Wait::Backoff,
+    };
+    match (state, outcome) {
+        (State::Opening, Outcome::Opened(None)) => go(State::Listing(Listing::default())),
+        (State::Opening, Outcome::Opened(Some(position))) => {
+            go(match resumable(position, member) {
+                Some(version) => State::Checking { version },
+                None => State::Listing(Listing::over_rows()),
+            })
+        }
+        (State::Checking { version }, Outcome::Present(present)) => {
+            go(if is_behind(&present, &version) {
+                State::Listing(Listing::over_rows())
+            } else {
+                State::Watching { version }
+            })
+        }
+        (State::Listing(listing), Outcome::Page { version, token }) => {
+            go(listing.next_page(version, token))
+        }
+        (State::Sweeping(sweep), Outcome::Swept(Some(after))) => go(State::Sweeping(Sweep {
+            after: Some(after),
+            ..sweep
+        })),
+        (State::Sweeping(sweep), Outcome::Swept(None)) => go(State::Watching {
+            version: sweep.version,
+        }),
+        (State::Watching { .. }, Outcome::Ended { version, at_once }) => {
+            let state = State::Watching { version };
+            if at_once { again(state) } else { go(state) }
+        }
+        (State::Watching { .. }, Outcome::Broke { version }) => again(State::Checking { version }),
+        (_, Outcome::Gone) => again(State::Listing(Listing::over_rows())),
+        (_, Outcome::Fenced) => Next {
+            state: State::Opening,
+            wait: Wait::Fenced,
+        },
+        (state, Outcome::Failed) => again(state),
+        // No other pair is made; to begin anew is right whatever happened.
+        _ => again(State::Opening),
+    }
+}
+
+/// The version that a watch may resume from, as far as the store can tell.
+fn resumable(position: MemberPosition, member: &str) -> Option<String> {
+    let MemberPosition {
+        resource_version,
+        member: stored,
+        phase,
+    } = position;
+    (phase == Phase::Live && stored == member).then_some(resource_version)
+}
+
+/// Whether the member stands before the stored version, as one that was restored from a backup does; its watch would wait in
+/// silence. What is no number cannot be compared and counts as behind.
+fn is_behind(present: &str, stored: &str) -> bool {
+    match (present.parse::<u64>(), stored.parse::<u64>()) {
+        (Ok(present), Ok(stored)) => present < stored,
+        _ => true,
+    }
+}
+
+impl Listing {
+    /// A list of a stream that may have rows.
+    fn over_rows() -> Self {
+        Self {
+            over_rows: true,
+            ..Self::default()
+        }
+    }
+
+    fn next_page(self, version: String, token: Option<String>) -> State {
+        let version = match self.token {
+            None => version,
+            Some(_) => self.version,
+        };
+        match token {
+            Some(token) => State::Listing(Self {
+                token: Some(token),
+                version,
+                ..self
+            }),
+            None => State::Sweeping(Sweep {
+                version,
+                seen: self.seen.sealed(),
+                after: None,
+                over_rows: self.over_rows,
+            }),
+        }
+    }
+}
+
+/// Which keys a list had, as hashes: 8 bytes for each. Two keys in 2^64 hash alike; a stale row would then stay until the next list.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    hashes: Vec<u64>,
+    hasher: RandomState,
+}
+
+impl Seen {
+    /// Notes a key.
+    pub(crate) fn insert(&mut self, key: &ObjectKey) {
+        self.hashes.push(self.hasher.hash_one(key));
+    }
+
+    /// Ready to be asked; a page that was read twice counts once.
+    fn sealed(mut self) -> Self {
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self
+    }
+
+    /// Whether the list had this key.
+    pub(crate) fn contains(&self, key: &ObjectKey) -> bool {
+        self.hashes
+            .binary_search(&self.hasher.hash_one(key))
+            .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(version: &str, member: &str, phase: Phase) -> MemberPosition {
+        MemberPosition {
+            resource_version: version.into(),
+            member: member.into(),
+            phase,
+        }
+    }
+
+    /// The states that a stream goes through, as short words.
+    fn walk(outcomes: Vec<Outcome>) -> String {
+        let mut state = State::Opening;
+        let mut words = vec![word(&state)];
+        for outcome in outcomes {
+            let next = step(state, outcome, "m1");
+            state = next.state;
+            let wait = match next.wait {
+                Wait::No => "",
+                Wait::Backoff => "~",
+                Wait::Fenced => "~~",
+            };
+            words.push(format!("{wait}{}", word(&state)));
+        }
+        words.join(" ")
+    }
+
+    fn word(state: &State) -> String {
+        match state {
+            State::Opening => "open".into(),
+            State::Checking { version } => format!("check@{version}"),
+            State::Listing(listing) => {
+                let token = listing.token.as_deref().unwrap_or("first");
+                format!("list:{token}@{}", listing.version)
+            }
+            State::Sweeping(sweep) => format!("sweep@{}", sweep.version),
+            State::Watching { version } => format!("watch@{version}"),
+        }
+    }
+
+    fn page(version: &str, token: Option<&str>) -> Outcome {
+        Outcome::Page {
+            version: version.into(),
+            token: token.map(Into::into),
+        }
+    }
+
+    fn opened(version: &str, member: &str, phase: Phase) -> Outcome {
+        Outcome::Opened(Some(position(version, member, phase)))
+    }
+
+    fn ended(version: &str, at_once: bool) -> Outcome {
+        Outcome::Ended {
+            version: version.into(),
+            at_once,
+        }
+    }
+
+    fn broke(version: &str) -> Outcome {
+        Outcome::Broke {
+            version: version.into(),
+        }
+    }
+
+    fn present(version: &str) -> Outcome {
+        Outcome::Present(version.into())
+    }
+
+    #[test]
+    fn a_new_stream_lists_with_the_version_of_its_first_page() {
+        let outcomes = vec![
+            Outcome::Opened(None),
+            page("10", Some("t")),
+            page("12", None),
+            Outcome::Swept(None),
+        ];
+        assert_eq!(
+            walk(outcomes),
+            "open list:first@ list:t@10 sweep@10 watch@10"
+        );
+    }
+
+    #[test]
+    fn a_restart_resumes_and_lists_nothing() {
+        let outcomes = vec![
+            opened("9", "m1", Phase::Live),
+            present("12"),
+            ended("15", false),
+        ];
+        assert_eq!(walk(outcomes), "open check@9 watch@9 watch@15");
+    }
+
+    #[test]
+    fn only_a_whole_list_of_this_very_member_is_resumed() {
+        let listing = walk(vec![opened("9", "m1", Phase::Listing)]);
+        let other = walk(vec![opened("9", "m2", Phase::Live)]);
+        assert_eq!((listing.as_str(), &listing), ("open list:first@", &other));
+    }
+
+    #[test]
+    fn a_member_that_fell_behind_is_listed() {
+        for now in ["8", "x", ""] {
+            let outcomes = vec![opened("9", "m1", Phase::Live), present(now)];
+            assert_eq!(walk(outcomes), "open check@9 list:first@", "{now}");
+        }
+        let longer = vec![opened("9", "m1", Phase::Live), present("10")];
+        assert_eq!(walk(longer), "open check@9 watch@9", "compared as numbers");
+    }
+
+    #[test]
+    fn a_broken_watch_is_checked_and_one_that_is_too_old_is_listed() {
+        let resumed = vec![
+            opened("9", "m1", Phase::Live),
+            present("9"),
+            broke("11"),
+            Outcome::Failed,
+            present("11"),
+            ended("11", true),
+            Outcome::Gone,
+            Outcome::Failed,
+        ];
+        assert_eq!(
+            walk(resumed),
+            "open check@9 watch@9 ~check@11 ~check@11 watch@11 ~watch@11 ~list:first@ ~list:first@"
+        );
+    }
+
+    #[test]
+    fn an_expired_list_begins_anew_and_a_failed_page_is_read_again() {
+        let outcomes = vec![
+            Outcome::Opened(None),
+            page("10", Some("t")),
+            Outcome::Failed,
+            Outcome::Gone,
+            page("20", None),
+        ];
+        assert_eq!(
+            walk(outcomes),
+            "open list:first@ list:t@10 ~list:t@10 ~list:first@ sweep@20"
+        );
+    }
+
+    #[test]
+    fn a_stream_that_was_taken_over_waits_long() {
+        let outcomes = vec![Outcome::Opened(None), Outcome::Fenced];
+        assert_eq!(walk(outcomes), "open list:first@ ~~open");
+    }
+
+    #[test]
+    fn only_the_first_list_of_an_empty_stream_has_nothing_to_sweep() {
+        let over_rows = |outcomes: Vec<Outcome>| {
+            let mut state = State::Opening;
+            for outcome in outcomes {
+                state = step(state, outcome, "m1").state;
+            }
+            match state {
+                State::Listing(listing) => listing.over_rows,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(!over_rows(vec![Outcome::Opened(None)]));
+        assert!(over_rows(vec![Outcome::Opened(None), Outcome::Gone]));
+        assert!(over_rows(vec![opened("", "m1", Phase::Listing)]));
+    }
+
+    #[test]
+    fn keys_of_a_list_are_remembered() {
+        let mut seen = Seen::default();
+        for name in ["b", "a", "b"] {
+            seen.insert(&ObjectKey::new("n", name));
+        }
+        let seen = seen.sealed();
+        assert_eq!(seen.hashes.len(), 2);
+        assert!(seen.contains(&ObjectKey::new("n", "a")));
+        assert!(!seen.contains(&ObjectKey::new("n", "c")));
+    }
+}

@@ -1,0 +1,220 @@
+//! One stream at work: doing what [`crate::step`] says for one type of one member.
+
+mod list;
+mod pull;
+mod sweep;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_member::{ListRequest, Member, MemberError};
+use armadex_model::{ClusterName, ResourceType};
+use armadex_storage::{ClusterId, MemberPosition, Phase};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::backoff::{Backoff, jittered};
+use crate::config::Shared;
+use crate::metrics::ClusterMetrics;
+use crate::prune::Rules;
+use crate::report::Report;
+use crate::step::{Outcome, State, Wait, step};
+use crate::writer::{Halt, Opened, Writer};
+
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+/// A forbidden kind is asked for twice a minute: rights are given by people.
+const LAST_RETRY: Duration = Duration::from_secs(30);
+/// Two writers of one stream are a mistake in the deployment, or a process that is just ending.
+const FENCED_RETRY: Duration = Duration::from_secs(45);
+
+/// What one stream needs to know.
+pub(crate) struct StreamContext {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) member: Arc<Member>,
+    /// Who the member is.
+    pub(crate) identity: String,
+    /// Cancelled by the stream that finds another member behind the connection.
+    pub(crate) stranger: CancellationToken,
+    /// Pages of this cluster that may be read now.
+    pub(crate) lists: Arc<Semaphore>,
+    pub(crate) cluster: ClusterId,
+    pub(crate) cluster_name: ClusterName,
+    pub(crate) resource: ResourceType,
+    pub(crate) report: Arc<Report>,
+    pub(crate) metrics: Arc<ClusterMetrics>,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Runs until cancelled; what is pending then is written.
+pub(crate) async fn run(context: StreamContext) {
+    let mut stream = Stream::new(context);
+    stream.context.report.started();
+    let mut state = State::Opening;
+    let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+    loop {
+        let outcome = match stream.perform(&mut state).await {
+            Ok(outcome) => outcome,
+            Err(Halt::Fenced) => stream.fenced(),
+            Err(Halt::Cancelled) => return,
+        };
+        let asked = std::mem::take(&mut stream.asked_wait);
+        let next = step(state, outcome, &stream.context.identity);
+        state = next.state;
+        let wait = match next.wait {
+            Wait::No => {
+                backoff.reset();
+                continue;
+            }
+            Wait::Backoff => backoff.next(rand::random()).max(asked),
+            Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
+        };
+        tokio::select! {
+            () = stream.context.cancel.cancelled() => return,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+struct Stream {
+    context: StreamContext,
+    rules: Rules,
+    writer: Writer,
+    opened: Option<Opened>,
+    /// How long the member asked to be left alone.
+    asked_wait: Duration,
+}
+
+impl Stream {
+    fn new(context: StreamContext) -> Self {
+        let rules = Rules::new(
+            &context.cluster_name,
+            &context.resource.gvr,
+            context.shared.config.max_object_bytes,
+        );
+        let writer = Writer {
+            shared: Arc::clone(&context.shared),
+            cluster: context.cluster,
+            report: Arc::clone(&context.report),
+            metrics: Arc::clone(&context.metrics),
+            cancel: context.cancel.clone(),
+            what: format!("{} in {}", context.resource.gvr, context.cluster_name),
+        };
+        Self {
+            context,
+            rules,
+            writer,
+            opened: None,
+            asked_wait: Duration::ZERO,
+        }
+    }
+
+    async fn perform(&mut self, state: &mut State) -> Result<Outcome, Halt> {
+        debug!(stream = %self.writer.what, ?state, "next step");
+        match state {
+            State::Opening => self.open().await,
+            State::Checking { .. } => self.until_cancelled(Self::check).await,
+            State::Listing(listing) => self.page(listing).await,
+            State::Sweeping(sweep) => self.sweep(sweep).await,
+            State::Watching { version } => self.watch(version.clone()).await,
+        }
+    }
+
+    async fn open(&mut self) -> Result<Outcome, Halt> {
+        let Self {
+            context, writer, ..
+        } = self;
+        let sink = &context.shared.sink;
+        let opened = writer
+            .attempt(|| sink.open(context.cluster, &context.resource))
+            .await?;
+        let stream = match opened {
+            Ok(stream) => stream,
+            Err((_, reason)) => return Ok(self.failed_for(&reason)),
+        };
+        self.opened = Some(Opened {
+            resource: stream.resource,
+            epoch: stream.epoch,
+        });
+        let live = |position: &MemberPosition| position.phase == Phase::Live;
+        if stream.position.as_ref().is_some_and(live) {
+            self.context.report.listed();
+        }
+        Ok(Outcome::Opened(stream.position))
+    }
+
+    /// Who the member is and how far its collection is, so that a watch is resumed only where it would tell everything.
+    async fn check(&mut self) -> Outcome {
+        let request = ListRequest {
+            resource: &self.context.resource.gvr,
+            limit: 1,
+            continue_token: None,
+        };
+        let member = Arc::clone(&self.context.member);
+        let asked = async {
+            let identity = member.identity().await?;
+            let present = member.collection_version(&request).await?;
+            Ok::<_, MemberError>((identity, present))
+        };
+        match asked.await {
+            Err(error) => self.failed(&error),
+            Ok((identity, _)) if identity != self.context.identity => {
+                self.context.stranger.cancel();
+                self.failed_for("another cluster answers at this address")
+            }
+            Ok((_, present)) => Outcome::Present(present),
+        }
+    }
+
+    async fn until_cancelled(
+        &mut self,
+        work: impl AsyncFnOnce(&mut Self) -> Outcome,
+    ) -> Result<Outcome, Halt> {
+        let cancel = self.context.cancel.clone();
+        tokio::select! {
+            () = cancel.cancelled() => Err(Halt::Cancelled),
+            outcome = work(self) => Ok(outcome),
+        }
+    }
+
+    /// What to say of a failed request, and what it means for the stream.
+    fn failed(&mut self, error: &MemberError) -> Outcome {
+        self.asked_wait = error.retry_after().unwrap_or_default();
+        if error.is_gone() {
+            info!(stream = %self.writer.what, "the position is too old, listing");
+            return Outcome::Gone;
+        }
+        self.failed_for(&error.to_string())
+    }
+
+    fn failed_for(&mut self, words: &str) -> Outcome {
+        self.context.metrics.failures.add(1);
+        warn!(stream = %self.writer.what, error = words, "the stream failed, retrying");
+        self.context.report.failed(words.to_owned());
+        Outcome::Failed
+    }
+
+    fn fenced(&self) -> Outcome {
+        warn!(stream = %self.writer.what, "another writer took the stream over");
+        let words = "another synchro writes this stream";
+        self.context.report.stopped(None, words);
+        Outcome::Fenced
+    }
+
+    /// The opened stream; opening comes before everything that writes.
+    fn opened(&self) -> Result<Opened, Halt> {
+        self.opened.ok_or(Halt::Fenced)
+    }
+
+    fn position(&self, version: &str, phase: Phase) -> MemberPosition {
+        MemberPosition {
+            resource_version: version.to_owned(),
+            member: self.context.identity.clone(),
+            phase,
+        }
+    }
+}

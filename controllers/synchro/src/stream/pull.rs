@@ -1,0 +1,81 @@
+//! What a list and a watch have in common: objects come in, are pruned, gathered within the budget, and written.
+
+use armadex_model::ObjectKey;
+use armadex_storage::{Change, MemberPosition};
+use tracing::warn;
+
+use crate::batch::{self, Pending};
+use crate::budget::Held;
+use crate::prune::{Salvaged, Skipped};
+use crate::stream::Stream;
+use crate::writer::Halt;
+
+/// Changes on their way, and the part of the budget that they take.
+#[derive(Default)]
+pub(super) struct Gathering {
+    pub(super) pending: Pending,
+    held: Held,
+}
+
+impl Stream {
+    /// Adds a change; writes first if the budget has no room for it, and after it if the batch is full.
+    ///
+    /// `position` is where the stream stands without this change.
+    pub(super) async fn gather(
+        &self,
+        gathering: &mut Gathering,
+        change: Change,
+        position: impl Fn() -> Option<MemberPosition>,
+    ) -> Result<(), Halt> {
+        let size = batch::size(&change);
+        let budget = &self.context.shared.budget;
+        if !budget.try_add(&mut gathering.held, size) {
+            self.flush(gathering, position()).await?;
+            tokio::select! {
+                () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
+                () = budget.add(&mut gathering.held, size) => {}
+            }
+        }
+        if let Change::Put(object) = &change {
+            self.context.report.settled(&object.key);
+        }
+        gathering.pending.push(change);
+        Ok(())
+    }
+
+    /// Writes what was gathered, and the position, and gives the budget back.
+    pub(super) async fn flush(
+        &self,
+        gathering: &mut Gathering,
+        position: Option<MemberPosition>,
+    ) -> Result<(), Halt> {
+        let changes = gathering.pending.take();
+        self.writer.write(self.opened()?, changes, position).await?;
+        gathering.held = Held::default();
+        Ok(())
+    }
+
+    /// Notes an object that is left out.
+    pub(super) fn skip(&self, skipped: Skipped) {
+        let Skipped { key, reason } = skipped;
+        let object = key.as_ref().map(ToString::to_string);
+        warn!(stream = %self.writer.what, object, reason, "an object is left out");
+        self.context.metrics.skipped.add(1);
+        self.context.report.skipped(key, reason);
+    }
+
+    /// The key of something that could not be read as a whole.
+    pub(super) fn salvaged_key(&self, salvaged: &Salvaged) -> Option<ObjectKey> {
+        salvaged.key(self.context.resource.namespaced)
+    }
+
+    /// What may come in for one object: fields that are pruned away are mostly less than what is kept.
+    pub(super) fn incoming_limit(&self) -> usize {
+        2 * self.context.shared.config.max_object_bytes + (64 << 10)
+    }
+}
+
+/// Why an object that is longer than the limit is left out.
+pub(super) fn too_long(length: usize, limit: usize) -> String {
+    format!("it came with {length} bytes, above the limit of {limit}")
+}

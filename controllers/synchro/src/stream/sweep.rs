@@ -1,0 +1,43 @@
+//! Deleting what is stored and was not in the list, and storing the position that the list leads to.
+
+use armadex_storage::{Change, Phase};
+
+use crate::step::{Outcome, Sweep};
+use crate::stream::Stream;
+use crate::writer::Halt;
+
+/// Keys that are compared at a time: some 60 KB.
+const KEYS: u32 = 1000;
+
+impl Stream {
+    /// One step; the last one stores the position.
+    pub(super) async fn sweep(&mut self, sweep: &Sweep) -> Result<Outcome, Halt> {
+        let opened = self.opened()?;
+        let keys = if sweep.over_rows {
+            let Self {
+                context, writer, ..
+            } = &*self;
+            let (sink, after) = (&context.shared.sink, sweep.after.as_ref());
+            let keys = writer
+                .attempt(|| sink.keys(context.cluster, opened.resource, after, KEYS))
+                .await?;
+            match keys {
+                Ok(keys) => keys,
+                Err((_, reason)) => return Ok(self.failed_for(&reason)),
+            }
+        } else {
+            Vec::new()
+        };
+        let last = keys.last().filter(|_| keys.len() >= KEYS as usize).cloned();
+        let position = last
+            .is_none()
+            .then(|| self.position(&sweep.version, Phase::Live));
+        let gone = keys.into_iter().filter(|key| !sweep.seen.contains(key));
+        let changes = gone.map(Change::Delete).collect();
+        self.writer.write(opened, changes, position).await?;
+        if last.is_none() {
+            self.context.report.listed();
+        }
+        Ok(Outcome::Swept(last))
+    }
+}

@@ -1,0 +1,370 @@
+//! The task tree of one PediaCluster: finalizer, credentials, validation, session, status, and its end.
+//!
+//! Nothing here is shared with another cluster but the store and the limits in [`Shared`], so a bad cluster delays nobody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_crds::PediaCluster;
+use armadex_crds::conditions::ClusterValidatedReason;
+use armadex_member::{Connection, Member, referenced_secrets, validate};
+use armadex_model::ClusterName;
+use armadex_storage::ClusterId;
+use kube::api::Api;
+use kube::runtime::events::Recorder;
+use kube::{Client, Resource};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{info, warn};
+
+use crate::backoff::Backoff;
+use crate::board::{Board, Facts, Running, Validated};
+use crate::config::Shared;
+use crate::finalizer;
+use crate::keeper::{self, StatusKeeper};
+use crate::plan;
+use crate::secrets::{Secrets, Snapshot};
+use crate::session::{Session, Wanted};
+
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+
+/// The PediaCluster as it is now, and whether this synchro still looks after it.
+#[derive(Clone)]
+pub(crate) struct Order {
+    /// The object.
+    pub(crate) object: Arc<PediaCluster>,
+    /// How the tree is to end, if it is.
+    pub(crate) ending: Option<Ending>,
+}
+
+/// How a tree ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The process ends; everything stays.
+    Shutdown,
+    /// Another synchro looks after the cluster.
+    Released,
+    /// The object went without waiting for its finalizer.
+    Vanished,
+    /// An object of the same name and another uid took its place.
+    Replaced,
+}
+
+/// One PediaCluster.
+pub(crate) struct Tree {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) client: Client,
+    pub(crate) recorder: Recorder,
+    pub(crate) name: ClusterName,
+    pub(crate) uid: String,
+    pub(crate) orders: watch::Receiver<Order>,
+}
+
+/// What runs beside the tree's own loop.
+struct Branches {
+    board: Arc<Board>,
+    secrets: Secrets,
+    session: Option<Live>,
+    keeper: AbortOnDropHandle<()>,
+    keeper_cancel: CancellationToken,
+}
+
+struct Live {
+    wanted: watch::Sender<Wanted>,
+    cancel: CancellationToken,
+    task: AbortOnDropHandle<()>,
+}
+
+/// What the tree's loop comes to.
+enum Turn {
+    /// Wait for the next change.
+    Wait,
+    /// Something failed; try again.
+    Retry,
+    /// The object is being deleted.
+    Delete,
+    /// End.
+    End(Ending),
+}
+
+impl Tree {
+    /// Runs until the cluster is no longer looked after.
+    pub(crate) async fn run(mut self) {
+        let mut branches = self.branches();
+        let mut cluster = None;
+        let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        let ending = loop {
+            let turn = self.turn(&mut branches, &mut cluster).await;
+            let retry = match turn {
+                Turn::End(ending) => break Some(ending),
+                Turn::Delete => break None,
+                Turn::Wait => {
+                    backoff.reset();
+                    None
+                }
+                Turn::Retry => Some(backoff.next(rand::random())),
+            };
+            tokio::select! {
+                changed = self.orders.changed() => if changed.is_err() { break Some(Ending::Shutdown) },
+                () = branches.secrets.changed() => {}
+                () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => {}
+            }
+        };
+        branches.end_session().await;
+        match ending {
+            None => self.off_board(branches).await,
+            Some(ending) => self.end(branches, ending).await,
+        }
+    }
+
+    fn branches(&self) -> Branches {
+        let object = Arc::clone(&self.orders.borrow().object);
+        let status = object.status.clone().unwrap_or_default();
+        let board = Arc::new(Board::default());
+        board.update(|facts| {
+            *facts = Facts {
+                generation: object.metadata.generation,
+                apiserver: status.apiserver.clone(),
+                version: status.version.clone(),
+                sharding_name: Some(self.shared.config.sharding_name.clone()),
+                ..Facts::default()
+            };
+        });
+        let keeper_cancel = CancellationToken::new();
+        let keeper = StatusKeeper {
+            api: Api::all(self.client.clone()),
+            name: self.name.to_string(),
+            reference: object.object_ref(&()),
+            recorder: self.recorder.clone(),
+            board: Arc::clone(&board),
+            written: status,
+        };
+        Branches {
+            secrets: Secrets::new(self.client.clone()),
+            session: None,
+            keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run(keeper_cancel.clone()))),
+            keeper_cancel,
+            board,
+        }
+    }
+
+    /// Brings everything in line with the object as it is now.
+    async fn turn(&mut self, branches: &mut Branches, cluster: &mut Option<ClusterId>) -> Turn {
+        let Order { object, ending } = self.orders.borrow_and_update().clone();
+        if let Some(ending) = ending {
+            return Turn::End(ending);
+        }
+        if object.metadata.deletion_timestamp.is_some() {
+            return Turn::Delete;
+        }
+        if !finalizer::is_set(&object) {
+            return self.add_finalizer(&object).await;
+        }
+        let cluster = match cluster {
+            Some(cluster) => *cluster,
+            None => match self.join().await {
+                Some(joined) => *cluster.insert(joined),
+                None => return Turn::Retry,
+            },
+        };
+        self.direct(branches, &object, cluster);
+        Turn::Wait
+    }
+
+    /// The object with its finalizer is the next order.
+    async fn add_finalizer(&self, object: &PediaCluster) -> Turn {
+        match finalizer::add(&Api::all(self.client.clone()), object).await {
+            Ok(()) => Turn::Wait,
+            Err(kube::Error::Api(error)) if error.code == 409 => Turn::Wait,
+            Err(error) => {
+                warn!(cluster = %self.name, error = %error, "the finalizer was not set, retrying");
+                Turn::Retry
+            }
+        }
+    }
+
+    async fn join(&self) -> Option<ClusterId> {
+        match self.shared.sink.join(&self.name, &self.uid).await {
+            Ok(cluster) => {
+                self.shared.purge.notify_one();
+                Some(cluster)
+            }
+            Err(error) => {
+                warn!(cluster = %self.name, error = %error, "the cluster was not entered in the store, retrying");
+                None
+            }
+        }
+    }
+
+    /// Validates, and tells the session what to do. While a spec is not valid, a session that runs goes on as it was.
+    fn direct(&self, branches: &mut Branches, object: &PediaCluster, cluster: ClusterId) {
+        let scope = self.shared.secret_scope();
+        branches
+            .secrets
+            .follow(referenced_secrets(&object.spec, &scope));
+        let made = match branches.secrets.snapshot() {
+            Snapshot::Incomplete => return,
+            Snapshot::Failed(error) => Err(error),
+            Snapshot::Complete(data) => validate(&object.spec, &scope, &data)
+                .and_then(|connection| branches.member(connection)),
+        };
+        let checked = plan::check(&object.spec, self.shared.config.gates);
+        let (validated, ready) = match (made, checked) {
+            (Err(error), _) => {
+                let words = format!("invalid cluster config: {error}");
+                let reason = ClusterValidatedReason::InvalidConfig;
+                (Validated::No(reason, words), None)
+            }
+            (_, Err(error)) => {
+                let reason = ClusterValidatedReason::InvalidSyncResources;
+                (Validated::No(reason, error.to_string()), None)
+            }
+            (Ok(ready), Ok(warning)) => (Validated::Yes(warning), Some(ready)),
+        };
+        branches.board.update(|facts| {
+            facts.generation = object.metadata.generation;
+            facts.validated = validated;
+        });
+        if let Some((connection, member)) = ready {
+            let wanted = Wanted {
+                connection,
+                member,
+                resources: object.spec.sync_resources.clone(),
+            };
+            self.send(branches, wanted, cluster);
+        }
+    }
+
+    fn send(&self, branches: &mut Branches, wanted: Wanted, cluster: ClusterId) {
+        if let Some(live) = &branches.session {
+            live.wanted.send_if_modified(|known| {
+                let modified =
+                    known.connection != wanted.connection || known.resources != wanted.resources;
+                if modified {
+                    *known = wanted;
+                }
+                modified
+            });
+            return;
+        }
+        let (sender, receiver) = watch::channel(wanted);
+        let cancel = CancellationToken::new();
+        let session = Session {
+            shared: Arc::clone(&self.shared),
+            name: self.name.clone(),
+            cluster,
+            board: Arc::clone(&branches.board),
+            wanted: receiver,
+            cancel: cancel.clone(),
+        };
+        branches.session = Some(Live {
+            wanted: sender,
+            cancel,
+            task: AbortOnDropHandle::new(tokio::spawn(session.run())),
+        });
+    }
+
+    /// The object is being deleted: its rows are hidden, then it may go.
+    async fn off_board(mut self, branches: Branches) {
+        drop(branches);
+        let api: Api<PediaCluster> = Api::all(self.client.clone());
+        let reference = self.orders.borrow().object.object_ref(&());
+        let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        while let Err(words) = self.leave_and_release(&api).await {
+            warn!(cluster = %self.name, error = words, "the cluster has not left yet, retrying");
+            let wait = backoff.next(rand::random());
+            tokio::select! {
+                () = self.is_ended() => return,
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+        info!(cluster = %self.name, "left");
+        let note = "the cluster is hidden from search, its rows are being purged";
+        let event = keeper::event(false, "ClusterLeft", note);
+        if let Err(error) = self.recorder.publish(&event, &reference).await {
+            // What it tells is true all the same.
+            tracing::debug!(cluster = %self.name, error = %error, "an Event was not written");
+        }
+    }
+
+    async fn leave_and_release(&self, api: &Api<PediaCluster>) -> Result<(), String> {
+        self.leave().await?;
+        finalizer::remove(api, self.name.as_str(), &self.uid)
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    async fn leave(&self) -> Result<(), String> {
+        let left = self.shared.sink.leave(&self.name, &self.uid).await;
+        left.map_err(|error| error.to_string())?;
+        self.shared.metrics.forget(&self.name);
+        self.shared.purge.notify_one();
+        Ok(())
+    }
+
+    /// Until there is an order to end.
+    async fn is_ended(&mut self) {
+        // A channel that is closed means the same.
+        let _ = self.orders.wait_for(|order| order.ending.is_some()).await;
+    }
+
+    async fn end(self, branches: Branches, ending: Ending) {
+        let Branches {
+            board,
+            keeper,
+            keeper_cancel,
+            ..
+        } = branches;
+        match ending {
+            Ending::Shutdown | Ending::Released => {
+                board.update(|facts| {
+                    facts.running = Running::Shutdown;
+                    if ending == Ending::Released {
+                        facts.sharding_name = None;
+                    }
+                });
+                keeper_cancel.cancel();
+                if let Err(error) = keeper.await {
+                    warn!(cluster = %self.name, error = %error, "the last status was not written");
+                }
+            }
+            Ending::Vanished => {
+                if let Err(error) = self.leave().await {
+                    warn!(cluster = %self.name, error, "the cluster vanished and was not hidden");
+                }
+            }
+            // The new cluster's join hides this one.
+            Ending::Replaced => {}
+        }
+    }
+}
+
+impl Branches {
+    /// The client of a connection: the one that is in use, if it is the same connection.
+    fn member(
+        &self,
+        connection: Connection,
+    ) -> Result<(Connection, Arc<Member>), armadex_member::ConfigError> {
+        let known = self.session.as_ref().and_then(|live| {
+            let wanted = live.wanted.borrow();
+            (wanted.connection == connection).then(|| Arc::clone(&wanted.member))
+        });
+        let member = match known {
+            Some(member) => member,
+            None => Arc::new(Member::new(&connection)?),
+        };
+        Ok((connection, member))
+    }
+
+    async fn end_session(&mut self) {
+        let Some(Live { cancel, task, .. }) = self.session.take() else {
+            return;
+        };
+        cancel.cancel();
+        if let Err(error) = task.await {
+            warn!(error = %error, "a session did not end well");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Writing to the store, for as long as it takes: what can be tried again is tried again, what cannot be stored is left out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_model::ObjectKey;
+use armadex_storage::{Batch, Change, ClusterId, MemberPosition, StoreError, TypeId};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::backoff::Backoff;
+use crate::config::Shared;
+use crate::metrics::ClusterMetrics;
+use crate::report::Report;
+
+const FIRST_RETRY: Duration = Duration::from_millis(200);
+const LAST_RETRY: Duration = Duration::from_secs(15);
+
+/// Why nothing more is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// Somebody else writes this stream.
+    Fenced,
+    /// The stream is to end.
+    Cancelled,
+}
+
+/// The way of one stream into the store. Whoever waits for it does not read from the member meanwhile.
+pub(crate) struct Writer {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) cluster: ClusterId,
+    pub(crate) report: Arc<Report>,
+    pub(crate) metrics: Arc<ClusterMetrics>,
+    pub(crate) cancel: CancellationToken,
+    /// Cluster and type, for logs.
+    pub(crate) what: String,
+}
+
+/// The stream as it was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub(crate) resource: TypeId,
+    pub(crate) epoch: i64,
+}
+
+impl Writer {
+    /// Writes a batch, however often it takes.
+    pub(crate) async fn write(
+        &self,
+        opened: Opened,
+        changes: Vec<Change>,
+        position: Option<MemberPosition>,
+    ) -> Result<(), Halt> {
+        if changes.is_empty() && position.is_none() {
+            return Ok(());
+        }
+        let mut batch = Batch {
+            cluster: self.cluster,
+            resource: opened.resource,
+            epoch: opened.epoch,
+            changes,
+            position,
+        };
+        let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        loop {
+            let tried = self
+                .attempt(|| self.shared.sink.write(batch.clone()))
+                .await?;
+            let (key, reason) = match tried {
+                Ok(written) => {
+                    self.metrics.wrote(written);
+                    return Ok(());
+                }
+                Err(refused) => refused,
+            };
+            if !self.leave_out(&mut batch, &key, reason.clone()) {
+                let reason = format!("it refused {key}, which it was not given: {reason}");
+                let error = StoreError::Broken { reason };
+                self.wait_for_store(&error, &mut backoff).await?;
+            }
+        }
+    }
+
+    /// Calls the store until it answers. A refused object is for the caller.
+    pub(crate) async fn attempt<T, F>(
+        &self,
+        mut call: impl FnMut() -> F,
+    ) -> Result<Result<T, (ObjectKey, String)>, Halt>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        loop {
+            match call().await {
+                Ok(value) => {
+                    if self.report.store_works() {
+                        info!(stream = %self.what, "the store takes changes again");
+                    }
+                    return Ok(Ok(value));
+                }
+                Err(StoreError::Rejected { key, reason }) => return Ok(Err((key, reason))),
+                Err(StoreError::Fenced { .. }) => return Err(Halt::Fenced),
+                Err(error) => self.wait_for_store(&error, &mut backoff).await?,
+            }
+        }
+    }
+
+    async fn wait_for_store(&self, error: &StoreError, backoff: &mut Backoff) -> Result<(), Halt> {
+        self.metrics.store_retries.add(1);
+        self.report.store_fails(error.to_string());
+        let wait = backoff.next(rand::random());
+        warn!(stream = %self.what, error = %error, "the store failed, retrying");
+        tokio::select! {
+            () = self.cancel.cancelled() => Err(Halt::Cancelled),
+            () = tokio::time::sleep(wait) => Ok(()),
+        }
+    }
+
+    /// Takes a refused object out of the batch; an older form of it that is stored goes as well. `false` if it is not in there.
+    fn leave_out(&self, batch: &mut Batch, key: &ObjectKey, reason: String) -> bool {
+        let Some(index) = batch.changes.iter().position(|change| change.key() == key) else {
+            return false;
+        };
+        if let Change::Put(_) = batch.changes.swap_remove(index) {
+            batch.changes.push(Change::Delete(key.clone()));
+        }
+        warn!(stream = %self.what, object = %key, reason, "the store refused an object");
+        self.metrics.skipped.add(1);
+        self.report.skipped(Some(key.clone()), reason);
+        true
+    }
+}
