@@ -1,0 +1,116 @@
+//! Armadex has what the members have: after the first sync, and after it was killed in the middle of churn.
+//!
+//! `$ARMADEX_E2E_OBJECTS` is the number of objects in each of two members (20,000).
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::armadex::{self, Armadex};
+use armadex_e2e::churn::{Churn, Done};
+use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::progress::note;
+use armadex_e2e::scenario::{on_board, wait_until_equal};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::{Harness, Options};
+use tokio_util::sync::CancellationToken;
+
+const MEMBERS: [&str; 2] = ["member1", "member2"];
+/// A first sync of both members; the aim is a tenth of it.
+const FIRST_SYNC: Duration = Duration::from_secs(180);
+/// What is promised after churn stops.
+const AFTER_CHURN: Duration = Duration::from_secs(30);
+/// Each phase of churn: before, between and after the kills.
+const PHASE: Duration = Duration::from_secs(5);
+const CHURN: Churn = Churn {
+    rate: 60,
+    length: Duration::from_secs(120),
+    seed: 1,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_object_is_there_after_sync_and_after_sigkill_in_churn() -> Result<()> {
+    let fleet = Harness::start(Options {
+        members: MEMBERS.len(),
+        ..Options::default()
+    })
+    .await?;
+    seed_all(&fleet).await?;
+    let mut armadex = on_board(&fleet).await?;
+    for name in MEMBERS {
+        fleet.join(name).await?;
+    }
+    let objects = wait_until_equal(&fleet, &MEMBERS, &SEEDED_KINDS, FIRST_SYNC).await?;
+    note(format_args!(
+        "{objects} objects are equal after the first sync"
+    ));
+    kubectl_walks_all_pages(&fleet).await?;
+    let done = churn_with_kills(&fleet, &mut armadex).await?;
+    note(format_args!("churn: {done:?}"));
+    wait_until_equal(&fleet, &MEMBERS, &SEEDED_KINDS, AFTER_CHURN).await?;
+    let lists = armadex.counter("armadex_sync_lists_total").await?;
+    ensure!(lists == 0.0, "{lists} lists were begun after a restart");
+    armadex.stop();
+    fleet.finish().await;
+    Ok(())
+}
+
+async fn seed_all(fleet: &Harness) -> Result<()> {
+    let count = std::env::var("ARMADEX_E2E_OBJECTS").map_or(Ok(20_000), |text| text.parse());
+    let plan = Plan {
+        count: count.context("ARMADEX_E2E_OBJECTS is no number")?,
+        seed: 1,
+    };
+    for name in MEMBERS {
+        let outcome = seed::put(&fleet.member(name)?, plan).await?;
+        note(format_args!(
+            "{name}: {} objects in {:?}",
+            outcome.objects, outcome.took
+        ));
+    }
+    Ok(())
+}
+
+async fn kubectl_walks_all_pages(fleet: &Harness) -> Result<()> {
+    armadex::write_kubeconfig(fleet).await?;
+    let pods = ["get", "pods", "--all-namespaces", "--no-headers"];
+    let listed = fleet
+        .fleet_kubectl("clusterpedia")
+        .run(&pods)
+        .await?
+        .lines()
+        .count();
+    let mut there = 0;
+    for name in MEMBERS {
+        there += fleet.kubectl(name).run(&pods).await?.lines().count();
+    }
+    ensure!(listed == there, "kubectl printed {listed} pods of {there}");
+    Ok(())
+}
+
+/// Kills Armadex twice while both members change, the second time soon after its start.
+async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done> {
+    let stop = CancellationToken::new();
+    let (first, second) = (
+        fleet.member(MEMBERS[0])?.client().await?,
+        fleet.member(MEMBERS[1])?.client().await?,
+    );
+    let kills = async {
+        for _ in 0..2 {
+            tokio::time::sleep(PHASE).await;
+            armadex.kill();
+            tokio::time::sleep(PHASE).await;
+            armadex.restart().await?;
+        }
+        tokio::time::sleep(PHASE).await;
+        stop.cancel();
+        anyhow::Ok(())
+    };
+    let other = Churn { seed: 2, ..CHURN };
+    let (done, more, ()) =
+        tokio::try_join!(CHURN.run(&first, &stop), other.run(&second, &stop), kills)?;
+    Ok(Done {
+        created: done.created + more.created,
+        updated: done.updated + more.updated,
+        deleted: done.deleted + more.deleted,
+    })
+}

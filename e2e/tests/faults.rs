@@ -1,0 +1,363 @@
+//! Bad input and bad neighbours: each ends in a condition, a `Status` or a refusal that says what is wrong, and the rest
+//! of the fleet goes on.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use armadex_e2e::aggregation::ApiService;
+use armadex_e2e::equality::{Kind, SEEDED_KINDS, list_fleet};
+use armadex_e2e::etcd::Writer;
+use armadex_e2e::ports::free_port;
+use armadex_e2e::scenario::{
+    SOON, on_board, wait_for_condition, wait_until_absent, wait_until_equal,
+};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::{Harness, Options, wait_for, wait_until};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use serde_json::json;
+
+const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said_and_the_rest_goes_on() -> Result<()> {
+    let fleet = Harness::start(Options {
+        members: 1,
+        ..Options::default()
+    })
+    .await?;
+    let neighbour = a_neighbour_that_is_down(&fleet).await?;
+    let armadex = on_board(&fleet).await?;
+    fleet.join("member1").await?;
+    seed::put(
+        &fleet.member("member1")?,
+        Plan {
+            count: 200,
+            seed: 1,
+        },
+    )
+    .await?;
+    wait_until_equal(&fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
+    neighbour.remove(&fleet.host().client().await?).await?;
+    a_broken_template_is_told_by_the_policy(&fleet).await?;
+    a_wrong_authority_is_never_taken(&fleet).await?;
+    a_member_that_is_away_is_told(&fleet).await?;
+    a_forbidden_kind_stops_only_itself(&fleet).await?;
+    a_large_object_does_not_stop_the_others(&fleet).await?;
+    long_queries_are_refused_in_words(&fleet).await?;
+    a_body_that_is_not_json_is_refused_in_words(&fleet).await?;
+    wait_until_equal(&fleet, &["member1"], &[Kind::PODS], SOON).await?;
+    ensure!(armadex.record().is_alive(), "armadex ended");
+    armadex.stop();
+    fleet.finish().await;
+    Ok(())
+}
+
+/// An APIService whose server is gone makes the control plane's discovery incomplete.
+async fn a_neighbour_that_is_down(fleet: &Harness) -> Result<ApiService> {
+    let neighbour = ApiService {
+        group: "broken.example.com",
+        version: "v1",
+        service: "broken",
+        namespace: "default",
+        port: free_port()?,
+    };
+    let authority = fleet.host().pki().read("ca.crt")?;
+    neighbour
+        .apply(&fleet.host().client().await?, &authority)
+        .await?;
+    Ok(neighbour)
+}
+
+async fn a_broken_template_is_told_by_the_policy(fleet: &Harness) -> Result<()> {
+    let policy = json!({
+        "apiVersion": "policy.clusterpedia.io/v1alpha1",
+        "kind": "ClusterImportPolicy",
+        "metadata": {"name": "broken"},
+        "spec": {
+            "source": {"group": "cluster.karmada.io", "resource": "clusters"},
+            "nameTemplate": "broken-{{source.metadata.name}}",
+            "template": "spec: {{#if source}}",
+            "creationCondition": "true",
+        },
+    });
+    fleet.kubectl("host").apply(&policy.to_string()).await?;
+    let (reason, message) =
+        wait_for_condition(fleet, "clusterimportpolicy/broken", "Validated", "False").await?;
+    ensure!(
+        reason == "InvalaidPolicy" && !message.is_empty(),
+        "{reason}: {message}"
+    );
+    let made = fleet
+        .kubectl("host")
+        .run(&["get", "pediaclusters", "--output", "name"])
+        .await?;
+    ensure!(!made.contains("broken"), "{made}");
+    fleet
+        .kubectl("host")
+        .run(&["delete", "clusterimportpolicy", "broken"])
+        .await
+        .map(drop)
+}
+
+/// How a PediaCluster made by hand reaches `url`.
+struct Way<'a> {
+    url: &'a str,
+    authority: &'a str,
+    token: &'a str,
+}
+
+async fn make_pedia_cluster(fleet: &Harness, name: &str, way: &Way<'_>) -> Result<()> {
+    let cluster = json!({
+        "apiVersion": "cluster.clusterpedia.io/v1alpha2",
+        "kind": "PediaCluster",
+        "metadata": {"name": name},
+        "spec": {
+            "apiserver": way.url,
+            "caData": STANDARD.encode(way.authority),
+            "tokenData": STANDARD.encode(way.token),
+            "syncResources": [{"group": "", "resources": ["pods", "configmaps", "secrets"]}],
+        },
+    });
+    fleet.kubectl("host").apply(&cluster.to_string()).await
+}
+
+async fn remove_pedia_cluster(fleet: &Harness, name: &str) -> Result<()> {
+    fleet
+        .kubectl("host")
+        .run(&["delete", "pediacluster", name, "--wait=false"])
+        .await?;
+    wait_until_absent(fleet, &format!("pediacluster/{name}")).await
+}
+
+async fn a_wrong_authority_is_never_taken(fleet: &Harness) -> Result<()> {
+    let url = fleet.member("member1")?.url();
+    let authority = fleet.host().pki().read("ca.crt")?;
+    let token = reader_token(fleet).await?;
+    make_pedia_cluster(
+        fleet,
+        "wrong-ca",
+        &Way {
+            url: &url,
+            authority: &authority,
+            token: &token,
+        },
+    )
+    .await?;
+    let (reason, message) =
+        wait_for_condition(fleet, "pediacluster/wrong-ca", "Ready", "False").await?;
+    ensure!(!message.is_empty(), "{reason} without a message");
+    let health =
+        wait_for_condition(fleet, "pediacluster/wrong-ca", "ClusterHealthy", "False").await?;
+    ensure!(
+        health.1.contains("certificate"),
+        "the message does not speak of the certificate: {}",
+        health.1
+    );
+    remove_pedia_cluster(fleet, "wrong-ca").await
+}
+
+async fn a_member_that_is_away_is_told(fleet: &Harness) -> Result<()> {
+    let url = format!("https://127.0.0.1:{}", free_port()?);
+    let authority = fleet.host().pki().read("ca.crt")?;
+    make_pedia_cluster(
+        fleet,
+        "away",
+        &Way {
+            url: &url,
+            authority: &authority,
+            token: "none",
+        },
+    )
+    .await?;
+    let (reason, message) =
+        wait_for_condition(fleet, "pediacluster/away", "ClusterHealthy", "False").await?;
+    ensure!(
+        reason == "NotReachable" && !message.is_empty(),
+        "{reason}: {message}"
+    );
+    remove_pedia_cluster(fleet, "away").await
+}
+
+/// A token of a ServiceAccount that may read pods and ConfigMaps, and no Secret.
+async fn reader_token(fleet: &Harness) -> Result<String> {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "reader"},
+        "rules": [{"apiGroups": [""], "resources": ["pods", "configmaps", "namespaces"],
+                   "verbs": ["get", "list", "watch"]}],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}],
+    });
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": "default"},
+    });
+    let member = fleet.kubectl("member1");
+    for object in [role, binding, account] {
+        member.apply(&object.to_string()).await?;
+    }
+    let token = member
+        .run(&["create", "token", "reader", "--namespace", "default"])
+        .await?;
+    Ok(token.trim().to_owned())
+}
+
+async fn a_forbidden_kind_stops_only_itself(fleet: &Harness) -> Result<()> {
+    let member = fleet.member("member1")?;
+    let authority = member.pki().read("ca.crt")?;
+    let token = reader_token(fleet).await?;
+    make_pedia_cluster(
+        fleet,
+        "limited",
+        &Way {
+            url: &member.url(),
+            authority: &authority,
+            token: &token,
+        },
+    )
+    .await?;
+    let kubectl = fleet.kubectl("host");
+    let condition = "jsonpath={.status.syncResources[*].resources[?(@.name==\"secrets\")].syncConditions[*].reason}";
+    wait_until("the forbidden kind is told", SOON, || async {
+        let reason = kubectl
+            .run(&["get", "pediacluster", "limited", "--output", condition])
+            .await?;
+        ensure!(reason == "ResourceForbidden", "the reason is {reason:?}");
+        Ok(true)
+    })
+    .await?;
+    let host = fleet.host().client().await?;
+    wait_until("the kinds that are allowed are synced", SOON, || async {
+        let found = list_fleet(&host, &[Kind::PODS, Kind::CONFIG_MAPS]).await?;
+        let of = |kind| {
+            found
+                .keys()
+                .any(|(found, place)| *found == kind && place.starts_with("limited/"))
+        };
+        Ok(of(Kind::PODS) && of(Kind::CONFIG_MAPS))
+    })
+    .await?;
+    remove_pedia_cluster(fleet, "limited").await
+}
+
+/// 1.4 MB is near the most that etcd takes by default; such an object is stored, or skipped and named.
+async fn a_large_object_does_not_stop_the_others(fleet: &Harness) -> Result<()> {
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "large", "namespace": "default", "uid": "11111111-2222-4333-8444-555555555555",
+                     "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "data": {"text": "x".repeat(1_400_000)},
+    });
+    let writer = Writer::new(fleet.member("member1")?.etcd().clone());
+    writer
+        .put([("configmaps/default/large", object.to_string().as_bytes())])
+        .await?;
+    let member = fleet.kubectl("member1");
+    member
+        .run(&[
+            "create",
+            "configmap",
+            "after-large",
+            "--namespace",
+            "default",
+        ])
+        .await?;
+    let host = fleet.host().client().await?;
+    wait_until("the object after the large one is there", SOON, || async {
+        let found = list_fleet(&host, &[Kind::CONFIG_MAPS]).await?;
+        Ok(found
+            .keys()
+            .any(|(_, place)| place == "member1/default/after-large"))
+    })
+    .await?;
+    let stored = list_fleet(&host, &[Kind::CONFIG_MAPS]).await?;
+    if !stored
+        .keys()
+        .any(|(_, place)| place == "member1/default/large")
+    {
+        skipped_object_is_named(fleet).await?;
+    }
+    member
+        .run(&["delete", "configmap", "large", "--namespace", "default"])
+        .await
+        .map(drop)
+}
+
+async fn skipped_object_is_named(fleet: &Harness) -> Result<()> {
+    let path = "jsonpath={.status.syncResources[*].resources[?(@.name==\"configmaps\")].syncConditions[*].message}";
+    let kubectl = fleet.kubectl("host");
+    wait_until("the skipped object is named", SOON, || async {
+        let message = kubectl
+            .run(&["get", "pediacluster", "member1", "--output", path])
+            .await?;
+        ensure!(message.contains("large"), "the message is {message:?}");
+        Ok(true)
+    })
+    .await
+}
+
+async fn long_queries_are_refused_in_words(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().client().await?;
+    for kilobytes in [60, 300] {
+        let names = vec!["a-name-that-nobody-has"; kilobytes * 1024 / 25].join("%2C");
+        let url = format!("{PODS}?labelSelector=app+in+({names})&limit=1");
+        let answer =
+            tokio::time::timeout(Duration::from_secs(30), host.request_text(get(&url)?)).await;
+        match answer.with_context(|| format!("no answer to {kilobytes} KB"))? {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) => {
+                ensure!(
+                    (400..500).contains(&status.code),
+                    "{kilobytes} KB: {status:?}"
+                );
+                ensure!(
+                    !status.message.is_empty(),
+                    "{kilobytes} KB: {} without a word",
+                    status.code
+                );
+            }
+            // The apiserver in front may end such a connection by itself.
+            Err(error) if kilobytes > 100 => drop(error),
+            Err(error) => bail!("{kilobytes} KB: {error}"),
+        }
+    }
+    host.request_text(get(&format!("{PODS}?limit=1"))?)
+        .await
+        .context("after the long queries")?;
+    Ok(())
+}
+
+async fn a_body_that_is_not_json_is_refused_in_words(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().client().await?;
+    let path = "/apis/clusterpedia.io/v1beta1/resources/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    for url in [path, PODS] {
+        let request = Request::post(url)
+            .header("content-type", "application/json")
+            .body(b"{not json".to_vec())?;
+        let refused = wait_for("an answer to a broken body", SOON, || async {
+            match host.request_text(request.clone()).await {
+                Err(kube::Error::Api(status)) if status.code < 500 => Ok(Some(status)),
+                Err(error) => Err(error.into()),
+                Ok(text) => bail!("it was taken: {text}"),
+            }
+        })
+        .await?;
+        ensure!(
+            (400..500).contains(&refused.code) && !refused.message.is_empty(),
+            "{url}: {refused:?}"
+        );
+    }
+    Ok(())
+}
+
+fn get(url: &str) -> Result<Request<Vec<u8>>> {
+    Ok(Request::get(url).body(Vec::new())?)
+}

@@ -1,0 +1,175 @@
+//! On-boarding by policy: from a policy that comes before its API to a member that leaves and comes back as a new one.
+//!
+//! One fleet serves the whole story, in the order in which it is told.
+
+use anyhow::{Result, ensure};
+use armadex_e2e::armadex::{self, Armadex};
+use armadex_e2e::equality::{Kind, SEEDED_KINDS, list_fleet};
+use armadex_e2e::scenario::{
+    SOON, on_board, wait_for_rows_of, wait_until_absent, wait_until_equal,
+};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::{Harness, Options, wait_until};
+
+const OBJECTS: usize = 200;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> Result<()> {
+    let options = Options {
+        members: 2,
+        late_cluster_api: true,
+        ..Options::default()
+    };
+    let mut fleet = Harness::start(options).await?;
+    let armadex = on_board(&fleet).await?;
+    fleet.install_cluster_api().await?;
+    a_policy_may_come_before_its_source(&fleet).await?;
+    every_context_of_the_kubeconfig_works(&fleet).await?;
+    a_third_member_appears_by_itself(&fleet).await?;
+    a_rotated_token_is_followed(&fleet, &armadex).await?;
+    a_member_that_leaves_is_gone(&fleet).await?;
+    a_member_that_comes_back_is_a_new_one(&fleet).await?;
+    armadex.stop();
+    fleet.finish().await;
+    Ok(())
+}
+
+async fn join_with_objects(fleet: &Harness, name: &str) -> Result<()> {
+    fleet.join(name).await?;
+    seed::put(
+        &fleet.member(name)?,
+        Plan {
+            count: OBJECTS,
+            seed: 1,
+        },
+    )
+    .await?;
+    Ok(())
+}
+
+async fn a_policy_may_come_before_its_source(fleet: &Harness) -> Result<()> {
+    for name in ["member1", "member2"] {
+        join_with_objects(fleet, name).await?;
+    }
+    wait_until_equal(fleet, &["member1", "member2"], &SEEDED_KINDS, SOON)
+        .await
+        .map(drop)
+}
+
+async fn every_context_of_the_kubeconfig_works(fleet: &Harness) -> Result<()> {
+    armadex::write_kubeconfig(fleet).await?;
+    let pods = ["get", "pods", "--all-namespaces", "--output", "name"];
+    let whole = fleet
+        .fleet_kubectl("clusterpedia")
+        .run(&pods)
+        .await?
+        .lines()
+        .count();
+    let mut parts = 0;
+    for name in ["member1", "member2"] {
+        let own = fleet.fleet_kubectl(name).run(&pods).await?.lines().count();
+        let direct = fleet.kubectl(name).run(&pods).await?.lines().count();
+        ensure!(
+            own == direct && own > 0,
+            "{name}: {own} pods by Armadex, {direct} by itself"
+        );
+        parts += own;
+    }
+    ensure!(
+        whole == parts,
+        "{whole} pods in the fleet, {parts} in its members"
+    );
+    Ok(())
+}
+
+async fn a_third_member_appears_by_itself(fleet: &Harness) -> Result<()> {
+    join_with_objects(fleet, "member3").await?;
+    wait_until_equal(
+        fleet,
+        &["member1", "member2", "member3"],
+        &SEEDED_KINDS,
+        SOON,
+    )
+    .await
+    .map(drop)
+}
+
+/// The old token is revoked at once, so whatever arrives afterwards came with the new one.
+async fn a_rotated_token_is_followed(fleet: &Harness, armadex: &Armadex) -> Result<()> {
+    let lists = armadex.counter("armadex_sync_lists_total").await?;
+    fleet.rotate("member1").await?;
+    let member = fleet.kubectl("member1");
+    member
+        .run(&[
+            "create",
+            "configmap",
+            "after-rotation",
+            "--namespace",
+            "default",
+        ])
+        .await?;
+    wait_until_equal(
+        fleet,
+        &["member1", "member2", "member3"],
+        &SEEDED_KINDS,
+        SOON,
+    )
+    .await?;
+    let after = armadex.counter("armadex_sync_lists_total").await?;
+    ensure!(
+        lists == after,
+        "{} lists were begun by a rotation",
+        after - lists
+    );
+    Ok(())
+}
+
+async fn a_member_that_leaves_is_gone(fleet: &Harness) -> Result<()> {
+    fleet.unjoin("member3").await?;
+    wait_for_rows_of(fleet, Kind::PODS, &["member1", "member2"]).await?;
+    wait_until_absent(fleet, "pediacluster/member3").await
+}
+
+/// What was deleted while it was away must not come back with it, and what was made then must.
+async fn a_member_that_comes_back_is_a_new_one(fleet: &Harness) -> Result<()> {
+    let member = fleet.kubectl("member3");
+    let gone = member
+        .run(&["get", "deployments", "--all-namespaces", "--output", "name"])
+        .await?;
+    ensure!(!gone.is_empty(), "member3 has no deployment to delete");
+    member
+        .run(&[
+            "delete",
+            "deployments",
+            "--all",
+            "--namespace",
+            "shop-1-0",
+            "--wait=true",
+        ])
+        .await?;
+    member
+        .run(&[
+            "create",
+            "configmap",
+            "while-away",
+            "--namespace",
+            "default",
+        ])
+        .await?;
+    fleet.join("member3").await?;
+    wait_until_equal(
+        fleet,
+        &["member1", "member2", "member3"],
+        &SEEDED_KINDS,
+        SOON,
+    )
+    .await?;
+    let host = fleet.host().client().await?;
+    wait_until("what was made while away is there", SOON, || async {
+        let found = list_fleet(&host, &[Kind::CONFIG_MAPS]).await?;
+        Ok(found
+            .keys()
+            .any(|(_, place)| place == "member3/default/while-away"))
+    })
+    .await
+}
