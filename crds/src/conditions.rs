@@ -249,6 +249,8 @@ words! {
         FailedCreationCondition,
         /// Ours: a PediaCluster of that name belongs to somebody else.
         PediaClusterNotOwned,
+        /// Ours: an earlier PediaCluster of that name is still being deleted.
+        PediaClusterDeleting,
         /// Ours: the PediaCluster could not be deleted.
         DeletionFailure,
         /// Ours: a template is in a language that is not served.

@@ -310,3 +310,11 @@ fn a_reference_into_a_namespace_must_say_which() {
         "references[secret]: secrets lie in namespaces: namespaceTemplate is missing"
     );
 }
+
+#[test]
+fn the_shipped_policy_is_valid_and_keeps_the_name_of_the_member() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path.join("../../deploy/policies/karmada.yaml")).unwrap();
+    let plan = make(&policy(&text), &clusters("[{name: member1}]"), &[]);
+    assert_eq!(lines(&plan), ["+member1"]);
+}

@@ -33,6 +33,15 @@ impl Interests {
         drop(before);
     }
 
+    /// Adds an interest, so that no change is missed between looking at an object and saying by
+    /// [`set`](Self::set) that all needed ones were looked at.
+    pub fn add(&self, owner: &str, interest: Interest) {
+        self.lock()
+            .entry(owner.to_owned())
+            .or_default()
+            .push(interest);
+    }
+
     /// Drops the interests of an owner.
     pub fn remove(&self, owner: &str) {
         let before = self.lock().remove(owner);

@@ -1,0 +1,177 @@
+//! Apply: one step on the control plane, by server-side apply, so that a field that leaves the
+//! template leaves the PediaCluster and what others set stays.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Mutex, PoisonError},
+};
+
+use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
+use armadex_policy::{Trouble, TroubleKind};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
+};
+use serde_json::Value;
+use tracing::info;
+
+use crate::{Step, Stop, status::Ended};
+
+/// Owner of the fields of PediaClusters.
+const FIELD_MANAGER: &str = "armadex-lifecycle";
+
+/// What was last applied, by name, as a hash: enough to see that a template says something else
+/// now, even if it says less. Lost on a restart, which costs one request per cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    hashes: Mutex<HashMap<String, u64>>,
+}
+
+impl Applied {
+    fn is_same(&self, name: &str, hash: u64) -> bool {
+        self.hashes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            == Some(&hash)
+    }
+
+    fn remember(&self, name: &str, hash: u64) {
+        self.hashes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), hash);
+    }
+
+    pub(crate) fn forget(&self, name: &str) {
+        self.hashes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(name);
+    }
+}
+
+/// Takes the step.
+pub(crate) async fn apply(
+    api: &Api<PediaCluster>,
+    step: Step,
+    present: Option<&PediaCluster>,
+    applied: &Applied,
+) -> Ended {
+    let (reason, result) = match step {
+        Step::Create(cluster) => (Reason::CreationFailure, create(api, &cluster).await),
+        Step::Update(cluster) => (
+            Reason::FailedPatchPediaCluster,
+            update(api, &cluster, present, applied).await,
+        ),
+        Step::Delete(uid) => {
+            let name = present.map(ResourceExt::name_any).unwrap_or_default();
+            let deleted = delete(api, &name, &uid).await;
+            (Reason::DeletionFailure, deleted.map(|()| Ended::Deleted))
+        }
+    };
+    result.unwrap_or_else(|trouble| Ended::Stopped(Stop::because(reason, trouble.message)))
+}
+
+/// Deletes a PediaCluster if it is still the one that was looked at.
+pub(crate) async fn delete(api: &Api<PediaCluster>, name: &str, uid: &str) -> Result<(), Trouble> {
+    let same = Preconditions {
+        uid: Some(uid.to_owned()),
+        resource_version: None,
+    };
+    let params = DeleteParams {
+        preconditions: Some(same),
+        ..DeleteParams::background()
+    };
+    match api.delete(name, &params).await.map_err(Trouble::from) {
+        Ok(_) => {
+            info!(cluster = name, "cluster {name} is off-boarded");
+            Ok(())
+        }
+        // Gone, or another one by now: either way this one is no more.
+        Err(Trouble {
+            kind: TroubleKind::Missing | TroubleKind::Conflict,
+            ..
+        }) => Ok(()),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// Asks once more whether there is none, and applies without force, so that one that somebody
+/// else makes at this moment is a conflict and stays his.
+async fn create(api: &Api<PediaCluster>, cluster: &PediaCluster) -> Result<Ended, Trouble> {
+    let name = cluster.name_any();
+    if api.get_metadata_opt(&name).await?.is_some() {
+        let message = format!("PediaCluster {name} has just been made by somebody else");
+        return Err(Trouble {
+            kind: TroubleKind::Conflict,
+            message,
+        });
+    }
+    api.patch(
+        &name,
+        &PatchParams::apply(FIELD_MANAGER),
+        &Patch::Apply(cluster),
+    )
+    .await?;
+    info!(cluster = name, "cluster {name} is on-boarded");
+    Ok(Ended::Created)
+}
+
+async fn update(
+    api: &Api<PediaCluster>,
+    cluster: &PediaCluster,
+    present: Option<&PediaCluster>,
+    applied: &Applied,
+) -> Result<Ended, Trouble> {
+    let name = cluster.name_any();
+    let desired = serde_json::to_value(cluster).unwrap_or_default();
+    let present = serde_json::to_value(present).unwrap_or_default();
+    let hash = hash_of(&desired);
+    if applied.is_same(&name, hash) && contains(&present, &desired) {
+        return Ok(Ended::UpToDate);
+    }
+    // With its uid, so that another one of the same name is a conflict.
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    api.patch(&name, &params, &Patch::Apply(cluster)).await?;
+    applied.remember(&name, hash);
+    Ok(Ended::UpToDate)
+}
+
+fn hash_of(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether every field of `part` is in `whole` with the same value; lists count as one value.
+fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part
+            .iter()
+            .all(|(name, field)| whole.get(name).is_some_and(|there| contains(there, field))),
+        _ => whole == part,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_of_others_do_not_count_and_lists_are_one_value() {
+        let whole = json!({"a": {"b": 1, "c": 2}, "list": [1, 2]});
+        for (part, expected) in [
+            (json!({"a": {"b": 1}}), true),
+            (json!({"a": {"b": 2}}), false),
+            (json!({"a": {"d": 1}}), false),
+            (json!({"list": [1, 2]}), true),
+            (json!({"list": [1]}), false),
+        ] {
+            assert_eq!(contains(&whole, &part), expected, "{part}");
+        }
+    }
+}

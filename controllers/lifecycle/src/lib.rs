@@ -1,0 +1,50 @@
+//! From PediaClusterLifecycles to PediaClusters: made when the creation condition holds, kept as
+//! the template says, gone when the source object goes.
+//!
+//! A reconcile is fetch, validate, plan, apply, status; [`validate`] and [`plan`] take values and
+//! give values. A PediaCluster that the lifecycle does not own is never touched, and nothing is
+//! deleted because of an error.
+
+mod apply;
+mod cluster;
+mod controller;
+mod plan;
+mod reconcile;
+mod references;
+mod status;
+mod validate;
+
+pub use cluster::decode;
+pub use controller::{Error, run};
+pub use plan::{Facts, Planned, Step, plan};
+pub use references::Lookup;
+pub use validate::{Compiled, validate};
+
+use armadex_crds::conditions::LifecycleReason;
+
+/// Why a lifecycle can't go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Something is being listed for the first time; that takes a moment and is not told.
+    Listing,
+    /// This; it is told.
+    Because(Problem),
+}
+
+/// What stands in the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// In one word.
+    pub reason: LifecycleReason,
+    /// In words.
+    pub message: String,
+}
+
+impl Stop {
+    pub(crate) fn because(reason: LifecycleReason, message: impl Into<String>) -> Self {
+        Self::Because(Problem {
+            reason,
+            message: message.into(),
+        })
+    }
+}

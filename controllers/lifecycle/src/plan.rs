@@ -1,0 +1,209 @@
+//! Plan: from the source object, the objects it refers to and the PediaCluster that is there to
+//! the one step that is due. Pure but for the look-up of references, which is given.
+
+use armadex_crds::{
+    ClusterImportPolicy, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
+    conditions::LifecycleReason as Reason,
+};
+use armadex_policy::{controller_of, owned_by, template::TemplateData};
+use kube::{Resource, ResourceExt};
+use serde_json::Map;
+
+use crate::{
+    Compiled, Lookup, Stop, decode,
+    references::{gather, not_listed},
+};
+
+/// What a lifecycle is planned with.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// The lifecycle.
+    pub lifecycle: &'a PediaClusterLifecycle,
+    /// Its templates.
+    pub compiled: &'a Compiled,
+    /// The object that stands for the cluster.
+    pub source: Lookup,
+    /// The PediaCluster of its name, whoever made it.
+    pub cluster: Option<&'a PediaCluster>,
+}
+
+/// The step that is due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Create this PediaCluster.
+    Create(PediaCluster),
+    /// Make the PediaCluster like this one, which carries its uid.
+    Update(PediaCluster),
+    /// Delete the PediaCluster of this uid: its source goes.
+    Delete(String),
+}
+
+/// A plan.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The referenced objects as far as their names are known.
+    pub references: Vec<ResolvedReference>,
+    /// What to do, or why nothing can be done.
+    pub step: Result<Step, Stop>,
+}
+
+/// Makes the plan.
+pub fn plan(facts: &Facts<'_>, look_up: impl FnMut(&ResolvedReference) -> Lookup) -> Planned {
+    let mut references = Vec::new();
+    let step = step(facts, &mut references, look_up);
+    Planned { references, step }
+}
+
+/// Whether the PediaCluster is the lifecycle's.
+pub(crate) fn is_ours(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> bool {
+    let uid = lifecycle.metadata.uid.as_deref();
+    uid.is_some_and(|uid| owned_by(&cluster.metadata, uid))
+}
+
+fn step(
+    facts: &Facts<'_>,
+    references: &mut Vec<ResolvedReference>,
+    look_up: impl FnMut(&ResolvedReference) -> Lookup,
+) -> Result<Step, Stop> {
+    let Facts {
+        lifecycle,
+        compiled,
+        source,
+        cluster,
+    } = facts;
+    check_owner(lifecycle)?;
+    if let Some(cluster) = cluster {
+        check_cluster(lifecycle, cluster)?;
+    }
+    let name = display(&lifecycle.spec.source);
+    let source = match source {
+        Lookup::Found(source) => source,
+        Lookup::Missing => {
+            let message = format!("{name} does not exist");
+            return Err(Stop::because(Reason::SourceResourceNotFound, message));
+        }
+        Lookup::NotListed(readiness) => return Err(not_listed(&name, readiness)),
+    };
+    if source.deleting {
+        return match cluster {
+            Some(cluster) => Ok(Step::Delete(cluster.uid().unwrap_or_default())),
+            None => {
+                let message = format!("{name} is being deleted");
+                Err(Stop::because(Reason::SourceResourceDeleting, message))
+            }
+        };
+    }
+    let mut data = TemplateData {
+        source: source.object.clone(),
+        references: Map::new(),
+    };
+    gather(
+        &lifecycle.spec.references,
+        &compiled.references,
+        &mut data,
+        references,
+        look_up,
+    )?;
+    if cluster.is_none() {
+        check_condition(compiled, &data)?;
+    }
+    let desired = render(facts, &data)?;
+    Ok(if cluster.is_some() {
+        Step::Update(desired)
+    } else {
+        Step::Create(desired)
+    })
+}
+
+fn check_owner(lifecycle: &PediaClusterLifecycle) -> Result<(), Stop> {
+    let policy = ClusterImportPolicy::kind(&());
+    match controller_of(&lifecycle.metadata) {
+        Some(owner) if owner.kind == policy => Ok(()),
+        Some(owner) => {
+            let message = format!(
+                "controlled by {} {}, not by a {policy}",
+                owner.kind, owner.name
+            );
+            Err(Stop::because(Reason::OrphanLifecycle, message))
+        }
+        None => {
+            let message = format!("not controlled by a {policy}");
+            Err(Stop::because(Reason::OrphanLifecycle, message))
+        }
+    }
+}
+
+fn check_cluster(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> Result<(), Stop> {
+    let name = cluster.name_any();
+    if cluster.metadata.deletion_timestamp.is_some() {
+        let message = format!("an earlier PediaCluster {name} is still being deleted");
+        return Err(Stop::because(Reason::PediaClusterDeleting, message));
+    }
+    if !is_ours(lifecycle, cluster) {
+        let message = format!(
+            "PediaCluster {name} is there already and is not owned by this lifecycle; \
+             it is left as it is"
+        );
+        return Err(Stop::because(Reason::PediaClusterNotOwned, message));
+    }
+    Ok(())
+}
+
+fn check_condition(compiled: &Compiled, data: &TemplateData) -> Result<(), Stop> {
+    match compiled.condition.says_true(data) {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let message = "creationCondition does not say true";
+            Err(Stop::because(Reason::WaitCreationCondition, message))
+        }
+        Err(error) => {
+            let message = format!("creationCondition: {error}");
+            Err(Stop::because(Reason::FailedCreationCondition, message))
+        }
+    }
+}
+
+/// The PediaCluster as the template has it, under the lifecycle's name and ownership.
+fn render(facts: &Facts<'_>, data: &TemplateData) -> Result<PediaCluster, Stop> {
+    let failed = |message: String| {
+        let message = format!("template: {message}");
+        Stop::because(Reason::FailedResolveAndDecodePediaCluster, message)
+    };
+    let text = facts
+        .compiled
+        .cluster
+        .render(data)
+        .map_err(|error| failed(error.to_string()))?;
+    let mut cluster = decode(&text).map_err(failed)?;
+    let owner = facts.lifecycle.owner_ref(&()).ok_or_else(|| {
+        Stop::because(
+            Reason::FailedSetOwner,
+            "the lifecycle has no uid to own anything with",
+        )
+    })?;
+    cluster.metadata.name = Some(facts.lifecycle.name_any());
+    cluster.metadata.owner_references = Some(vec![owner]);
+    cluster.metadata.uid = facts
+        .cluster
+        .and_then(|present| present.metadata.uid.clone());
+    Ok(cluster)
+}
+
+fn display(source: &LifecycleSource) -> String {
+    let LifecycleSource {
+        group,
+        resource,
+        namespace,
+        name,
+        ..
+    } = source;
+    let kind = if group.is_empty() {
+        resource.clone()
+    } else {
+        format!("{resource}.{group}")
+    };
+    match namespace.as_str() {
+        "" => format!("{kind} {name}"),
+        namespace => format!("{kind} {namespace}/{name}"),
+    }
+}

@@ -1,0 +1,258 @@
+//! Reconcile: fetch, validate, plan, apply, status.
+
+use std::sync::Arc;
+
+use armadex_crds::{
+    LIFECYCLE_FINALIZER, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
+};
+use armadex_policy::{
+    Gvr, Interest, ObjectName, Readiness, Trouble, WatchKey, WatchScope, status_patch,
+};
+use jiff::Timestamp;
+use kube::{
+    Api, Resource, ResourceExt,
+    api::{Patch, PatchParams},
+    runtime::{
+        controller::Action,
+        finalizer::{Error as FinalizerError, Event, finalizer},
+        reflector::ObjectRef,
+    },
+};
+
+use crate::{
+    Facts, Lookup, Planned, Stop, apply,
+    controller::{Context, Error},
+    plan::{is_ours, plan},
+    status::{Ended, status},
+    validate,
+};
+
+/// Looks at one lifecycle.
+pub(crate) async fn reconcile(
+    lifecycle: Arc<PediaClusterLifecycle>,
+    context: Arc<Context>,
+) -> Result<Action, Error> {
+    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
+    let name = lifecycle.name_any();
+    let done = finalizer(&lifecycles, LIFECYCLE_FINALIZER, lifecycle, |event| async {
+        match event {
+            Event::Apply(lifecycle) => follow(&lifecycle, &context).await,
+            Event::Cleanup(lifecycle) => clean_up(&lifecycle, &context).await,
+        }
+    });
+    let action = done.await.map_err(flatten)?;
+    if action == Action::await_change() {
+        context.retries.clear(&name);
+    }
+    Ok(action)
+}
+
+async fn follow(
+    lifecycle: &Arc<PediaClusterLifecycle>,
+    context: &Arc<Context>,
+) -> Result<Action, Error> {
+    let name = lifecycle.name_any();
+    let cluster = context.clusters.get(&ObjectRef::new(&name));
+    let Planned { references, step } = match validate(&lifecycle.spec) {
+        Ok(compiled) => make_plan(lifecycle, compiled, cluster.clone(), context).await,
+        Err(problem) => Planned {
+            references: Vec::new(),
+            step: Err(Stop::Because(problem)),
+        },
+    };
+    let (ended, retry) = match step {
+        // Whatever is missing is watched, and its coming is an event.
+        Err(stop) => (Ended::Stopped(stop), false),
+        Ok(step) => {
+            let clusters: Api<PediaCluster> = Api::all(context.client.clone());
+            let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await;
+            let failed = matches!(ended, Ended::Stopped(_));
+            (ended, failed)
+        }
+    };
+    let exists = cluster
+        .as_ref()
+        .is_some_and(|cluster| is_ours(lifecycle, cluster));
+    write_status(lifecycle, exists, references, &ended, context).await?;
+    Ok(if retry {
+        Action::requeue(context.retries.next(&name))
+    } else {
+        Action::await_change()
+    })
+}
+
+/// Rendering may take longer than a thread that serves IO should be held.
+async fn make_plan(
+    lifecycle: &Arc<PediaClusterLifecycle>,
+    compiled: crate::Compiled,
+    cluster: Option<Arc<PediaCluster>>,
+    context: &Arc<Context>,
+) -> Planned {
+    let (lifecycle, context) = (lifecycle.clone(), context.clone());
+    let planning = tokio::task::spawn_blocking(move || {
+        let mut sight = Sight {
+            owner: lifecycle.name_any(),
+            context: &context,
+            seen: Vec::new(),
+        };
+        let facts = Facts {
+            lifecycle: &lifecycle,
+            compiled: &compiled,
+            source: sight.source(&lifecycle.spec.source),
+            cluster: cluster.as_deref(),
+        };
+        let planned = plan(&facts, |reference| sight.reference(reference));
+        sight.done();
+        planned
+    });
+    planning
+        .await
+        .expect("a plan renders templates and does not panic")
+}
+
+/// Looks objects up, and remembers them as what the lifecycle depends on.
+struct Sight<'a> {
+    owner: String,
+    context: &'a Context,
+    seen: Vec<Interest>,
+}
+
+impl Sight<'_> {
+    /// By the watch on every object of the kind, which the policy has a share in too.
+    fn source(&mut self, source: &LifecycleSource) -> Lookup {
+        let LifecycleSource {
+            group,
+            version,
+            resource,
+            namespace,
+            name,
+        } = source.clone();
+        let gvr = Gvr {
+            group,
+            version,
+            resource,
+        };
+        self.look_up(
+            &WatchKey {
+                gvr,
+                scope: WatchScope::All,
+            },
+            ObjectName { namespace, name },
+        )
+    }
+
+    /// By a watch on this object alone.
+    fn reference(&mut self, reference: &ResolvedReference) -> Lookup {
+        let ResolvedReference {
+            group,
+            version,
+            resource,
+            namespace,
+            name,
+        } = reference.clone();
+        let gvr = Gvr {
+            group,
+            version,
+            resource,
+        };
+        let object = ObjectName { namespace, name };
+        self.look_up(
+            &WatchKey {
+                gvr,
+                scope: WatchScope::Object(object.clone()),
+            },
+            object,
+        )
+    }
+
+    fn look_up(&mut self, key: &WatchKey, object: ObjectName) -> Lookup {
+        let watch = self.context.watches.acquire(key);
+        let interest = Interest {
+            watch: watch.clone(),
+            object: Some(object.clone()),
+        };
+        self.context.interests.add(&self.owner, interest.clone());
+        self.seen.push(interest);
+        match watch.readiness() {
+            Readiness::Listed => watch.get(&object).map_or(Lookup::Missing, Lookup::Found),
+            other => Lookup::NotListed(other),
+        }
+    }
+
+    /// What was not looked at any more is not depended on any more.
+    fn done(self) {
+        self.context.interests.set(&self.owner, self.seen);
+    }
+}
+
+async fn write_status(
+    lifecycle: &PediaClusterLifecycle,
+    exists: bool,
+    references: Vec<ResolvedReference>,
+    ended: &Ended,
+    context: &Context,
+) -> Result<(), Error> {
+    let (status, transitions) = status(lifecycle, exists, references, ended, Timestamp::now());
+    let Some(patch) = status_patch(lifecycle.status.as_ref(), &status) else {
+        return Ok(());
+    };
+    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
+    lifecycles
+        .patch_status(
+            &lifecycle.name_any(),
+            &PatchParams::default(),
+            &Patch::Merge(patch),
+        )
+        .await
+        .map_err(|error| Error::Api {
+            doing: "writing its status",
+            trouble: error.into(),
+        })?;
+    for (condition, type_) in transitions {
+        context
+            .reporter
+            .publish(&lifecycle.object_ref(&()), &condition, type_)
+            .await;
+    }
+    Ok(())
+}
+
+/// The PediaCluster goes with its lifecycle, at once and not when a garbage collector comes by.
+async fn clean_up(lifecycle: &PediaClusterLifecycle, context: &Context) -> Result<Action, Error> {
+    let name = lifecycle.name_any();
+    let failed = |trouble| Error::Api {
+        doing: "deleting its PediaCluster",
+        trouble,
+    };
+    let clusters: Api<PediaCluster> = Api::all(context.client.clone());
+    let present = clusters
+        .get_opt(&name)
+        .await
+        .map_err(|error| failed(error.into()))?;
+    if let Some(cluster) = present.filter(|cluster| is_ours(lifecycle, cluster)) {
+        let uid = cluster.uid().unwrap_or_default();
+        apply::delete(&clusters, &name, &uid)
+            .await
+            .map_err(failed)?;
+    }
+    context.forget(&name);
+    Ok(Action::await_change())
+}
+
+fn flatten(error: FinalizerError<Error>) -> Error {
+    match error {
+        FinalizerError::ApplyFailed(error) | FinalizerError::CleanupFailed(error) => error,
+        FinalizerError::AddFinalizer(error) => Error::Api {
+            doing: "adding its finalizer",
+            trouble: error.into(),
+        },
+        FinalizerError::RemoveFinalizer(error) => Error::Api {
+            doing: "removing its finalizer",
+            trouble: error.into(),
+        },
+        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => Error::Api {
+            doing: "keeping its finalizer",
+            trouble: Trouble::unavailable("the object can't be patched"),
+        },
+    }
+}

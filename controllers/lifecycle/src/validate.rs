@@ -1,0 +1,101 @@
+//! Validate: the templates of a lifecycle, compiled. The policy was validated before, but a
+//! lifecycle may be older than its rules. Pure.
+
+use armadex_crds::{PediaClusterLifecycleSpec, conditions::LifecycleReason as Reason};
+use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError};
+
+use crate::Problem;
+
+/// Compiled templates.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// Those of the references, in their order.
+    pub references: Vec<CompiledReference>,
+    /// The PediaCluster.
+    pub cluster: Template,
+    /// Whether it may be created.
+    pub condition: Template,
+}
+
+/// Compiled templates of one reference.
+#[derive(Clone, Debug)]
+pub struct CompiledReference {
+    /// Namespace; none for kinds without.
+    pub namespace: Option<Template>,
+    /// Name.
+    pub name: Template,
+}
+
+/// Compiles every template of a lifecycle.
+pub fn validate(spec: &PediaClusterLifecycleSpec) -> Result<Compiled, Problem> {
+    let texts = templates(spec);
+    let engine = TemplateEngine::choose(spec.template_engine, texts).map_err(|error| Problem {
+        reason: Reason::UnsupportedTemplateEngine,
+        message: error.to_string(),
+    })?;
+    let keys: Vec<&str> = spec
+        .references
+        .iter()
+        .map(|reference| reference.key.as_str())
+        .collect();
+    let mut references = Vec::with_capacity(keys.len());
+    for (index, reference) in spec.references.iter().enumerate() {
+        let earlier = Scope::References(&keys[..index]);
+        let key = &reference.key;
+        let compile = |field: &str, text: &str| {
+            let field = format!("references[{key}].{field}");
+            engine
+                .compile(text, earlier)
+                .map_err(at(Reason::FailedReferenceResourceParse, field))
+        };
+        let namespace = match reference.namespace_template.as_str() {
+            "" => None,
+            text => Some(compile("namespaceTemplate", text)?),
+        };
+        let name = compile("nameTemplate", &reference.name_template)?;
+        references.push(CompiledReference { namespace, name });
+    }
+    let all = Scope::References(&keys);
+    let cluster = engine.compile(&spec.template, all).map_err(at(
+        Reason::FailedResolveAndDecodePediaCluster,
+        "template".into(),
+    ))?;
+    let condition = engine.compile(&spec.creation_condition, all).map_err(at(
+        Reason::FailedCreationCondition,
+        "creationCondition".into(),
+    ))?;
+    Ok(Compiled {
+        references,
+        cluster,
+        condition,
+    })
+}
+
+/// Every template with the name of its field.
+fn templates(spec: &PediaClusterLifecycleSpec) -> impl Iterator<Item = (&str, &str)> {
+    let references = spec.references.iter().flat_map(|reference| {
+        [
+            (
+                "references[].namespaceTemplate",
+                reference.namespace_template.as_str(),
+            ),
+            (
+                "references[].nameTemplate",
+                reference.name_template.as_str(),
+            ),
+        ]
+    });
+    [
+        ("template", spec.template.as_str()),
+        ("creationCondition", spec.creation_condition.as_str()),
+    ]
+    .into_iter()
+    .chain(references)
+}
+
+fn at(reason: Reason, field: String) -> impl FnOnce(TemplateError) -> Problem {
+    move |error| Problem {
+        reason,
+        message: format!("{field}: {error}"),
+    }
+}

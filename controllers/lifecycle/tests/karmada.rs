@@ -1,0 +1,156 @@
+//! The shipped policy for Karmada, over Cluster objects as Karmada writes them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path, sync::Arc};
+
+use armadex_crds::{
+    ClusterImportPolicy, LifecycleReference, PediaClusterLifecycle, PediaClusterLifecycleSpec,
+};
+use armadex_lifecycle::{Facts, Lookup, Step, Stop, plan, validate};
+use armadex_policy::Found;
+use serde_json::{Value, json};
+
+const SECRET: &str = "data: {token: ZXlK, caBundle: LS0t}";
+const NO_CA: &str = "data: {token: ZXlK}";
+
+const CLUSTER: &str = "
+apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: member1}
+spec:
+  syncMode: Push
+  apiEndpoint: https://10.0.0.7:6443
+  secretRef: {namespace: karmada-cluster, name: member1}
+  impersonatorSecretRef: {namespace: karmada-cluster, name: member1-impersonator}
+status:
+  conditions: [{type: Ready, status: 'True', reason: ClusterReady, message: fine}]
+";
+
+/// The spec of the PediaCluster, or the reason why there is none.
+fn rendered(cluster: &str, secret: &str) -> Result<Value, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/policies/karmada.yaml");
+    let policy: ClusterImportPolicy =
+        serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let references = policy
+        .spec
+        .references
+        .into_iter()
+        .map(|reference| LifecycleReference {
+            key: reference.key,
+            group: reference.group,
+            version: "v1".into(),
+            resource: reference.resource,
+            namespace_template: reference.namespace_template,
+            name_template: reference.name_template,
+        });
+    let spec = PediaClusterLifecycleSpec {
+        references: references.collect(),
+        template: policy.spec.template,
+        creation_condition: policy.spec.creation_condition,
+        template_engine: policy.spec.template_engine,
+        ..Default::default()
+    };
+    let mut lifecycle = PediaClusterLifecycle::new("member1", spec);
+    lifecycle.metadata = serde_json::from_value(json!({"name": "member1", "uid": "l", "ownerReferences": [
+        {"apiVersion": "x/v1", "kind": "ClusterImportPolicy", "name": "karmada", "uid": "p", "controller": true}
+    ]}))
+    .unwrap();
+    let found = |text: &str| {
+        let object = serde_saphyr::from_str(text).unwrap();
+        Lookup::Found(Arc::new(Found {
+            name: Default::default(),
+            deleting: false,
+            object,
+        }))
+    };
+    let facts = Facts {
+        lifecycle: &lifecycle,
+        compiled: &validate(&lifecycle.spec).unwrap(),
+        source: found(cluster),
+        cluster: None,
+    };
+    match plan(&facts, |_| found(secret)).step {
+        Ok(Step::Create(cluster)) => Ok(serde_json::to_value(cluster.spec).unwrap()),
+        Err(Stop::Because(problem)) => Err(problem.reason.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_push_cluster_is_reached_by_reference_to_its_secret() {
+    let spec = rendered(CLUSTER, SECRET).unwrap();
+    assert_eq!(spec["apiserver"], "https://10.0.0.7:6443");
+    assert_eq!(
+        spec["authenticationFrom"],
+        json!({
+            "token": {"namespace": "karmada-cluster", "name": "member1", "key": "token"},
+            "ca": {"namespace": "karmada-cluster", "name": "member1", "key": "caBundle"},
+        })
+    );
+    assert_eq!(spec.get("connection"), None);
+    assert!(!spec.to_string().contains("ZXlK"));
+    let count = |group: usize| {
+        spec["syncResources"][group]["resources"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!((count(0), count(1), count(2)), (6, 4, 2));
+}
+
+#[test]
+fn proxy_and_insecurity_are_carried_over_and_not_invented() {
+    let with = |fields: &str| {
+        let cluster = CLUSTER.replace("syncMode: Push", &format!("syncMode: Push\n  {fields}"));
+        rendered(&cluster, NO_CA).unwrap()
+    };
+    let spec = with("insecureSkipTLSVerification: true");
+    assert_eq!(
+        spec["connection"],
+        json!({"insecureSkipTLSVerification": true})
+    );
+    assert_eq!(spec["authenticationFrom"].get("ca"), None);
+    let spec = with("proxyURL: 'http://proxy:3128'\n  proxyHeader: {X-A: 'b,c'}");
+    assert_eq!(
+        spec["connection"],
+        json!({"proxyURL": "http://proxy:3128", "proxyHeader": {"X-A": "b,c"}})
+    );
+    let spec = with("proxyURL: ''\n  insecureSkipTLSVerification: false");
+    assert_eq!(spec.get("connection"), None);
+}
+
+#[test]
+fn text_of_a_cluster_can_not_add_fields() {
+    let cluster = CLUSTER.replace(
+        "https://10.0.0.7:6443",
+        "\"x\\\"\\n  connection: {insecureSkipTLSVerification: true}\"",
+    );
+    let spec = rendered(&cluster, SECRET).unwrap();
+    assert_eq!(
+        spec["apiserver"],
+        "x\"\n  connection: {insecureSkipTLSVerification: true}"
+    );
+    assert_eq!(spec.get("connection"), None);
+}
+
+#[test]
+fn a_cluster_waits_until_it_is_ready_and_has_an_endpoint_and_a_secret() {
+    let not_ready = CLUSTER.replace("'True'", "'False'");
+    assert_eq!(
+        rendered(&not_ready, SECRET),
+        Err("WaitCreationCondition".into())
+    );
+    let new = CLUSTER.replace("conditions:", "ignored:");
+    assert_eq!(rendered(&new, SECRET), Err("WaitCreationCondition".into()));
+    let nowhere = CLUSTER.replace("https://10.0.0.7:6443", "''");
+    assert_eq!(
+        rendered(&nowhere, SECRET),
+        Err("WaitCreationCondition".into())
+    );
+    let no_secret = CLUSTER.replace("  secretRef:", "  other:");
+    assert_eq!(
+        rendered(&no_secret, SECRET),
+        Err("FailedReferenceResourceParse".into())
+    );
+}
