@@ -3,6 +3,9 @@
 //!
 //! The two traits are apart so that an API server cannot write and a synchro does not search.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
 mod change;
 mod error;
 mod search;

@@ -1,0 +1,56 @@
+//! Where databases differ in the text of a statement. What is not here is the same for all.
+
+mod sqlite;
+
+/// The SQL that a database speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+}
+
+/// The indexes of `obj` that a statement may insist on: a walk along the wrong one reads the whole table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjIndex {
+    /// (type, nsid, name)
+    Key,
+    /// (type, created, nsid)
+    Created,
+    /// (type, name, nsid)
+    Name,
+}
+
+impl Dialect {
+    /// `obj o`, read along `index`.
+    pub(crate) fn obj(self, index: ObjIndex) -> &'static str {
+        match self {
+            Self::Sqlite => sqlite::obj(index),
+        }
+    }
+
+    /// What stands before and after the tuples of `(a, b) IN ((?, ?), (?, ?))`.
+    pub(crate) fn tuple_list(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sqlite => sqlite::TUPLE_LIST,
+        }
+    }
+
+    /// The clause that turns an insert into an update when the key is there.
+    pub(crate) fn on_conflict(self, target: Upsert) -> &'static str {
+        match self {
+            Self::Sqlite => sqlite::on_conflict(target),
+        }
+    }
+}
+
+/// What is inserted or updated; each dialect has its own clause for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upsert {
+    /// The row of an object, by oid; its key stays.
+    Object,
+    /// A posting block, by its whole key.
+    Block,
+    /// A counter, to which the inserted number is added.
+    Counter,
+    /// A stream, by cluster and type: taken over and opened.
+    Stream,
+}

@@ -1,0 +1,107 @@
+//! Removing what has left, a few rows at a time. Rows leave with their index entries and counters, so that a stream that is opened
+//! again in the middle finds a sound index; a crash between two steps loses nothing.
+
+use armadex_storage::{Purged, StoreError};
+
+use crate::allocate::slot_range;
+use crate::connection::{Connection, row, rows};
+use crate::error::broken;
+use crate::index::IndexChange;
+use crate::sql::object::{self, OldRow};
+use crate::sql::stream::{self, StreamRow};
+use crate::sql::{catalog, head, index, namespace};
+use crate::statement::MAX_LIST;
+use crate::write::{Session, terms_of};
+
+/// One step: some objects of a closed stream, or the stream, or some namespaces of a cluster that left, or the cluster.
+pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purged, StoreError> {
+    let connection = &mut *session.connection;
+    let objects = match row(connection, stream::first_closed(), stream::decode).await? {
+        Some(stream) => purge_stream(session, &stream, limit).await?,
+        None => {
+            purge_cluster(connection, limit).await?;
+            0
+        }
+    };
+    Ok(Purged {
+        objects,
+        finished: is_finished(session.connection).await?,
+    })
+}
+
+async fn is_finished(connection: &mut dyn Connection) -> Result<bool, StoreError> {
+    let stream = row(connection, stream::first_closed(), stream::decode).await?;
+    let cluster = row(connection, catalog::first_inactive(), |r| r.int(0)).await?;
+    Ok(stream.is_none() && cluster.is_none())
+}
+
+async fn purge_stream(
+    session: &mut Session<'_>,
+    stream: &StreamRow,
+    limit: u32,
+) -> Result<u64, StoreError> {
+    let connection = &mut *session.connection;
+    let slot = row(connection, catalog::cluster_slot(stream.cluster), |r| {
+        r.int(0)
+    })
+    .await?;
+    let slot = slot.ok_or_else(|| broken("a stream has no cluster"))?;
+    let range = (slot_range(slot).start, slot_range(slot).end);
+    let statement = object::some(stream.resource, range, limit.max(1));
+    let found = rows(connection, statement, object::decode_old).await?;
+    if found.is_empty() {
+        connection
+            .execute(index::delete_counters(stream.resource, range))
+            .await?;
+        connection
+            .execute(stream::delete(stream.cluster, stream.resource))
+            .await?;
+        connection.execute(head::bump_catalog()).await?;
+        return Ok(0);
+    }
+    remove(session, stream.resource, &found).await?;
+    Ok(found.len() as u64)
+}
+
+/// Removes objects without a trace: no tombstone, for their type or cluster is gone as a whole.
+async fn remove(
+    session: &mut Session<'_>,
+    resource: i32,
+    found: &[OldRow],
+) -> Result<(), StoreError> {
+    let connection = &mut *session.connection;
+    let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
+    let oids: Vec<i64> = found.iter().map(|row| row.oid).collect();
+    let terms = terms_of(connection, &revs).await?;
+    let mut change = IndexChange::default();
+    for row in found {
+        change.remove(row.nsid, row.oid, &terms[&row.rev]);
+    }
+    change.write(connection, session.dialect, resource).await?;
+    for part in oids.chunks(MAX_LIST) {
+        connection.execute(object::delete(part)).await?;
+    }
+    for part in revs.chunks(MAX_LIST) {
+        connection.execute(object::delete_versions(part)).await?;
+    }
+    Ok(())
+}
+
+/// Removes namespaces of the first cluster that left, then the cluster. Its streams are gone by now.
+async fn purge_cluster(connection: &mut dyn Connection, limit: u32) -> Result<(), StoreError> {
+    let Some(cluster) = row(connection, catalog::first_inactive(), |r| r.int(0)).await? else {
+        return Ok(());
+    };
+    let ids = rows(connection, namespace::some(cluster, limit.max(1)), |r| {
+        r.int(0)
+    })
+    .await?;
+    if ids.is_empty() {
+        connection.execute(catalog::delete_cluster(cluster)).await?;
+        connection.execute(head::bump_catalog()).await?;
+    }
+    for part in ids.chunks(MAX_LIST) {
+        connection.execute(namespace::delete(part)).await?;
+    }
+    Ok(())
+}

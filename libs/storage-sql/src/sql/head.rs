@@ -1,0 +1,98 @@
+//! The row that orders all revisions, and the numbers that are handed out.
+
+use armadex_storage::StoreError;
+
+use crate::connection::Row;
+use crate::statement::Statement;
+
+/// The head row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeadRow {
+    pub(crate) revision: i64,
+    /// Superseded versions and tombstones up to this revision are gone.
+    pub(crate) pruned: i64,
+    /// Counts the changes of what a snapshot holds.
+    pub(crate) catalog: i64,
+    pub(crate) incarnation: String,
+}
+
+/// What numbers are handed out for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbered {
+    Cluster,
+    Epoch,
+    Object,
+    Type,
+}
+
+impl Numbered {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Epoch => "epoch",
+            Self::Object => "object",
+            Self::Type => "type",
+        }
+    }
+}
+
+pub(crate) fn select() -> Statement {
+    Statement::fixed(
+        "head.select",
+        "SELECT rev, pruned, catalog, incarnation FROM head WHERE id = 1",
+        [],
+    )
+}
+
+pub(crate) fn decode(row: &dyn Row) -> Result<HeadRow, StoreError> {
+    Ok(HeadRow {
+        revision: row.int(0)?,
+        pruned: row.int(1)?,
+        catalog: row.int(2)?,
+        incarnation: row.text(3)?,
+    })
+}
+
+/// Takes `count` revisions. From here to the commit no other transaction gets any: revision order is commit order.
+pub(crate) fn advance(count: i64) -> Statement {
+    Statement::fixed(
+        "head.advance",
+        "UPDATE head SET rev = rev + ? WHERE id = 1",
+        [count.into()],
+    )
+}
+
+/// Notes that nothing superseded is left up to `revision`.
+pub(crate) fn set_pruned(revision: i64) -> Statement {
+    Statement::fixed(
+        "head.set_pruned",
+        "UPDATE head SET pruned = ? WHERE id = 1",
+        [revision.into()],
+    )
+}
+
+/// Makes every process read the catalogue anew.
+pub(crate) fn bump_catalog() -> Statement {
+    Statement::fixed(
+        "head.bump_catalog",
+        "UPDATE head SET catalog = catalog + 1 WHERE id = 1",
+        [],
+    )
+}
+
+/// Takes `count` numbers; [`next_number`] in the same transaction tells the one after the last.
+pub(crate) fn take_numbers(of: Numbered, count: i64) -> Statement {
+    Statement::fixed(
+        "allocation.take",
+        "UPDATE allocation SET next = next + ? WHERE name = ?",
+        [count.into(), of.name().into()],
+    )
+}
+
+pub(crate) fn next_number(of: Numbered) -> Statement {
+    Statement::fixed(
+        "allocation.next",
+        "SELECT next FROM allocation WHERE name = ?",
+        [of.name().into()],
+    )
+}

@@ -1,0 +1,121 @@
+//! Posting blocks and counters.
+
+use armadex_postings::Block;
+use armadex_storage::StoreError;
+
+use crate::connection::Row;
+use crate::dialect::{Dialect, Upsert};
+use crate::error::broken;
+use crate::statement::{Param, Sql, Statement};
+
+/// A run of blocks: the ids of one term in one namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RunKey {
+    pub(crate) term: i64,
+    pub(crate) nsid: i64,
+}
+
+/// Which blocks of a run an edit needs: those around the ids from `low` to `high`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunPart {
+    pub(crate) run: RunKey,
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+}
+
+/// A block and the run it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BlockRow {
+    pub(crate) run: RunKey,
+    pub(crate) block: Block,
+}
+
+/// The blocks from the one at or before the least id of each part to the one after its greatest.
+pub(crate) fn around(resource: i32, parts: &[RunPart]) -> Statement {
+    let tuples = parts
+        .iter()
+        .map(|part| [part.run.term, part.run.nsid, part.low, part.high].map(Param::from));
+    Sql::new("post.around", "WITH k (term, nsid, low, high) AS (VALUES ")
+        .tuples(4, tuples)
+        .bound(
+            ") SELECT p.term, p.nsid, p.first_oid, p.n, p.oids FROM k CROSS JOIN post p \
+             WHERE p.term = k.term AND p.type = ? AND p.nsid = k.nsid \
+             AND p.first_oid >= COALESCE((SELECT MAX(q.first_oid) FROM post q \
+             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_oid <= k.low), k.low) \
+             AND p.first_oid <= COALESCE((SELECT MIN(q.first_oid) FROM post q \
+             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_oid > k.high), k.high)",
+            [resource.into(), resource.into(), resource.into()],
+        )
+        .build()
+}
+
+pub(crate) fn decode_block(row: &dyn Row) -> Result<BlockRow, StoreError> {
+    let count = row.int(3)?;
+    Ok(BlockRow {
+        run: RunKey {
+            term: row.int(0)?,
+            nsid: row.int(1)?,
+        },
+        block: Block {
+            first: row.int(2)?,
+            count: u32::try_from(count).map_err(|_| broken(format!("{count} ids in a block")))?,
+            bytes: row.blob(4)?,
+        },
+    })
+}
+
+/// Writes blocks, new ones and those with other content under the same key.
+pub(crate) fn put(dialect: Dialect, resource: i32, blocks: &[BlockRow]) -> Statement {
+    let tuples = blocks.iter().map(|BlockRow { run, block }| {
+        [
+            Param::from(run.term),
+            resource.into(),
+            run.nsid.into(),
+            block.first.into(),
+            block.count.into(),
+            block.bytes.clone().into(),
+        ]
+    });
+    Sql::new(
+        "post.put",
+        "INSERT INTO post (term, type, nsid, first_oid, n, oids) VALUES ",
+    )
+    .tuples(6, tuples)
+    .push(dialect.on_conflict(Upsert::Block))
+    .build()
+}
+
+/// Deletes blocks by run and first id.
+pub(crate) fn delete(dialect: Dialect, resource: i32, blocks: &[(RunKey, i64)]) -> Statement {
+    let (open, close) = dialect.tuple_list();
+    let tuples = blocks
+        .iter()
+        .map(|(run, first)| [run.term, run.nsid, *first].map(Param::from));
+    Sql::new("post.delete", "DELETE FROM post WHERE type = ")
+        .bind(resource)
+        .push(" AND (term, nsid, first_oid) IN ")
+        .push(open)
+        .tuples(3, tuples)
+        .push(close)
+        .build()
+}
+
+/// Adds to counters, which begin at 0.
+pub(crate) fn count(dialect: Dialect, resource: i32, deltas: &[(i64, i64)]) -> Statement {
+    let tuples = deltas
+        .iter()
+        .map(|&(nsid, delta)| [Param::from(resource), nsid.into(), delta.into()]);
+    Sql::new("counter.add", "INSERT INTO counter (type, nsid, n) VALUES ")
+        .tuples(3, tuples)
+        .push(dialect.on_conflict(Upsert::Counter))
+        .build()
+}
+
+/// Deletes the counters of a type within a range of namespace ids.
+pub(crate) fn delete_counters(resource: i32, (from, until): (i64, i64)) -> Statement {
+    Statement::fixed(
+        "counter.delete",
+        "DELETE FROM counter WHERE type = ? AND nsid >= ? AND nsid < ?",
+        [resource.into(), from.into(), until.into()],
+    )
+}

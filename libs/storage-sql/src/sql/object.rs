@@ -1,0 +1,183 @@
+//! Writing objects and their versions.
+
+use armadex_storage::StoreError;
+
+use crate::connection::Row;
+use crate::dialect::{Dialect, Upsert};
+use crate::error::broken;
+use crate::statement::{Param, Sql, Statement};
+use crate::term::TermSet;
+use crate::version::MemberVersion;
+
+/// What a stored object is compared by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OldRow {
+    pub(crate) oid: i64,
+    pub(crate) nsid: i64,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) version: MemberVersion,
+    pub(crate) rev: i64,
+    pub(crate) label_hash: i64,
+}
+
+/// A row of `obj`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectRow<'a> {
+    pub(crate) oid: i64,
+    pub(crate) resource: i32,
+    pub(crate) nsid: i64,
+    pub(crate) name: &'a str,
+    pub(crate) uid: &'a str,
+    pub(crate) created: i64,
+    pub(crate) version: &'a MemberVersion,
+    pub(crate) size: i64,
+    pub(crate) rev: i64,
+    pub(crate) label_hash: i64,
+}
+
+/// What a version records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Add = 1,
+    Change = 2,
+    /// A tombstone: without terms or body.
+    Delete = 3,
+}
+
+/// A row of `ver`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VersionRow<'a> {
+    pub(crate) rev: i64,
+    /// 0 for the first version of an object.
+    pub(crate) prev_rev: i64,
+    pub(crate) oid: i64,
+    pub(crate) operation: Operation,
+    pub(crate) resource: i32,
+    pub(crate) nsid: i64,
+    pub(crate) name: &'a str,
+    pub(crate) dictionary: i64,
+    pub(crate) terms: Vec<u8>,
+    pub(crate) body: &'a [u8],
+}
+
+/// The stored rows of these keys.
+pub(crate) fn old(dialect: Dialect, resource: i32, keys: &[(i64, &str)]) -> Statement {
+    let (open, close) = dialect.tuple_list();
+    let tuples = keys
+        .iter()
+        .map(|&(nsid, name)| [Param::from(nsid), name.into()]);
+    Sql::new("obj.old", "SELECT o.oid, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.label_hash FROM obj o WHERE o.type = ")
+        .bind(resource)
+        .push(" AND (o.nsid, o.name) IN ")
+        .push(open)
+        .tuples(2, tuples)
+        .push(close)
+        .build()
+}
+
+/// Some stored rows of a type within a range of namespace ids, to purge them.
+pub(crate) fn some(resource: i32, (from, until): (i64, i64), limit: u32) -> Statement {
+    Statement::fixed(
+        "obj.some",
+        "SELECT o.oid, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.label_hash FROM obj o \
+         WHERE o.type = ? AND o.nsid >= ? AND o.nsid < ? ORDER BY o.nsid, o.name LIMIT ?",
+        [resource.into(), from.into(), until.into(), limit.into()],
+    )
+}
+
+pub(crate) fn decode_old(row: &dyn Row) -> Result<OldRow, StoreError> {
+    Ok(OldRow {
+        oid: row.int(0)?,
+        nsid: row.int(1)?,
+        name: row.text(2)?,
+        uid: row.text(3)?,
+        version: MemberVersion::from_columns(row.int(4)?, row.optional_text(5)?),
+        rev: row.int(6)?,
+        label_hash: row.int(7)?,
+    })
+}
+
+/// The terms of these versions.
+pub(crate) fn terms(revs: &[i64]) -> Statement {
+    Sql::new("ver.terms", "SELECT rev, terms FROM ver WHERE rev IN ")
+        .list(revs)
+        .build()
+}
+
+pub(crate) fn decode_terms(row: &dyn Row) -> Result<(i64, TermSet), StoreError> {
+    let rev = row.int(0)?;
+    let terms = TermSet::from_bytes(&row.blob(1)?);
+    let terms = terms.ok_or_else(|| broken(format!("the terms of revision {rev}")))?;
+    Ok((rev, terms))
+}
+
+/// Writes new objects.
+pub(crate) fn insert(rows: &[ObjectRow<'_>]) -> Statement {
+    insert_rows("obj.insert", rows).build()
+}
+
+/// Writes changed objects.
+pub(crate) fn update(dialect: Dialect, rows: &[ObjectRow<'_>]) -> Statement {
+    insert_rows("obj.update", rows)
+        .push(dialect.on_conflict(Upsert::Object))
+        .build()
+}
+
+fn insert_rows(name: &'static str, rows: &[ObjectRow<'_>]) -> Sql {
+    Sql::new(name, "INSERT INTO obj (oid, type, nsid, name, uid, created, rv, rv_text, size, rev, label_hash) VALUES ")
+        .tuples(11, rows.iter().map(object_params))
+}
+
+fn object_params(row: &ObjectRow<'_>) -> [Param; 11] {
+    [
+        row.oid.into(),
+        row.resource.into(),
+        row.nsid.into(),
+        row.name.into(),
+        row.uid.into(),
+        row.created.into(),
+        row.version.number().into(),
+        row.version.text().into(),
+        row.size.into(),
+        row.rev.into(),
+        row.label_hash.into(),
+    ]
+}
+
+/// Appends versions.
+pub(crate) fn append(rows: &[VersionRow<'_>]) -> Statement {
+    Sql::new(
+        "ver.append",
+        "INSERT INTO ver (rev, prev_rev, oid, op, type, nsid, name, dict, terms, body) VALUES ",
+    )
+    .tuples(10, rows.iter().map(version_params))
+    .build()
+}
+
+fn version_params(row: &VersionRow<'_>) -> [Param; 10] {
+    [
+        row.rev.into(),
+        row.prev_rev.into(),
+        row.oid.into(),
+        (row.operation as i64).into(),
+        row.resource.into(),
+        row.nsid.into(),
+        row.name.into(),
+        row.dictionary.into(),
+        row.terms.clone().into(),
+        row.body.to_vec().into(),
+    ]
+}
+
+pub(crate) fn delete(oids: &[i64]) -> Statement {
+    Sql::new("obj.delete", "DELETE FROM obj WHERE oid IN ")
+        .list(oids)
+        .build()
+}
+
+pub(crate) fn delete_versions(revs: &[i64]) -> Statement {
+    Sql::new("ver.delete", "DELETE FROM ver WHERE rev IN ")
+        .list(revs)
+        .build()
+}

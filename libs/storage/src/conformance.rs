@@ -1,0 +1,59 @@
+//! The behaviour suite: what every store must do, written once.
+//!
+//! A store's tests instantiate it in one line, with an expression that makes an empty store for each case:
+//!
+//! ```ignore
+//! armadex_storage::conformance!(open_empty_store());
+//! ```
+
+pub mod clusters;
+pub mod fixture;
+pub mod lists;
+pub mod writes;
+
+pub use fixture::{Fixture, ObjectBuilder, Writer, object, resource};
+
+/// Makes a test of each case of the suite. `$open` is a future of a [`Fixture`] on an empty store.
+#[macro_export]
+macro_rules! conformance {
+    ($open:expr) => {
+        $crate::conformance! { @cases $open;
+            clusters::a_cluster_that_joins_again_is_empty,
+            clusters::a_late_leave_of_a_former_incarnation_changes_nothing,
+            clusters::a_closed_type_is_hidden_at_once,
+            clusters::health_and_version_are_in_the_catalog,
+            clusters::joining_twice_is_joining_once,
+            clusters::leaving_hides_at_once_and_purging_removes,
+            clusters::the_catalog_lists_open_types_only,
+            clusters::a_purge_that_is_interrupted_goes_on,
+            clusters::a_type_that_is_opened_again_keeps_its_description_up_to_date,
+            lists::a_page_is_bounded_by_bytes_but_never_empty_for_them,
+            lists::an_offset_skips_rows,
+            lists::a_last_full_page_is_followed_by_none,
+            lists::clusters_and_namespaces_restrict_a_list,
+            lists::rows_come_by_cluster_namespace_and_name,
+            lists::a_scope_hides_rows_from_lists_and_counts,
+            lists::unknown_types_and_clusters_have_no_rows,
+            writes::a_body_comes_back_byte_for_byte,
+            writes::a_deleted_object_is_gone,
+            writes::a_new_uid_under_an_old_key_is_a_delete_and_an_add,
+            writes::a_position_moves_without_changes,
+            writes::a_replay_writes_nothing,
+            writes::a_stream_that_was_taken_over_is_fenced,
+            writes::a_writer_of_a_cluster_that_left_is_fenced,
+            writes::an_object_that_is_too_large_is_rejected_by_name,
+            writes::keys_are_listed_page_by_page,
+            writes::many_writers_at_once_lose_nothing,
+            writes::revisions_have_no_gaps,
+        }
+    };
+    (@cases $open:expr; $($module:ident::$case:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let fixture: $crate::conformance::Fixture = $open.await;
+                $crate::conformance::$module::$case(&fixture).await;
+            }
+        )*
+    };
+}

@@ -1,0 +1,233 @@
+//! Clusters and types that come and go.
+
+use armadex_model::ClusterName;
+
+use super::fixture::{Fixture, all_pods, live, name, object, resource};
+use crate::Health;
+
+/// The same incarnation is the same cluster.
+pub async fn joining_twice_is_joining_once(fixture: &Fixture) {
+    let first = fixture
+        .sink
+        .join(&name("member1"), "incarnation-1")
+        .await
+        .expect("joined");
+    let second = fixture
+        .sink
+        .join(&name("member1"), "incarnation-1")
+        .await
+        .expect("joined");
+    assert_eq!(first, second);
+}
+
+/// No old row, no old position.
+pub async fn a_cluster_that_joins_again_is_empty(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "old")]).await;
+    fixture
+        .sink
+        .write(pods.batch([], Some(live("7"))))
+        .await
+        .expect("written");
+    let cluster = fixture
+        .sink
+        .join(&name("member1"), "incarnation-2")
+        .await
+        .expect("joined");
+    assert_ne!(cluster, pods.cluster);
+    assert!(fixture.list(&all_pods(), 10).await.is_empty());
+    let stream = fixture
+        .sink
+        .open(cluster, &resource("", "pods", "Pod", true))
+        .await;
+    let stream = stream.expect("opened");
+    assert_eq!(stream.position, None);
+    let again = super::Writer { cluster, stream };
+    fixture.put(&again, [object("ns", "new")]).await;
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/new"]);
+    assert_eq!(fixture.purge(100).await, 1);
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/new"]);
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 1);
+}
+
+/// A message that took its time harms nobody.
+pub async fn a_late_leave_of_a_former_incarnation_changes_nothing(fixture: &Fixture) {
+    fixture
+        .sink
+        .join(&name("member1"), "incarnation-0")
+        .await
+        .expect("joined");
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    fixture
+        .sink
+        .leave(&name("member1"), "incarnation-0")
+        .await
+        .expect("no error");
+    fixture
+        .sink
+        .leave(&name("stranger"), "incarnation-0")
+        .await
+        .expect("no error");
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
+}
+
+/// Hidden in the moment of leaving, removed by and by; neighbours are not touched.
+pub async fn leaving_hides_at_once_and_purging_removes(fixture: &Fixture) {
+    let mut writers = Vec::new();
+    for cluster in ["a", "b", "c"] {
+        let pods = fixture.pods_of(cluster).await;
+        let objects = (0..7).map(|n| object("ns", &format!("pod-{n}")).label("app", "web"));
+        fixture.put(&pods, objects).await;
+        writers.push(pods);
+    }
+    fixture
+        .sink
+        .leave(&name("b"), "incarnation-1")
+        .await
+        .expect("left");
+    assert!(
+        fixture
+            .list(&all_pods(), 4)
+            .await
+            .iter()
+            .all(|row| !row.starts_with("b/"))
+    );
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 14);
+    let catalog = fixture.search.catalog().await.expect("catalog");
+    assert_eq!(catalog.clusters.len(), 2);
+    assert_eq!(fixture.purge(2).await, 7);
+    assert_eq!(fixture.list(&all_pods(), 4).await.len(), 14);
+    assert!(
+        fixture
+            .sink
+            .streams(writers[1].cluster)
+            .await
+            .expect("streams")
+            .is_empty()
+    );
+}
+
+/// Each step leaves a sound store behind.
+pub async fn a_purge_that_is_interrupted_goes_on(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let objects = || (0..9).map(|n| object("ns", &format!("pod-{n}")).label("app", "web"));
+    fixture.put(&pods, objects()).await;
+    fixture
+        .sink
+        .close(pods.cluster, pods.stream.resource)
+        .await
+        .expect("closed");
+    let purged = fixture.sink.purge(4).await.expect("purged");
+    assert_eq!((purged.objects, purged.finished), (4, false));
+    let again = fixture.pods_of("member1").await;
+    assert_eq!(again.stream.position, None);
+    fixture.put(&again, objects()).await;
+    assert_eq!(fixture.list(&all_pods(), 4).await.len(), 9);
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 9);
+    assert_eq!(fixture.purge(4).await, 0);
+}
+
+/// The other types of the cluster stay.
+pub async fn a_closed_type_is_hidden_at_once(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let nodes = fixture
+        .writer("member1", &resource("", "nodes", "Node", false))
+        .await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    fixture.put(&nodes, [object("", "node-1")]).await;
+    fixture
+        .sink
+        .close(pods.cluster, pods.stream.resource)
+        .await
+        .expect("closed");
+    assert!(fixture.list(&all_pods(), 10).await.is_empty());
+    let key = armadex_model::ObjectKey::new("ns", "a");
+    let found = fixture
+        .search
+        .get(&name("member1"), &all_pods().resource, &key)
+        .await;
+    assert!(found.expect("read").is_none());
+    let states = fixture.sink.streams(pods.cluster).await.expect("streams");
+    assert_eq!(states.len(), 1);
+    assert_eq!(
+        (states[0].resource.kind.as_str(), states[0].objects),
+        ("Node", 1)
+    );
+    assert_eq!(fixture.purge(100).await, 1);
+}
+
+/// Every cluster that is there, and of types those that somebody has.
+pub async fn the_catalog_lists_open_types_only(fixture: &Fixture) {
+    fixture
+        .sink
+        .join(&name("empty"), "incarnation-1")
+        .await
+        .expect("joined");
+    let pods = fixture.pods_of("member1").await;
+    fixture
+        .writer(
+            "member1",
+            &resource("apps", "deployments", "Deployment", true),
+        )
+        .await;
+    let catalog = fixture.search.catalog().await.expect("catalog");
+    let clusters: Vec<&str> = catalog.clusters.keys().map(ClusterName::as_str).collect();
+    assert_eq!(clusters, ["empty", "member1"]);
+    assert_eq!(catalog.types.len(), 2);
+    assert_eq!(catalog.clusters[&name("member1")].resources.len(), 2);
+    assert!(catalog.clusters[&name("empty")].resources.is_empty());
+    fixture
+        .sink
+        .close(pods.cluster, pods.stream.resource)
+        .await
+        .expect("closed");
+    let catalog = fixture.search.catalog().await.expect("catalog");
+    let kinds: Vec<&str> = catalog.types.values().map(|t| t.kind.as_str()).collect();
+    assert_eq!(kinds, ["Deployment"]);
+}
+
+/// A version that is not known leaves the one that was.
+pub async fn health_and_version_are_in_the_catalog(fixture: &Fixture) {
+    let cluster = fixture
+        .sink
+        .join(&name("member1"), "incarnation-1")
+        .await
+        .expect("joined");
+    let entry = || async {
+        let catalog = fixture.search.catalog().await.expect("catalog");
+        catalog.clusters[&name("member1")].clone()
+    };
+    assert_eq!((entry().await.health, entry().await.version), (None, None));
+    let well = Health {
+        healthy: true,
+        reason: String::new(),
+    };
+    let ill = Health {
+        healthy: false,
+        reason: "connection refused".into(),
+    };
+    fixture
+        .sink
+        .set_health(cluster, &well, Some("v1.36.0"))
+        .await
+        .expect("recorded");
+    assert_eq!(entry().await.health, Some(well));
+    fixture
+        .sink
+        .set_health(cluster, &ill, None)
+        .await
+        .expect("recorded");
+    assert_eq!(entry().await.health, Some(ill));
+    assert_eq!(entry().await.version.as_deref(), Some("v1.36.0"));
+}
+
+/// Short names and the like follow the member's discovery.
+pub async fn a_type_that_is_opened_again_keeps_its_description_up_to_date(fixture: &Fixture) {
+    fixture.pods_of("member1").await;
+    let mut changed = resource("", "pods", "Pod", true);
+    changed.short_names = vec!["po".into(), "p".into()];
+    fixture.writer("member1", &changed).await;
+    let catalog = fixture.search.catalog().await.expect("catalog");
+    assert_eq!(catalog.types.values().next(), Some(&changed));
+}

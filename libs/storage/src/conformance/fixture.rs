@@ -1,0 +1,254 @@
+//! What the cases are written with: an empty store, writers, objects.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use armadex_model::query::{Position, Start};
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType, Term};
+
+use crate::{
+    Batch, Change, ClusterId, Found, MemberPosition, Object, PageBudget, Phase, Search, Sink,
+    StoreError, Stream, Written,
+};
+
+/// Both sides of an empty store.
+pub struct Fixture {
+    /// The write side.
+    pub sink: Arc<dyn Sink>,
+    /// The read side of the same store.
+    pub search: Arc<dyn Search>,
+    /// Whatever must live as long as the store, a temporary directory for example.
+    pub guard: Box<dyn Any + Send + Sync>,
+}
+
+/// A stream of a cluster that has joined.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// Its cluster.
+    pub cluster: ClusterId,
+    /// The stream.
+    pub stream: Stream,
+}
+
+impl Fixture {
+    /// Joins a cluster and opens its stream of pods.
+    pub async fn pods_of(&self, cluster: &str) -> Writer {
+        self.writer(cluster, &resource("", "pods", "Pod", true))
+            .await
+    }
+
+    /// Joins a cluster and opens a stream.
+    pub async fn writer(&self, cluster: &str, resource: &ResourceType) -> Writer {
+        let cluster = self
+            .sink
+            .join(&name(cluster), "incarnation-1")
+            .await
+            .expect("joined");
+        let stream = self.sink.open(cluster, resource).await.expect("opened");
+        Writer { cluster, stream }
+    }
+
+    /// Stores objects.
+    pub async fn put(
+        &self,
+        writer: &Writer,
+        objects: impl IntoIterator<Item = ObjectBuilder>,
+    ) -> Written {
+        let changes = objects
+            .into_iter()
+            .map(|object| Change::Put(object.build()));
+        self.write(writer, changes).await.expect("written")
+    }
+
+    /// Deletes objects of a namespace.
+    pub async fn delete(&self, writer: &Writer, namespace: &str, names: &[&str]) -> Written {
+        let changes = names
+            .iter()
+            .map(|name| Change::Delete(ObjectKey::new(namespace, *name)));
+        self.write(writer, changes).await.expect("written")
+    }
+
+    /// Stores changes that move no position.
+    pub async fn write(
+        &self,
+        writer: &Writer,
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Result<Written, StoreError> {
+        self.sink.write(writer.batch(changes, None)).await
+    }
+
+    /// Every row of a query as `cluster/namespace/name`, read in pages of `rows`.
+    pub async fn list(&self, query: &Query, rows: u32) -> Vec<String> {
+        self.rows(query, rows).await.iter().map(path).collect()
+    }
+
+    /// Every row of a query, read in pages of `rows`.
+    pub async fn rows(&self, query: &Query, rows: u32) -> Vec<Found> {
+        let budget = PageBudget {
+            rows,
+            bytes: usize::MAX,
+        };
+        let mut all = Vec::new();
+        let mut start = Start::Beginning;
+        loop {
+            let page = self
+                .search
+                .page(query, &start, budget)
+                .await
+                .expect("a page");
+            assert!(
+                page.rows.len() <= rows as usize,
+                "a page is larger than asked"
+            );
+            all.extend(page.rows);
+            match page.next {
+                Some(position) => start = Start::After(through_a_token(&position)),
+                None => return all,
+            }
+        }
+    }
+
+    /// Purges until nothing is left; how many objects went.
+    pub async fn purge(&self, limit: u32) -> u64 {
+        let mut objects = 0;
+        loop {
+            let purged = self.sink.purge(limit).await.expect("purged");
+            objects += purged.objects;
+            if purged.finished {
+                return objects;
+            }
+        }
+    }
+}
+
+impl Writer {
+    /// A batch of this stream.
+    pub fn batch(
+        &self,
+        changes: impl IntoIterator<Item = Change>,
+        position: Option<MemberPosition>,
+    ) -> Batch {
+        Batch {
+            cluster: self.cluster,
+            resource: self.stream.resource,
+            epoch: self.stream.epoch,
+            changes: changes.into_iter().collect(),
+            position,
+        }
+    }
+}
+
+/// A position travels as JSON inside a token.
+fn through_a_token(position: &Position) -> Position {
+    let text = serde_json::to_string(position).expect("positions are JSON");
+    serde_json::from_str(&text).expect("and come back")
+}
+
+/// `cluster/namespace/name` of a row.
+pub fn path(row: &Found) -> String {
+    format!("{}/{}/{}", row.cluster, row.key.namespace, row.key.name)
+}
+
+/// A cluster's name.
+pub fn name(cluster: &str) -> ClusterName {
+    ClusterName::new(cluster).expect("a cluster name")
+}
+
+/// A position of a finished list.
+pub fn live(version: &str) -> MemberPosition {
+    MemberPosition {
+        resource_version: version.into(),
+        member: "member-uid".into(),
+        phase: Phase::Live,
+    }
+}
+
+/// A resource type of version `v1`.
+pub fn resource(group: &str, plural: &str, kind: &str, namespaced: bool) -> ResourceType {
+    ResourceType {
+        gvr: GroupVersionResource::new(group, "v1", plural),
+        kind: kind.into(),
+        namespaced,
+        singular: kind.to_lowercase(),
+        short_names: vec![],
+        categories: vec!["all".into()],
+    }
+}
+
+/// All pods.
+pub fn all_pods() -> Query {
+    Query::all(GroupVersionResource::new("", "v1", "pods"))
+}
+
+/// An object to be stored.
+#[derive(Clone, Debug)]
+pub struct ObjectBuilder(Object);
+
+/// An object with plausible values everywhere.
+pub fn object(namespace: &str, name: &str) -> ObjectBuilder {
+    ObjectBuilder(Object {
+        key: ObjectKey::new(namespace, name),
+        uid: format!("uid-of-{namespace}-{name}"),
+        resource_version: "100".into(),
+        created: 1_700_000_000,
+        terms: vec![],
+        body: format!(r#""name":"{name}","namespace":"{namespace}"}},"spec":{{}}}}"#).into(),
+    })
+}
+
+impl ObjectBuilder {
+    /// With another uid.
+    #[must_use]
+    pub fn uid(mut self, uid: &str) -> Self {
+        self.0.uid = uid.into();
+        self
+    }
+
+    /// With another resourceVersion.
+    #[must_use]
+    pub fn version(mut self, version: &str) -> Self {
+        self.0.resource_version = version.into();
+        self
+    }
+
+    /// Created at another time.
+    #[must_use]
+    pub fn created(mut self, seconds: i64) -> Self {
+        self.0.created = seconds;
+        self
+    }
+
+    /// With another body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.0.body = body.into().into();
+        self
+    }
+
+    /// With one more label.
+    #[must_use]
+    pub fn label(mut self, key: &str, value: &str) -> Self {
+        self.0.terms.push(Term::Label {
+            key: key.into(),
+            value: value.into(),
+        });
+        self.0.terms.push(Term::LabelKey { key: key.into() });
+        self
+    }
+
+    /// With one more hot field.
+    #[must_use]
+    pub fn field(mut self, path: &'static str, value: &str) -> Self {
+        self.0.terms.push(Term::Field {
+            path,
+            value: value.into(),
+        });
+        self
+    }
+
+    /// The object.
+    #[must_use]
+    pub fn build(self) -> Object {
+        self.0
+    }
+}

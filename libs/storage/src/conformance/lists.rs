@@ -1,0 +1,212 @@
+//! Plain lists: order, pages, clusters, namespaces, scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use armadex_model::query::{NamespaceScope, Scope, Start};
+use armadex_model::{GroupVersionResource, NameFilter, ObjectKey, Query};
+
+use super::fixture::{Fixture, all_pods, name, object, path};
+use crate::PageBudget;
+
+/// Three clusters with three namespaces of three pods each, stored in no particular order.
+async fn fleet(fixture: &Fixture) -> Vec<String> {
+    let mut all = Vec::new();
+    for cluster in ["m2", "m3", "m1"] {
+        let pods = fixture.pods_of(cluster).await;
+        for namespace in ["b", "c", "a"] {
+            for pod in ["y", "z", "x"] {
+                fixture.put(&pods, [object(namespace, pod)]).await;
+                all.push(format!("{cluster}/{namespace}/{pod}"));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+fn names(list: &[&str]) -> BTreeSet<String> {
+    list.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Whatever the order of writing, and for any page size.
+pub async fn rows_come_by_cluster_namespace_and_name(fixture: &Fixture) {
+    let all = fleet(fixture).await;
+    for rows in [1, 2, 3, 5, 26, 27, 28, 500] {
+        assert_eq!(
+            fixture.list(&all_pods(), rows).await,
+            all,
+            "pages of {rows}"
+        );
+    }
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 27);
+}
+
+/// The store looks one row further than it gives.
+pub async fn a_last_full_page_is_followed_by_none(fixture: &Fixture) {
+    fleet(fixture).await;
+    let budget = PageBudget {
+        rows: 27,
+        bytes: usize::MAX,
+    };
+    let page = fixture
+        .search
+        .page(&all_pods(), &Start::Beginning, budget)
+        .await
+        .expect("page");
+    assert_eq!((page.rows.len(), page.next), (27, None));
+}
+
+/// One row always fits.
+pub async fn a_page_is_bounded_by_bytes_but_never_empty_for_them(fixture: &Fixture) {
+    let pods = fixture.pods_of("m1").await;
+    let sizes = [10, 2000, 10, 10];
+    let objects = sizes
+        .iter()
+        .enumerate()
+        .map(|(n, &size)| object("ns", &format!("pod-{n}")).body(vec![b'a'; size]));
+    fixture.put(&pods, objects).await;
+    let budget = PageBudget {
+        rows: 10,
+        bytes: 1000,
+    };
+    let mut start = Start::Beginning;
+    let mut pages = Vec::new();
+    loop {
+        let page = fixture
+            .search
+            .page(&all_pods(), &start, budget)
+            .await
+            .expect("page");
+        pages.push(page.rows.len());
+        match page.next {
+            Some(position) => start = Start::After(position),
+            None => break,
+        }
+    }
+    assert_eq!(pages, [1, 1, 2]);
+}
+
+/// Clusterpedia's integer `continue`.
+pub async fn an_offset_skips_rows(fixture: &Fixture) {
+    let all = fleet(fixture).await;
+    let budget = PageBudget {
+        rows: 4,
+        bytes: usize::MAX,
+    };
+    for offset in [0, 1, 9, 26, 27, 1000] {
+        let page = fixture
+            .search
+            .page(&all_pods(), &Start::Offset(offset), budget)
+            .await;
+        let page = page.expect("page");
+        let expected: Vec<String> = all.iter().skip(offset as usize).take(4).cloned().collect();
+        let found: Vec<String> = page.rows.iter().map(path).collect();
+        assert_eq!(found, expected, "offset {offset}");
+        assert_eq!(page.next.is_some(), offset + 4 < 27);
+    }
+}
+
+/// In, not in, and both at once.
+pub async fn clusters_and_namespaces_restrict_a_list(fixture: &Fixture) {
+    let all = fleet(fixture).await;
+    let filters = [
+        NameFilter::Any,
+        NameFilter::In(names(&[])),
+        NameFilter::only("m2"),
+        NameFilter::only("b"),
+        NameFilter::In(names(&["m1", "m3", "a", "c", "no-such"])),
+        NameFilter::NotIn(names(&["m2", "b", "no-such"])),
+        NameFilter::NotIn(names(&["m1", "m2", "m3", "a", "b", "c"])),
+    ];
+    for clusters in &filters {
+        for namespaces in &filters {
+            let query = Query {
+                clusters: clusters.clone(),
+                namespaces: namespaces.clone(),
+                ..all_pods()
+            };
+            let admitted = |row: &&String| {
+                let parts: Vec<&str> = row.split('/').collect();
+                clusters.admits(parts[0]) && namespaces.admits(parts[1])
+            };
+            let expected: Vec<String> = all.iter().filter(admitted).cloned().collect();
+            for rows in [1, 4, 100] {
+                assert_eq!(
+                    fixture.list(&query, rows).await,
+                    expected,
+                    "{clusters:?} {namespaces:?}"
+                );
+            }
+            let count = fixture.search.count(&query).await.expect("count");
+            assert_eq!(count, expected.len() as u64, "{clusters:?} {namespaces:?}");
+        }
+    }
+}
+
+/// What a caller may not see is not counted either.
+pub async fn a_scope_hides_rows_from_lists_and_counts(fixture: &Fixture) {
+    fleet(fixture).await;
+    let scope = Scope::Clusters(BTreeMap::from([
+        ("m1".to_owned(), NamespaceScope::All),
+        (
+            "m3".to_owned(),
+            NamespaceScope::Only(names(&["b", "c", "no-such"])),
+        ),
+        ("no-such".to_owned(), NamespaceScope::All),
+    ]));
+    let all = Query {
+        scope,
+        ..all_pods()
+    };
+    let without_c = Query {
+        namespaces: NameFilter::NotIn(names(&["c"])),
+        ..all.clone()
+    };
+    let nothing = Query {
+        scope: Scope::Clusters(BTreeMap::new()),
+        ..all_pods()
+    };
+    for (query, rows) in [(&all, 9 + 6), (&without_c, 6 + 3), (&nothing, 0)] {
+        let found = fixture.list(query, 4).await;
+        assert_eq!(found.len(), rows);
+        assert!(
+            found
+                .iter()
+                .all(|row| !row.starts_with("m2/") && !row.starts_with("m3/a/"))
+        );
+        assert_eq!(
+            fixture.search.count(query).await.expect("count"),
+            rows as u64
+        );
+    }
+}
+
+/// They are no error: whoever serves knows whether to say 404.
+pub async fn unknown_types_and_clusters_have_no_rows(fixture: &Fixture) {
+    fleet(fixture).await;
+    let unknown = GroupVersionResource::new("x", "v1", "things");
+    assert!(
+        fixture
+            .list(&Query::all(unknown.clone()), 10)
+            .await
+            .is_empty()
+    );
+    assert_eq!(
+        fixture
+            .search
+            .count(&Query::all(unknown.clone()))
+            .await
+            .expect("count"),
+        0
+    );
+    let key = ObjectKey::new("a", "x");
+    let pods = all_pods().resource;
+    for (cluster, gvr) in [("m1", &unknown), ("no-such", &pods)] {
+        let found = fixture
+            .search
+            .get(&name(cluster), gvr, &key)
+            .await
+            .expect("read");
+        assert!(found.is_none());
+    }
+}

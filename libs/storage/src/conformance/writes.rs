@@ -1,0 +1,299 @@
+//! Writing: what a batch changes, what it leaves alone, who may write.
+
+use armadex_model::ObjectKey;
+use futures::future::{join, join_all};
+
+use super::fixture::{Fixture, all_pods, live, name, object, resource};
+use crate::{Change, MemberPosition, Phase, StoreError, Written};
+
+/// What is stored is what is served.
+pub async fn a_body_comes_back_byte_for_byte(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let long = format!(
+        r#""name":"long"}},"data":"{}"}}"#,
+        "lorem ipsum ".repeat(5000)
+    );
+    let noise: Vec<u8> = (0..9000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    let objects = [
+        object("ns", "plain"),
+        object("ns", "long").body(long.as_bytes()),
+        object("ns", "noise").body(noise.clone()),
+        object("ns", "empty").body(""),
+    ];
+    let bodies: Vec<_> = objects.clone().map(|object| object.build().body).to_vec();
+    fixture.put(&pods, objects).await;
+    for (key, body) in ["plain", "long", "noise", "empty"].into_iter().zip(bodies) {
+        let gvr = all_pods().resource;
+        let key = ObjectKey::new("ns", key);
+        let found = fixture
+            .search
+            .get(&name("member1"), &gvr, &key)
+            .await
+            .expect("read");
+        let found = found.expect("stored");
+        assert_eq!(found.body, body, "{key}");
+        assert_eq!(found.key, key);
+        assert_eq!(
+            (found.resource_version.as_str(), found.created),
+            ("100", 1_700_000_000)
+        );
+    }
+}
+
+/// A deletion removes the row; another one finds nothing.
+pub async fn a_deleted_object_is_gone(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture
+        .put(
+            &pods,
+            [object("ns", "a").label("app", "web"), object("ns", "b")],
+        )
+        .await;
+    let written = fixture.delete(&pods, "ns", &["a", "never-there"]).await;
+    assert_eq!(
+        written,
+        Written {
+            deleted: 1,
+            unchanged: 1,
+            ..Written::default()
+        }
+    );
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/b"]);
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 1);
+    let key = ObjectKey::new("ns", "a");
+    let found = fixture
+        .search
+        .get(&name("member1"), &all_pods().resource, &key)
+        .await;
+    assert!(found.expect("read").is_none());
+}
+
+/// Never merged: what belonged to the former object is gone.
+pub async fn a_new_uid_under_an_old_key_is_a_delete_and_an_add(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a").uid("first")]).await;
+    let before = fixture.search.head().await.expect("head").revision;
+    let written = fixture.put(&pods, [object("ns", "a").uid("second")]).await;
+    assert_eq!(
+        written,
+        Written {
+            added: 1,
+            deleted: 1,
+            ..Written::default()
+        }
+    );
+    assert_eq!(
+        fixture.search.head().await.expect("head").revision,
+        before + 2
+    );
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 1);
+}
+
+/// A bookmark moves the stream and nothing else.
+pub async fn a_position_moves_without_changes(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    assert_eq!(pods.stream.position, None);
+    let before = fixture.search.head().await.expect("head");
+    let listing = MemberPosition {
+        phase: Phase::Listing,
+        ..live("5")
+    };
+    for position in [listing, live("7")] {
+        let batch = pods.batch([], Some(position.clone()));
+        let written = fixture.sink.write(batch).await.expect("written");
+        assert_eq!(written, Written::default());
+        let states = fixture.sink.streams(pods.cluster).await.expect("streams");
+        assert_eq!(states[0].position, Some(position));
+    }
+    assert_eq!(fixture.search.head().await.expect("head"), before);
+    let again = fixture.pods_of("member1").await;
+    assert_eq!(again.stream.position, Some(live("7")));
+}
+
+/// Objects with the uid and version that are stored are left alone.
+pub async fn a_replay_writes_nothing(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let objects = || (0..40).map(|n| object("ns", &format!("pod-{n}")).label("app", "web"));
+    let written = fixture.put(&pods, objects()).await;
+    assert_eq!(
+        written,
+        Written {
+            added: 40,
+            ..Written::default()
+        }
+    );
+    let before = fixture.search.head().await.expect("head");
+    let written = fixture.put(&pods, objects()).await;
+    assert_eq!(
+        written,
+        Written {
+            unchanged: 40,
+            ..Written::default()
+        }
+    );
+    assert_eq!(fixture.search.head().await.expect("head"), before);
+    let written = fixture
+        .put(&pods, objects().map(|object| object.version("101")))
+        .await;
+    assert_eq!(
+        written,
+        Written {
+            changed: 40,
+            ..Written::default()
+        }
+    );
+}
+
+/// Whoever opens a stream owns it; the former writer stops.
+pub async fn a_stream_that_was_taken_over_is_fenced(fixture: &Fixture) {
+    let former = fixture.pods_of("member1").await;
+    fixture.put(&former, [object("ns", "a")]).await;
+    let present = fixture.pods_of("member1").await;
+    assert!(present.stream.epoch > former.stream.epoch);
+    let refused = fixture
+        .write(&former, [Change::Put(object("ns", "b").build())])
+        .await;
+    assert!(
+        matches!(refused, Err(StoreError::Fenced { .. })),
+        "{refused:?}"
+    );
+    let refused = fixture.sink.write(former.batch([], Some(live("9")))).await;
+    assert!(
+        matches!(refused, Err(StoreError::Fenced { .. })),
+        "{refused:?}"
+    );
+    fixture.put(&present, [object("ns", "c")]).await;
+    assert_eq!(
+        fixture.list(&all_pods(), 10).await,
+        ["member1/ns/a", "member1/ns/c"]
+    );
+}
+
+/// A cluster that left takes no more rows, not even by a stream of the same name that is opened later.
+pub async fn a_writer_of_a_cluster_that_left_is_fenced(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture
+        .sink
+        .leave(&name("member1"), "incarnation-1")
+        .await
+        .expect("left");
+    let refused = fixture
+        .write(&pods, [Change::Put(object("ns", "a").build())])
+        .await;
+    assert!(
+        matches!(refused, Err(StoreError::Fenced { .. })),
+        "{refused:?}"
+    );
+    let refused = fixture
+        .sink
+        .open(pods.cluster, &resource("", "pods", "Pod", true))
+        .await;
+    assert!(
+        matches!(refused, Err(StoreError::Fenced { .. })),
+        "{refused:?}"
+    );
+    let again = fixture.pods_of("member1").await;
+    let refused = fixture
+        .write(&pods, [Change::Put(object("ns", "a").build())])
+        .await;
+    assert!(
+        matches!(refused, Err(StoreError::Fenced { .. })),
+        "{refused:?}"
+    );
+    fixture.put(&again, [object("ns", "a")]).await;
+}
+
+/// The error names the object, and nothing of the batch is stored.
+pub async fn an_object_that_is_too_large_is_rejected_by_name(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let huge = object("ns", "huge").body(vec![b'x'; 17 << 20]);
+    let changes = [object("ns", "small"), huge].map(|object| Change::Put(object.build()));
+    let refused = fixture.write(&pods, changes).await;
+    match refused {
+        Err(StoreError::Rejected { key, .. }) => assert_eq!(key, ObjectKey::new("ns", "huge")),
+        other => panic!("expected a rejection, got {other:?}"),
+    }
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 0);
+}
+
+/// A relist compares with these; whatever the order, each key comes once.
+pub async fn keys_are_listed_page_by_page(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let other = fixture.pods_of("member2").await;
+    fixture.put(&other, [object("b", "elsewhere")]).await;
+    let names = ["a", "b", "c"]
+        .iter()
+        .flat_map(|ns| (0..5).map(move |n| (*ns, n)));
+    fixture
+        .put(&pods, names.map(|(ns, n)| object(ns, &format!("pod-{n}"))))
+        .await;
+    let mut keys: Vec<ObjectKey> = Vec::new();
+    loop {
+        let after = keys.last();
+        let page = fixture
+            .sink
+            .keys(pods.cluster, pods.stream.resource, after, 4)
+            .await;
+        let page = page.expect("keys");
+        if page.is_empty() {
+            break;
+        }
+        keys.extend(page);
+    }
+    let mut sorted = keys.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!((keys.len(), sorted.len()), (15, 15));
+}
+
+/// Batches of many streams are grouped; each keeps its own result.
+pub async fn many_writers_at_once_lose_nothing(fixture: &Fixture) {
+    let mut writers = Vec::new();
+    for n in 0..6 {
+        writers.push(fixture.pods_of(&format!("member{n}")).await);
+    }
+    let stale = fixture.pods_of("member0").await;
+    writers[0] = fixture.pods_of("member0").await;
+    let mut tasks = Vec::new();
+    for writer in writers {
+        for round in 0..5 {
+            let objects =
+                (0..20).map(|n| Change::Put(object("ns", &format!("p{round}-{n}")).build()));
+            let (sink, batch) = (fixture.sink.clone(), writer.batch(objects, None));
+            tasks.push(async move { sink.write(batch).await.map(|written| written.added) });
+        }
+    }
+    let refused = fixture.write(&stale, [Change::Put(object("ns", "stale").build())]);
+    let (done, refused) = join(join_all(tasks), refused).await;
+    assert!(matches!(refused, Err(StoreError::Fenced { .. })));
+    for added in done {
+        assert_eq!(added.expect("written"), 20);
+    }
+    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 600);
+}
+
+/// Each effect has one revision, and rows carry that of their last change.
+pub async fn revisions_have_no_gaps(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let start = fixture.search.head().await.expect("head").revision;
+    fixture
+        .put(&pods, (0..10).map(|n| object("ns", &format!("pod-{n}"))))
+        .await;
+    fixture
+        .put(&pods, [object("ns", "pod-3").version("101")])
+        .await;
+    fixture.delete(&pods, "ns", &["pod-4"]).await;
+    fixture
+        .put(&pods, [object("ns", "pod-5").version("102")])
+        .await;
+    assert_eq!(
+        fixture.search.head().await.expect("head").revision,
+        start + 13
+    );
+    let rows = fixture.rows(&all_pods(), 100).await;
+    let mut revisions: Vec<i64> = rows.iter().map(|row| row.revision - start).collect();
+    revisions.sort_unstable();
+    assert_eq!(revisions, [1, 2, 3, 7, 8, 9, 10, 11, 13]);
+}
