@@ -16,6 +16,8 @@ use crate::wait::wait_until;
 
 /// Where Armadex is at home on a control plane.
 pub const NAMESPACE: &str = "clusterpedia-system";
+/// The counter of lists that were asked of members: a restart and a rotation ask for none.
+pub const LISTS: &str = "armadex_member_lists_total";
 const SERVICE: &str = "armadex-apiserver";
 /// Opening a store and the first discovery take a second; the limit is for a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -55,6 +57,10 @@ impl Role {
             Self::Synchro => "synchro",
             Self::Controllers => "controllers",
         }
+    }
+
+    fn syncs(self) -> bool {
+        matches!(self, Self::All | Self::Synchro)
     }
 
     fn serves(self) -> bool {
@@ -192,12 +198,12 @@ fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec
         role.command().to_owned(),
         format!("--kubeconfig={}", fleet.host().kubeconfig().display()),
         format!("--admin-listen=127.0.0.1:{admin}"),
-        format!("--namespace={NAMESPACE}"),
-        format!(
-            "--credential-namespaces={NAMESPACE},{}",
-            crate::stand_in::NAMESPACE
-        ),
     ];
+    if role.syncs() {
+        arguments.push(format!("--namespace={NAMESPACE}"));
+        let namespaces = format!("{NAMESPACE},{}", crate::stand_in::NAMESPACE);
+        arguments.push(format!("--credential-namespaces={namespaces}"));
+    }
     if role != Role::Controllers {
         arguments.push(format!(
             "--store=sqlite:{}",

@@ -47,7 +47,7 @@ async fn every_object_is_there_after_sync_and_after_sigkill_in_churn() -> Result
     let done = churn_with_kills(&fleet, &mut armadex).await?;
     note(format_args!("churn: {done:?}"));
     wait_until_equal(&fleet, &MEMBERS, &SEEDED_KINDS, AFTER_CHURN).await?;
-    let lists = armadex.counter("armadex_sync_lists_total").await?;
+    let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{lists} lists were begun after a restart");
     armadex.stop();
     fleet.finish().await;

@@ -96,7 +96,7 @@ async fn a_third_member_appears_by_itself(fleet: &Harness) -> Result<()> {
 
 /// The old token is revoked at once, so whatever arrives afterwards came with the new one.
 async fn a_rotated_token_is_followed(fleet: &Harness, armadex: &Armadex) -> Result<()> {
-    let lists = armadex.counter("armadex_sync_lists_total").await?;
+    let lists = armadex.counter(armadex::LISTS).await?;
     fleet.rotate("member1").await?;
     let member = fleet.kubectl("member1");
     member
@@ -115,7 +115,7 @@ async fn a_rotated_token_is_followed(fleet: &Harness, armadex: &Armadex) -> Resu
         SOON,
     )
     .await?;
-    let after = armadex.counter("armadex_sync_lists_total").await?;
+    let after = armadex.counter(armadex::LISTS).await?;
     ensure!(
         lists == after,
         "{} lists were begun by a rotation",
