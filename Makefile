@@ -15,8 +15,8 @@ programs: prerequisites
 	cargo build --release --locked --package armadex --package armadex-e2e
 
 # etcd, kube-apiserver, kube-controller-manager and kubectl: found, or built once into a cache outside the tree.
-tools: programs
-	$(E2E) tools
+tools: prerequisites
+	cargo run --quiet --locked --package armadex-e2e -- tools
 
 # A control plane, two members, Armadex, a policy and rows in kubectl; runs until Ctrl-C.
 demo: programs

@@ -43,7 +43,7 @@ fn build(module: &Module, directory: &Path) -> Result<()> {
         directory.display()
     ));
     let total = count_packages(module)?;
-    let partial = directory.with_extension("partial");
+    let partial = PathBuf::from(format!("{}.partial", directory.display()));
     let mut command = go(module);
     command
         .args(["build", "-v", "-trimpath", "-ldflags"])
