@@ -2,6 +2,7 @@
 # The same folder of kubeconfigs as `armadex-e2e up`, from kind clusters and a real Karmada in containers:
 #   host.kubeconfig      the Karmada apiserver (context host)
 #   <member>.kubeconfig  straight to each member's apiserver (context <member>)
+# It needs Linux, whose containers can be reached from the machine itself.
 # Needs docker, kind, kubectl and karmadactl 1.18 or later. Takes the number of members (2); `down` removes all of it.
 set -eu
 
@@ -31,41 +32,39 @@ umask 077
 mkdir -p "$FOLDER/state/karmada"
 FOLDER=$(cd "$FOLDER" && pwd)
 
-# cluster NAME KUBECONFIG: a kind cluster whose kubeconfig has the one context NAME.
+address() {
+    docker inspect --format '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$PREFIX-$1-control-plane"
+}
+
+# cluster NAME KUBECONFIG: a kind cluster whose kubeconfig has the one context NAME. Its address is that of the container: on
+# Linux it can be reached from this machine and from other containers, so Karmada joins a member by the same one.
 cluster() {
     kind get clusters 2>/dev/null | grep -qx "$PREFIX-$1" || kind create cluster --name "$PREFIX-$1" --wait 120s
     kind get kubeconfig --name "$PREFIX-$1" > "$2"
+    kubectl --kubeconfig "$2" config set-cluster "kind-$PREFIX-$1" --server "https://$(address "$1"):6443" >/dev/null
     kubectl --kubeconfig "$2" config rename-context "kind-$PREFIX-$1" "$1" >/dev/null
 }
 
-# The address of a kind cluster as other containers see it: Karmada runs in one, so members are joined by it.
-inside() {
-    kind get kubeconfig --internal --name "$PREFIX-$1"
-}
-
-cluster base "$FOLDER/state/karmada/base.kubeconfig"
-if [ ! -f "$FOLDER/host.kubeconfig" ]; then
-    karmadactl --kubeconfig "$FOLDER/state/karmada/base.kubeconfig" init \
-        --karmada-data "$FOLDER/state/karmada" --karmada-pki "$FOLDER/state/karmada/pki" \
-        --karmada-apiserver-advertise-address \
-        "$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$PREFIX-base-control-plane")"
-    cp "$FOLDER/state/karmada/karmada-apiserver.config" "$FOLDER/host.kubeconfig"
-    kubectl --kubeconfig "$FOLDER/host.kubeconfig" config rename-context \
-        "$(kubectl --kubeconfig "$FOLDER/host.kubeconfig" config current-context)" host >/dev/null
+base=$FOLDER/state/karmada/base.kubeconfig
+host=$FOLDER/host.kubeconfig
+cluster base "$base"
+if [ ! -f "$host" ]; then
+    karmadactl init --kubeconfig "$base" --karmada-data "$FOLDER/state/karmada" \
+        --karmada-pki "$FOLDER/state/karmada/pki" --karmada-apiserver-advertise-address "$(address base)"
+    cp "$FOLDER/state/karmada/karmada-apiserver.config" "$host"
+    kubectl --kubeconfig "$host" config rename-context \
+        "$(kubectl --kubeconfig "$host" config current-context)" host >/dev/null
 fi
 
 number=1
 while [ "$number" -le "$ARGUMENT" ]; do
     name=member$number
     cluster "$name" "$FOLDER/$name.kubeconfig"
-    inside "$name" > "$FOLDER/state/karmada/$name.internal.kubeconfig"
-    if ! kubectl --kubeconfig "$FOLDER/host.kubeconfig" get clusters.cluster.karmada.io "$name" >/dev/null 2>&1; then
-        # On Linux the containers' network can be reached from the host as well, so one address serves both.
-        karmadactl --kubeconfig "$FOLDER/host.kubeconfig" join "$name" \
-            --cluster-kubeconfig "$FOLDER/state/karmada/$name.internal.kubeconfig"
+    if ! kubectl --kubeconfig "$host" get clusters.cluster.karmada.io "$name" >/dev/null 2>&1; then
+        karmadactl --kubeconfig "$host" join "$name" --cluster-kubeconfig "$FOLDER/$name.kubeconfig"
     fi
     number=$((number + 1))
 done
 
-kubectl --kubeconfig "$FOLDER/host.kubeconfig" get clusters.cluster.karmada.io
+kubectl --kubeconfig "$host" get clusters.cluster.karmada.io
 printf 'the control plane is Karmada; kubeconfigs: %s/*.kubeconfig\n' "$FOLDER"
