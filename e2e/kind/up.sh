@@ -24,6 +24,7 @@ if [ "$ARGUMENT" = down ]; then
     for cluster in $(kind get clusters 2>/dev/null | grep "^$PREFIX-"); do
         kind delete cluster --name "$cluster"
     done
+    rm -rf "$FOLDER/state/karmada" "$FOLDER/host.kubeconfig" "$FOLDER"/member*.kubeconfig
     exit 0
 fi
 command -v karmadactl >/dev/null 2>&1 || lacks karmadactl 'https://karmada.io/docs/installation/install-cli-tools'
