@@ -1,0 +1,193 @@
+//! The admin port: `/livez`, `/readyz?verbose&exclude=NAME`, `/healthz` for old tools, and `/metrics`, over plain HTTP.
+//!
+//! Readiness never depends on members: a fleet with a dead cluster is still searched.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use clap::Args;
+use futures::future::BoxFuture;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::Metrics;
+
+/// A check that takes longer than this has failed: kubelet's own probe gives up after 1 s by default.
+const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
+
+/// Where the admin port listens.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AdminFlags {
+    /// Address of the admin port: /livez, /readyz, /metrics. Plain HTTP, so keep it inside.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
+    pub(crate) admin_listen: SocketAddr,
+}
+
+type Check = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+/// The named conditions for being ready.
+#[derive(Default)]
+pub(crate) struct Checks(Vec<(&'static str, Check)>);
+
+impl Checks {
+    /// Adds a check; it is run for each request.
+    pub(crate) fn add<F>(
+        &mut self,
+        name: &'static str,
+        check: impl Fn() -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.0.push((name, Box::new(move || Box::pin(check()))));
+    }
+}
+
+struct Admin {
+    checks: Checks,
+    metrics: Arc<Metrics>,
+    stopping: CancellationToken,
+}
+
+/// Serves until `cancel`; a process that is stopping is not ready.
+pub(crate) async fn serve(
+    flags: AdminFlags,
+    checks: Checks,
+    metrics: Arc<Metrics>,
+    cancel: CancellationToken,
+) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(flags.admin_listen)
+        .await
+        .with_context(|| format!("cannot listen on --admin-listen {}", flags.admin_listen))?;
+    tracing::info!(address = %listener.local_addr()?, "admin port is open");
+    let admin = Arc::new(Admin {
+        checks,
+        metrics,
+        stopping: cancel.clone(),
+    });
+    axum::serve(listener, router(admin))
+        .with_graceful_shutdown(cancel.cancelled_owned())
+        .await
+        .context("the admin port failed")
+}
+
+fn router(admin: Arc<Admin>) -> Router {
+    Router::new()
+        .route("/livez", get(|| async { "ok" }))
+        .route("/readyz", get(ready))
+        .route("/healthz", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(admin)
+}
+
+async fn ready(State(admin): State<Arc<Admin>>, RawQuery(query): RawQuery) -> Response {
+    let query = query.unwrap_or_default();
+    let asked = |name: &str| {
+        query
+            .split('&')
+            .any(|part| part.split('=').next() == Some(name))
+    };
+    let excluded = |name: &str| {
+        query
+            .split('&')
+            .any(|part| part == format!("exclude={name}"))
+    };
+    let mut report = String::new();
+    let mut failed = admin.stopping.is_cancelled();
+    report.push_str(if failed {
+        "[-]shutdown failed: stopping\n"
+    } else {
+        "[+]shutdown ok\n"
+    });
+    for (name, check) in &admin.checks.0 {
+        if excluded(name) {
+            report.push_str(&format!("[+]{name} excluded: ok\n"));
+            continue;
+        }
+        let outcome = tokio::time::timeout(CHECK_TIMEOUT, check()).await;
+        match outcome.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
+            Ok(()) => report.push_str(&format!("[+]{name} ok\n")),
+            Err(reason) => {
+                failed = true;
+                report.push_str(&format!("[-]{name} failed: {reason}\n"));
+            }
+        }
+    }
+    respond(failed, asked("verbose"), report)
+}
+
+fn respond(failed: bool, verbose: bool, report: String) -> Response {
+    match (failed, verbose) {
+        (true, _) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            report + "readyz check failed\n",
+        )
+            .into_response(),
+        (false, true) => (report + "readyz check passed\n").into_response(),
+        (false, false) => "ok".into_response(),
+    }
+}
+
+async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
+    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    (
+        [(header::CONTENT_TYPE, OPEN_METRICS)],
+        admin.metrics.encode(),
+    )
+        .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn get_ready(query: &str, stopping: bool) -> (StatusCode, String) {
+        let mut checks = Checks::default();
+        checks.add("store", || async { Err("no answer".to_owned()) });
+        checks.add("listener", || async { Ok(()) });
+        let admin = Admin {
+            checks,
+            metrics: Arc::new(Metrics::new()),
+            stopping: CancellationToken::new(),
+        };
+        if stopping {
+            admin.stopping.cancel();
+        }
+        let response = ready(State(Arc::new(admin)), RawQuery(Some(query.to_owned()))).await;
+        let status = response.status();
+        let body = axum::body::to_bytes(response.into_body(), 10_000)
+            .await
+            .expect("a body");
+        (status, String::from_utf8(body.to_vec()).expect("text"))
+    }
+
+    #[tokio::test]
+    async fn a_failed_check_is_named() {
+        let (status, body) = get_ready("verbose", false).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(body.contains("[-]store failed: no answer"), "{body}");
+        assert!(body.contains("[+]listener ok"), "{body}");
+    }
+
+    #[tokio::test]
+    async fn an_excluded_check_does_not_count() {
+        assert_eq!(
+            get_ready("exclude=store", false).await,
+            (StatusCode::OK, "ok".to_owned())
+        );
+    }
+
+    #[tokio::test]
+    async fn a_stopping_process_is_not_ready() {
+        assert_eq!(
+            get_ready("exclude=store", true).await.0,
+            StatusCode::SERVICE_UNAVAILABLE
+        );
+    }
+}

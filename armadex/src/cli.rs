@@ -1,0 +1,72 @@
+//! The command line: what every subcommand shares. Each subcommand's own flags are in its file under `command`.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::command::{all, apiserver, controllers, crds, kubeconfig, migrate, synchro};
+
+/// The index of an armada of Kubernetes clusters.
+///
+/// Armadex finds the clusters that a multi-cluster platform manages, keeps a live copy of their resources in a database, and serves
+/// it as a Kubernetes API. It is installed next to a control plane (Karmada, or any kube-apiserver): apply the CRDs, run `all`, apply
+/// a ClusterImportPolicy, and search the fleet with kubectl.
+#[derive(Debug, Parser)]
+#[command(version, about, long_about, after_long_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  armadex crds --install --kubeconfig host.kubeconfig
+  armadex all --kubeconfig host.kubeconfig --store sqlite:armadex.db
+  kubectl --kubeconfig host.kubeconfig apply -f deploy/policies/karmada.yaml
+  armadex kubeconfig --kubeconfig host.kubeconfig --output fleet.kubeconfig
+  kubectl --kubeconfig fleet.kubeconfig --context clusterpedia get pods -A";
+
+/// How log lines are written; they go to standard error.
+#[derive(Debug, Args)]
+pub(crate) struct LogFlags {
+    /// Form of the log lines.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        env = "ARMADEX_LOG_FORMAT"
+    )]
+    pub(crate) log_format: LogFormat,
+    /// What is logged: a level, or `target=level` pairs separated by commas.
+    #[arg(long, global = true, default_value = "info", env = "ARMADEX_LOG")]
+    pub(crate) log_level: String,
+}
+
+/// Form of the log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One readable line for each event.
+    Text,
+    /// One JSON object for each event.
+    Json,
+}
+
+/// The subcommands, each in a file of its own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run everything in one process: controllers, synchro and API server.
+    All(all::Flags),
+    /// Serve the search API, behind a kube-apiserver's aggregator or directly.
+    Apiserver(apiserver::Flags),
+    /// Copy the resources of the members into the store.
+    Synchro(synchro::Flags),
+    /// Run the policy controllers, which make PediaClusters from what the platform manages.
+    Controllers(controllers::Flags),
+    /// Bring the store's schema up to date and leave.
+    Migrate(migrate::Flags),
+    /// Print or install the CustomResourceDefinitions.
+    Crds(crds::Flags),
+    /// Write kubeconfig entries for the fleet and for each member.
+    Kubeconfig(kubeconfig::Flags),
+}

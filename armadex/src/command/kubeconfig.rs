@@ -1,0 +1,209 @@
+//! `armadex kubeconfig`: writes kubeconfig entries for the fleet and for each member.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use armadex_crds::PediaCluster;
+use clap::Args;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::control_plane::ControlPlaneFlags;
+use crate::kubeconfig::{self, Entries, Source};
+
+/// More PediaClusters than this do not fit one page of an apiserver's answer.
+const PAGE: u32 = 500;
+
+/// Write kubeconfig entries for the fleet and for each member.
+///
+/// The fleet is the cluster and the context `clusterpedia`; each PediaCluster has a cluster and a context of its own name. So both
+/// `kubectl --context member1 get pods` and `kubectl --cluster member1 get pods` work. Requests go through the control plane, as the user
+/// of the chosen context. Only entries that an earlier run wrote are replaced or removed, so it is safe to repeat.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    control_plane: ControlPlaneFlags,
+    /// Write into this file, with a copy of the user's credentials; made if missing. Default: standard output.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "merge")]
+    output: Option<PathBuf>,
+    /// Write into the kubeconfig that the context comes from.
+    #[arg(long)]
+    merge: bool,
+}
+
+/// Writes the entries where the flags say.
+pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
+    let paths = kubeconfig_paths(flags.control_plane.kubeconfig.as_deref())?;
+    let documents = paths
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (mut source, place) =
+        kubeconfig::resolve(&documents, flags.control_plane.context.as_deref())
+            .with_context(|| format!("cannot use the kubeconfig {}", paths[0].display()))?;
+    let members = members(&flags.control_plane.client().await?).await?;
+    let target = if flags.merge {
+        Some(paths[place].clone())
+    } else {
+        flags.output
+    };
+    if flags.merge {
+        source.user = None;
+    } else {
+        absolute_paths(&mut source, &paths[place]);
+    }
+    let entries = kubeconfig::entries(&source, &members);
+    match target {
+        Some(path) => write_into(&path, entries),
+        None => print(entries),
+    }
+}
+
+async fn members(client: &Client) -> anyhow::Result<BTreeSet<String>> {
+    let api = Api::<PediaCluster>::all(client.clone());
+    let mut names = BTreeSet::new();
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = api.list_metadata(&params).await.context(
+            "cannot list PediaClusters on the control plane (are the CRDs installed: armadex crds --install?)",
+        )?;
+        names.extend(page.iter().map(|cluster| cluster.name_any()));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(names),
+        }
+    }
+}
+
+fn kubeconfig_paths(flag: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    if let Some(path) = flag {
+        return Ok(vec![path.to_owned()]);
+    }
+    let listed = std::env::var_os("KUBECONFIG").map(|list| {
+        std::env::split_paths(&list)
+            .filter(|path| path.is_file())
+            .collect::<Vec<_>>()
+    });
+    let paths = listed.filter(|paths| !paths.is_empty()).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .unwrap_or_default();
+        vec![home.join(".kube/config")]
+    });
+    if !paths[0].is_file() {
+        bail!(
+            "no kubeconfig at {}: pass --kubeconfig or set KUBECONFIG",
+            paths[0].display()
+        );
+    }
+    Ok(paths)
+}
+
+fn read(path: &Path) -> anyhow::Result<Value> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
+    let document: Option<Value> = serde_saphyr::from_str(&text)
+        .with_context(|| format!("the kubeconfig {} is not YAML", path.display()))?;
+    Ok(document
+        .filter(|document| !document.is_null())
+        .unwrap_or_else(|| json!({})))
+}
+
+/// File names in a kubeconfig are relative to it; in a copy they must be absolute.
+fn absolute_paths(source: &mut Source, kubeconfig: &Path) {
+    let absolute = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
+    let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+    let fix = |value: Option<&mut Value>| {
+        if let Some(Value::String(path)) = value
+            && !path.is_empty()
+        {
+            *path = folder.join(&*path).to_string_lossy().into_owned();
+        }
+    };
+    fix(source.cluster.get_mut("certificate-authority"));
+    if let Some(user) = &mut source.user {
+        for key in ["client-certificate", "client-key", "tokenFile"] {
+            fix(user.get_mut(key));
+        }
+    }
+}
+
+fn print(entries: Entries) -> anyhow::Result<()> {
+    let merged = kubeconfig::merge(json!({}), entries)?;
+    let yaml = serde_saphyr::to_string(&merged.document)?;
+    std::io::stdout()
+        .write_all(yaml.as_bytes())
+        .context("cannot write to standard output")
+}
+
+fn write_into(path: &Path, entries: Entries) -> anyhow::Result<()> {
+    let _lock = Lock::take(path)?;
+    let document = if path.exists() {
+        read(path)?
+    } else {
+        json!({})
+    };
+    let merged = kubeconfig::merge(document, entries)
+        .with_context(|| format!("cannot merge into {}", path.display()))?;
+    for entry in &merged.foreign {
+        tracing::warn!(
+            file = %path.display(),
+            entry,
+            "the {entry} in {} was written by somebody else and is left alone; use --output with another file to get ours",
+            path.display(),
+        );
+    }
+    replace_file(path, &serde_saphyr::to_string(&merged.document)?)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes beside the file and renames, so that a reader never sees half a kubeconfig; only the owner can read a new one.
+fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mode = fs::metadata(&path).map_or(0o600, |metadata| metadata.permissions().mode());
+    let beside = path.with_extension(format!("armadex-{}", std::process::id()));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    file.sync_all()?;
+    fs::rename(&beside, &path)
+}
+
+/// The lock file that kubectl takes too while it changes a kubeconfig.
+struct Lock(PathBuf);
+
+impl Lock {
+    fn take(path: &Path) -> anyhow::Result<Self> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let lock = PathBuf::from(name);
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&lock)
+            .with_context(|| {
+                format!(
+                    "cannot lock {}: remove {} if nothing uses it",
+                    path.display(),
+                    lock.display()
+                )
+            })?;
+        Ok(Self(lock))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A lock that stays behind is named in the next run's error.
+        let _ = fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,185 @@
+//! Clusterpedia's feature gates by name, in its syntax: `--feature-gates A=true,B=false`.
+//!
+//! What a gate switches there is decided here by what Armadex does always or not yet. A gate that asks for what this version does is
+//! accepted, one that asks for something else is refused with the reason, an unknown one is refused by name.
+
+use clap::Args;
+
+/// Clusterpedia's flag, which every process takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FeatureGateFlags {
+    /// Clusterpedia's feature gates: `A=true,B=false`. One that asks for what this version does not do is refused with the reason.
+    #[arg(long, value_name = "GATES", default_value = "", value_parser = parse)]
+    pub(crate) feature_gates: FeatureGates,
+}
+
+/// The gates that switch something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FeatureGates {
+    /// `AllowSyncAllResources`: the group `*` stands for every resource of every group.
+    pub(crate) allow_sync_all_resources: bool,
+}
+
+/// A gate that switches nothing: the one value that this version honours, and why.
+struct Fixed {
+    name: &'static str,
+    value: bool,
+    why: &'static str,
+}
+
+const ALLOW_SYNC_ALL_RESOURCES: &str = "AllowSyncAllResources";
+
+const FIXED: &[Fixed] = &[
+    Fixed {
+        name: "PruneManagedFields",
+        value: true,
+        why: "managedFields are never stored",
+    },
+    Fixed {
+        name: "PruneLastAppliedConfiguration",
+        value: true,
+        why: "the last-applied annotation may hold Secret data and is never stored",
+    },
+    Fixed {
+        name: "AllowSyncAllCustomResources",
+        value: false,
+        why: "syncAllCustomResources is not served yet",
+    },
+    Fixed {
+        name: "HealthCheckerWithStandaloneTCP",
+        value: true,
+        why: "health checks always have a connection of their own",
+    },
+    Fixed {
+        name: "ForcePaginatedListForResourceSync",
+        value: true,
+        why: "lists are always paged",
+    },
+    Fixed {
+        name: "StreamHandlePaginatedListForResourceSync",
+        value: true,
+        why: "pages are always handled as they come",
+    },
+    Fixed {
+        name: "IgnoreSyncLease",
+        value: false,
+        why: "skipping leases is not served yet",
+    },
+    Fixed {
+        name: "ClusterAuthenticationFromSecret",
+        value: true,
+        why: "credentials by reference to a Secret are always served",
+    },
+    Fixed {
+        name: "RemainingItemCount",
+        value: false,
+        why: "ask with the parameter withRemainingCount instead",
+    },
+    Fixed {
+        name: "AllowRawSQLQuery",
+        value: false,
+        why: "SQL in a request is not served",
+    },
+    Fixed {
+        name: "AllowParameterizedSQLQuery",
+        value: false,
+        why: "SQL in a request is not served",
+    },
+    Fixed {
+        name: "AllowProxyRequestToClusters",
+        value: false,
+        why: "proxying to members is not served yet",
+    },
+    Fixed {
+        name: "NotConvertToMemoryVersion",
+        value: true,
+        why: "objects are served as the member sent them",
+    },
+];
+
+/// Reads the flag's text; the error names the gate and says what is possible.
+pub(crate) fn parse(text: &str) -> Result<FeatureGates, String> {
+    let mut gates = FeatureGates::default();
+    for pair in text
+        .split(',')
+        .map(str::trim)
+        .filter(|pair| !pair.is_empty())
+    {
+        let (name, value) = parse_pair(pair)?;
+        if name == ALLOW_SYNC_ALL_RESOURCES {
+            gates.allow_sync_all_resources = value;
+        } else {
+            check_fixed(name, value)?;
+        }
+    }
+    Ok(gates)
+}
+
+fn parse_pair(pair: &str) -> Result<(&str, bool), String> {
+    let (name, value) = pair
+        .split_once('=')
+        .ok_or_else(|| format!("feature gate {pair:?} has no value: write {pair}=true"))?;
+    let parsed = value.trim().parse();
+    let value =
+        parsed.map_err(|_| format!("feature gate {name}: {value:?} is neither true nor false"))?;
+    Ok((name.trim(), value))
+}
+
+fn check_fixed(name: &str, value: bool) -> Result<(), String> {
+    let gate = FIXED
+        .iter()
+        .find(|gate| gate.name == name)
+        .ok_or_else(|| format!("unknown feature gate {name}; known: {}", known()))?;
+    if gate.value == value {
+        return Ok(());
+    }
+    Err(format!(
+        "feature gate {name} can only be {}: {}",
+        gate.value, gate.why
+    ))
+}
+
+fn known() -> String {
+    let fixed = FIXED.iter().map(|gate| gate.name);
+    fixed
+        .chain([ALLOW_SYNC_ALL_RESOURCES])
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_of_clusterpedia_are_known_by_name() {
+        assert_eq!(parse(""), Ok(FeatureGates::default()));
+        assert!(parse("PruneManagedFields=true, ClusterAuthenticationFromSecret=true").is_ok());
+        let gates = parse("AllowSyncAllResources=true").expect("served");
+        assert!(gates.allow_sync_all_resources);
+    }
+
+    #[test]
+    fn what_is_not_served_is_refused_with_a_reason() {
+        let refused = parse("AllowRawSQLQuery=true").expect_err("not served");
+        assert!(
+            refused.contains("AllowRawSQLQuery can only be false"),
+            "{refused}"
+        );
+        assert!(
+            parse("Nonsense=true")
+                .expect_err("unknown")
+                .contains("unknown feature gate")
+        );
+        assert!(
+            parse("PruneManagedFields")
+                .expect_err("no value")
+                .contains("no value")
+        );
+        assert!(
+            parse("PruneManagedFields=maybe")
+                .expect_err("no bool")
+                .contains("neither")
+        );
+    }
+}

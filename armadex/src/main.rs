@@ -1,0 +1,41 @@
+//! The `armadex` binary: reads the command line, sets up logs and the TLS provider, and hands over to one subcommand.
+
+mod admin;
+mod cli;
+mod command;
+mod control_plane;
+mod feature_gates;
+mod kubeconfig;
+mod logging;
+mod metrics;
+mod service;
+mod shutdown;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    logging::init(&cli.log);
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        tracing::error!("another TLS provider was installed first");
+        return ExitCode::FAILURE;
+    }
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error = format!("{error:#}"), "armadex stops: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn run(cli: cli::Cli) -> anyhow::Result<()> {
+    command::run(cli.command).await
+}

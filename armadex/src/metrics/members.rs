@@ -1,0 +1,85 @@
+//! What a synchro counts, for each cluster: a cluster that leaves takes its series with it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use armadex_synchro::{ClusterMetrics, Counter};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+/// Reads the synchro's counters at each scrape.
+#[derive(Debug)]
+pub(super) struct Members(pub(super) Arc<armadex_synchro::Metrics>);
+
+type Read = fn(&ClusterMetrics) -> &Counter;
+
+const COUNTERS: &[(&str, &str, Read)] = &[
+    (
+        "member_received_bytes",
+        "Bytes of lists and watches that came in",
+        |m| &m.received_bytes,
+    ),
+    (
+        "member_received_objects",
+        "Objects and events that came in",
+        |m| &m.received_objects,
+    ),
+    (
+        "member_lists",
+        "Lists begun; a restart should begin none",
+        |m| &m.lists,
+    ),
+    ("member_watches", "Watches begun", |m| &m.watches),
+    ("member_failures", "Lists and watches that failed", |m| {
+        &m.failures
+    }),
+    ("sync_batches", "Batches written", |m| &m.batches),
+    ("sync_added", "Objects that were new", |m| &m.added),
+    ("sync_changed", "Objects that changed", |m| &m.changed),
+    ("sync_deleted", "Objects that went away", |m| &m.deleted),
+    ("sync_unchanged", "Objects that were stored already", |m| {
+        &m.unchanged
+    }),
+    ("sync_skipped", "Objects that could not be stored", |m| {
+        &m.skipped
+    }),
+    (
+        "sync_store_retries",
+        "Writes that the store was not available for",
+        |m| &m.store_retries,
+    ),
+];
+
+const GAUGES: &[(&str, &str, Read)] = &[
+    (
+        "cluster_up",
+        "1 while the member answers its health check",
+        |m| &m.healthy,
+    ),
+    ("sync_streams", "Streams that run", |m| &m.streams),
+];
+
+impl Collector for Members {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let clusters = self.0.clusters();
+        for (name, help, read) in COUNTERS {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (cluster, counted) in &clusters {
+                let labels = [("cluster", cluster.as_str())];
+                ConstCounter::new(read(counted).get()).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        for (name, help, read) in GAUGES {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (cluster, counted) in &clusters {
+                let labels = [("cluster", cluster.as_str())];
+                let value = i64::try_from(read(counted).get()).unwrap_or(i64::MAX);
+                ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}

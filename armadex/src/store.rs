@@ -1,0 +1,30 @@
+//! Which store: the flag that every process with a data path has.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use armadex_storage_sql::SqlStore;
+use clap::Args;
+
+/// Where the copy is kept.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StoreFlags {
+    /// The store: `sqlite:PATH`. The file is made if it is missing, and its schema is brought up to date.
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "sqlite:armadex.db",
+        env = "ARMADEX_STORE"
+    )]
+    pub(crate) store: String,
+}
+
+impl StoreFlags {
+    /// Opens the store; it serves both traits.
+    pub(crate) async fn open(&self) -> anyhow::Result<Arc<SqlStore>> {
+        let store = armadex_storage_sql::open(&self.store)
+            .await
+            .with_context(|| format!("cannot open the store {}", self.store))?;
+        Ok(Arc::new(store))
+    }
+}

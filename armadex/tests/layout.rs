@@ -1,0 +1,168 @@
+//! Holds the crates to the layout that ARCHITECTURE.md states: the table of edges there is compared with what cargo sees.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+type Edges = BTreeMap<String, BTreeSet<String>>;
+
+/// The table between the two markers: `| crate | level | uses |`.
+fn stated(text: &str) -> (Edges, BTreeMap<String, String>) {
+    let start = text
+        .find("<!-- crates -->")
+        .expect("ARCHITECTURE.md has the table of crates");
+    let end = text.find("<!-- /crates -->").expect("the table ends");
+    let mut edges = Edges::new();
+    let mut levels = BTreeMap::new();
+    for line in text[start..end]
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+    {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let name = cells[0].trim_matches('`').to_owned();
+        let uses = cells[2]
+            .split(',')
+            .map(|cell| cell.trim().trim_matches('`').to_owned());
+        levels.insert(name.clone(), cells[1].to_owned());
+        edges.insert(
+            name,
+            uses.filter(|cell| !cell.is_empty() && cell != "-")
+                .collect(),
+        );
+    }
+    (edges, levels)
+}
+
+/// The normal and build dependencies between crates of the workspace.
+fn seen() -> (Edges, BTreeMap<String, BTreeSet<String>>) {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
+        .output()
+        .expect("cargo metadata runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let names: BTreeSet<&str> = packages
+        .iter()
+        .map(|package| package["name"].as_str().expect("a name"))
+        .collect();
+    let (mut edges, mut outside) = (Edges::new(), BTreeMap::new());
+    for package in packages {
+        let dependencies = package["dependencies"]
+            .as_array()
+            .expect("dependencies")
+            .iter();
+        let used: BTreeSet<String> = dependencies
+            .filter(|dependency| dependency["kind"] != "dev")
+            .map(|dependency| dependency["name"].as_str().expect("a name").to_owned())
+            .collect();
+        let (inside, foreign): (BTreeSet<_>, BTreeSet<_>) = used
+            .into_iter()
+            .partition(|name| names.contains(name.as_str()));
+        let name = package["name"].as_str().expect("a name").to_owned();
+        edges.insert(name.clone(), inside);
+        outside.insert(name, foreign);
+    }
+    (edges, outside)
+}
+
+#[test]
+fn crates_use_each_other_as_the_architecture_says() {
+    let text = include_str!("../../ARCHITECTURE.md");
+    assert_eq!(stated(text).0, seen().0);
+}
+
+#[test]
+fn edges_only_point_down() {
+    let (edges, levels) = stated(include_str!("../../ARCHITECTURE.md"));
+    for (name, uses) in &edges {
+        for used in uses {
+            let (from, to) = (&levels[name], &levels[used]);
+            assert!(
+                from == "beside" || from > to,
+                "{name} (level {from}) uses {used} (level {to})"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_the_right_crates_name_sqlx_and_axum() {
+    let (_, outside) = seen();
+    let users = |dependency: &str| -> Vec<&String> {
+        outside
+            .iter()
+            .filter(|(_, used)| used.contains(dependency))
+            .map(|(name, _)| name)
+            .collect()
+    };
+    assert_eq!(users("sqlx"), ["armadex-storage-sql"]);
+    assert_eq!(users("axum"), ["armadex", "armadex-apiserver"]);
+}
+
+#[test]
+fn the_pure_crates_have_no_io() {
+    let (_, outside) = seen();
+    let io = [
+        "tokio",
+        "kube",
+        "sqlx",
+        "hyper",
+        "axum",
+        "rustls",
+        "k8s-openapi",
+        "tracing",
+    ];
+    for pure in ["armadex-model", "armadex-postings"] {
+        for dependency in io {
+            assert!(
+                !outside[pure].contains(dependency),
+                "{pure} uses {dependency}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_api_server_cannot_write_and_a_synchro_does_not_search() {
+    let forbidden = [("apiserver", "Sink"), ("controllers/synchro", "Search")];
+    for (folder, word) in forbidden {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .join(folder);
+        for file in rust_files(&root.join("src")) {
+            let text = std::fs::read_to_string(&file).expect("readable");
+            let names_it = text
+                .split("armadex_storage::")
+                .skip(1)
+                .any(|rest| has_word(rest.split(';').next().unwrap_or_default(), word));
+            assert!(
+                !names_it,
+                "{} names armadex_storage::{word}",
+                file.display()
+            );
+        }
+    }
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric())
+        .any(|part| part == word)
+}
+
+fn rust_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
