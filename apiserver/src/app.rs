@@ -1,0 +1,318 @@
+//! One request from its head to its reply. The order is fixed: method, health, room, caller, outer permission, target, answer.
+
+mod native;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_storage::{Catalog, Search};
+use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::request::Parts;
+use http::{HeaderName, Method, Request, Response, StatusCode};
+use jiff::Timestamp;
+use rustls::pki_types::UnixTime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::attributes;
+use crate::authn::{Authenticator, Peer};
+use crate::authz::Authorizer;
+use crate::counters::Counters;
+use crate::discovery;
+use crate::identity::Identity;
+use crate::listing::{ListStream, Sent};
+use crate::negotiate::{self, Discovery};
+use crate::reply::{self, Body, Content, Reply};
+use crate::status::ApiError;
+use crate::target::{self, Health, Target};
+
+/// What a request may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Requests served at the same time.
+    pub(crate) in_flight: usize,
+    /// From a request's head to the last byte of its answer.
+    pub(crate) time: Duration,
+}
+
+/// The server without its sockets.
+pub(crate) struct App {
+    pub(crate) search: Arc<dyn Search>,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) authorizer: Authorizer,
+    pub(crate) counters: Arc<Counters>,
+    /// The time that ages are told from; given in, so that tests can stop it.
+    pub(crate) clock: fn() -> Timestamp,
+    room: Arc<Semaphore>,
+    limits: Limits,
+    /// The tasks that send lists.
+    tasks: TaskTracker,
+    /// Ends those tasks.
+    cancel: CancellationToken,
+}
+
+impl App {
+    pub(crate) fn new(
+        search: Arc<dyn Search>,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        counters: Arc<Counters>,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            search,
+            authenticator,
+            authorizer,
+            counters,
+            clock: Timestamp::now,
+            room: Arc::new(Semaphore::new(limits.in_flight)),
+            limits,
+            tasks: TaskTracker::new(),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Breaks off the lists that are still being sent and waits for their tasks.
+    pub(crate) async fn close(&self) {
+        self.cancel.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Answers a request. Its body is not read: no method that is served has one.
+    pub(crate) async fn respond<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        peer: &Peer,
+    ) -> Response<Body> {
+        let started = Instant::now();
+        let (parts, _) = request.into_parts();
+        let access = Access {
+            app: Arc::clone(self),
+            path: parts.uri.path().to_owned(),
+            verb: parts.method.clone(),
+            started,
+        };
+        let _counted = self.counters.request();
+        let answering = self.answer(&parts, peer);
+        let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
+        let (reply, permit) = match answer {
+            Ok(Ok((reply, permit))) => (reply, permit),
+            Ok(Err(error)) => (error.into(), None),
+            Err(_) => (ApiError::timed_out().into(), None),
+        };
+        self.send(reply, permit, access)
+    }
+
+    fn send(
+        self: &Arc<Self>,
+        reply: Reply,
+        permit: Option<OwnedSemaphorePermit>,
+        access: Access,
+    ) -> Response<Body> {
+        let code = reply.head.status();
+        let body = match reply.content {
+            Content::Whole(bytes) => {
+                access.finish(
+                    code,
+                    Sent {
+                        rows: 0,
+                        bytes: bytes.len() as u64,
+                    },
+                );
+                reply::whole(bytes)
+            }
+            Content::List(stream) => {
+                // Room for one piece: the next is made while the client takes this one.
+                let (sender, receiver) = mpsc::channel(1);
+                self.tasks.spawn(send_list(stream, sender, permit, access));
+                reply::streamed(receiver)
+            }
+        };
+        reply.head.map(|()| body)
+    }
+
+    async fn answer(
+        &self,
+        parts: &Parts,
+        peer: &Peer,
+    ) -> Result<(Reply, Option<OwnedSemaphorePermit>), ApiError> {
+        if parts.method != Method::GET {
+            return Err(ApiError::method_not_allowed(
+                "the server does not allow this method on the requested resource: it only reads",
+            ));
+        }
+        let segments = target::segments(parts.uri.path()).ok_or_else(ApiError::no_such_path)?;
+        let target = Target::parse(&segments);
+        if let Some(Target::Health(health)) = target {
+            return Ok((self.health(health).await, None));
+        }
+        let permit = Arc::clone(&self.room)
+            .try_acquire_owned()
+            .map_err(|_| ApiError::too_many_requests())?;
+        let caller = self
+            .authenticator
+            .authenticate(peer, &parts.headers, UnixTime::now())
+            .await?;
+        self.authorizer
+            .require(&caller, &attributes::outer(&segments))
+            .await?;
+        let target = target.ok_or_else(ApiError::no_such_path)?;
+        let asked = Asked::of(parts, &caller);
+        Ok((self.reply(target, &asked).await?, Some(permit)))
+    }
+
+    async fn reply(&self, target: Target, asked: &Asked<'_>) -> Result<Reply, ApiError> {
+        match target {
+            Target::Health(health) => Ok(self.health(health).await),
+            Target::Version => asked.document(&discovery::info(OWN_VERSION)),
+            Target::Groups => match asked.discovery()? {
+                Discovery::Legacy => asked.document(&discovery::own_groups()),
+                Discovery::Aggregated => Ok(asked.aggregated(&discovery::own_group_aggregated())),
+            },
+            Target::Group => asked.document(&discovery::own_group()),
+            Target::Resources => asked.document(&discovery::own_resources()),
+            Target::OpenApiV2 => asked.document(&discovery::open_api_v2()),
+            Target::OpenApiV3 => {
+                let hash = reply::hash(discovery::open_api_v3_group().to_string().as_bytes());
+                asked.document(&discovery::open_api_v3(&hash))
+            }
+            Target::OpenApiV3Group => asked.document(&discovery::open_api_v3_group()),
+            Target::Collections => Err(ApiError::method_not_allowed(
+                "collection resources are not served yet: list the types one by one",
+            )),
+            Target::View(view, native) => self.native(view, native, asked).await,
+        }
+    }
+
+    async fn health(&self, health: Health) -> Reply {
+        let reasons = match health {
+            Health::Live => Vec::new(),
+            Health::Ready => self.not_ready().await,
+        };
+        if reasons.is_empty() {
+            return Reply::text(StatusCode::OK, "ok".to_owned());
+        }
+        let text = format!("not ready: {}", reasons.join(", "));
+        Reply::text(StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+
+    /// What keeps the server from answering searches.
+    async fn not_ready(&self) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        if self.search.head().await.is_err() {
+            reasons.push("the store does not answer");
+        }
+        if !self.authenticator.is_ready() {
+            reasons.push("the trusted certificates have not been read");
+        }
+        reasons
+    }
+
+    async fn catalog(&self) -> Result<Arc<Catalog>, ApiError> {
+        Ok(self.search.catalog().await?)
+    }
+}
+
+/// What the server calls its own version.
+const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
+/// The parts of a request that decide its answer.
+pub(crate) struct Asked<'a> {
+    caller: &'a Identity,
+    query: &'a str,
+    /// All `Accept` headers as one.
+    accept: Option<String>,
+    known: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(parts: &'a Parts, caller: &'a Identity) -> Self {
+        let header = |name: HeaderName| {
+            let values = parts.headers.get_all(name).into_iter();
+            let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+            (!texts.is_empty()).then(|| texts.join(","))
+        };
+        Self {
+            caller,
+            query: parts.uri.query().unwrap_or_default(),
+            accept: header(ACCEPT),
+            known: parts
+                .headers
+                .get(IF_NONE_MATCH)
+                .and_then(|value| value.to_str().ok()),
+        }
+    }
+
+    fn discovery(&self) -> Result<Discovery, ApiError> {
+        negotiate::discovery(self.accept.as_deref()).ok_or_else(|| {
+            ApiError::not_acceptable(&format!(
+                "application/json, {}",
+                discovery::AGGREGATED_CONTENT_TYPE
+            ))
+        })
+    }
+
+    /// A document that has one form.
+    fn document(&self, document: &serde_json::Value) -> Result<Reply, ApiError> {
+        if !negotiate::plain_json(self.accept.as_deref()) {
+            return Err(ApiError::not_acceptable("application/json"));
+        }
+        Ok(Reply::document(document, "application/json", self.known))
+    }
+
+    fn aggregated(&self, document: &serde_json::Value) -> Reply {
+        Reply::document(document, discovery::AGGREGATED_CONTENT_TYPE, self.known)
+    }
+}
+
+/// A request for the log: told once, when its answer has been made.
+struct Access {
+    app: Arc<App>,
+    verb: Method,
+    path: String,
+    started: Instant,
+}
+
+impl Access {
+    fn finish(self, code: StatusCode, sent: Sent) {
+        let code = code.as_u16();
+        self.app.counters.answered(code);
+        self.app.counters.served(sent.rows, sent.bytes);
+        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::debug!(
+            verb = %self.verb, target = self.path, rows = sent.rows, duration_ms, code,
+            "{} {} {code}", self.verb, self.path
+        );
+    }
+}
+
+/// Sends a list from a task of its own, so that a client that stops reading holds nothing longer than the time limit.
+async fn send_list(
+    stream: Box<ListStream>,
+    pieces: mpsc::Sender<reply::Piece>,
+    permit: Option<OwnedSemaphorePermit>,
+    access: Access,
+) {
+    let app = Arc::clone(&access.app);
+    let counted = app.counters.request();
+    let mut sent = Sent::default();
+    let sending = stream.send(pieces, access.started, app.limits.time, &mut sent);
+    let result = app.cancel.run_until_cancelled(sending).await;
+    match result {
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
+            error.log(&access.path);
+            app.counters.broke_off();
+        }
+        None => app.counters.broke_off(),
+    }
+    access.finish(StatusCode::OK, sent);
+    drop(counted);
+    drop(permit);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Whole requests against a store in memory, with reviewers that answer what they were told to.
+
+mod discovery;
+mod lists;
+mod objects;
+mod order;
+
+use std::sync::atomic::Ordering;
+
+use arc_swap::ArcSwap;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::authn::Trust;
+use crate::testing::{FixedTokens, Memory, Rules, resource};
+
+const BASE: &str = "/apis/clusterpedia.io/v1beta1";
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+struct Server {
+    app: Arc<App>,
+    memory: Arc<Memory>,
+}
+
+/// An answer that was read to its end.
+struct Answer {
+    code: u16,
+    head: Response<()>,
+    /// `None` if it broke off.
+    body: Option<Vec<u8>>,
+}
+
+impl Answer {
+    #[track_caller]
+    fn text(&self) -> &str {
+        let body = self.body.as_deref().expect("a complete body");
+        std::str::from_utf8(body).expect("text")
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(self.text()).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    #[track_caller]
+    fn message(&self) -> String {
+        let status = self.json();
+        assert_eq!(status["kind"], "Status", "{status}");
+        assert_eq!(status["code"], self.code, "{status}");
+        status["message"].as_str().expect("a message").to_owned()
+    }
+
+    fn header(&self, name: &str) -> Vec<&str> {
+        let values = self.head.headers().get_all(name).into_iter();
+        values.map(|value| value.to_str().expect("text")).collect()
+    }
+
+    /// `cluster/namespace/name` of every item.
+    #[track_caller]
+    fn items(&self) -> Vec<String> {
+        let list = self.json();
+        let items = list["items"]
+            .as_array()
+            .unwrap_or_else(|| panic!("no items: {list}"));
+        items.iter().map(path_of).collect()
+    }
+}
+
+fn path_of(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!(
+        "{}/{}/{}",
+        text(&metadata["annotations"]["shadow.clusterpedia.io/cluster-name"]),
+        text(&metadata["namespace"]),
+        text(&metadata["name"])
+    )
+}
+
+impl Server {
+    /// Everybody may do everything.
+    fn open(memory: Memory) -> Self {
+        Self::new(memory, ["everybody may do everything"])
+    }
+
+    fn new(memory: Memory, rules: impl IntoIterator<Item = &'static str>) -> Self {
+        Self::with_limits(
+            memory,
+            rules,
+            Limits {
+                in_flight: 10,
+                time: Duration::from_secs(60),
+            },
+        )
+    }
+
+    fn with_limits(
+        memory: Memory,
+        rules: impl IntoIterator<Item = &'static str>,
+        limits: Limits,
+    ) -> Self {
+        let memory = Arc::new(memory);
+        let trust = Arc::new(ArcSwap::from_pointee(Trust::nothing()));
+        let tokens = FixedTokens::new([("alice", "alice"), ("bob", "bob")]);
+        let mut app = App::new(
+            Arc::clone(&memory) as Arc<dyn Search>,
+            Authenticator::new(trust, Arc::new(tokens)),
+            Authorizer::new(Arc::new(Rules::new(rules))),
+            Arc::default(),
+            limits,
+        );
+        app.clock = || "2026-03-01T12:00:00Z".parse().expect("a time");
+        Self {
+            app: Arc::new(app),
+            memory,
+        }
+    }
+
+    /// Alice asks for a path below the group.
+    async fn get(&self, path: &str) -> Answer {
+        self.get_as(path, "application/json").await
+    }
+
+    async fn get_as(&self, path: &str, accept: &str) -> Answer {
+        let uri = format!("{BASE}/{path}");
+        self.ask(
+            "GET",
+            &uri,
+            &[("authorization", "Bearer alice"), ("accept", accept)],
+        )
+        .await
+    }
+
+    async fn ask(&self, method: &str, uri: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::builder().method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(()).expect("a request");
+        let response = self.app.respond(request, &Peer::default()).await;
+        let (parts, body) = response.into_parts();
+        Answer {
+            code: parts.status.as_u16(),
+            head: Response::from_parts(parts, ()),
+            body: body
+                .collect()
+                .await
+                .ok()
+                .map(|body| body.to_bytes().to_vec()),
+        }
+    }
+}
+
+fn pods() -> armadex_model::ResourceType {
+    resource("", "v1", "pods", "Pod", true)
+}
+
+fn nodes() -> armadex_model::ResourceType {
+    resource("", "v1", "nodes", "Node", false)
+}
+
+fn deployments() -> armadex_model::ResourceType {
+    resource("apps", "v1", "deployments", "Deployment", true)
+}
+
+/// Two clusters with pods in two namespaces each; `m1` has a node and deployments too, `m2` does not answer.
+fn fleet() -> Memory {
+    let pod = |app: &str, phase: &str| json!({"labels": {"app": app}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": phase}});
+    Memory::new()
+        .cluster("m1", "v1.36.1", "")
+        .cluster("m2", "v1.35.0", "NotReachable")
+        .object("m1", &pods(), "x", "a", pod("web", "Running"))
+        .object("m1", &pods(), "x", "b", pod("db", "Failed"))
+        .object("m1", &pods(), "y", "c", pod("web", "Running"))
+        .object("m2", &pods(), "x", "a", pod("web", "Pending"))
+        .object("m2", &pods(), "z", "d", json!({"spec": {}, "status": {}}))
+        .object("m1", &nodes(), "", "n1", json!({"spec": {}}))
+        .synced("m1", &deployments())
+}

@@ -1,0 +1,153 @@
+//! Discovery, versions and the documents for the aggregator.
+
+use super::*;
+
+const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+#[tokio::test]
+async fn a_view_has_the_types_that_are_stored_of_it() {
+    let server = Server::open(fleet());
+    let names = async |path: &str| {
+        let list = server.get(path).await.json();
+        let entries = list["resources"].as_array().expect("resources").clone();
+        entries
+            .iter()
+            .map(|one| one["name"].as_str().expect("a name").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("resources/api/v1").await, ["nodes", "pods"]);
+    assert_eq!(names("resources/clusters/m2/api/v1").await, ["pods"]);
+    assert_eq!(
+        names("clusters/m1/proxy/apis/apps/v1").await,
+        ["deployments"]
+    );
+    assert_eq!(
+        server.get("resources/api").await.json()["versions"],
+        json!(["v1"])
+    );
+    assert_eq!(
+        server.get("resources/apis/apps").await.json()["kind"],
+        "APIGroup"
+    );
+    for path in [
+        "resources/apis/none",
+        "resources/clusters/m2/apis/apps",
+        "resources/clusters/m2/apis/apps/v1",
+    ] {
+        assert_eq!(server.get(path).await.code, 404, "{path}");
+    }
+    assert_eq!(
+        server.get("resources/clusters/m9/api").await.json()["reason"],
+        "NotFound"
+    );
+}
+
+#[tokio::test]
+async fn aggregated_discovery_has_its_own_content_type_and_a_tag() {
+    let server = Server::open(fleet());
+    let accept = format!("{V2},application/json");
+    for (path, items) in [
+        ("resources/api", 1),
+        ("resources/apis", 1),
+        ("resources/clusters/m2/apis", 0),
+    ] {
+        let answer = server.get_as(path, &accept).await;
+        assert_eq!(answer.header("content-type"), [V2], "{path}");
+        assert_eq!(
+            answer.json()["items"].as_array().map(Vec::len),
+            Some(items),
+            "{path}"
+        );
+        let tag = answer.header("etag")[0].to_owned();
+        let uri = format!("{BASE}/{path}");
+        let again = [
+            ("authorization", "Bearer alice"),
+            ("accept", accept.as_str()),
+            ("if-none-match", tag.as_str()),
+        ];
+        let again = server.ask("GET", &uri, &again).await;
+        assert_eq!((again.code, again.text()), (304, ""), "{path}");
+    }
+    let plain = server.get("resources/apis").await;
+    assert_eq!(plain.header("content-type"), ["application/json"]);
+    assert_eq!(plain.json()["kind"], "APIGroupList");
+    assert_eq!(
+        server
+            .get_as("resources/apis", "application/yaml")
+            .await
+            .code,
+        406
+    );
+}
+
+#[tokio::test]
+async fn a_version_is_the_members_own_and_for_the_fleet_the_highest() {
+    let server = Server::open(fleet());
+    let version = async |path: &str| server.get(path).await.json()["gitVersion"].clone();
+    assert_eq!(version("resources/clusters/m2/version").await, "v1.35.0");
+    assert_eq!(version("resources/version?timeout=5s").await, "v1.36.1");
+    assert_eq!(
+        Server::open(Memory::new())
+            .get("resources/version")
+            .await
+            .json()["gitVersion"],
+        OWN_VERSION
+    );
+    assert_eq!(
+        server.get("resources/clusters/m1/readyz").await.text(),
+        "ok"
+    );
+}
+
+#[tokio::test]
+async fn the_server_describes_its_own_group() {
+    let server = Server::open(fleet());
+    let ask = async |path: &str, accept: &str| {
+        let headers = [("authorization", "Bearer alice"), ("accept", accept)];
+        server.ask("GET", path, &headers).await
+    };
+    let json = "application/json";
+    assert_eq!(ask("/apis", json).await.json()["kind"], "APIGroupList");
+    assert_eq!(
+        ask("/apis", V2).await.json()["items"][0]["metadata"]["name"],
+        "clusterpedia.io"
+    );
+    assert_eq!(
+        ask("/apis/clusterpedia.io", json).await.json()["kind"],
+        "APIGroup"
+    );
+    assert_eq!(
+        ask(BASE, json).await.json()["groupVersion"],
+        "clusterpedia.io/v1beta1"
+    );
+    assert_eq!(
+        ask("/version", "*/*").await.json()["gitVersion"],
+        OWN_VERSION
+    );
+    assert_eq!(ask("/openapi/v2", json).await.json()["swagger"], "2.0");
+    let index = ask("/openapi/v3", json).await.json();
+    let url = index["paths"]["apis/clusterpedia.io/v1beta1"]["serverRelativeURL"]
+        .as_str()
+        .expect("a URL")
+        .to_owned();
+    assert_eq!(ask(&url, json).await.json()["openapi"], "3.0.0");
+    assert_eq!(
+        ask(
+            "/openapi/v2",
+            "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+        )
+        .await
+        .code,
+        406
+    );
+}
+
+#[tokio::test]
+async fn collections_say_that_they_are_not_served_yet() {
+    let server = Server::open(fleet());
+    for path in ["collectionresources", "collectionresources/any?groups=apps"] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.code, 405, "{path}");
+        assert!(answer.message().contains("not served yet"), "{path}");
+    }
+}

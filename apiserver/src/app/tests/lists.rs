@@ -1,0 +1,510 @@
+//! Lists: filters, pages, forms, and what a client sees when something goes wrong.
+
+use super::*;
+
+const PODS: &str = "resources/api/v1/pods";
+const ALL: [&str; 5] = ["m1/x/a", "m1/x/b", "m1/y/c", "m2/x/a", "m2/z/d"];
+
+#[tokio::test]
+async fn the_fleet_lists_the_objects_of_all_clusters() {
+    let answer = Server::open(fleet()).get(PODS).await;
+    assert_eq!(answer.items(), ALL);
+    let list = answer.json();
+    assert_eq!(
+        (&list["kind"], &list["apiVersion"]),
+        (&json!("PodList"), &json!("v1"))
+    );
+    assert_eq!(list["metadata"], json!({"resourceVersion": "100"}));
+    let first = &list["items"][0];
+    assert_eq!(
+        (&first["kind"], &first["apiVersion"]),
+        (&json!("Pod"), &json!("v1"))
+    );
+    assert_eq!(first["metadata"]["resourceVersion"], "1001");
+    assert_eq!(first["status"]["phase"], "Running");
+    assert!(
+        answer.text().find("\"items\"")
+            < answer
+                .text()
+                .find("\"metadata\":{\"resourceVersion\":\"100\"")
+    );
+    assert_eq!(answer.header("content-type"), ["application/json"]);
+}
+
+#[tokio::test]
+async fn a_cluster_and_a_namespace_narrow_the_list() {
+    let server = Server::open(fleet());
+    for (path, expected) in [
+        ("resources/clusters/m1/api/v1/pods", &ALL[..3]),
+        ("clusters/m2/proxy/api/v1/pods", &ALL[3..]),
+        ("fleets/all/proxy/api/v1/pods", &ALL[..]),
+        ("resources/clusters/m1/api/v1/namespaces/y/pods", &ALL[2..3]),
+        ("resources/clusters/m1/api/v1/namespaces/none/pods", &[][..]),
+        ("resources/clusters/m1/apis/apps/v1/deployments", &[][..]),
+        ("resources/api/v1/pods?clusters=m2", &ALL[3..]),
+        (
+            "resources/api/v1/pods?names=a&namespaces=x",
+            &["m1/x/a", "m2/x/a"][..],
+        ),
+        ("resources/clusters/m1/api/v1/pods?clusters=m2", &ALL[..3]),
+        (
+            "resources/api/v1/pods?labelSelector=app%3Dweb",
+            &["m1/x/a", "m1/y/c", "m2/x/a"][..],
+        ),
+        ("resources/api/v1/pods?labelSelector=!app", &ALL[4..]),
+        (
+            "resources/api/v1/pods?labelSelector=search.clusterpedia.io/clusters%20notin%20(m1)",
+            &ALL[3..],
+        ),
+        (
+            "resources/api/v1/pods?fieldSelector=status.phase%3DFailed",
+            &ALL[1..2],
+        ),
+        ("resources/api/v1/nodes", &["m1//n1"][..]),
+    ] {
+        assert_eq!(server.get(path).await.items(), expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_view_does_not_have_is_not_found() {
+    let server = Server::open(fleet());
+    for path in [
+        "resources/api/v1/services",
+        "resources/clusters/m2/apis/apps/v1/deployments",
+        "resources/clusters/m2/api/v1/nodes",
+        "resources/api/v1/namespaces/x/nodes",
+        "resources/apis/apps/v2/deployments",
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.code, 404, "{path}");
+        assert_eq!(
+            answer.message(),
+            "the server could not find the requested resource",
+            "{path}"
+        );
+    }
+    let answer = server.get("resources/clusters/m9/api/v1/pods").await;
+    assert_eq!(
+        answer.message(),
+        "pediaclusters.cluster.clusterpedia.io \"m9\" not found"
+    );
+    assert_eq!(answer.json()["details"]["name"], "m9");
+}
+
+/// Follows `continue` to the end and returns the items of each page.
+async fn walk(server: &Server, query: &str) -> Vec<Vec<String>> {
+    let mut pages = Vec::new();
+    let mut token = String::new();
+    loop {
+        let answer = server
+            .get(&format!("{PODS}?{query}&continue={token}"))
+            .await;
+        pages.push(answer.items());
+        match answer.json()["metadata"]["continue"].as_str() {
+            Some(next) => next.clone_into(&mut token),
+            None => return pages,
+        }
+        assert!(pages.len() < 20, "no end");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_any_size_add_up_to_the_whole() {
+    let server = Server::open(fleet());
+    for limit in 1..=6 {
+        let pages = walk(&server, &format!("limit={limit}")).await;
+        assert_eq!(pages.concat(), ALL, "limit {limit}");
+        assert_eq!(
+            pages.len(),
+            ALL.len().div_ceil(limit),
+            "limit {limit}: no empty page at the end"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_label_limit_caps_all_pages_together() {
+    let server = Server::open(fleet());
+    let cap = |rows: u32| format!("labelSelector=search.clusterpedia.io/limit%3D{rows}");
+    assert_eq!(
+        walk(&server, &format!("limit=500&{}", cap(3))).await,
+        [&ALL[..3]]
+    );
+    assert_eq!(
+        walk(&server, &format!("limit=2&{}", cap(3))).await,
+        [&ALL[..2], &ALL[2..3]]
+    );
+    assert_eq!(walk(&server, &cap(4)).await, [&ALL[..4]]);
+    assert_eq!(
+        walk(&server, &format!("limit=2&{}", cap(9))).await.concat(),
+        ALL
+    );
+}
+
+#[tokio::test]
+async fn a_client_may_want_no_token_and_may_want_a_count() {
+    let server = Server::open(fleet());
+    let metadata =
+        async |query: &str| server.get(&format!("{PODS}?{query}")).await.json()["metadata"].clone();
+    assert_eq!(
+        metadata("limit=2&withContinue=false").await,
+        json!({"resourceVersion": "100"})
+    );
+    assert_eq!(
+        metadata("limit=2&withRemainingCount=true").await["remainingItemCount"],
+        3
+    );
+    assert_eq!(
+        metadata("withRemainingCount=true").await["remainingItemCount"],
+        0
+    );
+    assert_eq!(
+        metadata("limit=1&continue=2&withRemainingCount=true").await["remainingItemCount"],
+        2
+    );
+    let capped = "limit=1&withRemainingCount=true&labelSelector=search.clusterpedia.io/limit%3D3";
+    assert_eq!(metadata(capped).await["remainingItemCount"], 2);
+    let token = metadata(capped).await["continue"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    assert_eq!(
+        metadata(&format!("{capped}&continue={token}")).await["remainingItemCount"],
+        1
+    );
+}
+
+#[tokio::test]
+async fn an_integer_continues_by_offset() {
+    let server = Server::open(fleet());
+    assert_eq!(
+        server.get(&format!("{PODS}?continue=3")).await.items(),
+        ALL[3..]
+    );
+    assert_eq!(
+        server.get(&format!("{PODS}?continue=9")).await.items(),
+        [""; 0]
+    );
+    assert_eq!(
+        walk(
+            &server,
+            "limit=2&labelSelector=search.clusterpedia.io/offset%3D1"
+        )
+        .await
+        .concat(),
+        ALL[1..]
+    );
+}
+
+#[tokio::test]
+async fn a_token_of_another_search_or_another_database_is_refused() {
+    let server = Server::open(fleet());
+    let first = server.get(&format!("{PODS}?limit=2")).await.json();
+    let token = first["metadata"]["continue"].as_str().expect("a token");
+    let other = server
+        .get(&format!("{PODS}?limit=2&clusters=m1&continue={token}"))
+        .await;
+    assert_eq!(
+        (other.code, other.message()),
+        (
+            400,
+            "the continue token belongs to another search".to_owned()
+        )
+    );
+    let damaged = server.get(&format!("{PODS}?continue=x{token}")).await;
+    assert_eq!(
+        (damaged.code, damaged.message()),
+        (400, "the continue token is damaged".to_owned())
+    );
+    assert_eq!(
+        server
+            .get(&format!("{PODS}?limit=3&continue={token}"))
+            .await
+            .items(),
+        ALL[2..]
+    );
+    *server.memory.head.lock().expect("no panic") = (100, "second");
+    let expired = server
+        .get(&format!("{PODS}?limit=2&continue={token}"))
+        .await;
+    assert_eq!(
+        (expired.code, &expired.json()["reason"]),
+        (410, &json!("Expired"))
+    );
+}
+
+#[tokio::test]
+async fn a_resource_version_must_have_been_reached() {
+    let server = Server::open(fleet());
+    for (query, code) in [
+        ("resourceVersion=0", 200),
+        ("resourceVersion=100", 200),
+        ("resourceVersion=99", 200),
+        ("resourceVersion=100&resourceVersionMatch=Exact", 200),
+        ("resourceVersion=99&resourceVersionMatch=Exact", 410),
+        ("resourceVersion=101", 504),
+    ] {
+        assert_eq!(
+            server.get(&format!("{PODS}?{query}")).await.code,
+            code,
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_refused_by_name() {
+    let server = Server::open(fleet());
+    for (query, expected) in [
+        ("cluster=m1", "unknown query parameter \"cluster\""),
+        ("since=2026-01-01", "query parameter since is not served"),
+        ("orderby=name", "an order in memory is not served"),
+        (
+            "fieldSelector=spec.x%3D1",
+            "field selector \"spec.x\" on pods/v1 is not served",
+        ),
+        (
+            "labelSelector=a%3D%3D%3D",
+            "invalid labelSelector: found '=', expected a value",
+        ),
+    ] {
+        let answer = server.get(&format!("{PODS}?{query}")).await;
+        assert_eq!(
+            (answer.code, answer.message().as_str()),
+            (400, expected),
+            "{query}"
+        );
+    }
+    let watch = server.get(&format!("{PODS}?watch=true")).await;
+    assert_eq!(
+        (watch.code, &watch.json()["reason"]),
+        (405, &json!("MethodNotAllowed"))
+    );
+}
+
+#[tokio::test]
+async fn a_table_begins_with_the_cluster() {
+    let server = Server::open(fleet());
+    let table = server
+        .get_as(
+            "resources/clusters/m1/api/v1/namespaces/x/pods?limit=1",
+            TABLE,
+        )
+        .await
+        .json();
+    assert_eq!(
+        (&table["kind"], &table["apiVersion"]),
+        (&json!("Table"), &json!("meta.k8s.io/v1"))
+    );
+    let columns = table["columnDefinitions"].as_array().expect("columns");
+    assert_eq!(columns[0]["name"], "Cluster");
+    assert_eq!(
+        (&columns[1]["name"], &columns[1]["format"]),
+        (&json!("Name"), &json!("name"))
+    );
+    let row = &table["rows"][0];
+    let cells = row["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), columns.len());
+    assert_eq!(
+        cells[..6],
+        [
+            json!("m1"),
+            json!("a"),
+            json!("0/1"),
+            json!("Running"),
+            json!("0"),
+            json!("61m")
+        ]
+    );
+    assert_eq!(row["object"]["kind"], "PartialObjectMetadata");
+    assert_eq!(row["object"]["apiVersion"], "meta.k8s.io/v1");
+    assert_eq!(path_of(&row["object"]), "m1/x/a");
+    assert!(row["object"].get("spec").is_none());
+    assert!(table["metadata"]["continue"].is_string());
+}
+
+#[tokio::test]
+async fn a_row_carries_what_was_asked_for() {
+    let server = Server::open(fleet());
+    let row = async |query: &str, accept: &str| {
+        server
+            .get_as(&format!("{PODS}?{query}"), accept)
+            .await
+            .json()["rows"][0]
+            .clone()
+    };
+    assert!(
+        row("includeObject=None", TABLE)
+            .await
+            .get("object")
+            .is_none()
+    );
+    let whole = row("includeObject=Object", TABLE).await;
+    assert_eq!(
+        (
+            &whole["object"]["kind"],
+            &whole["object"]["status"]["phase"]
+        ),
+        (&json!("Pod"), &json!("Running"))
+    );
+    let old = row("", "application/json;as=Table;v=v1beta1;g=meta.k8s.io").await;
+    assert_eq!(old["object"]["apiVersion"], "meta.k8s.io/v1beta1");
+    let failed = Server::open(fleet())
+        .get_as(&format!("{PODS}?names=b"), TABLE)
+        .await
+        .json();
+    assert_eq!(failed["rows"][0]["conditions"][0]["reason"], "Failed");
+}
+
+#[tokio::test]
+async fn metadata_alone_comes_in_both_ways() {
+    let server = Server::open(fleet());
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let list = server.get_as(PODS, accept).await;
+    assert_eq!(list.json()["kind"], "PartialObjectMetadataList");
+    assert_eq!(list.items(), ALL);
+    assert!(list.json()["items"][0].get("spec").is_none());
+    let list = server.get(&format!("{PODS}?onlyMetadata=true")).await;
+    assert_eq!(
+        (&list.json()["kind"], &list.json()["items"][0]["kind"]),
+        (&json!("PodList"), &json!("Pod"))
+    );
+    assert_eq!(list.items(), ALL);
+    assert!(list.json()["items"][0].get("spec").is_none());
+    let table = server
+        .get_as(&format!("{PODS}?onlyMetadata=true"), TABLE)
+        .await
+        .json();
+    assert_eq!(table["rows"][0]["cells"], json!(["m1", "a", "61m"]));
+}
+
+#[tokio::test]
+async fn a_form_that_is_not_served_is_not_acceptable() {
+    let server = Server::open(fleet());
+    for accept in ["application/yaml", "application/vnd.kubernetes.protobuf"] {
+        let answer = server.get_as(PODS, accept).await;
+        assert_eq!(
+            (answer.code, &answer.json()["reason"]),
+            (406, &json!("NotAcceptable")),
+            "{accept}"
+        );
+    }
+    let answer = server
+        .get_as(PODS, "application/vnd.kubernetes.protobuf,application/json")
+        .await;
+    assert_eq!(answer.items(), ALL);
+}
+
+#[tokio::test]
+async fn an_indented_list_is_the_same_list() {
+    let server = Server::open(fleet());
+    let answer = server.get(&format!("{PODS}?pretty=true")).await;
+    assert!(answer.text().starts_with("{\n  \"kind\": \"PodList\",\n"));
+    assert_eq!(answer.json(), server.get(PODS).await.json());
+}
+
+#[tokio::test]
+async fn clusters_that_do_not_exist_or_do_not_answer_are_warned_of() {
+    let server = Server::open(fleet());
+    let warnings = async |path: &str| {
+        let answer = server.get(path).await;
+        assert_eq!(answer.code, 200);
+        answer.header("warning").join("; ")
+    };
+    assert_eq!(warnings(PODS).await, "");
+    assert_eq!(warnings("resources/clusters/m1/api/v1/pods").await, "");
+    assert_eq!(
+        warnings("resources/clusters/m2/api/v1/pods").await,
+        "299 - \"m2 is not ready and the resources obtained may be inaccurate, reason: NotReachable\""
+    );
+    assert_eq!(
+        warnings(&format!("{PODS}?clusters=m1,m8,M%2F")).await,
+        "299 - \"no such cluster: M/, m8\""
+    );
+    assert_eq!(
+        warnings(&format!("{PODS}?clusters=a,b,c,d,e,f,g")).await,
+        "299 - \"no such cluster: a, b, c, d, e and 2 more\""
+    );
+}
+
+/// More rows than are read at a time.
+fn many() -> Memory {
+    (0..1200).fold(
+        Memory::new().cluster("m1", "v1.36.1", ""),
+        |memory, number| {
+            memory.object(
+                "m1",
+                &pods(),
+                "x",
+                &format!("p{number:04}"),
+                json!({"spec": {"text": "x".repeat(200)}}),
+            )
+        },
+    )
+}
+
+#[tokio::test]
+async fn a_long_list_is_read_in_pages_and_arrives_whole() {
+    let server = Server::open(many());
+    let names: Vec<String> = (0..1200)
+        .map(|number| format!("m1/x/p{number:04}"))
+        .collect();
+    assert_eq!(server.get(PODS).await.items(), names);
+    assert_eq!(
+        server.get(&format!("{PODS}?limit=700")).await.items(),
+        names[..700]
+    );
+    assert_eq!(server.memory.largest_budget.load(Ordering::Relaxed), 500);
+}
+
+#[tokio::test]
+async fn a_failure_in_the_middle_breaks_the_answer_off() {
+    let server = Server::open(many());
+    server.memory.failing_page.store(2, Ordering::Relaxed);
+    let answer = server.get(PODS).await;
+    assert_eq!((answer.code, answer.body.is_none()), (200, true));
+    server.app.close().await;
+    assert_eq!(server.app.counters.read().broken_off, 1);
+}
+
+#[tokio::test]
+async fn a_failure_at_the_beginning_is_a_status_without_details() {
+    let server = Server::open(many());
+    server.memory.failing_page.store(1, Ordering::Relaxed);
+    let answer = server.get(PODS).await;
+    assert_eq!(
+        (answer.code, &answer.json()["reason"]),
+        (500, &json!("InternalError"))
+    );
+    assert!(!answer.text().contains("the test says so"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_holds_nothing_after_the_time_limit() {
+    let server = Server::open(many());
+    let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
+    let response = server
+        .app
+        .respond(request.body(()).expect("a request"), &Peer::default())
+        .await;
+    assert_eq!(server.app.room.available_permits(), 9);
+    server.app.tasks.close();
+    server.app.tasks.wait().await;
+    assert_eq!(server.app.room.available_permits(), 10);
+    assert_eq!(server.app.counters.read().broken_off, 1);
+    assert!(
+        response.into_body().collect().await.is_err(),
+        "the client sees that it broke off"
+    );
+}
+
+#[tokio::test]
+async fn a_long_query_string_is_served() {
+    let server = Server::open(fleet());
+    let names: Vec<String> = (0..6000).map(|number| format!("name{number:05}")).collect();
+    let answer = server
+        .get(&format!("{PODS}?names=a,{}", names.join(",")))
+        .await;
+    assert_eq!(answer.items(), ["m1/x/a", "m2/x/a"]);
+}

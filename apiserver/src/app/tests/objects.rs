@@ -1,0 +1,197 @@
+//! One object at a time.
+
+use super::*;
+
+const POD: &str = "resources/clusters/m1/api/v1/namespaces/x/pods/a";
+
+#[tokio::test]
+async fn an_object_is_served_as_it_is_stored() {
+    let server = Server::open(fleet());
+    for path in [POD, "clusters/m1/proxy/api/v1/namespaces/x/pods/a"] {
+        let object = server.get(path).await.json();
+        assert_eq!(
+            (&object["kind"], &object["apiVersion"]),
+            (&json!("Pod"), &json!("v1"))
+        );
+        assert_eq!(object["metadata"]["resourceVersion"], "1001");
+        assert_eq!(path_of(&object), "m1/x/a");
+    }
+    let node = server
+        .get("resources/clusters/m1/api/v1/nodes/n1")
+        .await
+        .json();
+    assert_eq!(path_of(&node), "m1//n1");
+}
+
+#[tokio::test]
+async fn the_fleet_serves_no_single_object() {
+    let answer = Server::open(fleet())
+        .get("resources/api/v1/namespaces/x/pods/a")
+        .await;
+    assert_eq!(
+        (answer.code, answer.message().as_str()),
+        (
+            400,
+            "please specify the cluster name when using the resource name to get a specific resource."
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_missing_object_is_named() {
+    let server = Server::open(fleet());
+    let answer = server
+        .get("resources/clusters/m1/api/v1/namespaces/x/pods/none")
+        .await;
+    assert_eq!(answer.message(), "pods \"none\" not found");
+    assert_eq!(
+        answer.json()["details"],
+        json!({"name": "none", "kind": "pods"})
+    );
+    let answer = server
+        .get("resources/clusters/m1/apis/apps/v1/namespaces/x/deployments/none")
+        .await;
+    assert_eq!(answer.message(), "deployments.apps \"none\" not found");
+}
+
+#[tokio::test]
+async fn an_object_lives_where_its_type_lives() {
+    let server = Server::open(fleet());
+    for path in [
+        "api/v1/pods/a",
+        "api/v1/namespaces/x/nodes/n1",
+        "api/v1/namespaces/x/services/s",
+    ] {
+        let answer = server.get(&format!("resources/clusters/m1/{path}")).await;
+        assert_eq!(
+            answer.message(),
+            "the server could not find the requested resource",
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_subresource_is_not_served() {
+    let answer = Server::open(fleet()).get(&format!("{POD}/log")).await;
+    assert_eq!(
+        (answer.code, answer.message().as_str()),
+        (
+            405,
+            "subresource log of pods/v1 is not served: ask the member itself"
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_object_comes_as_a_table_and_as_metadata() {
+    let server = Server::open(fleet());
+    let table = server.get_as(POD, TABLE).await.json();
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(1));
+    let cells = table["rows"][0]["cells"].as_array().expect("cells");
+    assert_eq!(cells[..2], [json!("m1"), json!("a")]);
+    assert_eq!(table["metadata"]["resourceVersion"], "1001");
+    let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let metadata = server.get_as(POD, accept).await.json();
+    assert_eq!(metadata["kind"], "PartialObjectMetadata");
+    assert!(metadata.get("spec").is_none());
+    assert_eq!(server.get_as(POD, "application/yaml").await.code, 406);
+}
+
+#[tokio::test]
+async fn a_get_is_reviewed_as_a_get() {
+    let outer = "alice get resources/clusters/m1";
+    let server = Server::new(fleet(), [outer, "alice get pods in x"]);
+    assert_eq!(server.get(POD).await.code, 200);
+    assert_eq!(
+        server
+            .get("resources/clusters/m1/api/v1/namespaces/y/pods/c")
+            .await
+            .code,
+        403
+    );
+    let server = Server::new(fleet(), [outer, "alice list pods in *"]);
+    assert_eq!(server.get(POD).await.code, 403);
+}
+
+#[tokio::test]
+async fn who_may_not_get_an_object_does_not_learn_whether_it_exists() {
+    let server = Server::new(fleet(), ["alice get resources/clusters/m1"]);
+    let there = server.get(POD).await;
+    let missing = server
+        .get("resources/clusters/m1/api/v1/namespaces/x/pods/none")
+        .await;
+    assert_eq!((there.code, missing.code), (403, 403));
+    assert_eq!(
+        there.message().replace("\"a\"", "_"),
+        missing.message().replace("\"none\"", "_")
+    );
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_not_stored_exists_if_it_has_rows() {
+    let server = Server::open(fleet());
+    let namespace = server
+        .get("resources/clusters/m1/api/v1/namespaces/x")
+        .await
+        .json();
+    assert_eq!(
+        (&namespace["kind"], path_of(&namespace)),
+        (&json!("Namespace"), "m1//x".to_owned())
+    );
+    let answer = server
+        .get("resources/clusters/m1/api/v1/namespaces/z")
+        .await;
+    assert_eq!(answer.message(), "namespaces \"z\" not found");
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_stored_is_not_made_up() {
+    let namespaces = resource("", "v1", "namespaces", "Namespace", false);
+    let server = Server::open(fleet().object(
+        "m1",
+        &namespaces,
+        "",
+        "y",
+        json!({"status": {"phase": "Active"}}),
+    ));
+    assert_eq!(
+        server
+            .get("resources/clusters/m1/api/v1/namespaces/y")
+            .await
+            .json()["status"]["phase"],
+        "Active"
+    );
+    let answer = server
+        .get("resources/clusters/m1/api/v1/namespaces/x")
+        .await;
+    assert_eq!(answer.message(), "namespaces \"x\" not found");
+}
+
+#[tokio::test]
+async fn an_object_of_a_cluster_that_does_not_answer_comes_with_a_warning() {
+    let answer = Server::open(fleet())
+        .get("resources/clusters/m2/api/v1/namespaces/z/pods/d")
+        .await;
+    assert_eq!(answer.code, 200);
+    assert_eq!(answer.header("warning").len(), 1);
+}
+
+#[tokio::test]
+async fn a_get_takes_its_own_parameters_only() {
+    let server = Server::open(fleet());
+    assert!(
+        server
+            .get(&format!("{POD}?pretty=1"))
+            .await
+            .text()
+            .starts_with("{\n  \"apiVersion\"")
+    );
+    assert_eq!(
+        server
+            .get(&format!("{POD}?labelSelector=a"))
+            .await
+            .message(),
+        "unknown query parameter \"labelSelector\""
+    );
+}

@@ -1,0 +1,92 @@
+//! Who is calling: a front proxy's word, a client certificate, or a bearer token, in this order.
+//!
+//! The word of a front proxy is believed only on a connection whose client certificate chains to the request-header CA and bears
+//! an allowed name. On every other connection its headers are treated as if they were not there.
+
+mod front_proxy;
+mod token_review;
+mod trust;
+mod trust_watch;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use rustls::pki_types::{CertificateDer, UnixTime};
+
+use crate::identity::Identity;
+use crate::review::ReviewFailed;
+use crate::status::ApiError;
+pub(crate) use token_review::KubeTokens;
+pub(crate) use trust::Trust;
+pub(crate) use trust_watch::follow;
+
+/// The longest token that is looked at. ServiceAccount tokens have about 1 KiB.
+const MAX_TOKEN: usize = 16 * 1024;
+
+/// What is known of the other end of a connection: the certificates it proved to hold, leaf first. They are not trusted yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer {
+    pub(crate) certificates: Vec<CertificateDer<'static>>,
+}
+
+/// Says whose token it is.
+#[async_trait]
+pub(crate) trait TokenReviewer: Send + Sync {
+    /// The owner of `token`; `None` if it is nobody's.
+    async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed>;
+}
+
+/// Finds out who is calling.
+pub(crate) struct Authenticator {
+    trust: Arc<ArcSwap<Trust>>,
+    tokens: Arc<dyn TokenReviewer>,
+}
+
+impl Authenticator {
+    pub(crate) fn new(trust: Arc<ArcSwap<Trust>>, tokens: Arc<dyn TokenReviewer>) -> Self {
+        Self { trust, tokens }
+    }
+
+    /// The caller, or the refusal.
+    pub(crate) async fn authenticate(
+        &self,
+        peer: &Peer,
+        headers: &HeaderMap,
+        now: UnixTime,
+    ) -> Result<Identity, ApiError> {
+        let trust = self.trust.load_full();
+        let found = trust
+            .front_proxy_identity(peer, headers, now)
+            .or_else(|| trust.certificate_identity(peer, now));
+        if let Some(identity) = found {
+            return Ok(identity.authenticated());
+        }
+        let Some(token) = bearer(headers) else {
+            return Err(ApiError::unauthorized());
+        };
+        match self.tokens.review(token).await? {
+            Some(identity) => Ok(identity.authenticated()),
+            None => Err(ApiError::unauthorized()),
+        }
+    }
+
+    /// Whether the trusted certificates have been read; before that only tokens are accepted.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.trust.load().is_loaded()
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    let usable =
+        scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN;
+    usable.then_some(token)
+}
+
+#[cfg(test)]
+mod tests;

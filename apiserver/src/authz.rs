@@ -1,0 +1,154 @@
+//! Whether a caller may: SubjectAccessReviews on the host, remembered for a moment.
+
+mod access_review;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_model::Query;
+use async_trait::async_trait;
+use moka::future::Cache;
+use sha2::{Digest as _, Sha256};
+
+use crate::attributes::{self, Attributes, MAX_NAMESPACES};
+use crate::identity::Identity;
+use crate::review::ReviewFailed;
+use crate::status::ApiError;
+pub(crate) use access_review::KubeReviews;
+
+/// As long as a kube-apiserver's delegates remember.
+const KEPT: Duration = Duration::from_secs(10);
+/// Answers of about a hundred bytes each: a few megabytes at most.
+const MAX_KEPT: u64 = 50_000;
+
+/// The host's answer to one question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Yes.
+    Allowed,
+    /// No.
+    Denied,
+}
+
+/// Answers questions about what callers may do.
+#[async_trait]
+pub(crate) trait AccessReviewer: Send + Sync {
+    /// Whether `who` may do `what`.
+    async fn review(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed>;
+}
+
+/// Decides about requests.
+pub(crate) struct Authorizer {
+    reviewer: Arc<dyn AccessReviewer>,
+    kept: Cache<[u8; 32], Decision>,
+}
+
+impl Authorizer {
+    pub(crate) fn new(reviewer: Arc<dyn AccessReviewer>) -> Self {
+        Self {
+            reviewer,
+            kept: Cache::builder()
+                .max_capacity(MAX_KEPT)
+                .time_to_live(KEPT)
+                .build(),
+        }
+    }
+
+    /// Grants or refuses one question.
+    pub(crate) async fn require(&self, who: &Identity, what: &Attributes) -> Result<(), ApiError> {
+        match self.decide(who, what).await? {
+            Decision::Allowed => Ok(()),
+            Decision::Denied => Err(refusal(who, what, "")),
+        }
+    }
+
+    /// Grants or refuses the inner request of a list.
+    pub(crate) async fn require_list(
+        &self,
+        who: &Identity,
+        path_namespace: Option<&str>,
+        query: &Query,
+    ) -> Result<(), ApiError> {
+        let questions = attributes::inner_list(path_namespace, query);
+        if self.decide(who, &questions.first).await? == Decision::Allowed {
+            return Ok(());
+        }
+        if questions.otherwise.is_empty() {
+            let hint = if path_namespace.is_some() {
+                ""
+            } else {
+                NAME_A_NAMESPACE
+            };
+            return Err(refusal(who, &questions.first, hint));
+        }
+        for question in &questions.otherwise {
+            self.require(who, question).await?;
+        }
+        Ok(())
+    }
+
+    async fn decide(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed> {
+        if who.is_master() {
+            return Ok(Decision::Allowed);
+        }
+        let answer = self
+            .kept
+            .try_get_with(key(who, what), self.reviewer.review(who, what))
+            .await;
+        answer.map_err(|error| ReviewFailed::clone(&error))
+    }
+}
+
+/// Said to who may not list everywhere.
+const NAME_A_NAMESPACE: &str = ": filtering namespace by namespace is not served yet, name a namespace (or at most 50 with ?namespaces=)";
+const _: () = assert!(MAX_NAMESPACES == 50, "the text above names the number");
+
+fn refusal(who: &Identity, what: &Attributes, hint: &str) -> ApiError {
+    let user = &who.user;
+    ApiError::forbidden(match what {
+        Attributes::Path(path) => format!("User {user:?} cannot get path {path:?}"),
+        Attributes::Resource {
+            verb,
+            group,
+            version: _,
+            resource,
+            subresource,
+            namespace,
+            name,
+        } => {
+            let object = if name.is_empty() {
+                String::new()
+            } else {
+                format!(" {name:?}")
+            };
+            let below = if subresource.is_empty() {
+                String::new()
+            } else {
+                format!("/{subresource}")
+            };
+            let place = if namespace.is_empty() {
+                "at the cluster scope".to_owned()
+            } else {
+                format!("in the namespace {namespace:?}")
+            };
+            let qualified = if group.is_empty() {
+                resource.clone()
+            } else {
+                format!("{resource}.{group}")
+            };
+            format!(
+                "{qualified}{object} is forbidden: User {user:?} cannot {verb} resource \"{resource}{below}\" \
+                 in API group {group:?} {place}{hint}"
+            )
+        }
+    })
+}
+
+/// One key for one question of one caller.
+fn key(who: &Identity, what: &Attributes) -> [u8; 32] {
+    let text = serde_json::to_vec(&(who, what)).expect("texts are always encodable");
+    Sha256::digest(text).into()
+}
+
+#[cfg(test)]
+mod tests;

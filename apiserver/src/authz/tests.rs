@@ -1,0 +1,133 @@
+use armadex_model::{GroupVersionResource, NameFilter};
+
+use super::*;
+use crate::testing::Rules;
+
+fn caller(user: &str, group: &str) -> Identity {
+    Identity {
+        user: user.to_owned(),
+        groups: vec![group.to_owned()],
+        ..Identity::default()
+    }
+}
+
+fn pods(namespaces: NameFilter) -> Query {
+    Query {
+        namespaces,
+        ..Query::all(GroupVersionResource::new("", "v1", "pods"))
+    }
+}
+
+fn names(names: &[&str]) -> NameFilter {
+    NameFilter::In(names.iter().map(|&name| name.to_owned()).collect())
+}
+
+/// The refusal's message; empty if granted.
+async fn refusal(
+    rules: &Arc<Rules>,
+    path_namespace: Option<&str>,
+    namespaces: NameFilter,
+) -> String {
+    let authorizer = Authorizer::new(Arc::clone(rules) as Arc<dyn AccessReviewer>);
+    let query = pods(namespaces);
+    match authorizer
+        .require_list(&caller("alice", "dev"), path_namespace, &query)
+        .await
+    {
+        Ok(()) => String::new(),
+        Err(error) => {
+            let status: serde_json::Value =
+                serde_json::from_slice(&error.body()).expect("a Status");
+            status["message"].as_str().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_may_list_everywhere_may_list() {
+    let rules = Arc::new(Rules::new(["alice list pods in *"]));
+    assert_eq!(refusal(&rules, None, NameFilter::Any).await, "");
+    assert_eq!(refusal(&rules, Some("x"), names(&["x"])).await, "");
+}
+
+#[tokio::test]
+async fn who_may_not_is_told_to_name_a_namespace() {
+    let rules = Arc::new(Rules::new(["alice list pods in x"]));
+    for filter in [
+        NameFilter::Any,
+        NameFilter::NotIn(["y".to_owned()].into()),
+        names(&[]),
+    ] {
+        let message = refusal(&rules, None, filter).await;
+        assert_eq!(
+            message,
+            "pods is forbidden: User \"alice\" cannot list resource \"pods\" in API group \"\" at the cluster scope: \
+             filtering namespace by namespace is not served yet, name a namespace (or at most 50 with ?namespaces=)"
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_namespace_that_is_named_must_be_granted() {
+    let rules = Arc::new(Rules::new(["alice list pods in x", "alice list pods in y"]));
+    assert_eq!(refusal(&rules, None, names(&["x", "y"])).await, "");
+    let message = refusal(&rules, None, names(&["x", "z"])).await;
+    assert!(message.ends_with("in the namespace \"z\""), "{message}");
+    let message = refusal(&rules, Some("z"), names(&["z"])).await;
+    assert!(message.ends_with("in the namespace \"z\""), "{message}");
+}
+
+#[tokio::test]
+async fn masters_need_no_review() {
+    let rules = Arc::new(Rules::new([]));
+    let authorizer = Authorizer::new(Arc::clone(&rules) as Arc<dyn AccessReviewer>);
+    let master = caller("root", "system:masters");
+    authorizer
+        .require_list(&master, None, &pods(NameFilter::Any))
+        .await
+        .expect("granted");
+    assert_eq!(rules.asked(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_for_the_same_question_of_the_same_caller_only() {
+    let rules = Arc::new(Rules::new(["alice get /version"]));
+    let authorizer = Authorizer::new(Arc::clone(&rules) as Arc<dyn AccessReviewer>);
+    let question = Attributes::Path("/version".to_owned());
+    for _ in 0..3 {
+        authorizer
+            .require(&caller("alice", "dev"), &question)
+            .await
+            .expect("granted");
+    }
+    assert_eq!(rules.asked(), 1);
+    assert!(
+        authorizer
+            .require(&caller("bob", "dev"), &question)
+            .await
+            .is_err()
+    );
+    let other = Attributes::Path("/apis".to_owned());
+    assert!(
+        authorizer
+            .require(&caller("alice", "dev"), &other)
+            .await
+            .is_err()
+    );
+    assert_eq!(rules.asked(), 3);
+}
+
+#[tokio::test]
+async fn an_unanswered_review_is_not_kept_and_grants_nothing() {
+    let rules = Arc::new(Rules::new(["unanswered"]));
+    let authorizer = Authorizer::new(Arc::clone(&rules) as Arc<dyn AccessReviewer>);
+    let question = Attributes::Path("/version".to_owned());
+    for asked in 1..=2 {
+        let error = authorizer
+            .require(&caller("alice", "dev"), &question)
+            .await
+            .expect_err("refused");
+        assert_eq!(error.code, http::StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(rules.asked(), asked);
+    }
+}

@@ -1,0 +1,152 @@
+use std::collections::BTreeSet;
+
+use armadex_model::{ClusterName, GroupVersionResource};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn resource(group: &str, version: &str, name: &str, kind: &str, namespaced: bool) -> ResourceType {
+    ResourceType {
+        gvr: GroupVersionResource::new(group, version, name),
+        kind: kind.to_owned(),
+        namespaced,
+        singular: String::new(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+    }
+}
+
+/// Two clusters: `a` has everything, `b` has pods alone.
+fn catalog() -> Catalog {
+    let mut deployments = resource("apps", "v1", "deployments", "Deployment", true);
+    deployments.short_names = vec!["deploy".to_owned()];
+    deployments.categories = vec!["all".to_owned()];
+    deployments.singular = "deployment".to_owned();
+    let types = [
+        resource("", "v1", "pods", "Pod", true),
+        resource("", "v1", "nodes", "Node", false),
+        deployments,
+        resource("example.com", "v1beta1", "widgets", "Widget", true),
+        resource("example.com", "v1", "widgets", "Widget", true),
+    ];
+    let mut catalog = Catalog::default();
+    let all: BTreeSet<_> = types.iter().map(|one| one.gvr.clone()).collect();
+    let pods = BTreeSet::from([GroupVersionResource::new("", "v1", "pods")]);
+    for (name, resources) in [("a", all), ("b", pods)] {
+        let entry = ClusterEntry {
+            health: None,
+            version: None,
+            resources,
+        };
+        catalog
+            .clusters
+            .insert(ClusterName::new(name).expect("a name"), entry);
+    }
+    catalog.types = types
+        .into_iter()
+        .map(|one| (one.gvr.clone(), one))
+        .collect();
+    catalog
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let entries = list.as_array().expect("a list");
+    entries
+        .iter()
+        .filter_map(|entry| entry["name"].as_str())
+        .collect()
+}
+
+#[test]
+fn the_fleet_has_the_types_of_all_clusters_and_a_cluster_its_own() {
+    let catalog = catalog();
+    let fleet = Types::of(&catalog, None);
+    assert_eq!(
+        names(&group_list(&fleet)["groups"]),
+        ["apps", "example.com"]
+    );
+    let core = resources(&fleet, "", "v1").expect("the core group");
+    assert_eq!(names(&core["resources"]), ["nodes", "pods"]);
+    let b = catalog.clusters.values().last();
+    let of_b = Types::of(&catalog, b);
+    assert_eq!(names(&group_list(&of_b)["groups"]), [""; 0]);
+    assert_eq!(
+        names(&resources(&of_b, "", "v1").expect("the core group")["resources"]),
+        ["pods"]
+    );
+    assert!(group(&of_b, "apps").is_none() && resources(&of_b, "apps", "v1").is_none());
+}
+
+#[test]
+fn the_preferred_version_comes_first() {
+    let catalog = catalog();
+    let fleet = Types::of(&catalog, None);
+    let group = group(&fleet, "example.com").expect("a group");
+    assert_eq!(
+        group["preferredVersion"],
+        json!({"groupVersion": "example.com/v1", "version": "v1"})
+    );
+    assert_eq!(group["versions"][1]["version"], "v1beta1");
+    assert_eq!(group["kind"], "APIGroup");
+}
+
+#[test]
+fn an_empty_store_still_has_a_core_version() {
+    let nothing = Catalog::default();
+    let types = Types::of(&nothing, None);
+    assert_eq!(
+        resources(&types, "", "v1").expect("the core group")["resources"],
+        json!([])
+    );
+    assert_eq!(aggregated_core(&types)["items"], json!([]));
+}
+
+#[test]
+fn legacy_entries_say_how_a_type_is_called() {
+    let catalog = catalog();
+    let list = resources(&Types::of(&catalog, None), "apps", "v1").expect("a version");
+    assert_eq!(list["groupVersion"], "apps/v1");
+    assert_eq!(
+        list["resources"],
+        json!([{"name": "deployments", "singularName": "deployment", "namespaced": true, "kind": "Deployment",
+                "verbs": ["get", "list"], "shortNames": ["deploy"], "categories": ["all"]}])
+    );
+}
+
+#[test]
+fn aggregated_documents_hold_the_same() {
+    let catalog = catalog();
+    let fleet = Types::of(&catalog, None);
+    let core = aggregated_core(&fleet);
+    assert_eq!(core["items"][0]["metadata"], json!({}));
+    assert_eq!(
+        core["items"][0]["versions"][0]["resources"][0],
+        json!({"resource": "nodes", "responseKind": {"group": "", "version": "v1", "kind": "Node"},
+               "scope": "Cluster", "singularResource": "node", "verbs": ["get", "list"]})
+    );
+    let groups = aggregated_groups(&fleet);
+    assert_eq!(groups["items"][0]["metadata"]["name"], "apps");
+    assert_eq!(groups["items"][1]["versions"][0]["version"], "v1");
+    assert_eq!(
+        groups["items"][0]["versions"][0]["resources"][0]["shortNames"],
+        json!(["deploy"])
+    );
+}
+
+#[test]
+fn the_own_group_is_described_to_the_aggregator() {
+    assert_eq!(own_groups()["groups"][0]["name"], "clusterpedia.io");
+    assert_eq!(
+        own_group()["preferredVersion"]["groupVersion"],
+        "clusterpedia.io/v1beta1"
+    );
+    assert_eq!(
+        names(&own_resources()["resources"]),
+        ["collectionresources", "resources"]
+    );
+    let aggregated = own_group_aggregated();
+    assert_eq!(
+        aggregated["items"][0]["versions"][0]["resources"][1]["resource"],
+        "resources"
+    );
+}

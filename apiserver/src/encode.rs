@@ -1,0 +1,186 @@
+//! From rows to bytes. Objects are written by concatenation of what is stored; only the cells of a Table look inside.
+//!
+//! A list is written in one pass: its items first, then its metadata, because the token of the next page is known last.
+
+use armadex_model::params::IncludeObject;
+use armadex_model::{ResourceType, body};
+use armadex_storage::Found;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::negotiate::{Form, MetaVersion};
+use crate::printer::Printer;
+use crate::table::Table;
+
+/// A stored object that is no object: the answer breaks off, so that it cannot pass for a shorter one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the stored form of {0} is damaged")]
+pub(crate) struct Damaged(String);
+
+/// How the rows of one answer are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// The form that was negotiated.
+    pub(crate) form: Form,
+    /// What a row of a Table carries beside its cells.
+    pub(crate) include: IncludeObject,
+    /// Objects are written with their metadata alone.
+    pub(crate) only_metadata: bool,
+    /// The time that ages are told from.
+    pub(crate) now: Timestamp,
+}
+
+/// `metadata` of a list.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListMeta {
+    pub(crate) resource_version: String,
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remaining_item_count: Option<u64>,
+}
+
+/// Writes answers about one type in one shape.
+pub(crate) struct Encoder<'a> {
+    resource: &'a ResourceType,
+    shape: Shape,
+    /// Room for the printers to work in.
+    scratch: Vec<u8>,
+}
+
+impl<'a> Encoder<'a> {
+    pub(crate) fn new(resource: &'a ResourceType, shape: Shape) -> Self {
+        Self {
+            resource,
+            shape,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Writes a list up to its first item.
+    pub(crate) fn begin(&self, out: &mut Vec<u8>) {
+        match self.shape.form {
+            Form::Objects => {
+                let kind = format!("{}List", self.resource.kind);
+                write_kind(out, &kind, &self.resource.gvr.api_version());
+                out.extend_from_slice(b",\"items\":[");
+            }
+            Form::PartialMetadata(version) => {
+                write_kind(out, "PartialObjectMetadataList", version.api_version());
+                out.extend_from_slice(b",\"items\":[");
+            }
+            Form::Table(version) => self.begin_table(out, version),
+        }
+    }
+
+    /// Writes one item.
+    pub(crate) fn item(
+        &mut self,
+        out: &mut Vec<u8>,
+        found: &Found,
+        first: bool,
+    ) -> Result<(), Damaged> {
+        if !first {
+            out.push(b',');
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let written = match self.shape.form {
+            Form::Table(version) => self.table(version).write_row(out, &mut scratch, found),
+            Form::PartialMetadata(version) => write_partial_metadata(out, version, found),
+            Form::Objects => self.write_object(out, found),
+        };
+        self.scratch = scratch;
+        written
+    }
+
+    /// Writes what follows the last item.
+    pub(crate) fn end(out: &mut Vec<u8>, metadata: &ListMeta) {
+        out.extend_from_slice(b"],\"metadata\":");
+        serde_json::to_writer(&mut *out, metadata).expect("texts and numbers are always encodable");
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// Writes the answer to a get: the object, or a Table of one row.
+    pub(crate) fn object(&mut self, out: &mut Vec<u8>, found: &Found) -> Result<(), Damaged> {
+        let Form::Table(version) = self.shape.form else {
+            self.item(out, found, true)?;
+            out.push(b'\n');
+            return Ok(());
+        };
+        self.begin_table(out, version);
+        self.item(out, found, true)?;
+        let metadata = ListMeta {
+            resource_version: found.resource_version.clone(),
+            ..ListMeta::default()
+        };
+        Self::end(out, &metadata);
+        Ok(())
+    }
+
+    fn begin_table(&self, out: &mut Vec<u8>, version: MetaVersion) {
+        write_kind(out, "Table", version.api_version());
+        out.extend_from_slice(b",\"columnDefinitions\":");
+        self.table(version).write_columns(out);
+        out.extend_from_slice(b",\"rows\":[");
+    }
+
+    fn table(&self, version: MetaVersion) -> Table<'_> {
+        let gvr = &self.resource.gvr;
+        Table {
+            printer: if self.shape.only_metadata {
+                Printer::plain()
+            } else {
+                Printer::of(&gvr.group, &gvr.resource)
+            },
+            resource: self.resource,
+            version,
+            include: self.shape.include,
+            now: self.shape.now,
+        }
+    }
+
+    fn write_object(&self, out: &mut Vec<u8>, found: &Found) -> Result<(), Damaged> {
+        if !self.shape.only_metadata {
+            body::write_object(out, self.resource, &found.resource_version, &found.body);
+            return Ok(());
+        }
+        let metadata = metadata_part(found)?;
+        body::write_object(out, self.resource, &found.resource_version, metadata);
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+/// Writes an object's metadata as an object of `meta.k8s.io`.
+pub(crate) fn write_partial_metadata(
+    out: &mut Vec<u8>,
+    version: MetaVersion,
+    found: &Found,
+) -> Result<(), Damaged> {
+    let metadata = metadata_part(found)?;
+    write_kind(out, "PartialObjectMetadata", version.api_version());
+    out.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
+    out.extend_from_slice(found.resource_version.as_bytes());
+    out.extend_from_slice(b"\",");
+    out.extend_from_slice(metadata);
+    out.push(b'}');
+    Ok(())
+}
+
+fn metadata_part(found: &Found) -> Result<&[u8], Damaged> {
+    body::metadata_part(&found.body)
+        .ok_or_else(|| Damaged(format!("{} of cluster {}", found.key, found.cluster)))
+}
+
+fn write_kind(out: &mut Vec<u8>, kind: &str, api_version: &str) {
+    for part in [
+        "{\"kind\":\"",
+        kind,
+        "\",\"apiVersion\":\"",
+        api_version,
+        "\"",
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}

@@ -1,0 +1,134 @@
+//! The API server: a Kubernetes API over what is stored, for all clusters and for each.
+//!
+//! A request goes through pure steps with one file each (target, attributes, negotiation, parameters, token), is authenticated and
+//! authorised on the host, and is answered from [`Search`](armadex_storage::Search), page by page. The server reads and never
+//! writes; every verb but GET is refused before anything else.
+
+mod age;
+mod app;
+mod attributes;
+mod authn;
+mod authz;
+mod config;
+mod counters;
+mod discovery;
+mod encode;
+mod identity;
+mod listing;
+mod negotiate;
+mod pretty;
+mod printer;
+mod reply;
+mod review;
+mod server;
+mod status;
+mod table;
+mod target;
+#[cfg(test)]
+mod testing;
+mod tls;
+mod token;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use armadex_storage::Search;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use app::{App, Limits};
+use authn::{Authenticator, KubeTokens, Trust};
+use authz::{Authorizer, KubeReviews};
+pub use config::{Certificate, Config};
+pub use counters::{CounterValues, Counters};
+use server::Listener;
+use tls::Serving;
+pub use tls::{CertificateError, SelfMade};
+
+/// Why the server cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is taken or not ours.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The serving certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Serves the API until cancelled, then lets requests finish for a while.
+///
+/// `client` is the host: callers are authenticated and authorised there, and its
+/// `kube-system/extension-apiserver-authentication` says whom to trust.
+pub async fn serve(
+    config: Config,
+    search: Arc<dyn Search>,
+    client: kube::Client,
+    cancel: CancellationToken,
+) -> Result<(), Error> {
+    let address = config.listen;
+    let listen = |source| Error::Listen { address, source };
+    let socket = TcpListener::bind(address).await.map_err(listen)?;
+    serve_on(socket, config, search, client, cancel).await
+}
+
+/// Like [`serve`], on a socket that listens already; `config.listen` is not looked at.
+pub async fn serve_on(
+    socket: TcpListener,
+    config: Config,
+    search: Arc<dyn Search>,
+    client: kube::Client,
+    cancel: CancellationToken,
+) -> Result<(), Error> {
+    let serving = Arc::new(Serving::load(&config.certificate).await?);
+    let tls = TlsAcceptor::from(Arc::new(tls::server_config(Arc::clone(&serving))?));
+    let trust = Arc::new(ArcSwap::from_pointee(Trust::default()));
+    let background = TaskTracker::new();
+    background.spawn(authn::follow(
+        client.clone(),
+        Arc::clone(&trust),
+        cancel.clone(),
+    ));
+    if let Certificate::Files { certificate, key } = config.certificate {
+        background.spawn(tls::keep_fresh(serving, certificate, key, cancel.clone()));
+    }
+    background.close();
+
+    let counters = config.counters;
+    let tokens = KubeTokens::new(
+        client.clone(),
+        config.token_audiences,
+        Arc::clone(&counters),
+    );
+    let reviews = KubeReviews::new(client, Arc::clone(&counters));
+    let app = App::new(
+        search,
+        Authenticator::new(trust, Arc::new(tokens)),
+        Authorizer::new(Arc::new(reviews)),
+        counters,
+        Limits {
+            in_flight: config.max_in_flight,
+            time: config.request_timeout,
+        },
+    );
+    let listener = Listener {
+        socket,
+        tls,
+        max_connections: config.max_connections,
+        grace: config.shutdown_grace,
+    };
+    listener.serve(Arc::new(app), cancel).await;
+    background.wait().await;
+    Ok(())
+}

@@ -1,0 +1,253 @@
+//! Which form of an answer a client accepts, from its `Accept` header. JSON is the only encoding that is served; within it a
+//! client may ask for a Table, for metadata alone, or for aggregated discovery.
+
+use std::cmp::Reverse;
+
+/// A version of `meta.k8s.io`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MetaVersion {
+    /// `v1`.
+    V1,
+    /// `v1beta1`.
+    V1Beta1,
+}
+
+impl MetaVersion {
+    /// The `apiVersion` of objects of this version.
+    pub(crate) fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// The form of objects and lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As they are.
+    Objects,
+    /// Metadata alone.
+    PartialMetadata(MetaVersion),
+    /// Rows and columns.
+    Table(MetaVersion),
+}
+
+/// Whether the answer is one object or many: metadata alone is asked for under another name for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arity {
+    /// A get.
+    One,
+    /// A list.
+    Many,
+}
+
+/// The form of discovery documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Discovery {
+    /// `APIGroupList` and its kin.
+    Legacy,
+    /// `APIGroupDiscoveryList` of `apidiscovery.k8s.io/v2`.
+    Aggregated,
+}
+
+/// The form of objects that `accept` likes best; `None` if it likes none that is served.
+pub(crate) fn objects(accept: Option<&str>, arity: Arity) -> Option<Form> {
+    choose(accept, Form::Objects, |range| object_form(range, arity))
+}
+
+/// The form of discovery that `accept` likes best; `None` if it likes none that is served.
+pub(crate) fn discovery(accept: Option<&str>) -> Option<Discovery> {
+    choose(accept, Discovery::Legacy, discovery_form)
+}
+
+/// Whether `accept` allows plain JSON.
+pub(crate) fn plain_json(accept: Option<&str>) -> bool {
+    choose(accept, (), |range| range.transform.is_none().then_some(())).is_some()
+}
+
+fn object_form(range: &Range<'_>, arity: Arity) -> Option<Form> {
+    let Some(kind) = range.transform else {
+        return Some(Form::Objects);
+    };
+    let version = match (range.group, range.version) {
+        ("meta.k8s.io", "v1") => MetaVersion::V1,
+        ("meta.k8s.io", "v1beta1") => MetaVersion::V1Beta1,
+        _ => return None,
+    };
+    match (kind, arity) {
+        ("Table", _) => Some(Form::Table(version)),
+        ("PartialObjectMetadata", Arity::One) | ("PartialObjectMetadataList", Arity::Many) => {
+            Some(Form::PartialMetadata(version))
+        }
+        _ => None,
+    }
+}
+
+fn discovery_form(range: &Range<'_>) -> Option<Discovery> {
+    match (range.transform, range.group, range.version) {
+        (None, _, _) => Some(Discovery::Legacy),
+        (Some("APIGroupDiscoveryList"), "apidiscovery.k8s.io", "v2") => Some(Discovery::Aggregated),
+        _ => None,
+    }
+}
+
+/// One media range that allows JSON.
+struct Range<'a> {
+    /// `as=`: the kind that is asked for instead of the object's own.
+    transform: Option<&'a str>,
+    group: &'a str,
+    version: &'a str,
+    /// `q=` in thousandths.
+    quality: u32,
+}
+
+fn choose<T>(
+    accept: Option<&str>,
+    default: T,
+    form: impl Fn(&Range<'_>) -> Option<T>,
+) -> Option<T> {
+    let accept = accept.unwrap_or_default();
+    if accept.trim().is_empty() {
+        return Some(default);
+    }
+    let mut ranges: Vec<Range<'_>> = accept.split(',').filter_map(json_range).collect();
+    ranges.sort_by_key(|range| Reverse(range.quality));
+    ranges
+        .iter()
+        .filter(|range| range.quality > 0)
+        .find_map(form)
+}
+
+fn json_range(text: &str) -> Option<Range<'_>> {
+    let mut parts = text.split(';').map(str::trim);
+    let media_type = parts.next()?;
+    if !["application/json", "application/*", "*/*"]
+        .iter()
+        .any(|known| media_type.eq_ignore_ascii_case(known))
+    {
+        return None;
+    }
+    let mut range = Range {
+        transform: None,
+        group: "",
+        version: "",
+        quality: 1000,
+    };
+    for part in parts {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        match name.trim() {
+            "as" => range.transform = Some(value.trim()),
+            "g" => range.group = value.trim(),
+            "v" => range.version = value.trim(),
+            "q" => range.quality = quality(value.trim())?,
+            // The media type's other parameters (charset, profile) do not change the form.
+            _ => {}
+        }
+    }
+    Some(range)
+}
+
+/// Reads `0.8` as 800; `None` if it is no quality.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+fn quality(text: &str) -> Option<u32> {
+    let value: f32 = text.parse().ok()?;
+    (0.0..=1.0)
+        .contains(&value)
+        .then_some((value * 1000.0) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KUBECTL: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+
+    #[test]
+    fn objects_come_in_the_form_that_is_liked_best() {
+        use Form::{Objects, PartialMetadata, Table};
+        use MetaVersion::{V1, V1Beta1};
+        for (accept, expected) in [
+            ("", Some(Objects)),
+            ("*/*", Some(Objects)),
+            ("application/*", Some(Objects)),
+            ("application/json", Some(Objects)),
+            ("Application/JSON; charset=utf-8", Some(Objects)),
+            (KUBECTL, Some(Table(V1))),
+            (
+                "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
+                Some(Table(V1Beta1)),
+            ),
+            (
+                "application/json;q=0.5,application/json;as=Table;g=meta.k8s.io;v=v1",
+                Some(Table(V1)),
+            ),
+            (
+                "application/json;as=Table;g=meta.k8s.io;v=v1;q=0.1,*/*;q=0.2",
+                Some(Objects),
+            ),
+            (
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+                Some(PartialMetadata(V1)),
+            ),
+            (
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+                None,
+            ),
+            ("application/json;as=Table;g=example.com;v=v1", None),
+            ("application/json;as=Table;g=meta.k8s.io;v=v2", None),
+            (
+                "application/json;as=Nonsense;g=meta.k8s.io;v=v1,application/json",
+                Some(Objects),
+            ),
+            ("application/yaml", None),
+            ("application/vnd.kubernetes.protobuf", None),
+            (
+                "application/vnd.kubernetes.protobuf,application/json",
+                Some(Objects),
+            ),
+            ("application/json;q=0", None),
+            ("application/json;q=2", None),
+            ("text/html", None),
+        ] {
+            assert_eq!(objects(Some(accept), Arity::Many), expected, "{accept}");
+        }
+        assert_eq!(objects(None, Arity::Many), Some(Objects));
+    }
+
+    #[test]
+    fn one_object_and_a_list_have_their_own_name_for_metadata() {
+        let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1";
+        assert_eq!(
+            objects(Some(one), Arity::One),
+            Some(Form::PartialMetadata(MetaVersion::V1Beta1))
+        );
+        let many = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        assert_eq!(objects(Some(many), Arity::One), None);
+    }
+
+    #[test]
+    fn discovery_is_aggregated_for_those_who_know_it() {
+        let v2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        for (accept, expected) in [
+            (
+                format!("{v2},application/json"),
+                Some(Discovery::Aggregated),
+            ),
+            (format!("{v2};profile=nopeer"), Some(Discovery::Aggregated)),
+            (
+                format!("{},application/json", v2.replace("v=v2", "v=v2beta1")),
+                Some(Discovery::Legacy),
+            ),
+            (v2.replace("v=v2", "v=v2beta1"), None),
+            ("application/json".into(), Some(Discovery::Legacy)),
+            ("application/vnd.kubernetes.protobuf".into(), None),
+        ] {
+            assert_eq!(discovery(Some(&accept)), expected, "{accept}");
+        }
+    }
+}

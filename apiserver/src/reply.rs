@@ -1,0 +1,234 @@
+//! Answers: made whole, or streamed by a [`ListStream`].
+
+use bytes::Bytes;
+use futures::stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WARNING};
+use http::{HeaderValue, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::mpsc;
+
+use crate::listing::ListStream;
+use crate::pretty::Pretty;
+use crate::status::ApiError;
+
+/// The body of every response. An error in it breaks the connection (HTTP/1.1) or the stream (HTTP/2) off.
+pub(crate) type Body = BoxBody<Bytes, BrokenOff>;
+
+/// The answer ends in the middle, and the client has to see that.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer broke off")]
+pub(crate) struct BrokenOff;
+
+/// One piece of a streamed body.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Some bytes.
+    Data(Bytes),
+    /// The body is complete. A stream that ends without it has broken off.
+    End,
+}
+
+/// An answer before it is sent.
+pub(crate) struct Reply {
+    pub(crate) head: Response<()>,
+    pub(crate) content: Content,
+}
+
+/// What is in an answer.
+pub(crate) enum Content {
+    /// All of it.
+    Whole(Bytes),
+    /// A list, still to be read.
+    List(Box<ListStream>),
+}
+
+impl Reply {
+    fn new(code: StatusCode, content_type: &'static str, content: Content) -> Self {
+        let mut head = Response::new(());
+        *head.status_mut() = code;
+        let headers = head.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        Self { head, content }
+    }
+
+    /// JSON that is there already.
+    pub(crate) fn json(json: Vec<u8>, pretty: bool) -> Self {
+        let json = if pretty {
+            Pretty::default().indent(&json)
+        } else {
+            json
+        };
+        Self::new(
+            StatusCode::OK,
+            "application/json",
+            Content::Whole(json.into()),
+        )
+    }
+
+    /// A list, as it is read.
+    pub(crate) fn list(stream: ListStream) -> Self {
+        Self::new(
+            StatusCode::OK,
+            "application/json",
+            Content::List(Box::new(stream)),
+        )
+    }
+
+    /// A few words.
+    pub(crate) fn text(code: StatusCode, text: String) -> Self {
+        Self::new(
+            code,
+            "text/plain; charset=utf-8",
+            Content::Whole(text.into()),
+        )
+    }
+
+    /// A document that clients keep: answered with 304 when the client's copy is still right.
+    pub(crate) fn document(
+        document: &Value,
+        content_type: &'static str,
+        known: Option<&str>,
+    ) -> Self {
+        let json = document.to_string().into_bytes();
+        let tag = format!("\"{}\"", hash(&json));
+        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+        let mut reply = if is_known {
+            Self::new(
+                StatusCode::NOT_MODIFIED,
+                content_type,
+                Content::Whole(Bytes::new()),
+            )
+        } else {
+            Self::new(StatusCode::OK, content_type, Content::Whole(json.into()))
+        };
+        let headers = reply.head.headers_mut();
+        headers.insert(VARY, HeaderValue::from_static("Accept"));
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            headers.insert(ETAG, tag);
+        }
+        reply
+    }
+
+    /// Adds a warning that kubectl shows to its user.
+    pub(crate) fn warn(mut self, text: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{}\"", quotable(text))) {
+            self.head.headers_mut().append(WARNING, value);
+        }
+        self
+    }
+}
+
+impl From<ApiError> for Reply {
+    fn from(error: ApiError) -> Self {
+        let mut reply = Self::new(
+            error.code,
+            "application/json",
+            Content::Whole(error.body().into()),
+        );
+        let headers = reply.head.headers_mut();
+        if let Some(seconds) = error.retry_after() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if error.code == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(http::header::ALLOW, HeaderValue::from_static("GET"));
+        }
+        reply
+    }
+}
+
+/// A body that is there already.
+pub(crate) fn whole(bytes: Bytes) -> Body {
+    Full::new(bytes).map_err(|never| match never {}).boxed()
+}
+
+/// A body whose pieces come from elsewhere.
+pub(crate) fn streamed(pieces: mpsc::Receiver<Piece>) -> Body {
+    let frames = stream::unfold(Some(pieces), |pieces| async move {
+        let mut pieces = pieces?;
+        match pieces.recv().await {
+            Some(Piece::Data(bytes)) => Some((Ok(Frame::data(bytes)), Some(pieces))),
+            Some(Piece::End) => None,
+            None => Some((Err(BrokenOff), None)),
+        }
+    });
+    StreamBody::new(frames).boxed()
+}
+
+/// The name of a document's content.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// A text as it may stand between quotes in a header: printable ASCII, at most some lines long.
+fn quotable(text: &str) -> String {
+    const LONGEST: usize = 512;
+    let printable = |char: char| {
+        if (' '..='~').contains(&char) {
+            char
+        } else {
+            '?'
+        }
+    };
+    let mut quoted = String::new();
+    for char in text.chars().take(LONGEST).map(printable) {
+        if matches!(char, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(char);
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_that_ends_without_saying_so_has_broken_off() {
+        for (pieces, complete) in [
+            (vec![Piece::Data("a".into()), Piece::End], true),
+            (vec![Piece::Data("a".into())], false),
+            (vec![], false),
+        ] {
+            let (sender, receiver) = mpsc::channel(4);
+            for piece in pieces {
+                sender.send(piece).await.expect("room");
+            }
+            drop(sender);
+            assert_eq!(streamed(receiver).collect().await.is_ok(), complete);
+        }
+    }
+
+    #[test]
+    fn a_document_that_the_client_has_is_not_sent_again() {
+        let document = serde_json::json!({"a": 1});
+        let first = Reply::document(&document, "application/json", None);
+        let tag = first.head.headers()[ETAG]
+            .to_str()
+            .expect("text")
+            .to_owned();
+        let again = Reply::document(
+            &document,
+            "application/json",
+            Some(&format!("\"x\", {tag}")),
+        );
+        assert_eq!(again.head.status(), StatusCode::NOT_MODIFIED);
+        let other = Reply::document(&serde_json::json!({}), "application/json", Some(&tag));
+        assert_eq!(other.head.status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn a_warning_cannot_break_out_of_its_header() {
+        let reply = Reply::json(Vec::new(), false).warn("a \"b\" \\ c\r\nd é");
+        assert_eq!(
+            reply.head.headers()[WARNING],
+            r#"299 - "a \"b\" \\ c??d ?""#
+        );
+    }
+}

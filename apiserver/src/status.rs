@@ -1,0 +1,289 @@
+//! Errors as clients see them: every refusal and failure is a Kubernetes `Status` with a reason and a code.
+//!
+//! A message never carries the text of a driver or of another server; what operators need is logged where the error is made.
+
+use armadex_model::params::InvalidParams;
+use armadex_storage::StoreError;
+use http::StatusCode;
+use serde::Serialize;
+
+/// What a client gets instead of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ApiError {
+    pub(crate) code: StatusCode,
+    reason: &'static str,
+    message: String,
+    details: Option<Box<Details>>,
+}
+
+/// What the error is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    group: String,
+    /// The plural resource name, as Kubernetes fills it in.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    kind: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<Cause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Cause {
+    reason: &'static str,
+    message: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Empty,
+    status: &'static str,
+    message: &'a str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Details>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+/// How long a client that was turned away waits before it comes back.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+impl ApiError {
+    fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+    }
+
+    /// There is nothing under this path.
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+    }
+
+    /// The type is served, the object is not there.
+    pub(crate) fn no_such_object(group: &str, resource: &str, name: &str) -> Self {
+        let qualified = if group.is_empty() {
+            resource.to_owned()
+        } else {
+            format!("{resource}.{group}")
+        };
+        let mut error = Self::new(
+            StatusCode::NOT_FOUND,
+            "NotFound",
+            format!("{qualified} {name:?} not found"),
+        );
+        error.details = Some(Box::new(Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: resource.to_owned(),
+            ..Details::default()
+        }));
+        error
+    }
+
+    pub(crate) fn method_not_allowed(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    }
+
+    pub(crate) fn not_acceptable(accepted: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_ACCEPTABLE,
+            "NotAcceptable",
+            format!("only the following media types are accepted: {accepted}"),
+        )
+    }
+
+    /// The token or the revision is not valid any more; a client starts anew.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    pub(crate) fn too_many_requests() -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "TooManyRequests",
+            "too many requests are in flight, please try again later",
+        )
+        .retrying()
+    }
+
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "ServiceUnavailable",
+            message,
+        )
+        .retrying()
+    }
+
+    /// The request asks for a revision that is yet to come.
+    pub(crate) fn revision_too_large(asked: u64, current: i64) -> Self {
+        let mut error = Self::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "Timeout",
+            format!("Too large resource version: {asked}, current: {current}"),
+        )
+        .retrying();
+        if let Some(details) = &mut error.details {
+            details.causes.push(Cause {
+                reason: "ResourceVersionTooLarge",
+                message: "Too large resource version".to_owned(),
+            });
+        }
+        error
+    }
+
+    pub(crate) fn timed_out() -> Self {
+        Self::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "Timeout",
+            "the request did not finish within its time",
+        )
+    }
+
+    pub(crate) fn internal() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "InternalError",
+            "an internal error occurred; the server's log has the details",
+        )
+    }
+
+    fn retrying(mut self) -> Self {
+        self.details.get_or_insert_default().retry_after_seconds = Some(RETRY_AFTER_SECONDS);
+        self
+    }
+
+    /// The value of the `Retry-After` header.
+    pub(crate) fn retry_after(&self) -> Option<u32> {
+        self.details.as_ref()?.retry_after_seconds
+    }
+
+    /// The `Status` object.
+    pub(crate) fn body(&self) -> Vec<u8> {
+        let status = Status {
+            kind: "Status",
+            api_version: "v1",
+            metadata: Empty {},
+            status: "Failure",
+            message: &self.message,
+            reason: self.reason,
+            details: self.details.as_deref(),
+            code: self.code.as_u16(),
+        };
+        serde_json::to_vec(&status).expect("texts and numbers are always encodable")
+    }
+}
+
+impl From<InvalidParams> for ApiError {
+    fn from(error: InvalidParams) -> Self {
+        match error {
+            InvalidParams::Watch => Self::method_not_allowed(
+                "watch is not served: list again, or follow the member itself",
+            ),
+            other => Self::bad_request(other.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::Unavailable { .. } => {
+                tracing::warn!(error = %chain(&error), "the store did not answer a search");
+                Self::unavailable("the store is not available, please try again later")
+            }
+            StoreError::Gone { reason } => Self::expired(reason.clone()),
+            StoreError::Unsupported { what } => Self::bad_request(format!("{what} is not served")),
+            StoreError::Fenced { .. } | StoreError::Rejected { .. } | StoreError::Broken { .. } => {
+                tracing::error!(error = %chain(&error), "the store failed a search");
+                Self::internal()
+            }
+        }
+    }
+}
+
+/// An error and what caused it, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(error: &ApiError) -> serde_json::Value {
+        serde_json::from_slice(&error.body()).expect("a Status is JSON")
+    }
+
+    #[test]
+    fn a_missing_object_is_named_in_the_details() {
+        let status = json(&ApiError::no_such_object("apps", "deployments", "web"));
+        assert_eq!(status["kind"], "Status");
+        assert_eq!(status["message"], "deployments.apps \"web\" not found");
+        assert_eq!(
+            status["details"],
+            serde_json::json!({"name": "web", "group": "apps", "kind": "deployments"})
+        );
+        assert_eq!(status["code"], 404);
+    }
+
+    #[test]
+    fn the_text_of_a_driver_never_reaches_a_client() {
+        let source = std::io::Error::other("SELECT secret FROM obj");
+        let error = ApiError::from(StoreError::Unavailable {
+            reason: "reading a page".into(),
+            source: Box::new(source),
+        });
+        let body = String::from_utf8(error.body()).expect("text");
+        assert!(
+            !body.contains("SELECT") && error.retry_after() == Some(1),
+            "{body}"
+        );
+    }
+
+    #[test]
+    fn a_watch_is_a_method_that_is_not_allowed() {
+        assert_eq!(
+            ApiError::from(InvalidParams::Watch).code,
+            StatusCode::METHOD_NOT_ALLOWED
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Tables of `meta.k8s.io`: the column definitions, and rows that begin with the cluster.
+
+use armadex_model::params::IncludeObject;
+use armadex_model::{ResourceType, body};
+use armadex_storage::Found;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::encode::Damaged;
+use crate::negotiate::MetaVersion;
+use crate::printer::{Cells, Column, Condition, Printer, Row};
+
+/// How the rows of one answer are written.
+pub(crate) struct Table<'a> {
+    pub(crate) printer: &'static Printer,
+    pub(crate) resource: &'a ResourceType,
+    pub(crate) version: MetaVersion,
+    pub(crate) include: IncludeObject,
+    pub(crate) now: Timestamp,
+}
+
+/// The first column: which cluster an object lives in.
+const CLUSTER: Column = Column {
+    name: "Cluster",
+    kind: "string",
+    format: "",
+    description: "The cluster of the object.",
+    priority: 0,
+};
+
+#[derive(Serialize)]
+struct Definition {
+    name: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    format: &'static str,
+    description: &'static str,
+    priority: u8,
+}
+
+impl From<&Column> for Definition {
+    fn from(column: &Column) -> Self {
+        let Column {
+            name,
+            kind,
+            format,
+            description,
+            priority,
+        } = *column;
+        Self {
+            name,
+            kind,
+            format,
+            description,
+            priority,
+        }
+    }
+}
+
+impl Table<'_> {
+    /// Writes the value of `columnDefinitions`.
+    pub(crate) fn write_columns(&self, out: &mut Vec<u8>) {
+        let columns = std::iter::once(&CLUSTER).chain(self.printer.columns);
+        let definitions: Vec<Definition> = columns.map(Definition::from).collect();
+        serde_json::to_writer(out, &definitions).expect("texts and numbers are always encodable");
+    }
+
+    /// Writes one element of `rows`. `scratch` is room to work in, kept from row to row.
+    pub(crate) fn write_row(
+        &self,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        found: &Found,
+    ) -> Result<(), Damaged> {
+        out.extend_from_slice(b"{\"cells\":[");
+        serde_json::to_writer(&mut *out, found.cluster.as_str())
+            .expect("a text is always encodable");
+        let condition = self.write_cells(out, scratch, found);
+        out.push(b']');
+        write_condition(out, condition);
+        self.write_included(out, found)?;
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn write_cells(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>, found: &Found) -> Condition {
+        scratch.clear();
+        scratch.extend_from_slice(b"{\"metadata\":{");
+        scratch.extend_from_slice(&found.body);
+        let row = Row {
+            name: &found.key.name,
+            created: (found.created != 0)
+                .then(|| Timestamp::from_second(found.created).ok())
+                .flatten(),
+            object: scratch,
+            now: self.now,
+        };
+        let printed = (self.printer.print)(&row, &mut Cells::after(out));
+        printed.unwrap_or_else(|error| {
+            tracing::debug!(
+                cluster = %found.cluster, resource = %self.resource.gvr, name = %found.key, error = %error,
+                "{} has a shape that its columns do not know", found.key
+            );
+            self.write_unknown_cells(out, &found.key.name);
+            Condition::None
+        })
+    }
+
+    /// The cells of an object that its printer cannot read: its name, and that nothing else is known.
+    fn write_unknown_cells(&self, out: &mut Vec<u8>, name: &str) {
+        for column in self.printer.columns {
+            let text = if column.format == "name" {
+                name
+            } else {
+                "<unknown>"
+            };
+            out.push(b',');
+            serde_json::to_writer(&mut *out, text).expect("a text is always encodable");
+        }
+    }
+
+    fn write_included(&self, out: &mut Vec<u8>, found: &Found) -> Result<(), Damaged> {
+        match self.include {
+            IncludeObject::None => Ok(()),
+            IncludeObject::Metadata => {
+                out.extend_from_slice(b",\"object\":");
+                crate::encode::write_partial_metadata(out, self.version, found)
+            }
+            IncludeObject::Object => {
+                out.extend_from_slice(b",\"object\":");
+                body::write_object(out, self.resource, &found.resource_version, &found.body);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A row says that a pod has come to its end, so that clients can tell it from the others.
+fn write_condition(out: &mut Vec<u8>, condition: Condition) {
+    let (reason, message) = match condition {
+        Condition::None => return,
+        Condition::Succeeded => ("Succeeded", "The pod ran to its end."),
+        Condition::Failed => ("Failed", "The pod failed."),
+    };
+    let json = format!(
+        ",\"conditions\":[{{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"{reason}\",\"message\":\"{message}\"}}]"
+    );
+    out.extend_from_slice(json.as_bytes());
+}

@@ -1,0 +1,212 @@
+//! What a path names: text in, [`Target`] out, with no look at what is stored.
+//!
+//! ```text
+//! /apis/clusterpedia.io/v1beta1/resources/<native path>                 all clusters
+//! /apis/clusterpedia.io/v1beta1/resources/clusters/<name>/<native path> one cluster
+//! /apis/clusterpedia.io/v1beta1/fleets/all/proxy/<native path>          all clusters, on a path for long-running requests
+//! /apis/clusterpedia.io/v1beta1/clusters/<name>/proxy/<native path>     one cluster, likewise
+//! ```
+
+use armadex_model::{ClusterName, GroupVersionResource};
+use percent_encoding::percent_decode_str;
+
+/// The group that this server belongs to.
+pub(crate) const GROUP: &str = "clusterpedia.io";
+/// The version of that group.
+pub(crate) const VERSION: &str = "v1beta1";
+
+/// What a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// `/livez`, `/readyz` or `/healthz` of this server.
+    Health(Health),
+    /// `/version` of this server.
+    Version,
+    /// `/apis`.
+    Groups,
+    /// `/apis/clusterpedia.io`.
+    Group,
+    /// `/apis/clusterpedia.io/v1beta1`.
+    Resources,
+    /// `/openapi/v2`.
+    OpenApiV2,
+    /// `/openapi/v3`.
+    OpenApiV3,
+    /// `/openapi/v3/apis/clusterpedia.io/v1beta1`.
+    OpenApiV3Group,
+    /// `collectionresources` or one of them.
+    Collections,
+    /// A path of the Kubernetes API below one of the views.
+    View(View, Native),
+}
+
+/// Which health question is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// The process runs.
+    Live,
+    /// It can answer searches.
+    Ready,
+}
+
+/// Whose objects are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Those of all clusters.
+    Fleet,
+    /// Those of one.
+    Cluster(ClusterName),
+}
+
+/// A path of the Kubernetes API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Native {
+    /// `/livez`, `/readyz`, `/healthz`.
+    Health,
+    /// `/version`.
+    Version,
+    /// `/api`.
+    CoreVersions,
+    /// `/apis`.
+    Groups,
+    /// `/apis/<group>`.
+    Group(String),
+    /// `/api/v1`, `/apis/<group>/<version>`.
+    Resources {
+        /// Empty for the core group.
+        group: String,
+        /// The version.
+        version: String,
+    },
+    /// A collection.
+    List {
+        /// The type.
+        resource: GroupVersionResource,
+        /// The namespace in the path.
+        namespace: Option<String>,
+    },
+    /// One object.
+    Get {
+        /// The type.
+        resource: GroupVersionResource,
+        /// The namespace in the path.
+        namespace: Option<String>,
+        /// The object's name.
+        name: String,
+    },
+    /// Something below an object: `pods/<name>/log`.
+    Subresource {
+        /// The type.
+        resource: GroupVersionResource,
+        /// For example `log`.
+        subresource: String,
+    },
+}
+
+impl Target {
+    /// Reads the segments of a path; `None` if it names nothing.
+    pub(crate) fn parse(segments: &[String]) -> Option<Self> {
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        match segments.as_slice() {
+            ["livez"] => Some(Self::Health(Health::Live)),
+            ["readyz" | "healthz"] => Some(Self::Health(Health::Ready)),
+            ["version"] => Some(Self::Version),
+            ["apis"] => Some(Self::Groups),
+            ["apis", GROUP] => Some(Self::Group),
+            ["openapi", "v2"] => Some(Self::OpenApiV2),
+            ["openapi", "v3"] => Some(Self::OpenApiV3),
+            ["openapi", "v3", "apis", GROUP, VERSION] => Some(Self::OpenApiV3Group),
+            ["apis", GROUP, VERSION, rest @ ..] => own(rest),
+            _ => None,
+        }
+    }
+}
+
+fn own(rest: &[&str]) -> Option<Target> {
+    match rest {
+        [] => Some(Target::Resources),
+        ["collectionresources"] | ["collectionresources", _] => Some(Target::Collections),
+        ["resources", "clusters", name, native @ ..] | ["clusters", name, "proxy", native @ ..] => {
+            let cluster = ClusterName::new(name).ok()?;
+            Some(Target::View(View::Cluster(cluster), Native::parse(native)?))
+        }
+        ["resources", native @ ..] | ["fleets", "all", "proxy", native @ ..] => {
+            Some(Target::View(View::Fleet, Native::parse(native)?))
+        }
+        _ => None,
+    }
+}
+
+impl Native {
+    fn parse(path: &[&str]) -> Option<Self> {
+        match path {
+            ["livez" | "readyz" | "healthz"] => Some(Self::Health),
+            ["version"] => Some(Self::Version),
+            ["api"] => Some(Self::CoreVersions),
+            ["apis"] => Some(Self::Groups),
+            ["apis", group] => Some(Self::Group((*group).to_owned())),
+            ["api", version, rest @ ..] => Some(Self::of_version("", version, rest)),
+            ["apis", group, version, rest @ ..] => Some(Self::of_version(group, version, rest)),
+            _ => None,
+        }
+    }
+
+    fn of_version(group: &str, version: &str, rest: &[&str]) -> Self {
+        let of = |resource: &str| GroupVersionResource::new(group, version, resource);
+        match rest {
+            [] => Self::Resources {
+                group: group.to_owned(),
+                version: version.to_owned(),
+            },
+            // A namespace has subresources of its own, and everything else below it is a type.
+            ["namespaces", _, subresource @ ("status" | "finalize")] => Self::Subresource {
+                resource: of("namespaces"),
+                subresource: (*subresource).to_owned(),
+            },
+            ["namespaces", namespace, resource, rest @ ..] => {
+                Self::of_resource(of(resource), Some((*namespace).to_owned()), rest)
+            }
+            [resource, rest @ ..] => Self::of_resource(of(resource), None, rest),
+        }
+    }
+
+    fn of_resource(
+        resource: GroupVersionResource,
+        namespace: Option<String>,
+        rest: &[&str],
+    ) -> Self {
+        match rest {
+            [] => Self::List {
+                resource,
+                namespace,
+            },
+            [name] => Self::Get {
+                resource,
+                namespace,
+                name: (*name).to_owned(),
+            },
+            [_, subresource, ..] => Self::Subresource {
+                resource,
+                subresource: (*subresource).to_owned(),
+            },
+        }
+    }
+}
+
+/// Splits a path into decoded segments. `None` if it does not begin with a slash, a segment is empty, or decodes to something
+/// that would be read as another path further on.
+pub(crate) fn segments(path: &str) -> Option<Vec<String>> {
+    path.strip_prefix('/')?.split('/').map(segment).collect()
+}
+
+fn segment(raw: &str) -> Option<String> {
+    let text = percent_decode_str(raw).decode_utf8().ok()?;
+    let unambiguous = !text.is_empty()
+        && text != "."
+        && text != ".."
+        && !text.contains(|char: char| char == '/' || char.is_control());
+    unambiguous.then(|| text.into_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! A store in memory: a filter over rows that are kept in page order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use armadex_model::label::Operator;
+use armadex_model::query::{Position, Start};
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
+use armadex_storage::{
+    Catalog, ClusterEntry, Found, Head, Health, Page, PageBudget, Search, StoreError,
+};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+/// Rows of all types, by type, then cluster, namespace and name.
+#[derive(Default)]
+pub(crate) struct Memory {
+    catalog: Catalog,
+    rows: BTreeMap<(GroupVersionResource, String, String, String), Row>,
+    /// The read that fails, counted from one; none if zero.
+    pub(crate) failing_page: AtomicUsize,
+    pages: AtomicUsize,
+    /// The largest number of rows that was asked for at a time.
+    pub(crate) largest_budget: AtomicUsize,
+    pub(crate) head: Mutex<(i64, &'static str)>,
+}
+
+struct Row {
+    found: Found,
+    labels: BTreeMap<String, String>,
+    object: Value,
+}
+
+pub(crate) fn resource(
+    group: &str,
+    version: &str,
+    name: &str,
+    kind: &str,
+    namespaced: bool,
+) -> ResourceType {
+    ResourceType {
+        gvr: GroupVersionResource::new(group, version, name),
+        kind: kind.to_owned(),
+        namespaced,
+        singular: kind.to_lowercase(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+    }
+}
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self {
+            head: Mutex::new((100, "first")),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a cluster. A reason makes it unhealthy.
+    pub(crate) fn cluster(mut self, name: &str, version: &str, reason: &str) -> Self {
+        let entry = ClusterEntry {
+            health: Some(Health {
+                healthy: reason.is_empty(),
+                reason: reason.to_owned(),
+            }),
+            version: Some(version.to_owned()),
+            resources: std::collections::BTreeSet::new(),
+        };
+        self.catalog
+            .clusters
+            .insert(ClusterName::new(name).expect("a name"), entry);
+        self
+    }
+
+    /// Adds a type to a cluster.
+    pub(crate) fn synced(mut self, cluster: &str, resource: &ResourceType) -> Self {
+        self.catalog
+            .types
+            .insert(resource.gvr.clone(), resource.clone());
+        let name = ClusterName::new(cluster).expect("a name");
+        let entry = self.catalog.clusters.get_mut(&name).expect("a cluster");
+        entry.resources.insert(resource.gvr.clone());
+        self
+    }
+
+    /// Adds an object of a type: its metadata gets name and namespace.
+    pub(crate) fn object(
+        self,
+        cluster: &str,
+        resource: &ResourceType,
+        namespace: &str,
+        name: &str,
+        mut object: Value,
+    ) -> Self {
+        let mut this = self.synced(cluster, resource);
+        let revision = i64::try_from(this.rows.len()).expect("a small number") + 1;
+        let mut metadata =
+            json!({"name": name, "annotations": {"shadow.clusterpedia.io/cluster-name": cluster}});
+        if !namespace.is_empty() {
+            metadata["namespace"] = json!(namespace);
+        }
+        if let Some(labels) = object.get("labels") {
+            metadata["labels"] = labels.clone();
+        }
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("labels");
+        }
+        let labels = metadata.get("labels").cloned().unwrap_or_default();
+        let rest = object.to_string();
+        let rest = rest.trim_start_matches('{');
+        let separator = if rest == "}" { "" } else { "," };
+        let body = format!("{}{separator}{rest}", &metadata.to_string()[1..]);
+        let found = Found {
+            cluster: ClusterName::new(cluster).expect("a name"),
+            key: ObjectKey::new(namespace, name),
+            resource_version: (1000 + revision).to_string(),
+            revision,
+            created: 1_772_362_740,
+            body: body.into(),
+        };
+        let key = (
+            resource.gvr.clone(),
+            cluster.to_owned(),
+            namespace.to_owned(),
+            name.to_owned(),
+        );
+        let row = Row {
+            found,
+            labels: serde_json::from_value(labels).unwrap_or_default(),
+            object,
+        };
+        this.rows.insert(key, row);
+        this
+    }
+
+    fn matching(&self, query: &Query) -> Vec<&Found> {
+        let of_type = self
+            .rows
+            .iter()
+            .filter(|((gvr, ..), _)| *gvr == query.resource);
+        of_type
+            .map(|(_, row)| row)
+            .filter(|row| row.matches(query))
+            .map(|row| &row.found)
+            .collect()
+    }
+}
+
+impl Row {
+    fn matches(&self, query: &Query) -> bool {
+        query.clusters.admits(self.found.cluster.as_str())
+            && query.namespaces.admits(&self.found.key.namespace)
+            && query.names.admits(&self.found.key.name)
+            && query
+                .labels
+                .iter()
+                .all(|one| holds(&one.operator, self.labels.get(&one.key).map(String::as_str)))
+            && query.fields.iter().all(|one| {
+                let pointer = format!("/{}", one.key.replace('.', "/"));
+                let value = self.object.pointer(&pointer).and_then(Value::as_str);
+                holds(&one.operator, Some(value.unwrap_or_default()))
+            })
+    }
+}
+
+fn holds(operator: &Operator, value: Option<&str>) -> bool {
+    match operator {
+        Operator::In(values) => value.is_some_and(|value| values.contains(value)),
+        Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+        Operator::Exists => value.is_some(),
+        Operator::DoesNotExist => value.is_none(),
+        Operator::GreaterThan(bound) => number(value).is_some_and(|number| number > *bound),
+        Operator::LessThan(bound) => number(value).is_some_and(|number| number < *bound),
+    }
+}
+
+fn number(value: Option<&str>) -> Option<i64> {
+    value?.parse().ok()
+}
+
+/// The row's place in the answer stands for the store's number of its namespace.
+fn position(index: usize, found: &Found) -> Position {
+    Position {
+        keys: Vec::new(),
+        namespace_id: i64::try_from(index).expect("a small number"),
+        name: found.key.name.clone(),
+    }
+}
+
+#[async_trait]
+impl Search for Memory {
+    async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
+        Ok(Arc::new(self.catalog.clone()))
+    }
+
+    async fn head(&self) -> Result<Head, StoreError> {
+        let (revision, incarnation) = *self.head.lock().expect("no panic");
+        Ok(Head {
+            revision,
+            incarnation: incarnation.to_owned(),
+        })
+    }
+
+    async fn page(
+        &self,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<Page, StoreError> {
+        let read = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.failing_page.load(Ordering::Relaxed) == read {
+            return Err(StoreError::Broken {
+                reason: "the test says so".to_owned(),
+            });
+        }
+        if !query.order.is_empty() {
+            return Err(StoreError::Unsupported {
+                what: "an order in memory".to_owned(),
+            });
+        }
+        let rows = budget.rows as usize;
+        self.largest_budget.fetch_max(rows, Ordering::Relaxed);
+        let all = self.matching(query);
+        let begin = match start {
+            Start::Beginning => 0,
+            Start::After(position) => usize::try_from(position.namespace_id).expect("a place") + 1,
+            Start::Offset(rows) => usize::try_from(*rows).unwrap_or(usize::MAX),
+        };
+        let begin = begin.min(all.len());
+        let end = all.len().min(begin + rows);
+        let next = (end < all.len()).then(|| position(end - 1, all[end - 1]));
+        Ok(Page {
+            rows: all[begin..end].iter().map(|&found| found.clone()).collect(),
+            next,
+        })
+    }
+
+    async fn count(&self, query: &Query) -> Result<u64, StoreError> {
+        Ok(self.matching(query).len() as u64)
+    }
+
+    async fn get(
+        &self,
+        cluster: &ClusterName,
+        resource: &GroupVersionResource,
+        key: &ObjectKey,
+    ) -> Result<Option<Found>, StoreError> {
+        let key = (
+            resource.clone(),
+            cluster.as_str().to_owned(),
+            key.namespace.clone(),
+            key.name.clone(),
+        );
+        Ok(self.rows.get(&key).map(|row| row.found.clone()))
+    }
+}

@@ -1,0 +1,102 @@
+//! Reviewers that answer what they were told to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+
+use crate::attributes::Attributes;
+use crate::authn::TokenReviewer;
+use crate::authz::{AccessReviewer, Decision};
+use crate::identity::Identity;
+use crate::review::ReviewFailed;
+
+/// Knows some tokens; `unanswered` fails.
+pub(crate) struct FixedTokens(BTreeMap<&'static str, &'static str>);
+
+impl FixedTokens {
+    pub(crate) fn new(tokens: impl IntoIterator<Item = (&'static str, &'static str)>) -> Self {
+        Self(tokens.into_iter().collect())
+    }
+}
+
+#[async_trait]
+impl TokenReviewer for FixedTokens {
+    async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed> {
+        if token == "unanswered" {
+            return Err(ReviewFailed::new("the test says so"));
+        }
+        Ok(self.0.get(token).map(|user| Identity {
+            user: (*user).to_owned(),
+            ..Identity::default()
+        }))
+    }
+}
+
+/// Grants what its rules say: `alice list pods in x` (`in *` for all namespaces), `alice get /version`. The rule `unanswered`
+/// makes every review fail; `everybody may do everything` grants all.
+pub(crate) struct Rules {
+    rules: BTreeSet<&'static str>,
+    asked: AtomicUsize,
+}
+
+impl Rules {
+    pub(crate) fn new(rules: impl IntoIterator<Item = &'static str>) -> Self {
+        Self {
+            rules: rules.into_iter().collect(),
+            asked: AtomicUsize::new(0),
+        }
+    }
+
+    /// How often it was asked.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl AccessReviewer for Rules {
+    async fn review(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.rules.contains("unanswered") {
+            return Err(ReviewFailed::new("the test says so"));
+        }
+        let wanted = match what {
+            Attributes::Path(path) => vec![format!("{} get {path}", who.user)],
+            Attributes::Resource {
+                verb,
+                resource,
+                namespace,
+                name,
+                subresource,
+                group,
+                version: _,
+            } if group == "clusterpedia.io" => {
+                let _ = namespace;
+                vec![format!(
+                    "{} {verb} {resource}/{name}/{subresource}",
+                    who.user
+                )]
+            }
+            Attributes::Resource {
+                verb,
+                resource,
+                namespace,
+                ..
+            } => {
+                let everywhere = format!("{} {verb} {resource} in *", who.user);
+                vec![
+                    everywhere,
+                    format!("{} {verb} {resource} in {namespace}", who.user),
+                ]
+            }
+        };
+        let granted = self.rules.contains("everybody may do everything")
+            || wanted.iter().any(|rule| self.rules.contains(rule.as_str()));
+        Ok(if granted {
+            Decision::Allowed
+        } else {
+            Decision::Denied
+        })
+    }
+}

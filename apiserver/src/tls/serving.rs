@@ -1,0 +1,136 @@
+//! The certificate that the server shows, and how it is kept fresh.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Certificate;
+use crate::status::chain;
+
+/// How often files are looked at. A kubelet takes up to a minute to bring a renewed Secret, so this adds little.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// A serving certificate that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file cannot be read.
+    #[error("{path:?} cannot be read")]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file holds something else.
+    #[error("the serving certificate or its key is not PEM of the right kind")]
+    Pem(#[from] rustls::pki_types::pem::Error),
+    /// The certificate and the key do not belong together, or are of a kind that is not known.
+    #[error("the serving certificate cannot be used")]
+    Unusable(#[from] rustls::Error),
+    /// A certificate cannot be made, for example because a name is none.
+    #[error("a serving certificate cannot be made")]
+    Made(#[from] rcgen::Error),
+}
+
+/// Shows the present certificate to every client.
+#[derive(Debug)]
+pub(crate) struct Serving(ArcSwap<CertifiedKey>);
+
+impl ResolvesServerCert for Serving {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+impl Serving {
+    /// Reads the certificate for the first time.
+    pub(crate) async fn load(certificate: &Certificate) -> Result<Self, CertificateError> {
+        let key = match certificate {
+            Certificate::Files { certificate, key } => {
+                let pem = Pem::read(certificate, key).await?;
+                certified(&pem.certificate, &pem.key)?
+            }
+            Certificate::SelfMade(made) => {
+                let (certificate, key) = made.pem();
+                certified(certificate, key)?
+            }
+        };
+        Ok(Self(ArcSwap::from_pointee(key)))
+    }
+}
+
+/// Reads the files again whenever they have changed, until cancelled. A pair that cannot be used is told once, and the former
+/// one stays.
+pub(crate) async fn keep_fresh(
+    serving: Arc<Serving>,
+    certificate: PathBuf,
+    key: PathBuf,
+    cancel: CancellationToken,
+) {
+    let mut last = Pem::read(&certificate, &key).await.ok();
+    let mut ticks = tokio::time::interval(LOOK_AGAIN);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
+        let Ok(pem) = Pem::read(&certificate, &key).await else {
+            // Gone for a moment while it is being replaced.
+            continue;
+        };
+        if last.as_ref() == Some(&pem) {
+            continue;
+        }
+        match certified(&pem.certificate, &pem.key) {
+            Ok(new) => {
+                serving.0.store(Arc::new(new));
+                tracing::info!("read the renewed serving certificate");
+            }
+            Err(error) => tracing::error!(
+                error = %chain(&error),
+                "the renewed serving certificate cannot be used, the former one stays"
+            ),
+        }
+        last = Some(pem);
+    }
+}
+
+#[derive(PartialEq, Eq)]
+struct Pem {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Pem {
+    async fn read(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
+        Ok(Self {
+            certificate: read(certificate).await?,
+            key: read(key).await?,
+        })
+    }
+}
+
+async fn read(path: &Path) -> Result<Vec<u8>, CertificateError> {
+    let file = |source| CertificateError::File {
+        path: path.to_owned(),
+        source,
+    };
+    tokio::fs::read(path).await.map_err(file)
+}
+
+fn certified(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, CertificateError> {
+    let chain = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>()?;
+    let key = PrivateKeyDer::from_pem_slice(key)?;
+    Ok(CertifiedKey::from_der(
+        chain,
+        key,
+        &ring::default_provider(),
+    )?)
+}
