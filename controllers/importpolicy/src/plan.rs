@@ -95,7 +95,6 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
         let object = choose(facts, objects, present, &mut plan.problems);
         settle(facts, &mut plan, name, object, present);
     }
-    plan.wanted = wanted.len();
     plan.delete = facts
         .lifecycles
         .iter()
@@ -165,20 +164,25 @@ fn settle(
     object: &Found,
     present: Option<&PediaClusterLifecycle>,
 ) {
-    let mut desired = lifecycle(facts, name, object);
-    let Some(present) = present else {
-        plan.create.push(desired);
-        return;
-    };
-    if let Some(message) = obstacle(facts.policy, present) {
+    let obstacle = present.and_then(|present| obstacle(facts.policy, present));
+    if let Some(message) = obstacle {
+        let subject = subject_of(object);
         plan.problems.push(Problem {
-            subject: subject_of(object),
+            subject,
             message,
             may_pass: true,
         });
-    } else if present.spec != desired.spec {
-        desired.metadata.uid.clone_from(&present.metadata.uid);
-        plan.update.push(desired);
+        return;
+    }
+    plan.wanted += 1;
+    let mut desired = lifecycle(facts, name, object);
+    match present {
+        None => plan.create.push(desired),
+        Some(present) if present.spec == desired.spec => {}
+        Some(present) => {
+            desired.metadata.uid.clone_from(&present.metadata.uid);
+            plan.update.push(desired);
+        }
     }
 }
 

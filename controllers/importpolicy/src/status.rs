@@ -143,7 +143,7 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         lifecycles,
         problems,
     } = summary;
-    let counts = format!("{lifecycles} clusters from {objects} source objects");
+    let counts = format!("{lifecycles} lifecycles from {objects} source objects");
     if problems.is_empty() {
         let reason = ReconcilingReason::ReconcileSourceResourceAndLifecycle;
         return (reconciled(true, reason, counts), EventType::Normal);
@@ -263,7 +263,7 @@ mod tests {
                     problems: vec![],
                 }),
                 valid,
-                "Reconciling=True ReconcileSourceResourceAndLifecycle @7: 2 clusters from 3 source objects",
+                "Reconciling=True ReconcileSourceResourceAndLifecycle @7: 2 lifecycles from 3 source objects",
             ),
             (
                 Outcome::Done(Summary {
@@ -272,7 +272,7 @@ mod tests {
                     problems,
                 }),
                 valid,
-                "Reconciling=False FailedReconcile @7: a: m; b: m; c: m; and 1 more; 0 clusters from 4 source objects",
+                "Reconciling=False FailedReconcile @7: a: m; b: m; c: m; and 1 more; 0 lifecycles from 4 source objects",
             ),
         ];
         for (outcome, validated, reconciling) in table {

@@ -137,7 +137,7 @@ impl Sight<'_> {
                 gvr,
                 scope: WatchScope::All,
             },
-            ObjectName { namespace, name },
+            &ObjectName { namespace, name },
         )
     }
 
@@ -161,11 +161,11 @@ impl Sight<'_> {
                 gvr,
                 scope: WatchScope::Object(object.clone()),
             },
-            object,
+            &object,
         )
     }
 
-    fn look_up(&mut self, key: &WatchKey, object: ObjectName) -> Lookup {
+    fn look_up(&mut self, key: &WatchKey, object: &ObjectName) -> Lookup {
         let watch = self.context.watches.acquire(key);
         let interest = Interest {
             watch: watch.clone(),
@@ -174,7 +174,7 @@ impl Sight<'_> {
         self.context.interests.add(&self.owner, interest.clone());
         self.seen.push(interest);
         match watch.readiness() {
-            Readiness::Listed => watch.get(&object).map_or(Lookup::Missing, Lookup::Found),
+            Readiness::Listed => watch.get(object).map_or(Lookup::Missing, Lookup::Found),
             other => Lookup::NotListed(other),
         }
     }

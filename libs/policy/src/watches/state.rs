@@ -59,7 +59,10 @@ impl State {
 
     /// Takes in an event.
     pub(super) fn step(&mut self, event: Event<DynamicObject>) -> Touched {
-        self.trouble = None;
+        // A list that begins is no success yet.
+        if !matches!(event, Event::Init | Event::InitApply(_)) {
+            self.trouble = None;
+        }
         match event {
             Event::Init => {
                 self.listing.clear();
@@ -227,6 +230,7 @@ mod tests {
         let mut state = State::default();
         let down = Trouble::unavailable("down");
         assert_eq!(state.fail(down.clone()), Touched::Everything);
+        state.step(Event::Init);
         assert_eq!(state.fail(down.clone()), Touched::Nothing);
         assert_eq!(state.readiness(), Readiness::Failing(down));
     }
