@@ -101,7 +101,7 @@ fn only_the_right_crates_name_sqlx_and_axum() {
             .collect()
     };
     assert_eq!(users("sqlx"), ["armadex-storage-sql"]);
-    assert_eq!(users("axum"), ["armadex", "armadex-apiserver"]);
+    assert_eq!(users("axum"), ["armadex"]);
 }
 
 #[test]
