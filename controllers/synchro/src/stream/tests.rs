@@ -1,1 +1,449 @@
+//! Whole streams between a scripted member and a store in memory.
 
+mod member;
+mod sink;
+
+use std::collections::BTreeSet;
+
+use armadex_crds::ResourceSyncStatus;
+use armadex_model::{GroupVersionResource, ObjectKey};
+use armadex_storage::{Sink, StoreError};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use self::member::{Answer, FakeMember, IDENTITY};
+use self::sink::MemorySink;
+use super::*;
+use crate::config::Config;
+
+/// A stream of pods of one cluster, and both its ends.
+struct Scene {
+    member: FakeMember,
+    sink: Arc<MemorySink>,
+}
+
+/// A stream that runs.
+struct Act {
+    report: Arc<Report>,
+    changed: Arc<Notify>,
+    metrics: Arc<ClusterMetrics>,
+    stranger: CancellationToken,
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        Self {
+            member: FakeMember::start().await,
+            sink: Arc::default(),
+        }
+    }
+
+    fn run(&self) -> Act {
+        let config = Config {
+            max_object_bytes: 4096,
+            ..Config::default()
+        };
+        let sink: Arc<dyn Sink> = Arc::clone(&self.sink) as Arc<dyn Sink>;
+        let shared = Arc::new(Shared::new(sink, Arc::default(), config));
+        let (changed, metrics) = (Arc::<Notify>::default(), Arc::<ClusterMetrics>::default());
+        let report = Report::new(Arc::clone(&changed), Timestamp::UNIX_EPOCH);
+        let report = Arc::new(report);
+        let (cancel, stranger) = (CancellationToken::new(), CancellationToken::new());
+        let context = StreamContext {
+            shared,
+            member: self.member.connect(),
+            identity: IDENTITY.to_owned(),
+            stranger: stranger.clone(),
+            lists: Arc::new(Semaphore::new(1)),
+            cluster: ClusterId(1),
+            cluster_name: ClusterName::new("member1").unwrap(),
+            resource: pods(),
+            report: Arc::clone(&report),
+            metrics: Arc::clone(&metrics),
+            cancel: cancel.clone(),
+        };
+        Act {
+            report,
+            changed,
+            metrics,
+            stranger,
+            cancel,
+            task: tokio::spawn(run(context)),
+        }
+    }
+
+    /// Waits for these rows and this position.
+    #[track_caller]
+    fn comes_to<'a>(&'a self, rows: &[&str], place: &str) -> impl Future<Output = ()> + use<'a> {
+        let wanted: BTreeSet<String> = rows.iter().map(ToString::to_string).collect();
+        let place = place.to_owned();
+        self.sink
+            .until(format!("{rows:?} at {place}"), move |stored| {
+                stored.shown().into_iter().collect::<BTreeSet<_>>() == wanted
+                    && stored.place() == place
+            })
+    }
+}
+
+impl Act {
+    async fn end(self) {
+        self.cancel.cancel();
+        self.task.await.unwrap();
+    }
+
+    /// Waits until the status is this one, and gives its words.
+    async fn says(&self, status: ResourceSyncStatus) -> String {
+        let wait = async {
+            loop {
+                let shown = self.report.shown();
+                if shown.status == status {
+                    return shown.message;
+                }
+                self.changed.notified().await;
+            }
+        };
+        match tokio::time::timeout(Duration::from_secs(20), wait).await {
+            Ok(words) => words,
+            Err(_) => panic!("{:?} instead of {status:?}", self.report.shown()),
+        }
+    }
+}
+
+fn pods() -> ResourceType {
+    ResourceType {
+        gvr: GroupVersionResource::new("", "v1", "pods"),
+        kind: "Pod".into(),
+        namespaced: true,
+        singular: "pod".into(),
+        short_names: vec![],
+        categories: vec![],
+    }
+}
+
+fn pod(name: &str, version: u32) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"u-{name}","resourceVersion":"{version}"}}}}"#
+    )
+}
+
+fn page(version: u32, token: &str, pods: &[(&str, u32)]) -> Answer {
+    let items: Vec<_> = pods
+        .iter()
+        .map(|(name, version)| pod(name, *version))
+        .collect();
+    Answer::ok(format!(
+        r#"{{"kind":"PodList","metadata":{{"resourceVersion":"{version}","continue":"{token}"}},"items":[{}]}}"#,
+        items.join(",")
+    ))
+}
+
+fn event(kind: &str, object: &str) -> String {
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
+}
+
+fn bookmark(version: u32) -> String {
+    event(
+        "BOOKMARK",
+        &format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#),
+    )
+}
+
+fn gone() -> String {
+    r#"{"kind":"Status","code":410,"message":"too old resource version"}"#.to_owned()
+}
+
+#[tokio::test]
+async fn a_list_in_pages_is_followed_by_a_watch_from_its_first_version() {
+    let scene = Scene::new().await;
+    scene.member.lists([
+        page(10, "t", &[("a", 1), ("b", 2)]),
+        page(12, "", &[("c", 3)]),
+    ]);
+    let act = scene.run();
+    scene
+        .comes_to(&["n/a@1", "n/b@2", "n/c@3"], "Live@10")
+        .await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.member.requests(), ["list", "list:t", "watch@10"]);
+    assert!(!act.report.shown().initial_list);
+    act.end().await;
+}
+
+#[tokio::test]
+async fn changes_and_bookmarks_move_the_position_and_half_a_line_does_not() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1), ("b", 2)])]);
+    let half = event("ADDED", &pod("half", 99));
+    let lines = [
+        event("MODIFIED", &pod("a", 11)),
+        event("ADDED", &pod("c", 12)),
+        event("DELETED", &pod("b", 13)),
+        bookmark(20),
+        half[..half.len() / 2].to_owned(),
+    ];
+    scene
+        .member
+        .watches([Answer::ok(lines.concat()).that_breaks()]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@11", "n/c@12"], "Live@20").await;
+    act.says(ResourceSyncStatus::Error).await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@20"]);
+    act.end().await;
+}
+
+#[tokio::test]
+async fn a_position_that_is_too_old_leads_to_a_list_that_deletes_what_it_lacks() {
+    let as_status = Answer::status(410, gone());
+    let as_event = Answer::ok(event("ADDED", &pod("late", 11)) + &event("ERROR", &gone()));
+    for too_old in [as_status, as_event] {
+        let scene = Scene::new().await;
+        scene.member.lists([
+            page(10, "", &[("a", 1), ("b", 2)]),
+            page(30, "", &[("a", 21)]),
+        ]);
+        scene.member.watches([too_old]);
+        let act = scene.run();
+        scene.comes_to(&["n/a@21"], "Live@30").await;
+        act.says(ResourceSyncStatus::Syncing).await;
+        assert_eq!(
+            scene.member.requests(),
+            ["list", "watch@10", "list", "watch@30"]
+        );
+        act.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_restart_lists_nothing() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let change = event("MODIFIED", &pod("a", 15));
+    scene.member.watches([Answer::ok(change).that_stays_open()]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@15"], "Live@15").await;
+    act.end().await;
+    let act = scene.run();
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@15"]);
+    act.end().await;
+}
+
+#[tokio::test]
+async fn a_member_that_fell_behind_is_listed_at_a_restart() {
+    let scene = Scene::new().await;
+    scene.member.lists([
+        page(10, "", &[("a", 1), ("b", 2)]),
+        page(7, "", &[("a", 1)]),
+    ]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
+    act.end().await;
+    scene.member.set_present("7");
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@7").await;
+    act.end().await;
+}
+
+#[tokio::test]
+async fn another_member_at_the_same_address_is_noticed() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    scene.member.watches([Answer::ok("").that_breaks()]);
+    scene.member.set_identity("another");
+    let act = scene.run();
+    let noticed = act.stranger.cancelled();
+    tokio::time::timeout(Duration::from_secs(20), noticed)
+        .await
+        .unwrap();
+    assert_eq!(
+        scene.sink.with(|stored| stored.shown()),
+        ["n/a@1"],
+        "its rows stay"
+    );
+    act.end().await;
+}
+
+#[tokio::test]
+async fn an_object_that_is_too_large_is_named_and_the_position_moves_on() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1), ("b", 2)])]);
+    let large = |name: &str, version: u32, size: usize| {
+        let filled = format!(r#""data":"{}","metadata""#, "x".repeat(size));
+        pod(name, version).replace("\"metadata\"", &filled)
+    };
+    let behind = |name: &str, version: u32, size: usize| {
+        let object = pod(name, version);
+        format!(
+            "{},\"data\":\"{}\"}}",
+            &object[..object.len() - 1],
+            "x".repeat(size)
+        )
+    };
+    let lines = [
+        event("MODIFIED", &large("a", 11, 5_000)),
+        event("MODIFIED", &behind("b", 12, 500_000)),
+        event("ADDED", "{\"metadata\":{}}"),
+        event("ADDED", &pod("c", 13)),
+    ];
+    scene
+        .member
+        .watches([Answer::ok(lines.concat()).that_stays_open()]);
+    let act = scene.run();
+    scene.comes_to(&["n/c@13"], "Live@13").await;
+    let message = act.says(ResourceSyncStatus::Syncing).await;
+    for words in [
+        "an object is not stored: it has no name",
+        "n/a is not stored",
+        "n/b is not stored: it came with",
+    ] {
+        assert!(message.contains(words), "{message}");
+    }
+    act.end().await;
+}
+
+#[tokio::test]
+async fn a_list_goes_on_after_an_object_that_cannot_be_stored() {
+    let scene = Scene::new().await;
+    let body = format!(
+        r#"{{"items":[{},7,{}],"metadata":{{"resourceVersion":"5"}}}}"#,
+        r#"{"metadata":{"name":"bad","namespace":"n","labels":{"x":1}}}"#,
+        pod("good", 2)
+    );
+    let broken = Answer::ok(body);
+    let body = format!(
+        r#"{{"items":[{},{}],"metadata":{{"resourceVersion":"5"}}}}"#,
+        r#"{"metadata":{"name":"bad","namespace":"n","labels":{"x":1}}}"#,
+        pod("good", 2)
+    );
+    scene.member.lists([broken, Answer::ok(body)]);
+    let act = scene.run();
+    scene.comes_to(&["n/good@2"], "Live@5").await;
+    let message = act.says(ResourceSyncStatus::Syncing).await;
+    assert!(
+        message.starts_with("n/bad is not stored: metadata.labels"),
+        "{message}"
+    );
+    act.end().await;
+}
+
+#[tokio::test]
+async fn a_page_that_breaks_off_is_read_again() {
+    let scene = Scene::new().await;
+    let whole = page(10, "", &[("b", 2)]);
+    let half = Answer::ok(r#"{"metadata":{"resourceVersion":"10"},"items":["#).that_breaks();
+    scene
+        .member
+        .lists([page(10, "t", &[("a", 1)]), half, whole]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
+    assert_eq!(scene.member.requests()[..3], ["list", "list:t", "list:t"]);
+    act.end().await;
+}
+
+#[tokio::test]
+async fn an_expired_token_begins_the_list_anew() {
+    let scene = Scene::new().await;
+    scene.member.lists([
+        page(10, "t", &[("a", 1), ("b", 2)]),
+        Answer::status(410, gone()),
+        page(20, "", &[("b", 2)]),
+    ]);
+    let act = scene.run();
+    scene.comes_to(&["n/b@2"], "Live@20").await;
+    act.end().await;
+}
+
+#[tokio::test]
+async fn a_forbidden_kind_says_so_in_the_members_words() {
+    let scene = Scene::new().await;
+    let words = "pods is forbidden: User \\\"x\\\" cannot list";
+    let refusal = format!(r#"{{"kind":"Status","code":403,"message":"{words}"}}"#);
+    scene
+        .member
+        .lists([Answer::status(403, refusal), page(10, "", &[("a", 1)])]);
+    let act = scene.run();
+    let message = act.says(ResourceSyncStatus::Error).await;
+    assert_eq!(message, "pods is forbidden: User \"x\" cannot list");
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.end().await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_gets_the_same_batch_when_it_is_back() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let away = || StoreError::Unavailable {
+        reason: "it is being restarted".into(),
+        source: "closed".into(),
+    };
+    scene
+        .sink
+        .with(|stored| stored.faults.extend([away(), away(), away()]));
+    let act = scene.run();
+    let message = act.says(ResourceSyncStatus::Stop).await;
+    assert!(message.contains("it is being restarted"), "{message}");
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.member.requests()[..1], ["list"]);
+    act.end().await;
+}
+
+#[tokio::test]
+async fn an_object_that_the_store_refuses_is_left_out_and_named() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1), ("odd", 2)])]);
+    scene
+        .sink
+        .with(|stored| stored.refused = Some(ObjectKey::new("n", "odd")));
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    let message = act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(message, "n/odd is not stored: it is odd");
+    act.end().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_somebody_took_over_writes_nothing_more() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let what = "pods".to_owned();
+    scene
+        .sink
+        .with(|stored| stored.faults.push_back(StoreError::Fenced { what }));
+    let act = scene.run();
+    let message = act.says(ResourceSyncStatus::Stop).await;
+    assert_eq!(message, "another synchro writes this stream");
+    act.end().await;
+    let (rows, writes) = scene.sink.with(|stored| (stored.shown(), stored.writes));
+    assert_eq!((rows.len(), writes), (0, 1));
+}
+
+#[tokio::test]
+async fn what_is_held_is_written_before_a_stream_ends() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[])]);
+    scene
+        .member
+        .watches([Answer::ok(bookmark(50)).that_stays_open()]);
+    let act = scene.run();
+    let received = async {
+        while act.metrics.received_objects.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), received)
+        .await
+        .unwrap();
+    assert_eq!(
+        scene.sink.with(|stored| stored.place()),
+        "Live@10",
+        "a bookmark can wait"
+    );
+    act.end().await;
+    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@50");
+}

@@ -1,0 +1,175 @@
+//! A store in memory that keeps what it is given, and fails when it is told to.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use armadex_model::{ClusterName, ObjectKey, ResourceType};
+use armadex_storage::{
+    Batch, Change, ClusterId, Health, MemberPosition, Object, Purged, Sink, StoreError, Stream,
+    StreamState, TypeId, Written,
+};
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+/// The one type that these tests store.
+const TYPE: TypeId = TypeId(1);
+
+#[derive(Default)]
+pub(super) struct MemorySink {
+    state: Mutex<Stored>,
+    written: Notify,
+}
+
+#[derive(Default)]
+pub(super) struct Stored {
+    pub(super) rows: BTreeMap<ObjectKey, Object>,
+    pub(super) position: Option<MemberPosition>,
+    pub(super) epoch: i64,
+    /// Writes that were tried.
+    pub(super) writes: usize,
+    /// What the next writes answer instead of storing.
+    pub(super) faults: VecDeque<StoreError>,
+    /// A key that is always refused.
+    pub(super) refused: Option<ObjectKey>,
+}
+
+impl Stored {
+    /// `namespace/name@version`, in order.
+    pub(super) fn shown(&self) -> Vec<String> {
+        let row =
+            |(key, object): (&ObjectKey, &Object)| format!("{key}@{}", object.resource_version);
+        self.rows.iter().map(row).collect()
+    }
+
+    /// `Live@7`.
+    pub(super) fn place(&self) -> String {
+        self.position.as_ref().map_or_else(
+            || "none".to_owned(),
+            |position| format!("{:?}@{}", position.phase, position.resource_version),
+        )
+    }
+}
+
+impl MemorySink {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Stored) -> T) -> T {
+        work(&mut self.state.lock().unwrap())
+    }
+
+    /// Waits until it holds; says what is there instead if it does not come.
+    #[track_caller]
+    pub(super) fn until(
+        &self,
+        what: String,
+        holds: impl Fn(&Stored) -> bool,
+    ) -> impl Future<Output = ()> {
+        let wait = async move {
+            loop {
+                let written = self.written.notified();
+                if self.with(|stored| holds(stored)) {
+                    return;
+                }
+                written.await;
+            }
+        };
+        async move {
+            if tokio::time::timeout(Duration::from_secs(20), wait)
+                .await
+                .is_err()
+            {
+                let (rows, place) = self.with(|stored| (stored.shown(), stored.place()));
+                panic!("{what} did not come; there are {rows:?} at {place}");
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Sink for MemorySink {
+    async fn join(&self, _: &ClusterName, _: &str) -> Result<ClusterId, StoreError> {
+        Ok(ClusterId(1))
+    }
+
+    async fn leave(&self, _: &ClusterName, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn set_health(
+        &self,
+        _: ClusterId,
+        _: &Health,
+        _: Option<&str>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn open(&self, _: ClusterId, _: &ResourceType) -> Result<Stream, StoreError> {
+        Ok(self.with(|stored| {
+            stored.epoch += 1;
+            Stream {
+                resource: TYPE,
+                epoch: stored.epoch,
+                position: stored.position.clone(),
+            }
+        }))
+    }
+
+    async fn write(&self, batch: Batch) -> Result<Written, StoreError> {
+        let done = self.with(|stored| {
+            stored.writes += 1;
+            if let Some(fault) = stored.faults.pop_front() {
+                return Err(fault);
+            }
+            if batch.epoch != stored.epoch {
+                let what = "pods".to_owned();
+                return Err(StoreError::Fenced { what });
+            }
+            let is_refused = |change: &&Change| {
+                matches!(change, Change::Put(_)) && Some(change.key()) == stored.refused.as_ref()
+            };
+            if let Some(change) = batch.changes.iter().find(is_refused) {
+                let (key, reason) = (change.key().clone(), "it is odd".to_owned());
+                return Err(StoreError::Rejected { key, reason });
+            }
+            for change in batch.changes {
+                match change {
+                    Change::Put(object) => drop(stored.rows.insert(object.key.clone(), object)),
+                    Change::Delete(key) => drop(stored.rows.remove(&key)),
+                }
+            }
+            stored.position = batch.position.or(stored.position.take());
+            Ok(Written::default())
+        });
+        self.written.notify_waiters();
+        done
+    }
+
+    async fn keys(
+        &self,
+        _: ClusterId,
+        _: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<ObjectKey>, StoreError> {
+        let later = |key: &&ObjectKey| after.is_none_or(|after| *key > after);
+        Ok(self.with(|stored| {
+            let keys = stored.rows.keys().filter(later).cloned();
+            keys.take(limit as usize).collect()
+        }))
+    }
+
+    async fn streams(&self, _: ClusterId) -> Result<Vec<StreamState>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn close(&self, _: ClusterId, _: TypeId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn purge(&self, _: u32) -> Result<Purged, StoreError> {
+        Ok(Purged {
+            objects: 0,
+            finished: true,
+        })
+    }
+}
