@@ -52,7 +52,7 @@ impl Config {
             certificate,
             token_audiences: Vec::new(),
             max_in_flight: 400,
-            max_connections: 2000,
+            max_connections: 1000,
             // An aggregator cuts a request off after 60 s as well.
             request_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(20),

@@ -26,3 +26,6 @@ pub(crate) fn server_config(serving: Arc<Serving>) -> Result<ServerConfig, rustl
     config.alpn_protocols = vec![H2.to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,11 +48,16 @@ pub(crate) struct Serving(ArcSwap<CertifiedKey>);
 
 impl ResolvesServerCert for Serving {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.load_full())
+        Some(self.present())
     }
 }
 
 impl Serving {
+    /// The certificate that is shown now.
+    pub(super) fn present(&self) -> Arc<CertifiedKey> {
+        self.0.load_full()
+    }
+
     /// Reads the certificate for the first time.
     pub(crate) async fn load(certificate: &Certificate) -> Result<Self, CertificateError> {
         let key = match certificate {

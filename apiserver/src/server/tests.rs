@@ -1,0 +1,286 @@
+//! Real TLS on a loopback socket, over HTTP/1.1 and HTTP/2.
+
+use std::sync::atomic::Ordering;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::{http1, http2};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+
+use super::*;
+use crate::app::Limits;
+use crate::authn::{Authenticator, Trust};
+use crate::authz::Authorizer;
+use crate::config::Certificate;
+use crate::testing::{Authority, FixedTokens, Memory, Rules, extension_authentication, resource};
+use crate::tls::{SelfMade, Serving, server_config};
+
+const LIST: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
+
+struct Running {
+    address: std::net::SocketAddr,
+    ca: String,
+    front_proxy: Authority,
+    clients: Authority,
+    memory: Arc<Memory>,
+    app: Arc<App>,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl Running {
+    async fn start(rows: usize) -> Self {
+        let (front_proxy, clients) = (Authority::new("proxies"), Authority::new("clients"));
+        let pods = resource("", "v1", "pods", "Pod", true);
+        let memory = (0..rows).fold(
+            Memory::new().cluster("m1", "v1.36.1", ""),
+            |memory, number| {
+                memory.object(
+                    "m1",
+                    &pods,
+                    "x",
+                    &format!("p{number:04}"),
+                    json!({"spec": {"text": "x".repeat(200)}}),
+                )
+            },
+        );
+        let memory = Arc::new(memory);
+        let data = extension_authentication(&front_proxy, &clients);
+        let trust = Trust::from_data(&data).expect("a configuration");
+        let app = Arc::new(App::new(
+            Arc::clone(&memory) as Arc<dyn armadex_storage::Search>,
+            Authenticator::new(
+                Arc::new(ArcSwap::from_pointee(trust)),
+                Arc::new(FixedTokens::new([("alice", "alice")])),
+            ),
+            Authorizer::new(Arc::new(Rules::new(["everybody may do everything"]))),
+            Arc::default(),
+            Limits {
+                in_flight: 10,
+                time: Duration::from_secs(60),
+            },
+        ));
+        let made = SelfMade::for_names(&["localhost".to_owned(), "127.0.0.1".to_owned()])
+            .expect("a certificate");
+        let ca = made.ca_pem().to_owned();
+        let serving = Arc::new(
+            Serving::load(&Certificate::SelfMade(made))
+                .await
+                .expect("usable"),
+        );
+        let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let listener = Listener {
+            socket,
+            tls: TlsAcceptor::from(Arc::new(server_config(serving).expect("TLS"))),
+            max_connections: 16,
+            grace: Duration::from_secs(5),
+        };
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(listener.serve(Arc::clone(&app), stop.clone()));
+        Self {
+            address,
+            ca,
+            front_proxy,
+            clients,
+            memory,
+            app,
+            stop,
+            serving,
+        }
+    }
+
+    async fn connect(
+        &self,
+        protocol: &[u8],
+        identity: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+    ) -> tokio_rustls::client::TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        let ca = CertificateDer::from_pem_slice(self.ca.as_bytes()).expect("a CA");
+        roots.add(ca).expect("a root");
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots);
+        let mut config = match identity {
+            Some((certificate, key)) => builder
+                .with_client_auth_cert(vec![certificate], key)
+                .expect("a pair"),
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let socket = TcpStream::connect(self.address)
+            .await
+            .expect("a connection");
+        let name = ServerName::try_from("localhost").expect("a name");
+        let connector = TlsConnector::from(Arc::new(config));
+        connector.connect(name, socket).await.expect("a handshake")
+    }
+
+    /// Code and body of a GET; `None` for a body that broke off.
+    async fn get(
+        &self,
+        protocol: &[u8],
+        identity: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+        uri: &str,
+        headers: &[(&str, &str)],
+    ) -> (u16, Option<Bytes>) {
+        let stream = self.connect(protocol, identity).await;
+        let mut request =
+            Request::get(format!("https://localhost{uri}")).header("host", "localhost");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Empty::<Bytes>::new()).expect("a request");
+        let io = TokioIo::new(stream);
+        let response = if protocol == H2 {
+            let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io)
+                .await
+                .expect("HTTP/2");
+            tokio::spawn(connection);
+            sender.send_request(request).await
+        } else {
+            let (mut sender, connection) = http1::handshake(io).await.expect("HTTP/1.1");
+            tokio::spawn(connection);
+            sender.send_request(request).await
+        };
+        let response = response.expect("a response");
+        let code = response.status().as_u16();
+        (
+            code,
+            response
+                .into_body()
+                .collect()
+                .await
+                .ok()
+                .map(http_body_util::Collected::to_bytes),
+        )
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        self.serving.await.expect("a clean end");
+        assert_eq!(self.app.counters.read().connections, 0);
+    }
+}
+
+const BOTH: [&[u8]; 2] = [H2, b"http/1.1"];
+const ALICE: &[(&str, &str)] = &[("authorization", "Bearer alice")];
+
+#[tokio::test]
+async fn a_list_arrives_over_both_protocols() {
+    let server = Running::start(1200).await;
+    for protocol in BOTH {
+        let (code, body) = server.get(protocol, None, LIST, ALICE).await;
+        let list: serde_json::Value =
+            serde_json::from_slice(&body.expect("complete")).expect("JSON");
+        assert_eq!(
+            (code, list["items"].as_array().map(Vec::len)),
+            (200, Some(1200))
+        );
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn only_a_front_proxy_speaks_for_others() {
+    let server = Running::start(1).await;
+    let spoken_for = &[
+        ("x-remote-user", "root"),
+        ("x-remote-group", "system:masters"),
+    ][..];
+    for protocol in BOTH {
+        let proxy = server.front_proxy.client("front-proxy-client", &[]);
+        assert_eq!(
+            server.get(protocol, Some(proxy), LIST, spoken_for).await.0,
+            200
+        );
+        let other = server.front_proxy.client("other", &[]);
+        assert_eq!(
+            server.get(protocol, Some(other), LIST, spoken_for).await.0,
+            401
+        );
+        let stranger = Authority::new("proxies").client("front-proxy-client", &[]);
+        assert_eq!(
+            server
+                .get(protocol, Some(stranger), LIST, spoken_for)
+                .await
+                .0,
+            401
+        );
+        assert_eq!(server.get(protocol, None, LIST, spoken_for).await.0, 401);
+        let user = server.clients.client("bob", &["dev"]);
+        assert_eq!(server.get(protocol, Some(user), LIST, &[]).await.0, 200);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_that_fails_in_the_middle_breaks_the_connection_off() {
+    let server = Running::start(1200).await;
+    for (protocol, failing) in [(BOTH[0], 2), (BOTH[1], 4)] {
+        server.memory.failing_page.store(failing, Ordering::Relaxed);
+        let (code, body) = server.get(protocol, None, LIST, ALICE).await;
+        assert_eq!((code, body.is_none()), (200, true));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_query_string_of_60_kilobytes_is_served() {
+    let server = Running::start(1).await;
+    let uri = format!("{LIST}?names={}", "p0000,".repeat(10_239) + "p0000");
+    assert!(uri.len() > 60 << 10);
+    for protocol in BOTH {
+        assert_eq!(server.get(protocol, None, &uri, ALICE).await.0, 200);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_query_string_of_300_kilobytes_is_refused() {
+    let server = Running::start(1).await;
+    let mut stream = server.connect(b"http/1.1", None).await;
+    let request = format!(
+        "GET {LIST}?names={} HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "x".repeat(300 << 10)
+    );
+    stream.write_all(request.as_bytes()).await.expect("taken");
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.expect("an answer");
+    assert_eq!(&head, b"HTTP/1.1 414");
+    drop(stream);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn many_large_headers_are_refused_over_http_2() {
+    let server = Running::start(1).await;
+    let names: Vec<String> = (0..5).map(|number| format!("x-large-{number}")).collect();
+    let large = "x".repeat(60 << 10);
+    let headers: Vec<(&str, &str)> = names
+        .iter()
+        .map(|name| (name.as_str(), large.as_str()))
+        .collect();
+    assert_eq!(server.get(H2, None, LIST, &headers).await.0, 431);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_does_not_keep_the_server_from_stopping() {
+    let server = Running::start(1).await;
+    let _before_the_handshake = TcpStream::connect(server.address)
+        .await
+        .expect("a connection");
+    let _http1 = server.connect(b"http/1.1", None).await;
+    let _http2 = server.connect(H2, None).await;
+    server.stop().await;
+}
