@@ -7,8 +7,8 @@ use armadex_crds::{
     conditions::PolicyValidatedReason,
 };
 use armadex_policy::{
-    Interest, Readiness, ResolveError, Served, Trouble, WatchKey, WatchScope, controlled_by,
-    resolve, status_patch,
+    Interest, Readiness, ResolveError, Served, Trouble, TroubleKind, WatchKey, WatchScope,
+    controlled_by, resolve, status_patch,
 };
 use jiff::Timestamp;
 use kube::{
@@ -54,7 +54,11 @@ pub(crate) async fn reconcile(
             Event::Cleanup(policy) => clean_up(&policy, &context).await,
         }
     });
-    let action = done.await.map_err(flatten)?;
+    let action = match done.await {
+        // It went between the look at it and this.
+        Err(FinalizerError::RemoveFinalizer(error)) if is_missing(&error) => Action::await_change(),
+        done => done.map_err(flatten)?,
+    };
     if action == Action::await_change() {
         context.retries.clear(&name);
     }
@@ -233,6 +237,10 @@ async fn clean_up(policy: &ClusterImportPolicy, context: &Context) -> Result<Act
     }
     context.forget(&name);
     Ok(Action::await_change())
+}
+
+fn is_missing(error: &kube::Error) -> bool {
+    Trouble::from(error).kind == TroubleKind::Missing
 }
 
 fn flatten(error: FinalizerError<Error>) -> Error {

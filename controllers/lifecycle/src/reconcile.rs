@@ -6,7 +6,7 @@ use armadex_crds::{
     LIFECYCLE_FINALIZER, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
 };
 use armadex_policy::{
-    Gvr, Interest, ObjectName, Readiness, Trouble, WatchKey, WatchScope, status_patch,
+    Gvr, Interest, ObjectName, Readiness, Trouble, TroubleKind, WatchKey, WatchScope, status_patch,
 };
 use jiff::Timestamp;
 use kube::{
@@ -40,7 +40,11 @@ pub(crate) async fn reconcile(
             Event::Cleanup(lifecycle) => clean_up(&lifecycle, &context).await,
         }
     });
-    let action = done.await.map_err(flatten)?;
+    let action = match done.await {
+        // It went between the look at it and this.
+        Err(FinalizerError::RemoveFinalizer(error)) if is_missing(&error) => Action::await_change(),
+        done => done.map_err(flatten)?,
+    };
     if action == Action::await_change() {
         context.retries.clear(&name);
     }
@@ -237,6 +241,10 @@ async fn clean_up(lifecycle: &PediaClusterLifecycle, context: &Context) -> Resul
     }
     context.forget(&name);
     Ok(Action::await_change())
+}
+
+fn is_missing(error: &kube::Error) -> bool {
+    Trouble::from(error).kind == TroubleKind::Missing
 }
 
 fn flatten(error: FinalizerError<Error>) -> Error {

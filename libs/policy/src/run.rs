@@ -13,6 +13,8 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
+use crate::retries::WatchBackoff;
+
 /// Objects of a cluster-scoped kind, and each of them as it changes or goes.
 pub fn watched<K>(
     api: Api<K>,
@@ -26,7 +28,7 @@ where
     let (store, writer) = reflector::store();
     let events = watcher::watcher(api, watcher::Config::default())
         .modify(|object| object.managed_fields_mut().clear())
-        .default_backoff();
+        .backoff(WatchBackoff::default());
     (store, reflector(writer, events).touched_objects())
 }
 

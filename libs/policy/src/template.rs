@@ -15,7 +15,7 @@ use armadex_crds::TemplateEngineName;
 use handlebars::{Context, Handlebars, RenderContext, Renderable};
 use serde_json::{Map, Value};
 
-pub use functions::FUNCTIONS;
+pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
 
 /// Longest template, in bytes. The API server holds a whole policy to 1.5 MiB; a PediaCluster

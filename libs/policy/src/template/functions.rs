@@ -24,7 +24,8 @@ pub struct Function {
     body: Body,
 }
 
-/// Every function of ours. Handlebars' own that may be called besides are in [`BUILT_IN`].
+/// Every function of ours. Handlebars' own that may be called besides are and, or, not, eq, ne,
+/// lt, lte, gt, gte, len and lookup.
 pub const FUNCTIONS: &[Function] = &[
     function("b64dec", &["text"], "text decoded from base64", b64dec),
     function("b64enc", &["text"], "text encoded as base64", b64enc),

@@ -345,3 +345,19 @@ fn the_engine_is_the_one_named_else_the_one_written() {
     );
     assert_eq!(named, Err(UnsupportedEngine::Named));
 }
+
+#[test]
+fn the_readme_of_the_policies_lists_every_function() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/policies");
+    let text = std::fs::read_to_string(path.join("README.md")).unwrap();
+    for Function {
+        name,
+        arguments,
+        gives,
+        ..
+    } in FUNCTIONS
+    {
+        let line = format!("| `{name} {}` | {gives} |", arguments.join(" "));
+        assert!(text.contains(&line), "{line}");
+    }
+}

@@ -20,7 +20,7 @@ use super::{
     Change, ObjectName, WatchKey, WatchScope,
     state::{State, Touched},
 };
-use crate::{Gvr, Trouble};
+use crate::{Gvr, Trouble, retries::WatchBackoff};
 
 pub(super) struct Task {
     pub(super) client: Client,
@@ -32,7 +32,7 @@ pub(super) struct Task {
 
 pub(super) async fn follow(task: Task) {
     let (api, config) = request(&task.client, &task.key);
-    let mut events = pin!(watcher::watcher(api, config).default_backoff());
+    let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
     loop {
         let event = tokio::select! {
             () = task.cancel.cancelled() => return,
