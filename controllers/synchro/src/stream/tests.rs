@@ -196,6 +196,24 @@ async fn changes_and_bookmarks_move_the_position_and_half_a_line_does_not() {
 }
 
 #[tokio::test]
+async fn a_watch_that_is_cut_off_among_objects_of_one_version_brings_the_others_next_time() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[])]);
+    let first = [event("ADDED", &pod("a", 11)), event("ADDED", &pod("b", 12))];
+    let again = [event("ADDED", &pod("b", 12)), event("ADDED", &pod("c", 12))];
+    scene.member.watches([
+        Answer::ok(first.concat()),
+        Answer::ok(again.concat()).that_stays_open(),
+    ]);
+    let act = scene.run();
+    scene
+        .comes_to(&["n/a@11", "n/b@12", "n/c@12"], "Live@12")
+        .await;
+    assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@11"]);
+    act.end().await;
+}
+
+#[tokio::test]
 async fn a_position_that_is_too_old_leads_to_a_list_that_deletes_what_it_lacks() {
     let as_status = Answer::status(410, gone());
     let as_event = Answer::ok(event("ADDED", &pod("late", 11)) + &event("ERROR", &gone()));

@@ -23,6 +23,9 @@ const SHORTEST_WATCH: u32 = 230;
 const LINGER: Duration = Duration::from_millis(20);
 /// A position that moved without a change is stored this often: a restart then reads at most so much again.
 const POSITION_PERIOD: Duration = Duration::from_secs(5);
+/// A watch may be cut off between two objects of one version: whoever writes to etcd past the API server makes such. After this
+/// time without another event the version is taken for complete.
+const SETTLED: Duration = Duration::from_secs(1);
 /// A watch that is over sooner and brought nothing was refused in all but words.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -30,12 +33,16 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 struct Watch {
     lines: Lines,
     gathering: Gathering,
-    /// Everything up to here is gathered or written.
-    version: String,
+    /// The version of the last event.
+    latest: String,
+    /// The version up to which everything has come in: the one before, or a bookmark's.
+    complete: String,
     /// What the store knows.
-    stored_version: String,
+    stored: String,
     /// When something must be written.
     write_at: Option<Instant>,
+    /// When the last event came.
+    last_event: Instant,
 }
 
 /// Why a watch does not go on.
@@ -56,18 +63,20 @@ impl Stream {
         let mut watch = Watch {
             lines: Lines::new(self.incoming_limit()),
             gathering: Gathering::default(),
-            stored_version: version.clone(),
-            version: version.clone(),
+            latest: version.clone(),
+            complete: version.clone(),
+            stored: version.clone(),
             write_at: None,
+            last_event: begun,
         };
         let end = self.follow(&mut body, &mut watch).await?;
         self.write_watched(&mut watch).await?;
         Ok(match end {
             End::Closed => Outcome::Ended {
-                at_once: begun.elapsed() < AT_ONCE && watch.version == version,
-                version: watch.version,
+                at_once: begun.elapsed() < AT_ONCE && watch.latest == version,
+                version: watch.complete,
             },
-            End::Error(error) => self.watch_failed(&error, watch.version),
+            End::Error(error) => self.watch_failed(&error, watch.complete),
         })
     }
 
@@ -129,15 +138,15 @@ impl Stream {
         watch.lines.push(chunk);
         while let Some(piece) = watch.lines.next() {
             self.context.metrics.received_objects.add(1);
-            let (change, version) = match self.read_line(&piece) {
+            let (change, place) = match self.read_line(&piece) {
                 Ok(read) => read,
                 Err(error) => return Ok(Some(error)),
             };
             if let Some(change) = change {
-                let position = || Some(self.position(&watch.version, Phase::Live));
+                let position = || Some(self.position(&watch.complete, Phase::Live));
                 self.gather(&mut watch.gathering, change, position).await?;
             }
-            watch.advance(version);
+            watch.advance(place);
             if watch.gathering.pending.is_full() {
                 self.write_watched(watch).await?;
             }
@@ -145,8 +154,8 @@ impl Stream {
         Ok(None)
     }
 
-    /// The change that a line tells and the version that it leads to, if it does.
-    fn read_line(&self, piece: &Piece) -> Result<(Option<Change>, Option<String>), MemberError> {
+    /// The change that a line tells, if it does, and where it leads to.
+    fn read_line(&self, piece: &Piece) -> Result<(Option<Change>, Place), MemberError> {
         let line = match piece {
             Piece::Whole(line) => line,
             Piece::TooLong { prefix, length } => {
@@ -159,7 +168,7 @@ impl Stream {
             Ok(Event::Put(json)) => Ok(match prune::prune(json.as_bytes(), &self.rules) {
                 Ok(object) => {
                     let version = object.resource_version.clone();
-                    (Some(Change::Put(object)), Some(version))
+                    (Some(Change::Put(object)), Place::Event(version))
                 }
                 Err(Skipped { reason, .. }) => {
                     self.left_out(&prune::salvage(json.as_bytes()), reason)
@@ -167,9 +176,9 @@ impl Stream {
             }),
             Ok(Event::Delete { key, version }) => {
                 self.context.report.settled(&key);
-                Ok((Some(Change::Delete(key)), Some(version)))
+                Ok((Some(Change::Delete(key)), Place::Event(version)))
             }
-            Ok(Event::Bookmark { version }) => Ok((None, Some(version))),
+            Ok(Event::Bookmark { version }) => Ok((None, Place::Bookmark(version))),
             Ok(Event::Error { code, message }) => Err(MemberError::Status {
                 code,
                 message,
@@ -179,38 +188,66 @@ impl Stream {
     }
 
     /// An object that is left out: an older form of it that is stored is deleted, or it would be served as if it were current.
-    fn left_out(&self, salvaged: &Salvaged, reason: String) -> (Option<Change>, Option<String>) {
+    fn left_out(&self, salvaged: &Salvaged, reason: String) -> (Option<Change>, Place) {
         let key = self.salvaged_key(salvaged);
         self.skip(Skipped {
             key: key.clone(),
             reason,
         });
-        let version = salvaged.resource_version().map(ToOwned::to_owned);
-        (key.map(Change::Delete), version)
+        let version = salvaged.resource_version().unwrap_or_default();
+        (key.map(Change::Delete), Place::Event(version.to_owned()))
     }
 
     async fn write_watched(&self, watch: &mut Watch) -> Result<(), Halt> {
-        let moved = watch.version != watch.stored_version;
-        let position = moved.then(|| self.position(&watch.version, Phase::Live));
+        watch.settle();
+        let moved = watch.complete != watch.stored;
+        let position = moved.then(|| self.position(&watch.complete, Phase::Live));
         self.flush(&mut watch.gathering, position).await?;
-        watch.stored_version.clone_from(&watch.version);
-        watch.write_at = None;
+        watch.stored.clone_from(&watch.complete);
+        let unsettled = watch.latest != watch.complete;
+        watch.write_at = unsettled.then(|| watch.last_event + SETTLED);
         Ok(())
     }
 }
 
+/// Where a line leads to; empty if it does not say.
+enum Place {
+    /// There may be more of this version.
+    Event(String),
+    /// All up to this version was sent.
+    Bookmark(String),
+}
+
 impl Watch {
     /// Moves on after a line, and says when that must be written.
-    fn advance(&mut self, version: Option<String>) {
-        if let Some(version) = version.filter(|version| !version.is_empty()) {
-            self.version = version;
+    fn advance(&mut self, place: Place) {
+        self.last_event = Instant::now();
+        match place {
+            Place::Event(version) => {
+                if !version.is_empty() && version != self.latest {
+                    self.complete = std::mem::replace(&mut self.latest, version);
+                }
+            }
+            Place::Bookmark(version) => {
+                if !version.is_empty() {
+                    self.complete.clone_from(&version);
+                    self.latest = version;
+                }
+            }
         }
         let wait = if self.gathering.pending.is_empty() {
             POSITION_PERIOD
         } else {
             LINGER
         };
-        let latest = Instant::now() + wait;
+        let latest = self.last_event + wait;
         self.write_at = Some(self.write_at.map_or(latest, |at| at.min(latest)));
+    }
+
+    /// After a while of silence nothing more of the last version is to come.
+    fn settle(&mut self) {
+        if self.last_event.elapsed() >= SETTLED {
+            self.complete.clone_from(&self.latest);
+        }
     }
 }
