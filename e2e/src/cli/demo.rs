@@ -71,7 +71,8 @@ fn build() -> Result<()> {
     let status = Command::new(cargo)
         .args([
             "build",
-            "--release",
+            "--profile",
+            "demo",
             "--locked",
             "--package",
             "armadex",
@@ -115,10 +116,10 @@ async fn first_rows(fleet: &Harness) -> Result<Option<String>> {
         .then_some(rows))
 }
 
-/// The rows whose first column, the cluster, is `member`.
+/// The rows whose second column, the cluster, is `member`: kubectl puts the namespace before it when it lists all of them.
 fn rows_of<'a>(rows: &'a str, member: &'a str) -> impl Iterator<Item = &'a str> {
     rows.lines()
-        .filter(move |row| row.split_whitespace().next() == Some(member))
+        .filter(move |row| row.split_whitespace().nth(1) == Some(member))
 }
 
 fn present(fleet: &Harness, rows: &str, started: Instant) {
