@@ -19,6 +19,7 @@ pub mod pki;
 pub mod ports;
 pub mod process;
 pub mod progress;
+pub mod raw;
 pub mod record;
 pub mod scenario;
 pub mod seed;
