@@ -1,7 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. The rest are parts of them.
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-E2E := $(TARGET)/release/armadex-e2e
+E2E := $(TARGET)/demo/armadex-e2e
 COUNT ?= 20000
 
 .PHONY: prerequisites programs tools demo demo-join demo-unjoin demo-rotate demo-seed demo-down
@@ -12,7 +12,7 @@ prerequisites:
 
 # Both programs in one go: with the same features, nothing is built twice.
 programs: prerequisites
-	cargo build --release --locked --package armadex --package armadex-e2e
+	cargo build --profile demo --locked --package armadex --package armadex-e2e
 
 # etcd, kube-apiserver, kube-controller-manager and kubectl: found, or built once into a cache outside the tree.
 tools: prerequisites
@@ -50,7 +50,7 @@ demo-down: $(E2E)
 
 # Everything that a change has to pass. The end-to-end tests need both programs and the control plane's tools.
 test: check deny programs tools
-	RUST_BACKTRACE=1 ARMADEX_BIN="$(abspath $(TARGET))/release/armadex" cargo test --locked --workspace
+	RUST_BACKTRACE=1 ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --workspace
 
 # Formatting, lints, documentation, generated files.
 check: prerequisites gen-current
@@ -64,7 +64,7 @@ unit: prerequisites
 
 # What does.
 e2e: programs tools
-	ARMADEX_BIN="$(abspath $(TARGET))/release/armadex" cargo test --locked --package armadex-e2e
+	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e
 
 # Regenerates what is generated; commit the result.
 gen:
