@@ -21,7 +21,9 @@ pub(crate) struct ControlPlaneFlags {
 impl ControlPlaneFlags {
     /// A client for the control plane.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
-        let config = self.config().await?;
+        let mut config = self.config().await?;
+        // The client's own retries would hide a 503 for minutes; every caller backs off by itself and says so.
+        config.default_retry = false;
         let server = config.cluster_url.to_string();
         Client::try_from(config).with_context(|| format!("cannot make a client for {server}"))
     }

@@ -6,11 +6,14 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogFlags, LogFormat};
 
+/// kube's watcher logs every failed try itself, and so do we where it is handled. The flag can ask for it all the same.
+const QUIET: &str = "kube_runtime::watcher=error";
+
 /// Installs the global subscriber. A level that cannot be read is said on the first line and `info` is used.
 pub(crate) fn init(flags: &LogFlags) {
-    let parsed = EnvFilter::try_new(&flags.log_level);
+    let parsed = EnvFilter::try_new(format!("{QUIET},{}", flags.log_level));
     let invalid = parsed.as_ref().err().map(ToString::to_string);
-    let filter = parsed.unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = parsed.unwrap_or_else(|_| EnvFilter::new(format!("{QUIET},info")));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

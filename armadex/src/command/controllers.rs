@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
+use armadex_policy::Watches;
 use clap::Args;
 use kube::Client;
+use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, AdminFlags, Checks};
 use crate::control_plane::ControlPlaneFlags;
@@ -41,14 +44,20 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 
 /// Adds both controllers; they share their watches on other people's types.
 pub(crate) fn start(parts: &mut Parts, client: &Client) {
-    let watches = armadex_policy::Watches::new(client.clone());
-    let (client, cancel) = (client.clone(), parts.cancel());
-    parts.start(
-        "import policy controller",
-        armadex_importpolicy::run(client.clone(), watches.clone(), cancel.clone()),
-    );
-    parts.start(
-        "lifecycle controller",
-        armadex_lifecycle::run(client, watches, cancel),
-    );
+    parts.start("policy controllers", both(client.clone(), parts.cancel()));
+}
+
+async fn both(client: Client, cancel: CancellationToken) -> anyhow::Result<()> {
+    let watches = Watches::new(client.clone());
+    let policies = armadex_importpolicy::run(client.clone(), watches.clone(), cancel.clone());
+    let lifecycles = armadex_lifecycle::run(client, watches.clone(), cancel);
+    let policies = async {
+        policies
+            .await
+            .context("the import policy controller failed")
+    };
+    let lifecycles = async { lifecycles.await.context("the lifecycle controller failed") };
+    let ended = tokio::try_join!(policies, lifecycles);
+    watches.shutdown().await;
+    ended.map(drop)
 }
