@@ -6,6 +6,7 @@
 
 mod allocate;
 mod bodies;
+mod check;
 mod clusters;
 mod codec;
 mod connection;
@@ -32,5 +33,6 @@ mod version;
 mod write;
 mod writer;
 
-pub use location::{InvalidLocation, Location, migrate, open};
+pub use check::CheckReport;
+pub use location::{InvalidLocation, Location, migrate, open, open_with};
 pub use store::{Options, SqlStore};

@@ -44,18 +44,30 @@ impl fmt::Display for Location {
     }
 }
 
-/// Opens a store, which is made if it is not there, and brings its schema up to date.
-pub async fn open(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {
+/// Opens the store at `url`, which is made if it is not there, and brings its schema up to date.
+pub async fn open(url: &str) -> Result<SqlStore, StoreError> {
+    open_with(&parse(url)?, &Options::default()).await
+}
+
+/// Opens a store with other options than the usual ones.
+pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {
     match location {
         Location::Sqlite(path) => SqlStore::sqlite(path, options).await,
     }
 }
 
-/// Only brings the schema up to date.
-pub async fn migrate(location: &Location, options: &Options) -> Result<(), StoreError> {
-    match location {
-        Location::Sqlite(path) => migrate_file(path, options).await,
+/// Only brings the schema of the store at `url` up to date.
+pub async fn migrate(url: &str) -> Result<(), StoreError> {
+    match parse(url)? {
+        Location::Sqlite(path) => migrate_file(&path, &Options::default()).await,
     }
+}
+
+fn parse(url: &str) -> Result<Location, StoreError> {
+    url.parse()
+        .map_err(|err: InvalidLocation| StoreError::Unsupported {
+            what: err.to_string(),
+        })
 }
 
 impl SqlStore {

@@ -1,9 +1,12 @@
 //! Every statement of the store, as pure functions. One file for each table or path; nothing here runs a statement.
 
+pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod head;
 pub(crate) mod index;
 pub(crate) mod namespace;
 pub(crate) mod object;
+pub(crate) mod post;
 pub(crate) mod select;
+pub(crate) mod sort;
 pub(crate) mod stream;

@@ -49,9 +49,9 @@ impl Default for Options {
 
 /// A store in a SQL database. It is both sides at once: [`armadex_storage::Sink`] and [`armadex_storage::Search`].
 pub struct SqlStore {
-    database: SharedDatabase,
+    pub(crate) database: SharedDatabase,
+    pub(crate) hasher: TermHasher,
     snapshot: ArcSwap<Snapshot>,
-    hasher: TermHasher,
     orders: mpsc::Sender<Order>,
     stop: CancellationToken,
     writer: Mutex<Option<JoinHandle<()>>>,

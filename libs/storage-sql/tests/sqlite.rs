@@ -14,9 +14,15 @@ async fn empty_store() -> Fixture {
         .await
         .expect("a store");
     let store = Arc::new(store);
+    let audited = Arc::clone(&store);
+    let audit = move || -> futures::future::BoxFuture<'static, Vec<String>> {
+        let store = Arc::clone(&audited);
+        Box::pin(async move { store.check().await.expect("a check").faults })
+    };
     Fixture {
         sink: Arc::clone(&store) as _,
         search: store,
+        audit: Box::new(audit),
         guard: Box::new(directory),
     }
 }

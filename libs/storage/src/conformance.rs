@@ -9,6 +9,9 @@
 pub mod clusters;
 pub mod fixture;
 pub mod lists;
+pub mod model;
+pub mod orders;
+pub mod selectors;
 pub mod writes;
 
 pub use fixture::{Fixture, ObjectBuilder, Writer, object, resource};
@@ -34,6 +37,18 @@ macro_rules! conformance {
             lists::rows_come_by_cluster_namespace_and_name,
             lists::a_scope_hides_rows_from_lists_and_counts,
             lists::unknown_types_and_clusters_have_no_rows,
+            model::random_batches_and_queries_agree_with_a_map,
+            orders::a_position_of_another_order_is_gone,
+            orders::labels_and_orders_go_together,
+            orders::orders_sort_by_each_field_both_ways,
+            orders::rows_of_equal_value_come_in_page_order,
+            selectors::fields_select_as_labels_do,
+            selectors::labels_follow_their_object,
+            selectors::names_restrict_a_list,
+            selectors::negative_requirements_admit_objects_without_the_key,
+            selectors::positive_requirements_combine,
+            selectors::what_is_not_served_is_named,
+            selectors::a_namespace_with_many_hits_is_paged,
             writes::a_body_comes_back_byte_for_byte,
             writes::a_deleted_object_is_gone,
             writes::a_new_uid_under_an_old_key_is_a_delete_and_an_add,

@@ -30,7 +30,7 @@ impl fmt::Display for Segment {
 }
 
 /// Namespace ids are positive.
-const EVERYTHING: Range<i64> = 0..i64::MAX;
+pub(crate) const EVERYTHING: Range<i64> = 0..i64::MAX;
 
 /// The namespaces that `query` and its scope let through in one cluster; `None` if the cluster itself is not let through.
 pub(crate) fn namespaces_in(query: &Query, member: &Member) -> Option<NameFilter> {

@@ -1,9 +1,7 @@
 //! Cutting a page out of rows that come one after the other: skip, take, look one further.
 
-use armadex_model::query::{OrderBy, OrderField, Position, SortValue};
 use armadex_storage::PageBudget;
 
-use crate::snapshot::Snapshot;
 use crate::sql::select::Candidate;
 
 /// Counts rows off until a page is full.
@@ -23,6 +21,12 @@ impl Collector {
             wanted: rows.saturating_add(1),
             found: Vec::new(),
         }
+    }
+
+    /// How many rows of an order decide the page: what is skipped, what it holds and one more.
+    pub(crate) fn reach(&self) -> usize {
+        self.wanted
+            .saturating_add(usize::try_from(self.skip).unwrap_or(usize::MAX))
     }
 
     /// How many rows are still worth reading; 0 when the page is full.
@@ -64,33 +68,6 @@ impl Collector {
 
 /// While rows are skipped they are read in portions of this size, so that a large offset takes time but no memory.
 const MOST_AT_ONCE: usize = 5000;
-
-/// The place of a row in the total order.
-pub(crate) fn position(
-    row: &Candidate,
-    order: &[OrderBy],
-    namespace: &str,
-    snapshot: &Snapshot,
-) -> Position {
-    let cluster = || {
-        snapshot
-            .cluster_at(row.nsid)
-            .map_or_else(String::new, |member| member.name.to_string())
-    };
-    let keys = order.iter().map(|key| match key.field {
-        OrderField::Cluster => SortValue::Text(cluster()),
-        OrderField::Namespace => SortValue::Text(namespace.to_owned()),
-        OrderField::Name => SortValue::Text(row.name.clone()),
-        OrderField::CreatedAt => SortValue::Number(row.created),
-        OrderField::ResourceVersion => SortValue::Number(row.version.number()),
-        OrderField::Uid => SortValue::Text(row.uid.clone()),
-    });
-    Position {
-        keys: keys.collect(),
-        namespace_id: row.nsid,
-        name: row.name.clone(),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -48,7 +48,7 @@ pub(crate) fn range(
     limit: i64,
 ) -> Statement {
     let sql = Sql::new("page.range", COLUMNS)
-        .push(dialect.obj(ObjIndex::Key))
+        .push(dialect.obj(index_for(names)))
         .bound(
             " WHERE o.type = ? AND o.nsid >= ? AND o.nsid < ?",
             [resource.into(), range.start.into(), range.end.into()],
@@ -98,8 +98,16 @@ pub(crate) fn rest(
         .build()
 }
 
+/// Few names in many namespaces are found by name.
+fn index_for(names: &NameFilter) -> ObjIndex {
+    match names {
+        NameFilter::In(_) => ObjIndex::Name,
+        NameFilter::Any | NameFilter::NotIn(_) => ObjIndex::Key,
+    }
+}
+
 /// Restricts the names.
-fn named(sql: Sql, names: &NameFilter) -> Sql {
+pub(crate) fn named(sql: Sql, names: &NameFilter) -> Sql {
     match names {
         NameFilter::Any => sql,
         NameFilter::In(names) => match Vec::from_iter(names).as_slice() {
@@ -119,6 +127,60 @@ pub(crate) fn counts(resource: i32, nsids: &[i64]) -> Statement {
         .push(" AND n > 0 AND nsid IN ")
         .list(nsids)
         .push(" ORDER BY nsid")
+        .build()
+}
+
+/// How many objects of a range of namespace ids pass the names.
+pub(crate) fn count_named(
+    dialect: Dialect,
+    resource: i32,
+    range: &Range<i64>,
+    names: &NameFilter,
+) -> Statement {
+    let sql = Sql::new("count.named", "SELECT COUNT(*) FROM ")
+        .push(dialect.obj(index_for(names)))
+        .bound(
+            " WHERE o.type = ? AND o.nsid >= ? AND o.nsid < ?",
+            [resource.into(), range.start.into(), range.end.into()],
+        );
+    named(sql, names).build()
+}
+
+/// How many objects of some namespaces pass the names.
+pub(crate) fn count_named_in(
+    dialect: Dialect,
+    resource: i32,
+    nsids: &[i64],
+    names: &NameFilter,
+) -> Statement {
+    let sql = Sql::new("count.named_in", "SELECT COUNT(*) FROM ")
+        .push(dialect.obj(ObjIndex::Key))
+        .bound(" WHERE o.type = ?", [resource.into()])
+        .push(" AND o.nsid IN ")
+        .list(nsids);
+    named(sql, names).build()
+}
+
+/// The namespaces of a range that have objects, and how many, in page order.
+pub(crate) fn counts_from(resource: i32, range: &Range<i64>, limit: i64) -> Statement {
+    Statement::fixed(
+        "counter.from",
+        "SELECT nsid, n FROM counter WHERE type = ? AND n > 0 AND nsid >= ? AND nsid < ? \
+         ORDER BY nsid LIMIT ?",
+        [
+            resource.into(),
+            range.start.into(),
+            range.end.into(),
+            limit.into(),
+        ],
+    )
+}
+
+/// Objects by id.
+pub(crate) fn by_id(oids: &[i64]) -> Statement {
+    Sql::new("page.by_id", COLUMNS)
+        .push("obj o WHERE o.oid IN ")
+        .list(oids)
         .build()
 }
 

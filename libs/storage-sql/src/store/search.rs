@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use armadex_model::query::Start;
+use armadex_model::query::{Position, Start};
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
 use armadex_storage::{Catalog, Found, Head, Page, PageBudget, Search, StoreError};
 use async_trait::async_trait;
@@ -12,10 +12,10 @@ use crate::bodies;
 use crate::connection::{Connection, row};
 use crate::error::broken;
 use crate::plan::{Plan, named_namespaces, plan};
-use crate::read::collect::position;
-use crate::read::{self, Reading};
+use crate::read::{self, Reading, sort_values};
 use crate::snapshot::{Member, Snapshot};
-use crate::sql::select;
+use crate::sql::select::{self, Candidate};
+use crate::term::TermHasher;
 
 #[async_trait]
 impl Search for SqlStore {
@@ -47,8 +47,8 @@ impl Search for SqlStore {
                 next: None,
             });
         };
-        let plan = make_plan(&mut reading, query, &snapshot).await?;
-        let (chosen, more) = read::page(&mut reading, &plan, start, budget).await?;
+        let plan = make_plan(&mut reading, query, &snapshot, &self.hasher).await?;
+        let (chosen, more) = read::page(&mut reading, &plan, start, budget, &snapshot).await?;
         let last = chosen.last().cloned();
         let chosen = bodies::fetch(reading.connection, chosen).await?;
         transaction.rollback().await?;
@@ -56,7 +56,7 @@ impl Search for SqlStore {
         let rows = off_thread(move || bodies::unpack(chosen, &unpacking)).await?;
         let next = match (more, last, rows.last()) {
             (true, Some(last), Some(row)) => {
-                Some(position(&last, &query.order, &row.key.namespace, &snapshot))
+                Some(position(&last, query, &row.key.namespace, &snapshot))
             }
             _ => None,
         };
@@ -69,7 +69,7 @@ impl Search for SqlStore {
         let Some(mut reading) = self.reading(&mut *transaction, query, &snapshot) else {
             return Ok(0);
         };
-        let plan = make_plan(&mut reading, query, &snapshot).await?;
+        let plan = make_plan(&mut reading, query, &snapshot, &self.hasher).await?;
         let count = read::count(&mut reading, &plan).await?;
         transaction.rollback().await?;
         Ok(count)
@@ -117,10 +117,20 @@ async fn make_plan(
     reading: &mut Reading<'_>,
     query: &Query,
     snapshot: &Snapshot,
+    hasher: &TermHasher,
 ) -> Result<Plan, StoreError> {
     let names = named_namespaces(query, reading.resource, snapshot);
     let known = reading.namespaces(&names).await?;
-    plan(query, reading.resource, snapshot, &known)
+    plan(query, reading.resource, snapshot, hasher, &known)
+}
+
+/// The place of a row in the total order of a query.
+fn position(row: &Candidate, query: &Query, namespace: &str, snapshot: &Snapshot) -> Position {
+    Position {
+        keys: sort_values(row, &query.order, namespace, snapshot),
+        namespace_id: row.nsid,
+        name: row.name.clone(),
+    }
 }
 
 /// The numbers of a cluster and a type whose rows may be shown.

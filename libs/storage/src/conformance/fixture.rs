@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
+
 use armadex_model::query::{Position, Start};
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType, Term};
 
@@ -11,12 +13,17 @@ use crate::{
     StoreError, Stream, Written,
 };
 
+/// A store's check of itself: what is wrong, in words.
+pub type Audit = Box<dyn Fn() -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+
 /// Both sides of an empty store.
 pub struct Fixture {
     /// The write side.
     pub sink: Arc<dyn Sink>,
     /// The read side of the same store.
     pub search: Arc<dyn Search>,
+    /// Tells what is wrong inside the store: an index that does not agree with its objects, for example.
+    pub audit: Audit,
     /// Whatever must live as long as the store, a temporary directory for example.
     pub guard: Box<dyn Any + Send + Sync>,
 }
@@ -106,6 +113,12 @@ impl Fixture {
                 None => return all,
             }
         }
+    }
+
+    /// Nothing is wrong inside the store.
+    pub async fn assert_sound(&self) {
+        let faults = (self.audit)().await;
+        assert!(faults.is_empty(), "the store is not sound: {faults:#?}");
     }
 
     /// Purges until nothing is left; how many objects went.

@@ -1,0 +1,329 @@
+//! Random batches and random queries, against a plain map that can do no wrong.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use armadex_model::label::{Operator, Requirement};
+use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Start};
+use armadex_model::{NameFilter, ObjectKey, Query};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::fixture::{Fixture, ObjectBuilder, Writer, all_pods, name, object, path, resource};
+use crate::{Change, PageBudget};
+
+const CLUSTERS: [&str; 3] = ["alpha", "beta", "gamma"];
+const NAMESPACES: [&str; 5] = ["", "a", "b", "default", "kube-system"];
+const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+const KEYS: [&str; 3] = ["app", "tier", "zone"];
+const VALUES: [&str; 4] = ["", "x", "y", "z"];
+const PHASES: [&str; 3] = ["Pending", "Running", "Failed"];
+const ROUNDS: u64 = 60;
+const QUERIES: usize = 12;
+
+/// What is known of an object.
+#[derive(Clone, Debug)]
+struct Known {
+    uid: String,
+    version: i64,
+    created: i64,
+    labels: BTreeMap<&'static str, &'static str>,
+    phase: &'static str,
+}
+
+/// Cluster, namespace, name: the page order.
+type Path = (&'static str, &'static str, &'static str);
+type Model = BTreeMap<Path, Known>;
+
+struct Dice(StdRng);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0.random_range(0..bound)
+    }
+
+    fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len())]
+    }
+
+    fn subset(&mut self, values: &[&str]) -> BTreeSet<String> {
+        (0..self.below(4))
+            .map(|_| self.pick(values).to_owned())
+            .collect()
+    }
+
+    fn filter(&mut self, values: &[&str]) -> NameFilter {
+        match self.below(5) {
+            0 => NameFilter::In(self.subset(values)),
+            1 => NameFilter::NotIn(self.subset(values)),
+            _ => NameFilter::Any,
+        }
+    }
+}
+
+/// Lists and counts agree with the map after every batch, for any page size; so do the store's index and counters with its objects.
+pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
+    let mut dice = Dice(StdRng::seed_from_u64(7));
+    let mut model = Model::new();
+    let mut writers: BTreeMap<&str, (Writer, u32)> = BTreeMap::new();
+    for cluster in CLUSTERS {
+        writers.insert(cluster, (join(fixture, cluster, 0).await, 0));
+    }
+    for round in 0..ROUNDS {
+        let cluster = dice.pick(&CLUSTERS);
+        let (writer, incarnation) = writers.get_mut(cluster).expect("joined");
+        if dice.one_in(12) {
+            *incarnation += 1;
+            *writer = join(fixture, cluster, *incarnation).await;
+            model.retain(|path, _| path.0 != cluster);
+        }
+        let changes = changes(&mut dice, cluster, round, &mut model);
+        fixture.write(writer, changes).await.expect("written");
+        if dice.one_in(3) {
+            fixture.sink.purge(10).await.expect("purged");
+        }
+        fixture.assert_sound().await;
+        for _ in 0..QUERIES {
+            let query = query(&mut dice);
+            compare(fixture, &model, &query, &mut dice).await;
+        }
+    }
+}
+
+async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Writer {
+    let id = fixture
+        .sink
+        .join(&name(cluster), &incarnation.to_string())
+        .await
+        .expect("joined");
+    let pods = resource("", "pods", "Pod", true);
+    let stream = fixture.sink.open(id, &pods).await.expect("opened");
+    Writer {
+        cluster: id,
+        stream,
+    }
+}
+
+/// Up to 25 changes of distinct keys, applied to the map as well.
+fn changes(dice: &mut Dice, cluster: &'static str, round: u64, model: &mut Model) -> Vec<Change> {
+    let count = 1 + dice.below(25);
+    let paths: BTreeSet<Path> = (0..count)
+        .map(|_| (cluster, dice.pick(&NAMESPACES), dice.pick(&NAMES)))
+        .collect();
+    paths
+        .into_iter()
+        .map(|path| change(dice, path, round, model))
+        .collect()
+}
+
+fn change(dice: &mut Dice, path: Path, round: u64, model: &mut Model) -> Change {
+    if dice.one_in(4) {
+        model.remove(&path);
+        return Change::Delete(ObjectKey::new(path.1, path.2));
+    }
+    let known = match model.get(&path) {
+        Some(known) if dice.one_in(5) => known.clone(),
+        Some(known) if !dice.one_in(4) => {
+            let mut changed = known.clone();
+            changed.version += 1;
+            if dice.one_in(2) {
+                changed.labels = labels(dice);
+                changed.phase = dice.pick(&PHASES);
+            }
+            changed
+        }
+        _ => Known {
+            uid: format!("{:08x}-{round}", dice.0.random::<u32>()),
+            version: 100 + dice.below(50) as i64,
+            created: 1_700_000_000 + dice.below(6) as i64,
+            labels: labels(dice),
+            phase: dice.pick(&PHASES),
+        },
+    };
+    let stored = build(path, &known);
+    model.insert(path, known);
+    Change::Put(stored.build())
+}
+
+fn labels(dice: &mut Dice) -> BTreeMap<&'static str, &'static str> {
+    (0..dice.below(4))
+        .map(|_| (dice.pick(&KEYS), dice.pick(&VALUES)))
+        .collect()
+}
+
+fn build(path: Path, known: &Known) -> ObjectBuilder {
+    let plain = object(path.1, path.2)
+        .uid(&known.uid)
+        .version(&known.version.to_string())
+        .created(known.created)
+        .field("status.phase", known.phase);
+    known
+        .labels
+        .iter()
+        .fold(plain, |object, (key, value)| object.label(key, value))
+}
+
+fn query(dice: &mut Dice) -> Query {
+    let fields = [
+        OrderField::Cluster,
+        OrderField::Namespace,
+        OrderField::Name,
+        OrderField::CreatedAt,
+        OrderField::ResourceVersion,
+        OrderField::Uid,
+    ];
+    let keys = if dice.one_in(2) { 0 } else { 1 + dice.below(2) };
+    Query {
+        scope: scope(dice),
+        clusters: dice.filter(&CLUSTERS),
+        namespaces: dice.filter(&NAMESPACES),
+        names: dice.filter(&NAMES),
+        labels: (0..dice.below(3))
+            .map(|_| label_requirement(dice))
+            .collect(),
+        fields: (0..dice.below(4) / 3)
+            .map(|_| field_requirement(dice))
+            .collect(),
+        order: (0..keys)
+            .map(|_| OrderBy {
+                field: dice.pick(&fields),
+                descending: dice.one_in(2),
+            })
+            .collect(),
+        ..all_pods()
+    }
+}
+
+fn scope(dice: &mut Dice) -> Scope {
+    if !dice.one_in(4) {
+        return Scope::Everything;
+    }
+    let clusters = dice.subset(&CLUSTERS).into_iter().map(|cluster| {
+        let allowed = match dice.one_in(2) {
+            true => NamespaceScope::All,
+            false => NamespaceScope::Only(dice.subset(&NAMESPACES)),
+        };
+        (cluster, allowed)
+    });
+    Scope::Clusters(clusters.collect())
+}
+
+fn label_requirement(dice: &mut Dice) -> Requirement {
+    let operator = match dice.below(4) {
+        0 => Operator::In(dice.subset(&VALUES)),
+        1 => Operator::NotIn(dice.subset(&VALUES)),
+        2 => Operator::Exists,
+        _ => Operator::DoesNotExist,
+    };
+    Requirement {
+        key: dice.pick(&KEYS).to_owned(),
+        operator,
+    }
+}
+
+fn field_requirement(dice: &mut Dice) -> Requirement {
+    let phases = dice.subset(&PHASES);
+    let operator = if dice.one_in(2) {
+        Operator::In(phases)
+    } else {
+        Operator::NotIn(phases)
+    };
+    Requirement {
+        key: "status.phase".into(),
+        operator,
+    }
+}
+
+async fn compare(fixture: &Fixture, model: &Model, query: &Query, dice: &mut Dice) {
+    let expected = evaluate(model, query);
+    let rows = 1 + dice.below(30);
+    let page_size = u32::try_from(rows).expect("small");
+    assert_eq!(
+        fixture.list(query, page_size).await,
+        expected,
+        "{query:#?} in pages of {rows}"
+    );
+    let count = fixture.search.count(query).await.expect("count");
+    assert_eq!(count, expected.len() as u64, "{query:#?}");
+    let offset = dice.below(20);
+    let budget = PageBudget {
+        rows: page_size,
+        bytes: usize::MAX,
+    };
+    let page = fixture
+        .search
+        .page(query, &Start::Offset(offset as u64), budget)
+        .await;
+    let found: Vec<String> = page.expect("page").rows.iter().map(path).collect();
+    let part: Vec<String> = expected.iter().skip(offset).take(rows).cloned().collect();
+    assert_eq!(found, part, "{query:#?} from {offset}");
+}
+
+/// The rows that a query must give, as `cluster/namespace/name`.
+fn evaluate(model: &Model, query: &Query) -> Vec<String> {
+    let mut rows: Vec<(&Path, &Known)> = model
+        .iter()
+        .filter(|(path, known)| admits(query, path, known))
+        .collect();
+    rows.sort_by(|a, b| {
+        let orderings = query.order.iter().map(|key| {
+            let ordering = compare_by(key.field, *a, *b);
+            if key.descending {
+                ordering.reverse()
+            } else {
+                ordering
+            }
+        });
+        orderings
+            .into_iter()
+            .find(|o| o.is_ne())
+            .unwrap_or_else(|| a.0.cmp(b.0))
+    });
+    rows.iter()
+        .map(|(path, _)| format!("{}/{}/{}", path.0, path.1, path.2))
+        .collect()
+}
+
+fn compare_by(field: OrderField, a: (&Path, &Known), b: (&Path, &Known)) -> Ordering {
+    match field {
+        OrderField::Cluster => a.0.0.cmp(b.0.0),
+        OrderField::Namespace => a.0.1.cmp(b.0.1),
+        OrderField::Name => a.0.2.cmp(b.0.2),
+        OrderField::CreatedAt => a.1.created.cmp(&b.1.created),
+        OrderField::ResourceVersion => a.1.version.cmp(&b.1.version),
+        OrderField::Uid => a.1.uid.cmp(&b.1.uid),
+    }
+}
+
+fn admits(query: &Query, path: &Path, known: &Known) -> bool {
+    let in_scope = match &query.scope {
+        Scope::Everything => true,
+        Scope::Clusters(allowed) => match allowed.get(path.0) {
+            None => false,
+            Some(NamespaceScope::All) => true,
+            Some(NamespaceScope::Only(names)) => names.contains(path.1),
+        },
+    };
+    let label = |r: &Requirement| holds(&r.operator, known.labels.get(r.key.as_str()).copied());
+    let field = |r: &Requirement| holds(&r.operator, Some(known.phase));
+    in_scope
+        && query.clusters.admits(path.0)
+        && query.namespaces.admits(path.1)
+        && query.names.admits(path.2)
+        && query.labels.iter().all(label)
+        && query.fields.iter().all(field)
+}
+
+fn holds(operator: &Operator, value: Option<&str>) -> bool {
+    match operator {
+        Operator::In(values) => value.is_some_and(|value| values.contains(value)),
+        Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+        Operator::Exists => value.is_some(),
+        Operator::DoesNotExist => value.is_none(),
+        Operator::GreaterThan(_) | Operator::LessThan(_) => false,
+    }
+}

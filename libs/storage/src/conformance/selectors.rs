@@ -1,0 +1,321 @@
+//! Label and field selectors, names.
+
+use std::collections::BTreeSet;
+
+use armadex_model::label::{Operator, Requirement};
+use armadex_model::{NameFilter, Query};
+
+use super::fixture::{Fixture, all_pods, object};
+use crate::StoreError;
+
+/// Pods named after their labels, in two clusters.
+async fn fleet(fixture: &Fixture) {
+    for cluster in ["m1", "m2"] {
+        let pods = fixture.pods_of(cluster).await;
+        let objects = [
+            object("a", "web-blue")
+                .label("app", "web")
+                .label("color", "blue"),
+            object("a", "web-red")
+                .label("app", "web")
+                .label("color", "red"),
+            object("a", "web").label("app", "web"),
+            object("b", "db-blue")
+                .label("app", "db")
+                .label("color", "blue"),
+            object("b", "none"),
+            object("c", "empty").label("app", ""),
+        ];
+        fixture
+            .put(
+                &pods,
+                objects.map(|object| object.field("status.phase", "Running")),
+            )
+            .await;
+    }
+}
+
+fn labelled(labels: Vec<Requirement>) -> Query {
+    Query {
+        labels,
+        ..all_pods()
+    }
+}
+
+fn exists(key: &str, there: bool) -> Requirement {
+    Requirement {
+        key: key.into(),
+        operator: if there {
+            Operator::Exists
+        } else {
+            Operator::DoesNotExist
+        },
+    }
+}
+
+/// The rows of the first cluster, without its name; the second has the same.
+async fn check(fixture: &Fixture, labels: Vec<Requirement>, expected: &[&str]) {
+    let query = labelled(labels);
+    let text = format!("{:?}", query.labels);
+    for rows in [1, 2, 100] {
+        let found = fixture.list(&query, rows).await;
+        let (first, second) = found.split_at(found.len() / 2);
+        let first: Vec<&str> = first
+            .iter()
+            .filter_map(|row| row.strip_prefix("m1/"))
+            .collect();
+        let second: Vec<&str> = second
+            .iter()
+            .filter_map(|row| row.strip_prefix("m2/"))
+            .collect();
+        assert_eq!(first, expected, "{text}");
+        assert_eq!(second, expected, "{text}");
+    }
+    let count = fixture.search.count(&query).await.expect("count");
+    assert_eq!(count, 2 * expected.len() as u64, "{text}");
+}
+
+/// Equality, sets, existence, and all of them together.
+pub async fn positive_requirements_combine(fixture: &Fixture) {
+    fleet(fixture).await;
+    let web = Requirement::is_in("app", ["web"]);
+    let blue = Requirement::is_in("color", ["blue", "no-such"]);
+    check(
+        fixture,
+        vec![web.clone()],
+        &["a/web", "a/web-blue", "a/web-red"],
+    )
+    .await;
+    check(fixture, vec![blue.clone()], &["a/web-blue", "b/db-blue"]).await;
+    check(fixture, vec![web.clone(), blue.clone()], &["a/web-blue"]).await;
+    check(
+        fixture,
+        vec![exists("color", true)],
+        &["a/web-blue", "a/web-red", "b/db-blue"],
+    )
+    .await;
+    check(fixture, vec![Requirement::is_in("app", [""])], &["c/empty"]).await;
+    check(fixture, vec![Requirement::is_in("app", ["no-such"])], &[]).await;
+    check(fixture, vec![Requirement::is_in::<String>("app", [])], &[]).await;
+    let many = Requirement::is_in("app", ["web", "db", ""]);
+    let all = ["a/web", "a/web-blue", "a/web-red", "b/db-blue", "c/empty"];
+    check(fixture, vec![many], &all).await;
+}
+
+/// As Kubernetes has it.
+pub async fn negative_requirements_admit_objects_without_the_key(fixture: &Fixture) {
+    fleet(fixture).await;
+    let not_web = Requirement::is_not_in("app", ["web"]);
+    let not_blue = Requirement::is_not_in("color", ["blue"]);
+    check(
+        fixture,
+        vec![not_web.clone()],
+        &["b/db-blue", "b/none", "c/empty"],
+    )
+    .await;
+    check(
+        fixture,
+        vec![not_web, not_blue.clone()],
+        &["b/none", "c/empty"],
+    )
+    .await;
+    check(
+        fixture,
+        vec![exists("app", true), not_blue],
+        &["a/web", "a/web-red", "c/empty"],
+    )
+    .await;
+    check(fixture, vec![exists("app", false)], &["b/none"]).await;
+    check(
+        fixture,
+        vec![exists("app", false), exists("app", true)],
+        &[],
+    )
+    .await;
+}
+
+/// Equality and its negation on hot fields.
+pub async fn fields_select_as_labels_do(fixture: &Fixture) {
+    fleet(fixture).await;
+    let pods = fixture.pods_of("m1").await;
+    let failed = object("a", "failed")
+        .label("app", "web")
+        .field("status.phase", "Failed");
+    fixture.put(&pods, [failed]).await;
+    let query = |fields, labels| Query {
+        fields,
+        labels,
+        ..all_pods()
+    };
+    let phase = |phase: &str| Requirement::is_in("status.phase", [phase]);
+    let web = || vec![Requirement::is_in("app", ["web"])];
+    assert_eq!(
+        fixture.list(&query(vec![phase("Failed")], vec![]), 5).await,
+        ["m1/a/failed"]
+    );
+    assert_eq!(
+        fixture
+            .list(&query(vec![phase("Running")], web()), 5)
+            .await
+            .len(),
+        6
+    );
+    let not_running = vec![Requirement::is_not_in("status.phase", ["Running"])];
+    assert_eq!(
+        fixture.list(&query(not_running, web()), 5).await,
+        ["m1/a/failed"]
+    );
+}
+
+/// The index holds what the object has now.
+pub async fn labels_follow_their_object(fixture: &Fixture) {
+    let pods = fixture.pods_of("m1").await;
+    let app = |value: &str| labelled(vec![Requirement::is_in("app", [value])]);
+    fixture
+        .put(
+            &pods,
+            [object("a", "x").label("app", "one").label("other", "1")],
+        )
+        .await;
+    fixture
+        .put(&pods, [object("a", "x").version("101").label("app", "two")])
+        .await;
+    assert!(fixture.list(&app("one"), 5).await.is_empty());
+    assert_eq!(fixture.list(&app("two"), 5).await, ["m1/a/x"]);
+    assert!(
+        fixture
+            .list(&labelled(vec![exists("other", true)]), 5)
+            .await
+            .is_empty()
+    );
+    fixture
+        .put(
+            &pods,
+            [object("a", "x").uid("another").label("app", "three")],
+        )
+        .await;
+    assert!(fixture.list(&app("two"), 5).await.is_empty());
+    assert_eq!(fixture.list(&app("three"), 5).await, ["m1/a/x"]);
+    fixture.delete(&pods, "a", &["x"]).await;
+    assert!(fixture.list(&app("three"), 5).await.is_empty());
+    fixture.assert_sound().await;
+}
+
+/// In and not in, with labels and without.
+pub async fn names_restrict_a_list(fixture: &Fixture) {
+    fleet(fixture).await;
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<BTreeSet<_>>()
+    };
+    let two = names(&["web", "none", "no-such"]);
+    let cases = [
+        (NameFilter::In(two.clone()), vec![], vec!["a/web", "b/none"]),
+        (
+            NameFilter::NotIn(two),
+            vec![],
+            vec!["a/web-blue", "a/web-red", "b/db-blue", "c/empty"],
+        ),
+        (NameFilter::In(names(&[])), vec![], vec![]),
+        (
+            NameFilter::only("web"),
+            vec![exists("app", true)],
+            vec!["a/web"],
+        ),
+        (
+            NameFilter::NotIn(names(&["web"])),
+            vec![Requirement::is_in("app", ["web"])],
+            vec!["a/web-blue", "a/web-red"],
+        ),
+    ];
+    for (filter, labels, expected) in cases {
+        let query = Query {
+            names: filter,
+            ..labelled(labels)
+        };
+        let expected: Vec<String> = ["m1", "m2"]
+            .iter()
+            .flat_map(|cluster| expected.iter().map(move |row| format!("{cluster}/{row}")))
+            .collect();
+        for rows in [1, 3, 100] {
+            assert_eq!(fixture.list(&query, rows).await, expected, "{query:?}");
+        }
+        let count = fixture.search.count(&query).await.expect("count");
+        assert_eq!(count, expected.len() as u64, "{query:?}");
+        let one = Query {
+            namespaces: NameFilter::only("a"),
+            clusters: NameFilter::only("m1"),
+            ..query
+        };
+        let expected: Vec<String> = expected
+            .into_iter()
+            .filter(|row| row.starts_with("m1/a/"))
+            .collect();
+        assert_eq!(fixture.list(&one, 2).await, expected, "{one:?}");
+    }
+}
+
+/// Never ignored in silence.
+pub async fn what_is_not_served_is_named(fixture: &Fixture) {
+    fleet(fixture).await;
+    let greater = Requirement {
+        key: "generation".into(),
+        operator: Operator::GreaterThan(3),
+    };
+    let cold = Requirement::is_in("spec.cold", ["x"]);
+    let queries = [
+        (labelled(vec![greater]), "generation>3"),
+        (
+            Query {
+                fields: vec![cold],
+                ..all_pods()
+            },
+            "spec.cold",
+        ),
+    ];
+    for (query, named) in queries {
+        match fixture.search.count(&query).await {
+            Err(StoreError::Unsupported { what }) => assert!(what.contains(named), "{what}"),
+            other => panic!("expected an error that names {named}, got {other:?}"),
+        }
+    }
+}
+
+/// More hits than a store may want to sort at once.
+pub async fn a_namespace_with_many_hits_is_paged(fixture: &Fixture) {
+    let pods = fixture.pods_of("m1").await;
+    let pod = |n: u32| {
+        // Names and ids run against each other.
+        let object = object("big", &format!("pod-{:05}", 99_999 - n)).label("app", "web");
+        if n.is_multiple_of(50) {
+            object.label("rare", "yes")
+        } else {
+            object
+        }
+    };
+    fixture.put(&pods, (0..5000).map(pod)).await;
+    fixture
+        .put(
+            &pods,
+            (0..10).map(|n| object("small", &format!("s-{n}")).label("app", "web")),
+        )
+        .await;
+    let web = || Requirement::is_in("app", ["web"]);
+    let queries = [
+        (vec![web()], 5010),
+        (vec![web(), exists("rare", false)], 4910),
+        (vec![web(), exists("rare", true)], 100),
+        (vec![exists("rare", false)], 4910),
+    ];
+    for (labels, expected) in queries {
+        let query = labelled(labels);
+        let found = fixture.list(&query, 700).await;
+        assert_eq!(found.len(), expected, "{query:?}");
+        assert!(found.is_sorted(), "{query:?}");
+        let count = fixture.search.count(&query).await.expect("count");
+        assert_eq!(count, expected as u64, "{query:?}");
+    }
+    fixture.assert_sound().await;
+}
