@@ -8,13 +8,14 @@
 
 mod health;
 mod reach;
+mod rediscovery;
 mod streams;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::GroupResources;
-use armadex_member::{Connection, Discovery, Member};
+use armadex_member::{Connection, Discovery, Member, MemberError};
 use armadex_model::ClusterName;
 use armadex_storage::ClusterId;
 use tokio::sync::{Semaphore, watch};
@@ -27,6 +28,7 @@ use crate::config::Shared;
 use crate::plan;
 use crate::session::health::{Health, Verdict};
 use crate::session::reach::Reached;
+use crate::session::rediscovery::Rediscovery;
 use crate::session::streams::Streams;
 
 /// Probes, and tries to reach a member that does not answer.
@@ -138,9 +140,9 @@ impl Session {
         health.reached(version).await;
         let stranger = streams.connect(Arc::clone(&wanted.member), identity);
         let mut resources = wanted.resources.clone();
-        let mut again = self.apply(&resources, &discovery, streams).await;
+        let period = self.apply(&resources, &discovery, streams).await;
+        let mut rediscovery = Rediscovery::new(Arc::clone(&wanted.member), period);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
-        let mut rediscover = std::pin::pin!(tokio::time::sleep(again));
         loop {
             tokio::select! {
                 () = self.cancel.cancelled() => return Pause::Cancelled,
@@ -151,7 +153,7 @@ impl Session {
                         return Pause::Changed;
                     }
                     resources = now.resources;
-                    rediscover.as_mut().reset(tokio::time::Instant::now());
+                    rediscovery.now();
                 }
                 () = &mut probe => {
                     tokio::select! {
@@ -163,27 +165,22 @@ impl Session {
                     let next = jittered(PROBE_PERIOD, rand::random());
                     probe.as_mut().reset(tokio::time::Instant::now() + next);
                 }
-                () = &mut rediscover => {
-                    again = self.rediscover(&wanted.member, &resources, streams).await;
-                    let next = jittered(again, rand::random());
-                    rediscover.as_mut().reset(tokio::time::Instant::now() + next);
+                answer = rediscovery.answer() => {
+                    let period = self.discovered(answer, &resources, streams).await;
+                    rediscovery.again_in(period);
                 }
             }
         }
     }
 
-    /// Asks what the member serves now; while it does not say, everything stays as it is.
-    async fn rediscover(
+    /// While the member does not say what it serves, everything stays as it is. Gives when to ask again.
+    async fn discovered(
         &self,
-        member: &Member,
+        answer: Result<Discovery, MemberError>,
         resources: &[GroupResources],
         streams: &mut Streams,
     ) -> Duration {
-        let asked = tokio::select! {
-            () = self.cancel.cancelled() => return MISSING_PERIOD,
-            asked = member.discover() => asked,
-        };
-        match asked {
+        match answer {
             Ok(discovery) => self.apply(resources, &discovery, streams).await,
             Err(error) => {
                 warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
