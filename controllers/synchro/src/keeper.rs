@@ -130,9 +130,6 @@ fn event_of(status: &PediaClusterStatus, type_: ClusterCondition) -> Option<Even
     let holds = condition.status == ConditionStatus::True.as_str();
     let (warning, reason) = match type_ {
         ClusterCondition::Validated if !holds => (true, condition.reason.as_str()),
-        ClusterCondition::SynchroRunning if condition.reason == "InitialFailed" => {
-            (true, condition.reason.as_str())
-        }
         ClusterCondition::ClusterHealthy if holds => (false, "ClusterConnected"),
         ClusterCondition::ClusterHealthy
             if condition.reason == ClusterHealthyReason::NotReachable.as_str() =>

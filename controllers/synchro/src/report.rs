@@ -72,6 +72,11 @@ impl Report {
         progress.skipped.clear();
         progress.skipped_beyond = 0;
         drop(progress);
+        self.changed.notify_one();
+    }
+
+    /// The first page of a list is coming in.
+    pub(crate) fn listing_goes(&self) {
         self.started();
     }
 
@@ -87,10 +92,14 @@ impl Report {
         self.set(ResourceSyncStatus::Syncing, None, String::new());
     }
 
-    /// A list or a watch failed.
-    pub(crate) fn failed(&self, words: String) {
+    /// A list or a watch failed. Whether that is news: it did not fail before, or for another reason.
+    pub(crate) fn failed(&self, words: String) -> bool {
+        let known = self.lock();
+        let news = known.status != ResourceSyncStatus::Error || known.message != words;
+        drop(known);
         let reason = Some(ResourceSyncReason::ResourceWatchFailed);
         self.set(ResourceSyncStatus::Error, reason, words);
+        news
     }
 
     /// The stream does not run.

@@ -90,6 +90,7 @@ impl Session {
 
     /// Tries until the member answers. `None` if the wish changed or the session is to end.
     async fn reach(&mut self, wanted: &Wanted, health: &mut Health) -> Option<Reached> {
+        let mut told = String::new();
         loop {
             let tried = tokio::select! {
                 () = self.cancel.cancelled() => return None,
@@ -99,9 +100,12 @@ impl Session {
             match tried {
                 Ok(reached) => return Some(reached),
                 Err(error) => {
-                    warn!(cluster = %self.name, error = %error, "the member cannot be reached, retrying");
                     let server = wanted.member.server().to_string();
                     let words = error.to_string();
+                    if words != told {
+                        warn!(cluster = %self.name, error = words, "the member cannot be reached, retrying");
+                        told.clone_from(&words);
+                    }
                     self.board.update(|facts| {
                         facts.apiserver = server;
                         if facts.running != Running::Yes {

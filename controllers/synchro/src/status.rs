@@ -62,6 +62,7 @@ pub(crate) fn build(
     );
     let ready = ready(&list);
     set(&mut list, ClusterCondition::Ready, ready);
+    list.sort_by_key(|condition| place_of(&condition.type_));
     let status = PediaClusterStatus {
         observed_generation: facts.generation,
         apiserver: facts.apiserver.clone(),
@@ -74,6 +75,15 @@ pub(crate) fn build(
         status,
         transitions,
     }
+}
+
+/// Conditions are shown in the order in which they depend on each other; those of others come last.
+fn place_of(type_: &str) -> usize {
+    let known = ClusterCondition::ALL;
+    known
+        .iter()
+        .position(|known| known.as_str() == type_)
+        .unwrap_or(known.len())
 }
 
 /// A condition without type and time.

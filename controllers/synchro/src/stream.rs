@@ -193,8 +193,11 @@ impl Stream {
 
     fn failed_for(&mut self, words: &str) -> Outcome {
         self.context.metrics.failures.add(1);
-        warn!(stream = %self.writer.what, error = words, "the stream failed, retrying");
-        self.context.report.failed(words.to_owned());
+        if self.context.report.failed(words.to_owned()) {
+            warn!(stream = %self.writer.what, error = words, "the stream failed, retrying");
+        } else {
+            debug!(stream = %self.writer.what, error = words, "the stream failed again");
+        }
         Outcome::Failed
     }
 

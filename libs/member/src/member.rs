@@ -1,5 +1,6 @@
 //! One member at work: what may be asked of it, each with time-outs on its phases and never on a whole stream.
 
+use std::error::Error;
 use std::time::Duration;
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, RETRY_AFTER, USER_AGENT};
@@ -190,7 +191,7 @@ impl Member {
         let response = ready
             .call(transport::get(uri, headers))
             .await
-            .map_err(|error| MemberError::unreachable(&error))?;
+            .map_err(|error| MemberError::unreachable(error.source().unwrap_or(&error)))?;
         let (head, body) = response.into_parts();
         if head.status.is_success() {
             return Ok(ByteStream::new(body, silence, seat));

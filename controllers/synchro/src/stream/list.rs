@@ -66,6 +66,7 @@ impl Stream {
         mut body: ByteStream,
         listing: &mut Listing,
     ) -> Result<Result<ListMetadata, MemberError>, Halt> {
+        self.context.report.listing_goes();
         if !listing.marked {
             let begun = Some(self.position("", Phase::Listing));
             self.flush(&mut Gathering::default(), begun).await?;
