@@ -71,10 +71,13 @@ async fn follow(
         };
         match event {
             Ok(event) => {
-                if std::mem::take(&mut failing) {
-                    info!("PediaClusters can be watched");
+                // The first event only says that a list is about to be tried.
+                if !matches!(event, watcher::Event::Init) {
+                    backoff.reset();
+                    if std::mem::take(&mut failing) {
+                        info!("PediaClusters can be watched");
+                    }
                 }
-                backoff.reset();
                 fleet.handle(event);
             }
             Err(error) => {

@@ -180,7 +180,7 @@ fn resumable(position: MemberPosition, member: &str) -> Option<String> {
 
 /// Whether the member stands before the stored version, as one that was restored from a backup does; its watch would wait in
 /// silence. What is no number cannot be compared and counts as behind.
-fn is_behind(present: &str, stored: &str) -> bool {
+pub(crate) fn is_behind(present: &str, stored: &str) -> bool {
     match (present.parse::<u64>(), stored.parse::<u64>()) {
         (Ok(present), Ok(stored)) => present < stored,
         _ => true,

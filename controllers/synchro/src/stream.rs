@@ -2,6 +2,7 @@
 
 mod list;
 mod pull;
+mod silence;
 mod sweep;
 mod watch;
 
@@ -149,15 +150,9 @@ impl Stream {
 
     /// Who the member is and how far its collection is, so that a watch is resumed only where it would tell everything.
     async fn check(&mut self) -> Outcome {
-        let request = ListRequest {
-            resource: &self.context.resource.gvr,
-            limit: 1,
-            continue_token: None,
-        };
-        let member = Arc::clone(&self.context.member);
         let asked = async {
-            let identity = member.identity().await?;
-            let present = member.collection_version(&request).await?;
+            let identity = self.context.member.identity().await?;
+            let present = self.present_version().await?;
             Ok::<_, MemberError>((identity, present))
         };
         match asked.await {
@@ -168,6 +163,16 @@ impl Stream {
             }
             Ok((_, present)) => Outcome::Present(present),
         }
+    }
+
+    /// How far the collection is, by a list of one object's metadata.
+    async fn present_version(&self) -> Result<String, MemberError> {
+        let request = ListRequest {
+            resource: &self.context.resource.gvr,
+            limit: 1,
+            continue_token: None,
+        };
+        self.context.member.collection_version(&request).await
     }
 
     async fn until_cancelled(

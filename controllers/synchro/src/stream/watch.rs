@@ -10,9 +10,10 @@ use tokio::time::Instant;
 use crate::event::{self, Event};
 use crate::lines::{Lines, Piece};
 use crate::prune::{self, Salvaged, Skipped};
-use crate::step::Outcome;
+use crate::step::{Outcome, is_behind};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
+use crate::stream::silence::{Due, Silence};
 use crate::writer::Halt;
 
 /// Below the 5 minutes after which many load balancers cut a connection off.
@@ -43,6 +44,8 @@ struct Watch {
     write_at: Option<Instant>,
     /// When the last event came.
     last_event: Instant,
+    /// Since then.
+    silence: Silence,
 }
 
 /// Why a watch does not go on.
@@ -68,6 +71,7 @@ impl Stream {
             stored: version.clone(),
             write_at: None,
             last_event: begun,
+            silence: Silence::new(begun),
         };
         let end = self.follow(&mut body, &mut watch).await?;
         self.write_watched(&mut watch).await?;
@@ -115,6 +119,7 @@ impl Stream {
                     return Err(Halt::Cancelled);
                 }
                 () = due => self.write_watched(watch).await?,
+                () = tokio::time::sleep_until(watch.silence.until()) => self.break_silence(watch).await?,
                 chunk = body.next() => match chunk {
                     None => return Ok(End::Closed),
                     Some(Err(error)) => return Ok(End::Error(error)),
@@ -124,6 +129,28 @@ impl Stream {
                         }
                     }
                 },
+            }
+        }
+    }
+
+    /// Finds out how far a watch is that says nothing.
+    async fn break_silence(&self, watch: &mut Watch) -> Result<(), Halt> {
+        match watch.silence.due(Instant::now()) {
+            // A member that fell behind is for the next check to judge.
+            Due::Complete(version) if is_behind(&version, &watch.latest) => Ok(()),
+            Due::Complete(version) => {
+                watch.latest.clone_from(&version);
+                watch.complete = version;
+                self.write_watched(watch).await
+            }
+            Due::Ask => {
+                let asked = tokio::select! {
+                    () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
+                    asked = self.present_version() => asked,
+                };
+                // Without an answer the position stays, which at worst costs a list.
+                watch.silence.told(asked.ok(), Instant::now());
+                Ok(())
             }
         }
     }
@@ -222,6 +249,7 @@ impl Watch {
     /// Moves on after a line, and says when that must be written.
     fn advance(&mut self, place: Place) {
         self.last_event = Instant::now();
+        self.silence = Silence::new(self.last_event);
         match place {
             Place::Event(version) => {
                 if !version.is_empty() && version != self.latest {
