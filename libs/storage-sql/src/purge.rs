@@ -1,5 +1,7 @@
-//! Removing what has left, a few rows at a time. Rows leave with their index entries and counters, so that a stream that is opened
+//! Removing what has left or is past retention, a few rows at a time. Rows leave with their index entries and counters, so that a stream that is opened
 //! again in the middle finds a sound index; a crash between two steps loses nothing.
+
+mod prune;
 
 use armadex_storage::{Purged, StoreError};
 
@@ -13,23 +15,26 @@ use crate::sql::{catalog, head, index, namespace};
 use crate::statement::MAX_LIST;
 use crate::write::{Session, terms_of};
 
-/// One step: some objects of a closed stream, or the stream, or some namespaces of a cluster that left, or the cluster.
+/// One step: some versions past retention, and some objects of a closed stream, or the stream, or some namespaces of a cluster
+/// that left, or the cluster.
 pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purged, StoreError> {
-    let connection = &mut *session.connection;
-    let objects = match row(connection, stream::first_closed(), stream::decode).await? {
+    let limit = limit.max(1);
+    let pruned = prune::prune(session, limit).await?;
+    let closed = row(session.connection, stream::first_closed(), stream::decode).await?;
+    let objects = match closed {
         Some(stream) => purge_stream(session, &stream, limit).await?,
         None => {
-            purge_cluster(connection, limit).await?;
+            purge_cluster(session.connection, limit).await?;
             0
         }
     };
     Ok(Purged {
         objects,
-        finished: is_finished(session.connection).await?,
+        finished: pruned && nothing_left(session.connection).await?,
     })
 }
 
-async fn is_finished(connection: &mut dyn Connection) -> Result<bool, StoreError> {
+async fn nothing_left(connection: &mut dyn Connection) -> Result<bool, StoreError> {
     let stream = row(connection, stream::first_closed(), stream::decode).await?;
     let cluster = row(connection, catalog::first_inactive(), |r| r.int(0)).await?;
     Ok(stream.is_none() && cluster.is_none())
@@ -47,7 +52,7 @@ async fn purge_stream(
     .await?;
     let slot = slot.ok_or_else(|| broken("a stream has no cluster"))?;
     let range = (slot_range(slot).start, slot_range(slot).end);
-    let statement = object::some(stream.resource, range, limit.max(1));
+    let statement = object::some(session.dialect, stream.resource, range, limit);
     let found = rows(connection, statement, object::decode_old).await?;
     if found.is_empty() {
         connection
@@ -81,10 +86,7 @@ async fn remove(
     for part in oids.chunks(MAX_LIST) {
         connection.execute(object::delete(part)).await?;
     }
-    for part in revs.chunks(MAX_LIST) {
-        connection.execute(object::delete_versions(part)).await?;
-    }
-    Ok(())
+    prune::delete_with_past(connection, revs).await
 }
 
 /// Removes namespaces of the first cluster that left, then the cluster. Its streams are gone by now.
@@ -92,10 +94,7 @@ async fn purge_cluster(connection: &mut dyn Connection, limit: u32) -> Result<()
     let Some(cluster) = row(connection, catalog::first_inactive(), |r| r.int(0)).await? else {
         return Ok(());
     };
-    let ids = rows(connection, namespace::some(cluster, limit.max(1)), |r| {
-        r.int(0)
-    })
-    .await?;
+    let ids = rows(connection, namespace::some(cluster, limit), |r| r.int(0)).await?;
     if ids.is_empty() {
         connection.execute(catalog::delete_cluster(cluster)).await?;
         connection.execute(head::bump_catalog()).await?;

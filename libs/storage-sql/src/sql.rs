@@ -10,3 +10,6 @@ pub(crate) mod post;
 pub(crate) mod select;
 pub(crate) mod sort;
 pub(crate) mod stream;
+
+#[cfg(test)]
+pub(crate) mod samples;

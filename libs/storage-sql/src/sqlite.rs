@@ -139,3 +139,6 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,8 @@ pub struct Options {
     pub queue: usize,
     /// How long a statement waits for another process's transaction.
     pub busy_timeout: Duration,
-    /// How many revisions superseded versions and tombstones are kept for; 0 keeps none.
+    /// How many revisions superseded versions and tombstones are kept for. 0 keeps none and writes no tombstone; what is past any
+    /// other figure is removed by [`armadex_storage::Sink::purge`].
     pub retention: u64,
 }
 

@@ -206,12 +206,14 @@ async fn write_rows(
     let count = i64::try_from(effects.len()).expect("a batch fits memory");
     let last = advance_head(session.connection, count).await?;
     let first = last - count + 1;
-    let keeps = session.retention > 0;
+    let keeps_nothing = session.retention == 0;
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     let mut table = Table::new(batch, effects, object_ids, first);
-    if !keeps {
+    if keeps_nothing {
         table.forget_superseded();
-        connection.execute(head::set_pruned(last)).await?;
+        connection
+            .execute(head::set_pruned(last - count, last))
+            .await?;
     }
     for part in table.removed.chunks(MAX_LIST) {
         connection.execute(object::delete(part)).await?;

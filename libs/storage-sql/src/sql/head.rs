@@ -62,12 +62,12 @@ pub(crate) fn advance(count: i64) -> Statement {
     )
 }
 
-/// Notes that nothing superseded is left up to `revision`.
-pub(crate) fn set_pruned(revision: i64) -> Statement {
+/// Notes that nothing superseded is left up to `until`, if that was so up to `from`.
+pub(crate) fn set_pruned(from: i64, until: i64) -> Statement {
     Statement::fixed(
         "head.set_pruned",
-        "UPDATE head SET pruned = ? WHERE id = 1",
-        [revision.into()],
+        "UPDATE head SET pruned = ? WHERE id = 1 AND pruned = ?",
+        [until.into(), from.into()],
     )
 }
 

@@ -3,7 +3,7 @@
 use armadex_storage::StoreError;
 
 use crate::connection::Row;
-use crate::dialect::{Dialect, Upsert};
+use crate::dialect::{Dialect, ObjIndex, Upsert};
 use crate::error::broken;
 use crate::statement::{Param, Sql, Statement};
 use crate::term::TermSet;
@@ -61,14 +61,18 @@ pub(crate) struct VersionRow<'a> {
     pub(crate) body: &'a [u8],
 }
 
+const OLD_COLUMNS: &str =
+    "SELECT o.oid, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.label_hash FROM ";
+
 /// The stored rows of these keys.
 pub(crate) fn old(dialect: Dialect, resource: i32, keys: &[(i64, &str)]) -> Statement {
     let (open, close) = dialect.tuple_list();
     let tuples = keys
         .iter()
         .map(|&(nsid, name)| [Param::from(nsid), name.into()]);
-    Sql::new("obj.old", "SELECT o.oid, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.label_hash FROM obj o WHERE o.type = ")
-        .bind(resource)
+    Sql::new("obj.old", OLD_COLUMNS)
+        .push(dialect.obj(ObjIndex::Key))
+        .bound(" WHERE o.type = ?", [resource.into()])
         .push(" AND (o.nsid, o.name) IN ")
         .push(open)
         .tuples(2, tuples)
@@ -77,13 +81,19 @@ pub(crate) fn old(dialect: Dialect, resource: i32, keys: &[(i64, &str)]) -> Stat
 }
 
 /// Some stored rows of a type within a range of namespace ids, to purge them.
-pub(crate) fn some(resource: i32, (from, until): (i64, i64), limit: u32) -> Statement {
-    Statement::fixed(
-        "obj.some",
-        "SELECT o.oid, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.label_hash FROM obj o \
-         WHERE o.type = ? AND o.nsid >= ? AND o.nsid < ? ORDER BY o.nsid, o.name LIMIT ?",
-        [resource.into(), from.into(), until.into(), limit.into()],
-    )
+pub(crate) fn some(
+    dialect: Dialect,
+    resource: i32,
+    (from, until): (i64, i64),
+    limit: u32,
+) -> Statement {
+    Sql::new("obj.some", OLD_COLUMNS)
+        .push(dialect.obj(ObjIndex::Key))
+        .bound(
+            " WHERE o.type = ? AND o.nsid >= ? AND o.nsid < ? ORDER BY o.nsid, o.name LIMIT ?",
+            [resource.into(), from.into(), until.into(), limit.into()],
+        )
+        .build()
 }
 
 pub(crate) fn decode_old(row: &dyn Row) -> Result<OldRow, StoreError> {
@@ -180,4 +190,36 @@ pub(crate) fn delete_versions(revs: &[i64]) -> Statement {
     Sql::new("ver.delete", "DELETE FROM ver WHERE rev IN ")
         .list(revs)
         .build()
+}
+
+/// The versions that these superseded; 0 where there was none.
+pub(crate) fn previous(revs: &[i64]) -> Statement {
+    Sql::new("ver.previous", "SELECT prev_rev FROM ver WHERE rev IN ")
+        .list(revs)
+        .build()
+}
+
+/// Versions after `pruned` and up to `until`, in commit order: (rev, prev_rev, op).
+pub(crate) fn log(pruned: i64, until: i64, limit: u32) -> Statement {
+    Statement::fixed(
+        "ver.log",
+        "SELECT rev, prev_rev, op FROM ver WHERE rev > ? AND rev <= ? ORDER BY rev LIMIT ?",
+        [pruned.into(), until.into(), limit.into()],
+    )
+}
+
+/// What the log says of one revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogRow {
+    pub(crate) rev: i64,
+    pub(crate) prev_rev: i64,
+    pub(crate) is_tombstone: bool,
+}
+
+pub(crate) fn decode_log(row: &dyn Row) -> Result<LogRow, StoreError> {
+    Ok(LogRow {
+        rev: row.int(0)?,
+        prev_rev: row.int(1)?,
+        is_tombstone: row.int(2)? == Operation::Delete as i64,
+    })
 }

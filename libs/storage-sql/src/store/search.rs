@@ -97,6 +97,18 @@ impl Search for SqlStore {
 }
 
 impl SqlStore {
+    /// How a query would be answered, in words.
+    pub async fn explain(&self, query: &Query) -> Result<String, StoreError> {
+        let mut transaction = self.database.read().await?;
+        let (snapshot, _) = self.current(&mut *transaction).await?;
+        let Some(mut reading) = self.reading(&mut *transaction, query, &snapshot) else {
+            return Ok("nothing: no cluster has this type".to_owned());
+        };
+        let plan = make_plan(&mut reading, query, &snapshot, &self.hasher).await?;
+        transaction.rollback().await?;
+        Ok(plan.to_string())
+    }
+
     /// What is needed to read a type; `None` for a type that nobody stores.
     fn reading<'a>(
         &self,

@@ -18,8 +18,8 @@ const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"
 const KEYS: [&str; 3] = ["app", "tier", "zone"];
 const VALUES: [&str; 4] = ["", "x", "y", "z"];
 const PHASES: [&str; 3] = ["Pending", "Running", "Failed"];
-const ROUNDS: u64 = 60;
-const QUERIES: usize = 12;
+const ROUNDS: u64 = 40;
+const QUERIES: usize = 10;
 
 /// What is known of an object.
 #[derive(Clone, Debug)]
