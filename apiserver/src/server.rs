@@ -36,10 +36,11 @@ const SILENCE: Duration = Duration::from_secs(90);
 /// A client that has taken nothing for so long is gone.
 const STALL: Duration = Duration::from_secs(60);
 
-/// The head of an HTTP/2 request. A URL has 64 KiB at most, and its headers (bearer token, groups of the user) seldom as much.
-/// What is four times as large is told so with a code: hyper reads frames of 16 KiB up to a quarter more than this, and ends the
-/// connection, for all who share it, when even that is passed. HTTP/1.1 keeps hyper's own limit of about 400 KiB.
-const MAX_HEAD: u32 = 256 << 10;
+/// The head of an HTTP/2 request: a URL of 60 KiB and the usual headers fit. It must not be more than the longest URL that is
+/// parsed (65,534 bytes): one that is longer ends in a stream error, which Go's client takes for a reason to try again, on a
+/// connection of its own each time, for minutes. Clients that keep to this limit, which they are told, say so to their user;
+/// others get 431. HTTP/1.1 keeps hyper's own limit of about 400 KiB and answers 414.
+const MAX_HEAD: u32 = 64 << 10;
 /// Requests at the same time on one HTTP/2 connection; an aggregator sends all of its users' over a few.
 const STREAMS: u32 = 1000;
 /// Wait before accepting again when the process is out of file descriptors.
