@@ -137,7 +137,7 @@ words! {
         SynchroCreating,
         /// It could not be made.
         SynchroCreateFailed,
-        /// The list or the watch failed.
+        /// The list or the watch failed, or the credential may not do it; the message has the member's words.
         ResourceWatchFailed,
         /// Stopped while the cluster is not healthy.
         Pause,
@@ -149,8 +149,6 @@ words! {
         CleanResourceFailed,
         /// In the status, but nobody looks after it.
         ResourceSynchroNotFound,
-        /// Ours: the member's credential may not list or watch it.
-        ResourceForbidden,
         /// Ours: the member does not serve it.
         ResourceNotServed,
         /// Ours: it goes on, but an object was left out; the message names it.
