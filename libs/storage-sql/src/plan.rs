@@ -16,7 +16,7 @@ use crate::sql::namespace::NamespaceRow;
 use crate::term::TermHasher;
 
 pub(crate) use clause::Clause;
-pub(crate) use order::{Rank, ranked_before};
+pub(crate) use order::{Rank, index_of, ranked_before};
 pub(crate) use space::{EVERYTHING, Segment, named_namespaces};
 
 /// How a query is answered.
@@ -60,6 +60,10 @@ pub(crate) fn plan(
     named: &[NamespaceRow],
 ) -> Result<Plan, StoreError> {
     let (has, has_not) = clause::clauses(query, hasher)?;
+    check_size("names", names_in(&query.names))?;
+    for clause in has.iter().chain(&has_not) {
+        check_size("values", clause.terms.len())?;
+    }
     let mut plan = Plan {
         resource,
         segments: space::space(query, resource, snapshot, named),
@@ -71,6 +75,25 @@ pub(crate) fn plan(
     };
     plan.strategy = strategy(&plan, order::is_page_order(query, resource, snapshot));
     Ok(plan)
+}
+
+/// The most names or values in one requirement: what all databases take as parameters of one statement, rounded down.
+const MOST_VALUES: usize = 16_000;
+
+fn check_size(what: &str, count: usize) -> Result<(), StoreError> {
+    if count <= MOST_VALUES {
+        return Ok(());
+    }
+    Err(StoreError::Unsupported {
+        what: format!("{count} {what} at once, which is more than {MOST_VALUES}"),
+    })
+}
+
+fn names_in(names: &NameFilter) -> usize {
+    match names {
+        NameFilter::Any => 0,
+        NameFilter::In(names) | NameFilter::NotIn(names) => names.len(),
+    }
 }
 
 fn strategy(plan: &Plan, page_order: bool) -> Strategy {

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod collect;
+mod hits;
 mod matches;
 mod sorted;
 mod walk;

@@ -3,6 +3,7 @@
 //! Grouping is what makes many small streams as fast as one big one. If a group fails, each of its batches is tried alone, so that
 //! one bad batch spoils no other.
 
+use std::error::Error as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use armadex_model::{ClusterName, ResourceType};
@@ -75,6 +76,8 @@ impl Writer {
         let results = match self.write_all(&batches).await {
             Ok(written) => written.into_iter().map(Ok).collect(),
             Err(err) if batches.len() == 1 => vec![Err(err)],
+            // Trying each alone would make everybody wait for the database once more.
+            Err(err) if err.is_transient() => batches.iter().map(|_| Err(again(&err))).collect(),
             Err(_) => self.write_each(&batches).await,
         };
         for (reply, result) in replies.into_iter().zip(results) {
@@ -192,6 +195,17 @@ async fn finish<T>(
             let _ = transaction.rollback().await;
             Err(err)
         }
+    }
+}
+
+/// The same trouble, told to one more of those who wait.
+fn again(err: &StoreError) -> StoreError {
+    StoreError::Unavailable {
+        reason: "the transaction of several batches did not succeed".into(),
+        source: err
+            .source()
+            .map_or_else(|| err.to_string(), ToString::to_string)
+            .into(),
     }
 }
 

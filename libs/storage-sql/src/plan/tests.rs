@@ -196,9 +196,9 @@ fn selectors_become_terms() {
 }
 
 #[track_caller]
-fn strategy_of(query: Query, snapshot: &Snapshot, expected: Strategy) {
+fn strategy_of(query: &Query, snapshot: &Snapshot, expected: Strategy) {
     let hasher = TermHasher::new([7; 16]);
-    let plan = plan(&query, PODS, snapshot, &hasher, &named(&query, snapshot)).expect("a plan");
+    let plan = plan(query, PODS, snapshot, &hasher, &named(query, snapshot)).expect("a plan");
     assert_eq!(plan.strategy, expected, "{query:?}");
 }
 
@@ -218,14 +218,18 @@ fn an_order_that_the_pages_have_anyway_is_not_sorted() {
         ..query
     };
     let all = snapshot(&[], false);
-    strategy_of(ordered(&[Cluster, Namespace, Name]), &all, Strategy::Walk);
-    strategy_of(ordered(&[Cluster]), &all, Strategy::Walk);
-    strategy_of(one(ordered(&[Namespace, Name])), &all, Strategy::Walk);
-    strategy_of(one(here(ordered(&[Name]))), &all, Strategy::Walk);
-    strategy_of(ordered(&[Namespace]), &all, Strategy::Sort(None));
-    strategy_of(ordered(&[Name]), &all, Strategy::Sort(Some(ObjIndex::Name)));
+    strategy_of(&ordered(&[Cluster, Namespace, Name]), &all, Strategy::Walk);
+    strategy_of(&ordered(&[Cluster]), &all, Strategy::Walk);
+    strategy_of(&one(ordered(&[Namespace, Name])), &all, Strategy::Walk);
+    strategy_of(&one(here(ordered(&[Name]))), &all, Strategy::Walk);
+    strategy_of(&ordered(&[Namespace]), &all, Strategy::Sort(None));
     strategy_of(
-        ordered(&[CreatedAt, Name]),
+        &ordered(&[Name]),
+        &all,
+        Strategy::Sort(Some(ObjIndex::Name)),
+    );
+    strategy_of(
+        &ordered(&[CreatedAt, Name]),
         &all,
         Strategy::Sort(Some(ObjIndex::Created)),
     );
@@ -233,7 +237,7 @@ fn an_order_that_the_pages_have_anyway_is_not_sorted() {
         order: vec![by(Cluster, true)],
         ..pods()
     };
-    strategy_of(descending, &all, Strategy::Sort(None));
+    strategy_of(&descending, &all, Strategy::Sort(None));
 }
 
 #[test]
@@ -267,10 +271,10 @@ fn clusters_whose_numbers_are_out_of_order_are_sorted() {
         order: vec![by(OrderField::Cluster, false)],
         ..pods()
     };
-    strategy_of(query, &snapshot(&rows), Strategy::Sort(None));
+    strategy_of(&query, &snapshot(&rows), Strategy::Sort(None));
     let query = Query {
         order: vec![by(OrderField::Namespace, false)],
         ..pods()
     };
-    strategy_of(query, &snapshot(&[disordered]), Strategy::Sort(None));
+    strategy_of(&query, &snapshot(&[disordered]), Strategy::Sort(None));
 }

@@ -123,12 +123,3 @@ impl<'a> BlockWalk<'a> {
         later && self.plan.names.admits(&row.name)
     }
 }
-
-impl Matches {
-    fn admits(&self, oid: i64) -> bool {
-        match self {
-            Self::Exactly(ids) => ids.contains(oid),
-            Self::AllBut { gone, .. } => !gone.contains(oid),
-        }
-    }
-}

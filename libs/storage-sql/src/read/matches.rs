@@ -32,6 +32,14 @@ pub(crate) enum Matches {
 }
 
 impl Matches {
+    /// Whether an object of the namespace matches.
+    pub(crate) fn admits(&self, oid: i64) -> bool {
+        match self {
+            Self::Exactly(ids) => ids.contains(oid),
+            Self::AllBut { gone, .. } => !gone.contains(oid),
+        }
+    }
+
     pub(crate) fn count(&self) -> i64 {
         let length = |ids: &IdSet| i64::try_from(ids.len()).unwrap_or(i64::MAX);
         match self {

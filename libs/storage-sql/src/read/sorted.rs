@@ -1,15 +1,17 @@
 //! Rows in another order than that of pages: the first of each part of the space, merged.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use armadex_model::query::{OrderBy, OrderField, SortValue};
 use armadex_storage::StoreError;
 
 use super::blocks::BlockWalk;
+use super::hits::Hits;
 use super::{PORTION, Reading};
 use crate::connection::rows;
 use crate::dialect::ObjIndex;
-use crate::plan::{EVERYTHING, Plan, Rank, Segment, ranked_before};
+use crate::plan::{EVERYTHING, Plan, Rank, Segment, index_of, ranked_before};
 use crate::snapshot::Snapshot;
 use crate::sql::select::{self, Candidate};
 use crate::sql::sort::{self, Placed, Sorting};
@@ -171,11 +173,59 @@ async fn choose(
 pub(crate) async fn top_of_blocks(
     reading: &mut Reading<'_>,
     plan: &Plan,
+    top: Top<'_>,
+) -> Result<Vec<Candidate>, StoreError> {
+    if let (Some(index), [Segment::Range(range)]) = (index_of(&plan.order), &*plan.segments) {
+        let hits = Hits::read(reading, plan).await?;
+        let all = reading
+            .number(select::count_range(plan.resource, range))
+            .await?;
+        if hits.are_dense(top.wanted, all) {
+            return along_index(reading, plan, (index, range), &hits, top).await;
+        }
+    }
+    fetch_all(reading, plan, top).await
+}
+
+/// Fetches all that match and keeps the best.
+async fn fetch_all(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
     mut top: Top<'_>,
 ) -> Result<Vec<Candidate>, StoreError> {
     let mut walk = BlockWalk::new(reading, plan, None).await?;
     while let Some(found) = walk.next(reading, PORTION).await? {
         top.extend(reading.placed(found, plan).await?);
+    }
+    Ok(top.finish())
+}
+
+/// Walks the index of the order and keeps what matches, until there is enough.
+async fn along_index(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    (index, range): (ObjIndex, &Range<i64>),
+    hits: &Hits,
+    mut top: Top<'_>,
+) -> Result<Vec<Candidate>, StoreError> {
+    let mut after = top.after.cloned();
+    while top.best.len() < top.wanted {
+        let sorting = Sorting {
+            resource: plan.resource,
+            index,
+            names: &plan.names,
+            order: &plan.order,
+            after: after.as_ref(),
+            limit: i64::try_from(PORTION).unwrap_or(i64::MAX),
+        };
+        let statement = sort::range(reading.dialect, &sorting, range);
+        let mut found = rows(reading.connection, statement, sort::decode).await?;
+        let Some(last) = found.last() else {
+            break;
+        };
+        after = Some(rank(last, top.order, top.snapshot));
+        found.retain(|placed| hits.admit(placed.row.nsid, placed.row.oid));
+        top.extend(found);
     }
     Ok(top.finish())
 }
