@@ -6,8 +6,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogFlags, LogFormat};
 
-/// kube's watcher logs every failed try itself, and so do we where it is handled. The flag can ask for it all the same.
-const QUIET: &str = "kube_runtime::watcher=error";
+/// kube's watcher logs every failed try itself, as we do where it is handled; sqlx logs whole statements that took long. The flag can ask for both.
+const QUIET: &str = "kube_runtime::watcher=error,sqlx::query=error";
 
 /// Installs the global subscriber. A level that cannot be read is said on the first line and `info` is used.
 pub(crate) fn init(flags: &LogFlags) {

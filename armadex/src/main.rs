@@ -8,6 +8,7 @@ mod feature_gates;
 mod kubeconfig;
 mod logging;
 mod metrics;
+mod process;
 mod service;
 mod shutdown;
 mod store;

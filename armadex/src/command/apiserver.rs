@@ -6,17 +6,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use armadex_apiserver::{Certificate, Config, SelfMade};
-use armadex_storage::Search;
 use clap::Args;
-use kube::Client;
 
-use crate::admin::{self, AdminFlags, Checks};
-use crate::command::synchro::add_store_check;
+use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
 use crate::feature_gates::FeatureGateFlags;
-use crate::metrics::Metrics;
-use crate::service::Parts;
-use crate::shutdown;
+use crate::process::Process;
 use crate::store::StoreFlags;
 
 /// Serve the search API, behind a kube-apiserver's aggregator or directly.
@@ -65,44 +60,18 @@ pub(crate) struct ServingFlags {
 
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let client = flags.control_plane.client().await?;
-    let store = flags.store.open().await?;
-    let mut parts = Parts::new(shutdown::on_signal()?);
-    let mut metrics = Metrics::new();
-    start(
-        &mut parts,
-        &client,
-        store.clone(),
-        &flags.serving,
-        &mut metrics,
-    )?;
-    let mut checks = Checks::default();
-    add_store_check(&mut checks, store.clone());
-    let cancel = parts.cancel();
-    parts.start(
-        "admin port",
-        admin::serve(flags.admin, checks, Arc::new(metrics), cancel),
-    );
-    let ended = parts.run().await;
-    store.shutdown().await;
-    ended
+    let mut process = Process::begin(&flags.control_plane, &flags.store).await?;
+    start(&mut process, &flags.serving)?;
+    process.run(flags.admin).await
 }
 
 /// Adds the API server.
-pub(crate) fn start(
-    parts: &mut Parts,
-    client: &Client,
-    search: Arc<dyn Search>,
-    flags: &ServingFlags,
-    metrics: &mut Metrics,
-) -> anyhow::Result<()> {
+pub(crate) fn start(process: &mut Process, flags: &ServingFlags) -> anyhow::Result<()> {
     let config = Config::new(flags.listen, certificate(flags)?);
-    metrics.add_requests(Arc::clone(&config.counters));
-    let cancel = parts.cancel();
-    parts.start(
-        "API server",
-        armadex_apiserver::serve(config, search, client.clone(), cancel),
-    );
+    process.metrics.add_requests(Arc::clone(&config.counters));
+    let (client, search) = (process.client.clone(), process.store.clone());
+    let server = armadex_apiserver::serve(config, search, client, process.parts.cancel());
+    process.parts.start("API server", server);
     Ok(())
 }
 

@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use armadex_storage::{Search, Sink};
 use armadex_synchro::{Config, Gates};
 use clap::Args;
-use kube::Client;
 
-use crate::admin::{self, AdminFlags, Checks};
+use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
 use crate::feature_gates::{FeatureGateFlags, FeatureGates};
-use crate::metrics::Metrics;
-use crate::service::Parts;
-use crate::shutdown;
+use crate::process::Process;
 use crate::store::StoreFlags;
 
 /// Copy the resources of the members into the store.
@@ -64,41 +60,15 @@ pub(crate) struct SynchroFlags {
 
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let client = flags.control_plane.client().await?;
-    let store = flags.store.open().await?;
-    let mut parts = Parts::new(shutdown::on_signal()?);
-    let mut metrics = Metrics::new();
-    start(
-        &mut parts,
-        &client,
-        store.clone(),
-        flags.synchro,
-        flags.gates.feature_gates,
-        &mut metrics,
-    );
-    let mut checks = Checks::default();
-    add_store_check(&mut checks, store.clone());
-    let cancel = parts.cancel();
-    parts.start(
-        "admin port",
-        admin::serve(flags.admin, checks, Arc::new(metrics), cancel),
-    );
-    let ended = parts.run().await;
-    store.shutdown().await;
-    ended
+    let mut process = Process::begin(&flags.control_plane, &flags.store).await?;
+    start(&mut process, flags.synchro, flags.gates.feature_gates);
+    process.run(flags.admin).await
 }
 
 /// Adds the synchro.
-pub(crate) fn start(
-    parts: &mut Parts,
-    client: &Client,
-    sink: Arc<dyn Sink>,
-    flags: SynchroFlags,
-    gates: FeatureGates,
-    metrics: &mut Metrics,
-) {
+pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGates) {
     let counted = Arc::<armadex_synchro::Metrics>::default();
-    metrics.add_members(Arc::clone(&counted));
+    process.metrics.add_members(Arc::clone(&counted));
     let config = Config {
         namespace: flags.namespace,
         credential_namespaces: flags.credential_namespaces.into_iter().collect(),
@@ -110,23 +80,7 @@ pub(crate) fn start(
         },
         metrics: counted,
     };
-    let cancel = parts.cancel();
-    parts.start(
-        "synchro",
-        armadex_synchro::run(client.clone(), sink, config, cancel),
-    );
-}
-
-/// Ready means that the store answers.
-pub(crate) fn add_store_check(checks: &mut Checks, store: Arc<dyn Search>) {
-    checks.add("store", move || {
-        let store = store.clone();
-        async move {
-            store
-                .head()
-                .await
-                .map(drop)
-                .map_err(|error| error.to_string())
-        }
-    });
+    let (client, sink) = (process.client.clone(), process.store.clone());
+    let synchro = armadex_synchro::run(client, sink, config, process.parts.cancel());
+    process.parts.start("synchro", synchro);
 }
