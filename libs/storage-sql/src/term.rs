@@ -55,6 +55,9 @@ impl TermHasher {
 }
 
 /// The sorted numbers of an object's terms.
+///
+/// They are stored beside each version, 8 bytes each, so that nobody has to parse a body to know what an object was indexed by: a writer
+/// that takes the terms of a former version out of the index, a check, a watch that asks whether a former version matched a selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TermSet(Vec<i64>);
 

@@ -1,6 +1,6 @@
 //! Rows by posting blocks, in page order.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use armadex_storage::StoreError;
 
@@ -24,8 +24,8 @@ pub(crate) struct BlockWalk<'a> {
     after: Option<(i64, String)>,
     /// Namespaces whose matches are known and not yet read.
     waiting: VecDeque<(i64, Matches)>,
-    /// A large namespace being walked.
-    walking: Option<(Walk, Matches)>,
+    /// Namespaces being walked, and what to keep of each.
+    walking: Option<(Walk, HashMap<i64, Matches>)>,
 }
 
 impl<'a> BlockWalk<'a> {
@@ -52,12 +52,9 @@ impl<'a> BlockWalk<'a> {
         if let Some((walk, matches)) = &mut self.walking {
             let found = walk.next(reading, WALKED).await?;
             if !found.is_empty() {
-                return Ok(Some(
-                    found
-                        .into_iter()
-                        .filter(|row| matches.admits(row.oid))
-                        .collect(),
-                ));
+                let kept =
+                    |row: &Candidate| matches.get(&row.nsid).is_some_and(|m| m.admits(row.oid));
+                return Ok(Some(found.into_iter().filter(kept).collect()));
             }
             self.walking = None;
         }
@@ -88,16 +85,23 @@ impl<'a> BlockWalk<'a> {
         few
     }
 
-    /// Turns to the next namespace, which is large or knows only what it is without.
+    /// Turns to the next namespace, which is large, or to the next ones that are known by what they are without.
     fn begin_walk(&mut self) {
-        if let Some((nsid, matches)) = self.waiting.pop_front() {
-            let place = self
-                .after
-                .as_ref()
-                .map(|(nsid, name)| (*nsid, name.as_str()));
-            let segment = Segment::Ids(vec![nsid]);
-            self.walking = Some((Walk::new(&[segment], &self.plan.names, place), matches));
+        let Some(first) = self.waiting.pop_front() else {
+            return;
+        };
+        let mut nsids = vec![first.0];
+        let mut matches = HashMap::from([first]);
+        while let Some((nsid, Matches::AllBut { .. })) = self.waiting.front() {
+            nsids.push(*nsid);
+            matches.extend(self.waiting.pop_front());
         }
+        let place = self
+            .after
+            .as_ref()
+            .map(|(nsid, name)| (*nsid, name.as_str()));
+        let walk = Walk::new(&[Segment::Ids(nsids)], &self.plan.names, place);
+        self.walking = Some((walk, matches));
     }
 
     /// Rows by id, in page order.

@@ -202,6 +202,36 @@ async fn another_process_that_writes_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_busy_file_is_unavailable_until_it_is_free() {
+    let place = Place::new();
+    let options = Options {
+        busy_timeout: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let store = SqlStore::sqlite(&place.path(), &options)
+        .await
+        .expect("a store");
+    let other = place.database().await.expect("a database");
+    let holder = other.write().await.expect("a transaction");
+    let refused = store.join(&member, "incarnation").await;
+    assert!(
+        matches!(refused, Err(StoreError::Unavailable { .. })),
+        "{refused:?}"
+    );
+    assert!(
+        store
+            .catalog()
+            .await
+            .expect("reads go on")
+            .clusters
+            .is_empty()
+    );
+    holder.rollback().await.expect("rolled back");
+    store.join(&member, "incarnation").await.expect("joined");
+}
+
+#[tokio::test]
 async fn damage_is_found_by_a_check_and_named() {
     let place = Place::new();
     place
