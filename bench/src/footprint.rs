@@ -48,7 +48,11 @@ struct Report {
 
 /// Starts a fleet, measures, prints, and stops it.
 pub(crate) async fn run(flags: Flags) -> Result<()> {
-    let fleet = Harness::start(Options { members: MEMBERS.len(), ..Options::default() }).await?;
+    let fleet = Harness::start(Options {
+        members: MEMBERS.len(),
+        ..Options::default()
+    })
+    .await?;
     let report = measure(&fleet, flags.count).await?;
     fleet.finish().await;
     let text = if flags.json {
@@ -56,7 +60,9 @@ pub(crate) async fn run(flags: Flags) -> Result<()> {
     } else {
         table(&report)
     };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot print the report")
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("cannot print the report")
 }
 
 async fn measure(fleet: &Harness, count: usize) -> Result<Report> {
@@ -97,7 +103,10 @@ async fn full_list(fleet: &Harness, apiserver: &Armadex, report: &mut Report) ->
     let before = cpu_seconds(apiserver.record().pid)?;
     let begun = Instant::now();
     let request = http::Request::get(Kind::PODS.fleet_path()).body(Vec::new())?;
-    let text = client.request_text(request).await.context("cannot list all pods")?;
+    let text = client
+        .request_text(request)
+        .await
+        .context("cannot list all pods")?;
     report.list_wall_seconds = begun.elapsed().as_secs_f64();
     report.list_cpu_seconds = cpu_seconds(apiserver.record().pid)? - before;
     report.list_peak_mib = peak_mib(apiserver)?;
@@ -120,7 +129,10 @@ async fn restart(fleet: &Harness, synchro: &mut Armadex, report: &mut Report) ->
 
 #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
 fn peak_mib(process: &Armadex) -> Result<f64> {
-    let kib = process.record().peak_rss_kib().context("the process has ended")?;
+    let kib = process
+        .record()
+        .peak_rss_kib()
+        .context("the process has ended")?;
     Ok(kib as f64 / 1024.0)
 }
 
@@ -146,7 +158,7 @@ fn table(report: &Report) -> String {
          | join to equality, wall, checks included | {sync_wall_seconds:.1} s |\n\
          | synchro, CPU | {sync_cpu_seconds:.1} s |\n\
          | synchro, peak RSS | {sync_peak_mib:.0} MiB |\n\
-         | store, bytes per object | {store_bytes_per_object:.0} |\n\
+         | database file without its write-ahead log, bytes per object | {store_bytes_per_object:.0} |\n\
          | list of all {list_pods} pods, bytes | {list_bytes} |\n\
          | list, wall, through the aggregator | {list_wall_seconds:.2} s |\n\
          | list, CPU of the API server | {list_cpu_seconds:.2} s |\n\

@@ -14,8 +14,14 @@ pub(crate) fn cpu_seconds(pid: i32) -> Result<f64> {
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().collect())
         .with_context(|| format!("{path} has no name"))?;
-    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok());
-    let (user, system) = ticks(11).zip(ticks(12)).with_context(|| format!("{path} is short"))?;
+    let ticks = |index: usize| {
+        fields
+            .get(index)
+            .and_then(|field| field.parse::<f64>().ok())
+    };
+    let (user, system) = ticks(11)
+        .zip(ticks(12))
+        .with_context(|| format!("{path} is short"))?;
     Ok((user + system) / TICKS)
 }
 
