@@ -257,7 +257,8 @@ async fn a_forbidden_kind_stops_only_itself(fleet: &Harness) -> Result<()> {
     )
     .await?;
     let kubectl = fleet.kubectl("host");
-    let condition = "jsonpath={.status.syncResources[*].resources[?(@.name==\"secrets\")].syncConditions[*]}";
+    let condition =
+        "jsonpath={.status.syncResources[*].resources[?(@.name==\"secrets\")].syncConditions[*]}";
     wait_until("the forbidden kind is told", SOON, || async {
         let told = kubectl
             .run(&["get", "pediacluster", "limited", "--output", condition])

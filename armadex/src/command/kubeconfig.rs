@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use armadex_crds::PediaCluster;
 use clap::Args;
 use kube::api::ListParams;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::control_plane::ControlPlaneFlags;
@@ -72,7 +72,7 @@ async fn members(client: &Client) -> anyhow::Result<BTreeSet<String>> {
         let page = api.list_metadata(&params).await.context(
             "cannot list PediaClusters on the control plane (are the CRDs installed: armadex crds --install?)",
         )?;
-        names.extend(page.iter().map(|cluster| cluster.name_any()));
+        names.extend(page.iter().map(kube::ResourceExt::name_any));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
             None => return Ok(names),

@@ -4,7 +4,7 @@
 //! member's bytes -> lines/items -> event -> prune -> batch -> store
 //! ```
 //!
-//! [`run`] watches PediaClusters. Each has a task tree of its own (`tree`): it follows the credentials, keeps the status and, while
+//! [`run()`] watches PediaClusters. Each has a task tree of its own (`tree`): it follows the credentials, keeps the status and, while
 //! the spec is valid, a `session` with the member, which runs one `stream` per type. What a stream does next is decided by the
 //! pure `step`; what is synced by the pure `plan`; what users read by the pure `status`.
 
