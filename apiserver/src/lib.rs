@@ -1,7 +1,7 @@
 //! The API server: a Kubernetes API over what is stored, for all clusters and for each.
 //!
 //! A request goes through pure steps with one file each (target, attributes, negotiation, parameters, token), is authenticated and
-//! authorised on the host, and is answered from [`Search`](armadex_storage::Search), page by page. The server reads and never
+//! authorised on the host, and is answered from [`Search`], page by page. The server reads and never
 //! writes; every verb but GET is refused before anything else.
 
 mod age;

@@ -1,7 +1,7 @@
 //! From ClusterImportPolicies to PediaClusterLifecycles: one for every source object that a
 //! policy selects, kept as the policy says, gone when the source object goes.
 //!
-//! A reconcile is fetch, validate, plan, apply, status; [`validate`] and [`plan`] take values and
+//! A reconcile is fetch, validate, plan, apply, status; [`validate()`] and [`plan()`] take values and
 //! give values. Nothing is ever deleted because of an error.
 
 mod apply;

@@ -1,4 +1,4 @@
-//! How to reach a member, checked: the value between [`crate::validate`] and [`crate::Member`].
+//! How to reach a member, checked: the value between [`crate::validate()`] and [`crate::Member`].
 
 use std::fmt;
 

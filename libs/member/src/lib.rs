@@ -1,6 +1,6 @@
 //! From a PediaCluster to a verified connection with its member, and what is asked over it.
 //!
-//! [`validate`] is pure: spec and Secrets in, a [`Connection`] or a message for the user out. [`Member`] is the connection at
+//! [`validate()`] is pure: spec and Secrets in, a [`Connection`] or a message for the user out. [`Member`] is the connection at
 //! work: HTTP/2, health, version, identity, discovery, raw lists and watches as streams of bytes. Nothing here decodes an object
 //! of a member, and no error carries a credential.
 
