@@ -34,6 +34,19 @@ impl fmt::Display for ControlPlaneKind {
 }
 
 impl ControlPlaneKind {
+    /// What a suite on this kind does not run, by name; empty when all of it runs.
+    #[must_use]
+    pub fn skipped(self) -> &'static [&'static str] {
+        match self {
+            Self::Karmada => &[],
+            Self::StandIn => &[
+                "the Cluster API as karmada-aggregated-apiserver serves it",
+                "the cluster and cluster-status controllers of karmada-controller-manager",
+                "karmadactl join and unjoin",
+            ],
+        }
+    }
+
     /// What can run here.
     pub fn detect() -> Self {
         if Karmada::find().is_some() {

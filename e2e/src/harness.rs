@@ -143,6 +143,9 @@ impl Harness {
         note(format_args!(
             "starting etcd, the control plane and {members} members; the control plane is {kind}"
         ));
+        for part in kind.skipped() {
+            note(format_args!("  not run here: {part}"));
+        }
         let etcd = etcd::start(folder, &tools, "etcd").await?;
         let host = Cluster::create(folder, &tools, "host", at(&etcd, "host")).await?;
         std::fs::write(

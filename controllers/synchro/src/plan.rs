@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use armadex_crds::{GroupResources, PediaClusterSpec};
+use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_member::{Discovery, Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
@@ -75,6 +75,9 @@ pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, Inv
     let with_events = |entry: &GroupResources| !entry.events_involved_resources.is_empty();
     if spec.sync_resources.iter().any(with_events) {
         ignored.push("eventsInvolvedResources (sync the resource \"events\" instead)");
+    }
+    if spec.authorization_mode == Some(AuthorizationMode::OuterOnly) {
+        ignored.push("authorizationMode outer-only (requests are authorised inside as well)");
     }
     if ignored.is_empty() {
         return Ok(String::new());

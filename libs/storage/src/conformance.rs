@@ -2,7 +2,7 @@
 //!
 //! A store's tests instantiate it in one line, with an expression that makes an empty store for each case:
 //!
-//! ```ignore
+//! ```text
 //! armadex_storage::conformance!(open_empty_store());
 //! ```
 

@@ -172,3 +172,21 @@ fn what_is_not_served_yet_is_refused_by_name() {
     spec.sync_resources_ref_name = "common".into();
     assert_eq!(check(&spec, gates), Err(InvalidSyncResources::Reference));
 }
+
+#[test]
+fn what_is_asked_for_and_not_done_is_said_and_the_rest_goes_on() {
+    let spec = PediaClusterSpec {
+        sync_all_custom_resources: true,
+        authorization_mode: Some(AuthorizationMode::OuterOnly),
+        ..PediaClusterSpec::default()
+    };
+    assert_snapshot!(
+        check(&spec, Gates::default()).expect("the rest goes on"),
+        @"Warning: not served by this version of Armadex: syncAllCustomResources (name the groups in syncResources) and authorizationMode outer-only (requests are authorised inside as well)"
+    );
+    let plain = PediaClusterSpec {
+        authorization_mode: Some(AuthorizationMode::Inner),
+        ..PediaClusterSpec::default()
+    };
+    assert_eq!(check(&plain, Gates::default()).expect("all is done"), "");
+}
