@@ -17,6 +17,8 @@ pub(crate) fn init(flags: &LogFlags) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Whoever read the log may have gone; a line that cannot be written must not end the task that wrote it.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
     match flags.log_format {
         LogFormat::Text => builder.init(),

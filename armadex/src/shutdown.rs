@@ -15,8 +15,8 @@ pub(crate) fn on_signal() -> std::io::Result<CancellationToken> {
             _ = terminate.recv() => "SIGTERM",
             _ = interrupt.recv() => "SIGINT",
         };
-        tracing::info!(signal = name, "stopping");
         signalled.cancel();
+        tracing::info!(signal = name, "stopping");
     });
     Ok(cancel)
 }
