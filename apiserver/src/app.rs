@@ -16,17 +16,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::attributes;
-use crate::authn::{Authenticator, Peer};
-use crate::authz::Authorizer;
+use crate::answer::listing::{ListStream, Sent};
+use crate::answer::reply::{self, Body, Content, Reply};
+use crate::answer::status::ApiError;
+use crate::caller::attributes;
+use crate::caller::authn::{Authenticator, Peer};
+use crate::caller::authz::Authorizer;
+use crate::caller::identity::Identity;
 use crate::counters::Counters;
 use crate::discovery;
-use crate::identity::Identity;
-use crate::listing::{ListStream, Sent};
-use crate::negotiate::{self, Discovery};
-use crate::reply::{self, Body, Content, Reply};
-use crate::status::ApiError;
-use crate::target::{self, Health, Target};
+use crate::request::negotiate::{self, Discovery};
+use crate::request::target::{self, Health, Target};
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]

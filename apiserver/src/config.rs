@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::counters::Counters;
-use crate::tls::SelfMade;
+use crate::server::tls::SelfMade;
 
 /// Where to listen, how to prove who we are, and what requests may cost.
 #[derive(Debug)]

@@ -5,29 +5,17 @@
 //! writes; every verb but GET is refused before anything else.
 
 mod age;
+mod answer;
 mod app;
-mod attributes;
-mod authn;
-mod authz;
+mod caller;
 mod config;
 mod counters;
 mod discovery;
-mod encode;
-mod identity;
-mod listing;
-mod negotiate;
-mod pretty;
 mod printer;
-mod reply;
-mod review;
+mod request;
 mod server;
-mod status;
-mod table;
-mod target;
 #[cfg(test)]
 mod testing;
-mod tls;
-mod token;
 
 use std::sync::Arc;
 
@@ -39,13 +27,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use app::{App, Limits};
-use authn::{Authenticator, KubeTokens, Trust};
-use authz::{Authorizer, KubeReviews};
+use caller::authn::{self, Authenticator, KubeTokens, Trust};
+use caller::authz::{Authorizer, KubeReviews};
 pub use config::{Certificate, Config};
 pub use counters::{CounterValues, Counters};
 use server::Listener;
-use tls::Serving;
-pub use tls::{CertificateError, SelfMade};
+use server::tls::{self, Serving};
+pub use server::tls::{CertificateError, SelfMade};
 
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Columns and cells: how each kind looks in a Table, with the same text that the member's own kube-apiserver would print.
 //!
 //! One file per kind. A printer parses the part of the stored object that it shows, borrowed from its bytes, and writes cells;
-//! it knows neither clock nor store. Every Table begins with the cluster, which [`crate::table`] writes.
+//! it knows neither clock nor store. Every Table begins with the cluster, which [`crate::answer::table`] writes.
 
 mod config_map;
 mod cron_job;

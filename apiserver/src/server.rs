@@ -3,6 +3,7 @@
 //! Every step of a connection has a time limit and every buffer a size, because none of it is authenticated yet.
 
 mod guarded;
+pub(crate) mod tls;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::authn::Peer;
-use crate::tls::H2;
+use crate::caller::authn::Peer;
 use guarded::Guarded;
+use tls::H2;
 
 /// A handshake takes two round trips.
 const HANDSHAKE: Duration = Duration::from_secs(10);

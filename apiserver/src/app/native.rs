@@ -10,14 +10,14 @@ use armadex_model::{
 use armadex_storage::{Catalog, ClusterEntry, Found, PageBudget};
 
 use super::{App, Asked, OWN_VERSION};
-use crate::attributes;
+use crate::answer::encode::{Encoder, Shape};
+use crate::answer::listing::ListStream;
+use crate::answer::reply::Reply;
+use crate::answer::status::ApiError;
+use crate::caller::attributes;
 use crate::discovery::{self, Types};
-use crate::encode::{Encoder, Shape};
-use crate::listing::ListStream;
-use crate::negotiate::{self, Arity, Discovery};
-use crate::reply::Reply;
-use crate::status::ApiError;
-use crate::target::{Health, Native, View};
+use crate::request::negotiate::{self, Arity, Discovery};
+use crate::request::target::{Health, Native, View};
 
 /// What a view is, once the catalog has been asked.
 struct Seen {

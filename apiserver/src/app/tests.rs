@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::authn::Trust;
+use crate::caller::authn::Trust;
 use crate::testing::{FixedTokens, Memory, Rules, resource};
 
 const BASE: &str = "/apis/clusterpedia.io/v1beta1";

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::aggregated;
-use crate::target::{GROUP, VERSION};
+use crate::request::target::{GROUP, VERSION};
 
 /// What a kube-apiserver and this server call the version of the group.
 fn group_version() -> String {

@@ -17,11 +17,11 @@ use tokio_rustls::TlsConnector;
 
 use super::*;
 use crate::app::Limits;
-use crate::authn::{Authenticator, Trust};
-use crate::authz::Authorizer;
+use crate::caller::authn::{Authenticator, Trust};
+use crate::caller::authz::Authorizer;
 use crate::config::Certificate;
+use crate::server::tls::{SelfMade, Serving, server_config};
 use crate::testing::{Authority, FixedTokens, Memory, Rules, extension_authentication, resource};
-use crate::tls::{SelfMade, Serving, server_config};
 
 const LIST: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
 

@@ -8,7 +8,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::authn::Peer;
+use crate::caller::authn::Peer;
 
 /// Signs certificates.
 pub(crate) struct Authority {

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 
-use crate::attributes::Attributes;
-use crate::authn::TokenReviewer;
-use crate::authz::{AccessReviewer, Decision};
-use crate::identity::Identity;
-use crate::review::ReviewFailed;
+use crate::caller::attributes::Attributes;
+use crate::caller::authn::TokenReviewer;
+use crate::caller::authz::{AccessReviewer, Decision};
+use crate::caller::identity::Identity;
+use crate::caller::review::ReviewFailed;
 
 /// Knows some tokens; `unanswered` fails.
 pub(crate) struct FixedTokens(BTreeMap<&'static str, &'static str>);

@@ -110,7 +110,7 @@ fn inner(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::segments;
+    use crate::request::target::segments;
 
     fn shown(attributes: &Attributes) -> String {
         match attributes {

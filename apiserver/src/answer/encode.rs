@@ -8,9 +8,9 @@ use armadex_storage::Found;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::negotiate::{Form, MetaVersion};
+use crate::answer::table::Table;
 use crate::printer::Printer;
-use crate::table::Table;
+use crate::request::negotiate::{Form, MetaVersion};
 
 /// A stored object that is no object: the answer breaks off, so that it cannot pass for a shorter one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

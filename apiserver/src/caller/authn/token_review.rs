@@ -11,9 +11,9 @@ use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
 use super::TokenReviewer;
+use crate::caller::identity::Identity;
+use crate::caller::review::{ReviewFailed, ask};
 use crate::counters::Counters;
-use crate::identity::Identity;
-use crate::review::{ReviewFailed, ask};
 
 /// A revoked token works this much longer, as with a kube-apiserver's own delegates.
 const KEPT: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 
 use super::Trust;
-use crate::status::chain;
+use crate::answer::status::chain;
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";

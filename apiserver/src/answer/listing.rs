@@ -14,11 +14,11 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::encode::{Damaged, Encoder, ListMeta, Shape};
-use crate::pretty::Pretty;
-use crate::reply::Piece;
-use crate::status::{ApiError, chain};
-use crate::token::{InvalidToken, Token, fingerprint};
+use crate::answer::encode::{Damaged, Encoder, ListMeta, Shape};
+use crate::answer::pretty::Pretty;
+use crate::answer::reply::Piece;
+use crate::answer::status::{ApiError, chain};
+use crate::request::token::{InvalidToken, Token, fingerprint};
 
 /// Rows read at a time: enough that the store is asked seldom, few enough that a page is small.
 const PAGE_ROWS: u32 = 500;

@@ -11,9 +11,9 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
-use crate::listing::ListStream;
-use crate::pretty::Pretty;
-use crate::status::ApiError;
+use crate::answer::listing::ListStream;
+use crate::answer::pretty::Pretty;
+use crate::answer::status::ApiError;
 
 /// The body of every response. An error in it breaks the connection (HTTP/1.1) or the stream (HTTP/2) off.
 pub(crate) type Body = BoxBody<Bytes, BrokenOff>;

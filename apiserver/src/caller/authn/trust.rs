@@ -12,7 +12,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::Peer;
 use super::front_proxy::FrontProxy;
-use crate::identity::Identity;
+use crate::caller::identity::Identity;
 
 /// What the host's kube-apiserver tells its extension servers to trust.
 #[derive(Debug, Default)]

@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
-use crate::attributes::{self, Attributes, MAX_NAMESPACES};
-use crate::identity::Identity;
-use crate::review::ReviewFailed;
-use crate::status::ApiError;
+use crate::answer::status::ApiError;
+use crate::caller::attributes::{self, Attributes, MAX_NAMESPACES};
+use crate::caller::identity::Identity;
+use crate::caller::review::ReviewFailed;
 pub(crate) use access_review::KubeReviews;
 
 /// As long as a kube-apiserver's delegates remember.

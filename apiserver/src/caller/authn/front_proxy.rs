@@ -8,7 +8,7 @@ use rustls::pki_types::{TrustAnchor, UnixTime};
 
 use super::Peer;
 use super::trust::{InvalidTrust, Trust, anchors, common_name, names, verified_leaf};
-use crate::identity::Identity;
+use crate::caller::identity::Identity;
 
 /// Whom to believe as a front proxy, and what its headers are called.
 #[derive(Debug)]

@@ -16,9 +16,9 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
-use crate::identity::Identity;
-use crate::review::ReviewFailed;
-use crate::status::ApiError;
+use crate::answer::status::ApiError;
+use crate::caller::identity::Identity;
+use crate::caller::review::ReviewFailed;
 pub(crate) use token_review::KubeTokens;
 pub(crate) use trust::Trust;
 pub(crate) use trust_watch::follow;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::status::{ApiError, chain};
+use crate::answer::status::{ApiError, chain};
 
 /// Longer than a healthy kube-apiserver ever takes, much shorter than a client's patience.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -13,8 +13,8 @@ use rustls::sign::CertifiedKey;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::status::chain;
 use crate::config::Certificate;
-use crate::status::chain;
 
 /// How often files are looked at. A kubelet takes up to a minute to bring a renewed Secret, so this adds little.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! Client certificates at the handshake: a peer has to prove that it holds the key of what it shows, and no more.
 //!
 //! Whether the certificate is to be trusted, and as what, is decided for each request against each CA by itself
-//! ([`crate::authn`]). Deciding here would need one pool of all CAs, in which a certificate of one passes for one of another.
+//! ([`crate::caller::authn`]). Deciding here would need one pool of all CAs, in which a certificate of one passes for one of another.
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{

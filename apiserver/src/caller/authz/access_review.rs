@@ -10,10 +10,10 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::{AccessReviewer, Decision};
-use crate::attributes::Attributes;
+use crate::caller::attributes::Attributes;
+use crate::caller::identity::Identity;
+use crate::caller::review::{ReviewFailed, ask};
 use crate::counters::Counters;
-use crate::identity::Identity;
-use crate::review::{ReviewFailed, ask};
 
 /// Asks the host.
 pub(crate) struct KubeReviews {

@@ -6,9 +6,9 @@ use armadex_storage::Found;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::encode::Damaged;
-use crate::negotiate::MetaVersion;
+use crate::answer::encode::Damaged;
 use crate::printer::{Cells, Column, Condition, Printer, Row};
+use crate::request::negotiate::MetaVersion;
 
 /// How the rows of one answer are written.
 pub(crate) struct Table<'a> {
@@ -124,7 +124,7 @@ impl Table<'_> {
             IncludeObject::None => Ok(()),
             IncludeObject::Metadata => {
                 out.extend_from_slice(b",\"object\":");
-                crate::encode::write_partial_metadata(out, self.version, found)
+                crate::answer::encode::write_partial_metadata(out, self.version, found)
             }
             IncludeObject::Object => {
                 out.extend_from_slice(b",\"object\":");

@@ -1,0 +1,8 @@
+//! What is said: replies and errors, lists as they are read, objects and tables as bytes.
+
+pub(crate) mod encode;
+pub(crate) mod listing;
+pub(crate) mod pretty;
+pub(crate) mod reply;
+pub(crate) mod status;
+pub(crate) mod table;

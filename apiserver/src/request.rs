@@ -1,0 +1,5 @@
+//! What is asked: the path, the form that is accepted, the place to continue from.
+
+pub(crate) mod negotiate;
+pub(crate) mod target;
+pub(crate) mod token;
