@@ -1,38 +1,24 @@
 //! The store in a SQL database: SQLite today, laid out for PostgreSQL and MySQL.
 //!
-//! [`open`] gives a [`SqlStore`], which is both sides of `armadex-storage` at once. Inside, values become statements in pure modules
-//! (`sql`, `plan`, `diff`, `prepare`, `term`, `allocate`), and a few modules run them (`write`, `read`, `clusters`, `purge`, `check`) on
-//! the traits of `connection`, which each database implements in a module of its own (`sqlite`).
+//! [`open`] gives a [`SqlStore`], which is both sides of `armadex-storage` at once. Each room does one thing:
+//!
+//! - `form`: what is stored of an object: packed bodies, terms as numbers. Pure.
+//! - `sql`: every statement as a value, and where databases differ in its text. Pure.
+//! - `backend`: the traits that run statements, and each database behind them.
+//! - `catalog`: which clusters, types and streams there are, kept in memory.
+//! - `write`: from batches to rows, by one task.
+//! - `read`: from queries to pages.
+//! - `store`: both sides, put together.
 
-mod allocate;
-mod bodies;
-mod check;
-mod clusters;
-mod codec;
-mod connection;
-mod dialect;
-mod diff;
-mod error;
-mod index;
+mod backend;
+mod catalog;
+mod form;
 mod location;
-mod namespaces;
-mod numbers;
-mod plan;
-mod prepare;
-mod purge;
 mod read;
-mod secrets;
-mod snapshot;
 mod sql;
-mod sqlite;
-mod statement;
 mod store;
-mod streams;
-mod term;
-mod version;
 mod write;
-mod writer;
 
-pub use check::CheckReport;
 pub use location::{InvalidLocation, Location, migrate, open, open_with};
+pub use store::check::CheckReport;
 pub use store::{Options, SqlStore};

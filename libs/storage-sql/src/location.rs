@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use armadex_storage::StoreError;
 
-use crate::sqlite::{SqliteDatabase, migrate_file};
+use crate::backend::sqlite::{SqliteDatabase, migrate_file};
 use crate::store::{Options, SqlStore};
 
 /// A store's place, as `--store` takes it.

@@ -1,9 +1,11 @@
 //! Running plans. Everything of one page is read in one short transaction.
 
 mod blocks;
+pub(crate) mod bodies;
 mod collect;
 mod hits;
 mod matches;
+pub(crate) mod plan;
 mod sorted;
 mod walk;
 
@@ -13,15 +15,15 @@ use armadex_model::NameFilter;
 use armadex_model::query::{OrderField, Start};
 use armadex_storage::{PageBudget, StoreError};
 
-use crate::connection::{Connection, row, rows};
-use crate::dialect::Dialect;
-use crate::plan::{Plan, Rank, Segment, Strategy};
-use crate::snapshot::Snapshot;
+use crate::backend::{Connection, row, rows};
+use crate::catalog::Snapshot;
+use crate::read::plan::{Plan, Rank, Segment, Strategy};
+use crate::sql::dialect::Dialect;
 use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::post;
 use crate::sql::select::{self, Candidate};
 use crate::sql::sort::Placed;
-use crate::statement::{MAX_LIST, Statement};
+use crate::sql::statement::{MAX_LIST, Statement};
 use blocks::BlockWalk;
 use collect::Collector;
 use matches::Matcher;

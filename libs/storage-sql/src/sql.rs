@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod catalog;
+pub(crate) mod dialect;
 pub(crate) mod head;
 pub(crate) mod index;
 pub(crate) mod namespace;
@@ -9,6 +10,7 @@ pub(crate) mod object;
 pub(crate) mod post;
 pub(crate) mod select;
 pub(crate) mod sort;
+pub(crate) mod statement;
 pub(crate) mod stream;
 
 #[cfg(test)]

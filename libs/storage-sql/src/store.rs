@@ -1,5 +1,6 @@
 //! The store as its two sides see it.
 
+pub(crate) mod check;
 mod search;
 mod sink;
 
@@ -12,14 +13,14 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Connection, SharedDatabase, row};
-use crate::error::broken;
-use crate::numbers::ObjectIds;
-use crate::secrets;
-use crate::snapshot::Snapshot;
+use crate::backend::error::broken;
+use crate::backend::identity;
+use crate::backend::{Connection, SharedDatabase, row};
+use crate::catalog::Snapshot;
+use crate::form::term::TermHasher;
 use crate::sql::head::{self, HeadRow};
-use crate::term::TermHasher;
-use crate::writer::{Order, Writer};
+use crate::write::numbers::ObjectIds;
+use crate::write::writer::{Order, Writer};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ impl SqlStore {
         options: &Options,
     ) -> Result<Self, StoreError> {
         let mut transaction = database.read().await?;
-        let key = secrets::hash_key(&mut *transaction).await?;
+        let key = identity::hash_key(&mut *transaction).await?;
         let head = read_head(&mut *transaction).await?;
         let snapshot = Snapshot::load(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;

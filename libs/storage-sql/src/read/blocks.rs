@@ -7,10 +7,10 @@ use armadex_storage::StoreError;
 use super::Reading;
 use super::matches::{Chunk, Matcher, Matches};
 use super::walk::Walk;
-use crate::connection::rows;
-use crate::plan::{Plan, Segment};
+use crate::backend::rows;
+use crate::read::plan::{Plan, Segment};
 use crate::sql::select::{self, Candidate};
-use crate::statement::MAX_LIST;
+use crate::sql::statement::MAX_LIST;
 
 /// A namespace with more hits is walked along its index and tested: fetching them all to sort them would cost more.
 const MOST_HITS: usize = 2000;

@@ -72,7 +72,7 @@ const MOST_AT_ONCE: usize = 5000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::MemberVersion;
+    use crate::form::version::MemberVersion;
 
     fn rows(sizes: &[i64]) -> Vec<Candidate> {
         let row = |(index, &size): (usize, &i64)| Candidate {

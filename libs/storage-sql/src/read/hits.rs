@@ -6,7 +6,7 @@ use armadex_storage::StoreError;
 
 use super::Reading;
 use super::matches::{Matcher, Matches};
-use crate::plan::Plan;
+use crate::read::plan::Plan;
 
 /// Which objects match, by namespace: 8 bytes for each hit.
 pub(crate) struct Hits {

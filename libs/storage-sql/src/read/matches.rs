@@ -7,11 +7,11 @@ use armadex_storage::StoreError;
 
 use super::Reading;
 use super::walk::{Step, steps};
-use crate::connection::{row, rows};
-use crate::index::damaged;
-use crate::plan::{Clause, Plan};
+use crate::backend::{row, rows};
+use crate::read::plan::{Clause, Plan};
+use crate::sql::statement::MAX_LIST;
 use crate::sql::{post, select};
-use crate::statement::MAX_LIST;
+use crate::write::index::damaged;
 
 /// Blocks in the first chunk of the driving term; each chunk is twice as large as the one before, up to the last figure, so that
 /// a page of a common label is cheap and a rare one does not take many statements.

@@ -9,13 +9,13 @@ use armadex_storage::StoreError;
 use super::blocks::BlockWalk;
 use super::hits::Hits;
 use super::{PORTION, Reading};
-use crate::connection::rows;
-use crate::dialect::ObjIndex;
-use crate::plan::{EVERYTHING, Plan, Rank, Segment, index_of, ranked_before};
-use crate::snapshot::Snapshot;
+use crate::backend::rows;
+use crate::catalog::Snapshot;
+use crate::read::plan::{EVERYTHING, Plan, Rank, Segment, index_of, ranked_before};
+use crate::sql::dialect::ObjIndex;
 use crate::sql::select::{self, Candidate};
 use crate::sql::sort::{self, Placed, Sorting};
-use crate::statement::MAX_LIST;
+use crate::sql::statement::MAX_LIST;
 
 /// Keeps the first rows of an order.
 pub(crate) struct Top<'a> {

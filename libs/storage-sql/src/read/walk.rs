@@ -7,8 +7,8 @@ use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
 use super::Reading;
-use crate::connection::rows;
-use crate::plan::Segment;
+use crate::backend::rows;
+use crate::read::plan::Segment;
 use crate::sql::select::{self, Candidate};
 
 /// Namespaces that are small enough are read together, this many at most.

@@ -1,6 +1,6 @@
 //! Reading everything, to check it.
 
-use crate::statement::Statement;
+use crate::sql::statement::Statement;
 
 /// (type, nsid, oid, label_hash, terms) of every object that has a version.
 pub(crate) fn objects() -> Statement {

@@ -3,9 +3,9 @@
 use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::StoreError;
 
-use crate::connection::Row;
-use crate::error::broken;
-use crate::statement::Statement;
+use crate::backend::Row;
+use crate::backend::error::broken;
+use crate::sql::statement::Statement;
 
 /// A cluster, active or waiting for its purge.
 #[derive(Clone, Debug, PartialEq, Eq)]

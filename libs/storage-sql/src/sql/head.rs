@@ -2,8 +2,8 @@
 
 use armadex_storage::StoreError;
 
-use crate::connection::Row;
-use crate::statement::Statement;
+use crate::backend::Row;
+use crate::sql::statement::Statement;
 
 /// The head row.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use armadex_postings::Block;
 use armadex_storage::StoreError;
 
-use crate::connection::Row;
-use crate::dialect::{Dialect, Upsert};
-use crate::error::broken;
-use crate::statement::{Param, Sql, Statement};
+use crate::backend::Row;
+use crate::backend::error::broken;
+use crate::sql::dialect::{Dialect, Upsert};
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// A run of blocks: the ids of one term in one namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

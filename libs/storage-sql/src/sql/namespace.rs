@@ -2,8 +2,8 @@
 
 use armadex_storage::StoreError;
 
-use crate::connection::Row;
-use crate::statement::{Sql, Statement};
+use crate::backend::Row;
+use crate::sql::statement::{Sql, Statement};
 
 /// A namespace with its id.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use armadex_storage::StoreError;
 
-use crate::connection::Row;
-use crate::dialect::{Dialect, ObjIndex, Upsert};
-use crate::error::broken;
-use crate::statement::{Param, Sql, Statement};
-use crate::term::TermSet;
-use crate::version::MemberVersion;
+use crate::backend::Row;
+use crate::backend::error::broken;
+use crate::form::term::TermSet;
+use crate::form::version::MemberVersion;
+use crate::sql::dialect::{Dialect, ObjIndex, Upsert};
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// What a stored object is compared by.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::ops::Range;
 use armadex_postings::Block;
 use armadex_storage::StoreError;
 
-use crate::connection::Row;
+use crate::backend::Row;
 use crate::sql::index::decode_block;
-use crate::statement::{Sql, Statement};
+use crate::sql::statement::{Sql, Statement};
 
 const COLUMNS: &str = "SELECT term, nsid, first_oid, n, oids FROM post WHERE term IN ";
 

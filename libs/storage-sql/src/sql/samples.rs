@@ -12,10 +12,10 @@ use super::index::{BlockRow, RunKey, RunPart};
 use super::object::{ObjectRow, Operation, VersionRow};
 use super::sort::Sorting;
 use super::{audit, catalog, head, index, namespace, object, post, select, sort, stream};
-use crate::dialect::{Dialect, ObjIndex};
-use crate::plan::Rank;
-use crate::statement::Statement;
-use crate::version::MemberVersion;
+use crate::form::version::MemberVersion;
+use crate::read::plan::Rank;
+use crate::sql::dialect::{Dialect, ObjIndex};
+use crate::sql::statement::Statement;
 
 const TYPE: i32 = 3;
 const CLUSTER: i64 = 7;

@@ -5,10 +5,10 @@ use std::ops::Range;
 use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
-use crate::connection::Row;
-use crate::dialect::{Dialect, ObjIndex};
-use crate::statement::{Sql, Statement};
-use crate::version::MemberVersion;
+use crate::backend::Row;
+use crate::form::version::MemberVersion;
+use crate::sql::dialect::{Dialect, ObjIndex};
+use crate::sql::statement::{Sql, Statement};
 
 /// An object without its body: what is sorted, filtered and paged.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use armadex_model::query::{OrderBy, OrderField, SortValue};
 use armadex_storage::StoreError;
 
 use super::select::{self, Candidate, named};
-use crate::connection::Row;
-use crate::dialect::{Dialect, ObjIndex};
-use crate::plan::Rank;
-use crate::statement::{Param, Sql, Statement};
+use crate::backend::Row;
+use crate::read::plan::Rank;
+use crate::sql::dialect::{Dialect, ObjIndex};
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// An object with the namespace it may be sorted by.
 #[derive(Clone, Debug, PartialEq, Eq)]

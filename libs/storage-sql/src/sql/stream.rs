@@ -3,10 +3,10 @@
 use armadex_storage::{MemberPosition, Phase, StoreError};
 
 use super::catalog::type_id;
-use crate::connection::Row;
-use crate::dialect::{Dialect, Upsert};
-use crate::error::broken;
-use crate::statement::{Sql, Statement};
+use crate::backend::Row;
+use crate::backend::error::broken;
+use crate::sql::dialect::{Dialect, Upsert};
+use crate::sql::statement::{Sql, Statement};
 
 /// A stream, open or waiting for its purge.
 #[derive(Clone, Debug, PartialEq, Eq)]

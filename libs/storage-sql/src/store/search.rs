@@ -8,14 +8,14 @@ use armadex_storage::{Catalog, Found, Head, Page, PageBudget, Search, StoreError
 use async_trait::async_trait;
 
 use super::{SqlStore, read_head};
-use crate::bodies;
-use crate::connection::{Connection, row};
-use crate::error::broken;
-use crate::plan::{Plan, named_namespaces, plan};
+use crate::backend::error::broken;
+use crate::backend::{Connection, row};
+use crate::catalog::{Member, Snapshot};
+use crate::form::term::TermHasher;
+use crate::read::bodies;
+use crate::read::plan::{Plan, named_namespaces, plan};
 use crate::read::{self, Reading, sort_values};
-use crate::snapshot::{Member, Snapshot};
 use crate::sql::select::{self, Candidate};
-use crate::term::TermHasher;
 
 #[async_trait]
 impl Search for SqlStore {

@@ -7,10 +7,10 @@ use armadex_storage::{
 use async_trait::async_trait;
 
 use super::SqlStore;
-use crate::error::broken;
-use crate::prepare::prepare;
-use crate::streams;
-use crate::writer::Order;
+use crate::backend::error::broken;
+use crate::write::prepare::prepare;
+use crate::write::streams;
+use crate::write::writer::Order;
 
 #[async_trait]
 impl Sink for SqlStore {

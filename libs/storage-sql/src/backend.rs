@@ -1,0 +1,87 @@
+//! What the rest of the crate needs of a database: transactions that execute [`Statement`]s.
+//!
+//! The traits are small and object-safe, so that everything above them is written once for all databases.
+
+pub(crate) mod error;
+pub(crate) mod identity;
+pub(crate) mod sqlite;
+
+use std::sync::Arc;
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::Statement;
+
+/// Takes one row at a time.
+pub(crate) type RowSink<'a> = &'a mut (dyn FnMut(&dyn Row) -> Result<(), StoreError> + Send);
+
+/// A row of an answer; columns are counted from 0. A value of another type than asked for is a broken store.
+pub(crate) trait Row {
+    fn int(&self, column: usize) -> Result<i64, StoreError>;
+    fn optional_int(&self, column: usize) -> Result<Option<i64>, StoreError>;
+    fn text(&self, column: usize) -> Result<String, StoreError>;
+    fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError>;
+    fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError>;
+}
+
+/// Something that executes statements.
+#[async_trait]
+pub(crate) trait Connection: Send {
+    /// Runs a statement and says how many rows it touched.
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError>;
+
+    /// Runs a query and hands over its rows.
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError>;
+}
+
+/// An open transaction; dropped without a commit, it is rolled back.
+#[async_trait]
+pub(crate) trait Transaction: Connection {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError>;
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError>;
+}
+
+/// A database that hands out transactions.
+#[async_trait]
+pub(crate) trait Database: Send + Sync {
+    fn dialect(&self) -> Dialect;
+
+    /// A snapshot to read from.
+    async fn read(&self) -> Result<Box<dyn Transaction>, StoreError>;
+
+    /// A transaction that may write; only the writer task asks for one.
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError>;
+
+    /// Gives the connections back.
+    async fn close(&self);
+}
+
+pub(crate) type SharedDatabase = Arc<dyn Database>;
+
+/// All rows of a query, decoded.
+pub(crate) async fn rows<T: Send>(
+    connection: &mut dyn Connection,
+    statement: Statement,
+    decode: fn(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut found = Vec::new();
+    connection
+        .fetch(statement, &mut |row| {
+            found.push(decode(row)?);
+            Ok(())
+        })
+        .await?;
+    Ok(found)
+}
+
+/// The first row of a query, decoded.
+pub(crate) async fn row<T: Send>(
+    connection: &mut dyn Connection,
+    statement: Statement,
+    decode: fn(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    let found = rows(connection, statement, decode).await?;
+    Ok(found.into_iter().next())
+}

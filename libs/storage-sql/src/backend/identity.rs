@@ -1,0 +1,69 @@
+//! What a store draws by lot when it is made: the key of its term hashes and its incarnation.
+
+use armadex_storage::StoreError;
+use rand::Rng;
+
+use crate::backend::error::broken;
+use crate::backend::{Connection, row};
+use crate::form::term::HASH_KEY_BYTES;
+use crate::sql::statement::Statement;
+
+const HASH_KEY: &str = "hash-key";
+
+/// Fills in what the migrations cannot: random values.
+pub(crate) async fn create_missing(connection: &mut dyn Connection) -> Result<(), StoreError> {
+    if read_hash_key(connection).await?.is_none() {
+        let key: [u8; HASH_KEY_BYTES] = rand::rng().random();
+        connection.execute(insert_meta(HASH_KEY, &key)).await?;
+    }
+    if row(connection, head_exists(), |r| r.int(0))
+        .await?
+        .is_none()
+    {
+        let incarnation = format!("{:032x}", rand::rng().random::<u128>());
+        connection.execute(insert_head(&incarnation)).await?;
+    }
+    Ok(())
+}
+
+/// The key of the store's term hashes.
+pub(crate) async fn hash_key(
+    connection: &mut dyn Connection,
+) -> Result<[u8; HASH_KEY_BYTES], StoreError> {
+    let bytes = read_hash_key(connection).await?;
+    bytes
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(|| broken("it has no key for its index"))
+}
+
+async fn read_hash_key(connection: &mut dyn Connection) -> Result<Option<Vec<u8>>, StoreError> {
+    row(connection, select_meta(HASH_KEY), |r| r.blob(0)).await
+}
+
+fn select_meta(name: &str) -> Statement {
+    Statement::fixed(
+        "meta.select",
+        "SELECT value FROM meta WHERE name = ?",
+        [name.into()],
+    )
+}
+
+fn insert_meta(name: &str, value: &[u8]) -> Statement {
+    Statement::fixed(
+        "meta.insert",
+        "INSERT INTO meta (name, value) VALUES (?, ?)",
+        [name.into(), value.to_vec().into()],
+    )
+}
+
+fn head_exists() -> Statement {
+    Statement::fixed("head.exists", "SELECT id FROM head WHERE id = 1", [])
+}
+
+fn insert_head(incarnation: &str) -> Statement {
+    Statement::fixed(
+        "head.insert",
+        "INSERT INTO head (id, rev, pruned, catalog, incarnation) VALUES (1, 0, 0, 1, ?)",
+        [incarnation.into()],
+    )
+}

@@ -1,0 +1,97 @@
+//! Statements on a SQLite transaction.
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr, Sqlite};
+
+use crate::backend::error::{broken, classify};
+use crate::backend::{Connection, Row, RowSink, Transaction};
+use crate::sql::statement::{Param, Statement};
+
+#[async_trait]
+impl Connection for sqlx::Transaction<'static, Sqlite> {
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        let name = statement.name;
+        let done = query(statement).execute(&mut **self).await;
+        Ok(done.map_err(|err| classify(name, err))?.rows_affected())
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        let name = statement.name;
+        let mut found = query(statement).fetch(&mut **self);
+        while let Some(row) = found.try_next().await.map_err(|err| classify(name, err))? {
+            each(&row)?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Transaction for sqlx::Transaction<'static, Sqlite> {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        (*self)
+            .commit()
+            .await
+            .map_err(|err| classify("the commit", err))
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
+        let done = (*self).rollback().await;
+        done.map_err(|err| classify("the rollback", err))
+    }
+}
+
+/// The text is safe because [`crate::sql::statement::Sql`] is the only maker of texts that are not constants.
+fn query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
+    let Statement {
+        name: _,
+        sql,
+        params,
+    } = statement;
+    let text = match sql {
+        std::borrow::Cow::Borrowed(text) => text.into_sql_str(),
+        std::borrow::Cow::Owned(text) => AssertSqlSafe(text).into_sql_str(),
+    };
+    params
+        .into_iter()
+        .fold(sqlx::query(text), |query, param| match param {
+            Param::Null => query.bind(None::<i64>),
+            Param::Int(value) => query.bind(value),
+            Param::Text(value) => query.bind(value),
+            Param::Blob(value) => query.bind(value),
+        })
+}
+
+impl Row for SqliteRow {
+    fn int(&self, column: usize) -> Result<i64, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn optional_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn text(&self, column: usize) -> Result<String, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+}
+
+fn unreadable(column: usize, err: &sqlx::Error) -> StoreError {
+    broken(format!("column {column} of an answer: {err}"))
+}

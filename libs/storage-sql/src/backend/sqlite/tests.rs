@@ -1,0 +1,312 @@
+//! What is SQLite's own: the file, its schema, and how it runs each statement.
+
+use std::os::unix::fs::PermissionsExt;
+
+use armadex_storage::{Search, Sink, StoreError};
+
+use super::*;
+use crate::backend::{Connection, rows};
+use crate::sql::samples::samples;
+use crate::sql::statement::{Param, Statement};
+use crate::store::SqlStore;
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.directory.path().join("store.db")
+    }
+
+    async fn database(&self) -> Result<SqliteDatabase, StoreError> {
+        SqliteDatabase::open(&self.path(), &Options::default()).await
+    }
+
+    async fn run(&self, sql: &'static str) {
+        let database = self.database().await.expect("a database");
+        let mut transaction = database.write().await.expect("a transaction");
+        let statement = Statement {
+            name: "test",
+            sql: sql.into(),
+            params: vec![],
+        };
+        transaction.execute(statement).await.expect("executed");
+        transaction.commit().await.expect("committed");
+        database.close().await;
+    }
+}
+
+/// How SQLite runs a statement, a line for each step.
+async fn explain(connection: &mut dyn Connection, statement: &Statement) -> String {
+    let Statement { name, sql, params } = statement.clone();
+    let sql = format!("EXPLAIN QUERY PLAN {sql}").into();
+    let steps = rows(connection, Statement { name, sql, params }, |row| {
+        row.text(3)
+    })
+    .await;
+    format!(
+        "{name}\n  {}",
+        steps.expect("a sound statement").join("\n  ")
+    )
+}
+
+#[tokio::test]
+async fn every_statement_is_run_along_the_index_that_is_meant() {
+    let place = Place::new();
+    let database = place.database().await.expect("a database");
+    let mut transaction = database.write().await.expect("a transaction");
+    let mut plans = Vec::new();
+    for statement in samples(Dialect::Sqlite) {
+        plans.push(explain(&mut *transaction, &statement).await);
+    }
+    insta::assert_snapshot!(plans.join("\n"));
+}
+
+#[tokio::test]
+async fn only_the_owner_may_read_the_file_and_its_log() {
+    let place = Place::new();
+    let database = place.database().await.expect("a database");
+    for entry in std::fs::read_dir(place.directory.path()).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let mode = entry.metadata().expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{:?}", entry.path());
+    }
+    database.close().await;
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_binary_is_refused_in_clear_words() {
+    let place = Place::new();
+    place
+        .run(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+             SELECT 99, 'later', TRUE, checksum, 0 FROM _sqlx_migrations LIMIT 1",
+        )
+        .await;
+    let refused = SqlStore::sqlite(&place.path(), &Options::default()).await;
+    match refused.map(|_| ()) {
+        Err(StoreError::Broken { reason }) => {
+            assert!(
+                reason.contains("99") && reason.contains("newer binary"),
+                "{reason}"
+            );
+        }
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_broken_and_a_directory_is_out_of_reach() {
+    let place = Place::new();
+    std::fs::write(
+        place.path(),
+        b"certainly not a database, but long enough to be one".repeat(40),
+    )
+    .expect("a file");
+    let refused = place.database().await.map(|_| ());
+    assert!(
+        matches!(refused, Err(StoreError::Broken { .. })),
+        "{refused:?}"
+    );
+    let missing = place.directory.path().join("no/such/directory/store.db");
+    let refused = SqliteDatabase::open(&missing, &Options::default())
+        .await
+        .map(|_| ());
+    assert!(
+        matches!(refused, Err(StoreError::Unavailable { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn two_processes_that_start_at_once_make_one_schema() {
+    let place = Place::new();
+    let (first, second) = tokio::join!(place.database(), place.database());
+    let (first, second) = (first.expect("a database"), second.expect("a database"));
+    let mut heads = Vec::new();
+    for database in [&first, &second] {
+        let mut transaction = database.read().await.expect("a transaction");
+        let statement = crate::sql::head::select();
+        let found = rows(&mut *transaction, statement, crate::sql::head::decode).await;
+        heads.push(found.expect("a head"));
+    }
+    assert_eq!(heads[0], heads[1]);
+    assert_eq!(heads[0].len(), 1);
+}
+
+#[tokio::test]
+async fn readers_cannot_write() {
+    let place = Place::new();
+    let database = place.database().await.expect("a database");
+    let mut transaction = database.read().await.expect("a transaction");
+    let refused = transaction.execute(crate::sql::head::advance(1)).await;
+    assert!(refused.is_err());
+}
+
+#[tokio::test]
+async fn a_store_survives_being_closed_and_is_unavailable_afterwards() {
+    let place = Place::new();
+    let options = Options::default();
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let store = SqlStore::sqlite(&place.path(), &options)
+        .await
+        .expect("a store");
+    let cluster = store.join(&member, "incarnation").await.expect("joined");
+    let head = store.head().await.expect("a head");
+    store.shutdown().await;
+    for refused in [
+        store.join(&member, "incarnation").await.map(|_| ()),
+        store.head().await.map(|_| ()),
+    ] {
+        assert!(refused.is_err_and(|err| err.is_transient()));
+    }
+    let store = SqlStore::sqlite(&place.path(), &options)
+        .await
+        .expect("a store");
+    assert_eq!(store.head().await.expect("a head"), head);
+    assert_eq!(
+        store.join(&member, "incarnation").await.expect("joined"),
+        cluster
+    );
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn another_process_that_writes_is_noticed() {
+    let place = Place::new();
+    let options = Options::default();
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let reader = SqlStore::sqlite(&place.path(), &options)
+        .await
+        .expect("a store");
+    let writer = SqlStore::sqlite(&place.path(), &options)
+        .await
+        .expect("a store");
+    assert!(
+        reader
+            .catalog()
+            .await
+            .expect("a catalog")
+            .clusters
+            .is_empty()
+    );
+    writer.join(&member, "incarnation").await.expect("joined");
+    assert_eq!(reader.catalog().await.expect("a catalog").clusters.len(), 1);
+}
+
+#[tokio::test]
+async fn a_busy_file_is_unavailable_until_it_is_free() {
+    let place = Place::new();
+    let options = Options {
+        busy_timeout: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let store = SqlStore::sqlite(&place.path(), &options)
+        .await
+        .expect("a store");
+    let other = place.database().await.expect("a database");
+    let holder = other.write().await.expect("a transaction");
+    let refused = store.join(&member, "incarnation").await;
+    assert!(
+        matches!(refused, Err(StoreError::Unavailable { .. })),
+        "{refused:?}"
+    );
+    assert!(
+        store
+            .catalog()
+            .await
+            .expect("reads go on")
+            .clusters
+            .is_empty()
+    );
+    holder.rollback().await.expect("rolled back");
+    store.join(&member, "incarnation").await.expect("joined");
+}
+
+#[tokio::test]
+async fn damage_is_found_by_a_check_and_named() {
+    let place = Place::new();
+    place
+        .run("INSERT INTO counter (type, nsid, n) VALUES (1, 5, 3)")
+        .await;
+    let store = SqlStore::sqlite(&place.path(), &Options::default())
+        .await
+        .expect("a store");
+    let report = store.check().await.expect("a report");
+    assert_eq!(
+        report.faults,
+        ["type 1 in namespace id 5: 0 objects, and the counter says 3"]
+    );
+}
+
+/// Revisions of all versions, oldest first.
+async fn versions(store: &SqlStore) -> Vec<i64> {
+    let mut transaction = store.database.read().await.expect("a transaction");
+    let statement = crate::sql::object::log(0, i64::MAX, 1000);
+    let log = rows(&mut *transaction, statement, crate::sql::object::decode_log).await;
+    log.expect("a log").iter().map(|row| row.rev).collect()
+}
+
+#[tokio::test]
+async fn superseded_versions_and_tombstones_are_kept_as_long_as_asked_and_no_longer() {
+    use armadex_storage::Change;
+    use armadex_storage::conformance::{Fixture, object};
+    let place = Place::new();
+    let options = Options {
+        retention: 2,
+        ..Options::default()
+    };
+    let store = SqlStore::sqlite(&place.path(), &options)
+        .await
+        .expect("a store");
+    let store = std::sync::Arc::new(store);
+    let fixture = Fixture {
+        sink: store.clone(),
+        search: store.clone(),
+        audit: Box::new(|| Box::pin(async { vec![] })),
+        guard: Box::new(()),
+    };
+    let pods = fixture.pods_of("member1").await;
+    for version in ["1", "2", "3"] {
+        let put = Change::Put(object("ns", "a").version(version).build());
+        fixture.write(&pods, [put]).await.expect("written");
+    }
+    fixture.delete(&pods, "ns", &["a"]).await;
+    assert_eq!(versions(&store).await, [1, 2, 3, 4]);
+    fixture.purge(1).await;
+    assert_eq!(versions(&store).await, [2, 3, 4]);
+    fixture
+        .put(&pods, [object("ns", "b"), object("ns", "c").version("7")])
+        .await;
+    fixture.put(&pods, [object("ns", "c").version("8")]).await;
+    fixture.purge(10).await;
+    assert_eq!(versions(&store).await, [5, 6, 7]);
+    fixture
+        .sink
+        .close(pods.cluster, pods.stream.resource)
+        .await
+        .expect("closed");
+    assert_eq!(fixture.purge(1).await, 2);
+    assert!(versions(&store).await.is_empty());
+    store.shutdown().await;
+}
+
+#[test]
+fn parameters_of_every_kind_are_shown() {
+    let shown = [
+        Param::Null,
+        Param::Int(1),
+        Param::from("a"),
+        Param::Blob(vec![0; 3]),
+    ];
+    let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["null", "1", "\"a\"", "3 bytes"]);
+}

@@ -1,0 +1,91 @@
+//! Requirements as sets of terms.
+
+use std::fmt;
+
+use armadex_model::label::{Operator, Requirement};
+use armadex_model::term::hot_fields;
+use armadex_model::{Query, Term};
+use armadex_storage::StoreError;
+
+use crate::form::term::TermHasher;
+
+/// Terms of which an object has at most one, and the requirement they stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Clause {
+    pub(crate) terms: Vec<i64>,
+    text: String,
+}
+
+impl fmt::Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} terms of {}", self.terms.len(), self.text)
+    }
+}
+
+/// The positive and the negative clauses of a query.
+pub(crate) fn clauses(
+    query: &Query,
+    hasher: &TermHasher,
+) -> Result<(Vec<Clause>, Vec<Clause>), StoreError> {
+    let (mut has, mut has_not) = (Vec::new(), Vec::new());
+    let labels = query.labels.iter().map(label_terms);
+    let fields = query
+        .fields
+        .iter()
+        .map(|requirement| field_terms(query, requirement));
+    let requirements = query.labels.iter().chain(&query.fields);
+    for (requirement, terms) in requirements.zip(labels.chain(fields)) {
+        let (positive, terms) = terms?;
+        let clause = Clause {
+            terms: terms.iter().map(|term| hasher.term(term)).collect(),
+            text: requirement.to_string(),
+        };
+        if positive {
+            has.push(clause);
+        } else if !clause.terms.is_empty() {
+            has_not.push(clause);
+        }
+    }
+    Ok((has, has_not))
+}
+
+/// Whether the terms must be there, and the terms.
+type Terms = (bool, Vec<Term>);
+
+fn label_terms(requirement: &Requirement) -> Result<Terms, StoreError> {
+    let Requirement { key, operator } = requirement;
+    let label = |value: &String| Term::Label {
+        key: key.clone(),
+        value: value.clone(),
+    };
+    let key_term = || vec![Term::LabelKey { key: key.clone() }];
+    Ok(match operator {
+        Operator::In(values) => (true, values.iter().map(label).collect()),
+        Operator::NotIn(values) => (false, values.iter().map(label).collect()),
+        Operator::Exists => (true, key_term()),
+        Operator::DoesNotExist => (false, key_term()),
+        Operator::GreaterThan(_) | Operator::LessThan(_) => {
+            return Err(unsupported(format!("the label requirement {requirement}")));
+        }
+    })
+}
+
+fn field_terms(query: &Query, requirement: &Requirement) -> Result<Terms, StoreError> {
+    let Requirement { key, operator } = requirement;
+    let hot = hot_fields(&query.resource.group, &query.resource.resource);
+    let path = hot.iter().find(|path| **path == key.as_str());
+    let path = path.ok_or_else(|| unsupported(format!("a selector on the field {key}")))?;
+    let field = |value: &String| Term::Field {
+        path,
+        value: value.clone(),
+    };
+    match operator {
+        Operator::In(values) => Ok((true, values.iter().map(field).collect())),
+        Operator::NotIn(values) => Ok((false, values.iter().map(field).collect())),
+        _ => Err(unsupported(format!("the field requirement {requirement}"))),
+    }
+}
+
+fn unsupported(what: String) -> StoreError {
+    StoreError::Unsupported { what }
+}

@@ -1,0 +1,222 @@
+//! Whether the index agrees with the objects: blocks and counters against rows and their terms.
+//!
+//! Both sides are folded into a tally for each type and namespace, so that memory grows with the number of namespaces and not of objects.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::Hasher;
+
+use armadex_postings::Block;
+use armadex_storage::StoreError;
+use siphasher::sip::SipHasher13;
+
+use crate::backend::{Connection, Row, row};
+use crate::form::term::{TermHasher, TermSet};
+use crate::sql::{audit, head};
+use crate::store::SqlStore;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Objects that were looked at.
+    pub objects: u64,
+    /// What does not agree, in words; empty for a sound store.
+    pub faults: Vec<String>,
+}
+
+impl SqlStore {
+    /// Compares the index and the counters with the objects, in one snapshot. Reads everything: not for a busy store.
+    pub async fn check(&self) -> Result<CheckReport, StoreError> {
+        let mut transaction = self.database.read().await?;
+        let report = check(&mut *transaction, &self.hasher).await?;
+        transaction.rollback().await?;
+        Ok(report)
+    }
+}
+
+/// Faults beyond these add nothing for a reader.
+const MOST_FAULTS: usize = 100;
+
+/// A type and a namespace id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    resource: i64,
+    nsid: i64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "type {} in namespace id {}", self.resource, self.nsid)
+    }
+}
+
+/// What one side says of a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    objects: i64,
+    entries: i64,
+    /// The sum of a hash of each entry: equal for equal sets, whatever their order.
+    sum: u64,
+}
+
+impl Tally {
+    fn entry(&mut self, term: i64, oid: i64) {
+        let mut hasher = SipHasher13::new();
+        hasher.write(&term.to_le_bytes());
+        hasher.write(&oid.to_le_bytes());
+        self.entries += 1;
+        self.sum = self.sum.wrapping_add(hasher.finish());
+    }
+}
+
+/// One side of the comparison.
+type Tallies = BTreeMap<Place, Tally>;
+
+async fn check(
+    connection: &mut dyn Connection,
+    hasher: &TermHasher,
+) -> Result<CheckReport, StoreError> {
+    let mut faults = Vec::new();
+    let stored = tally_objects(connection, hasher, &mut faults).await?;
+    let mut indexed = tally_blocks(connection, &mut faults).await?;
+    tally_counters(connection, &mut indexed).await?;
+    compare(&stored, &indexed, &mut faults);
+    let objects = stored.values().map(|tally| tally.objects).sum::<i64>();
+    check_versions(connection, objects, &mut faults).await?;
+    faults.truncate(MOST_FAULTS);
+    Ok(CheckReport {
+        objects: u64::try_from(objects).unwrap_or(0),
+        faults,
+    })
+}
+
+/// What the objects and the terms of their versions say.
+async fn tally_objects(
+    connection: &mut dyn Connection,
+    hasher: &TermHasher,
+    faults: &mut Vec<String>,
+) -> Result<Tallies, StoreError> {
+    let mut tallies = Tallies::new();
+    connection
+        .fetch(audit::objects(), &mut |row| {
+            let (oid, label_hash) = (row.int(2)?, row.int(3)?);
+            let tally = tallies.entry(place(row)?).or_default();
+            tally.objects += 1;
+            match TermSet::from_bytes(&row.blob(4)?) {
+                Some(terms) => {
+                    terms
+                        .as_slice()
+                        .iter()
+                        .for_each(|&term| tally.entry(term, oid));
+                    if hasher.set(&terms) != label_hash {
+                        faults.push(format!("the hash of the terms of object {oid} is wrong"));
+                    }
+                }
+                None => faults.push(format!("the terms of object {oid} are damaged")),
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(tallies)
+}
+
+/// What the blocks say.
+async fn tally_blocks(
+    connection: &mut dyn Connection,
+    faults: &mut Vec<String>,
+) -> Result<Tallies, StoreError> {
+    let mut tallies = Tallies::new();
+    connection
+        .fetch(audit::blocks(), &mut |row| {
+            let place = place(row)?;
+            let (term, block) = (row.int(2)?, block(row)?);
+            match block.decode() {
+                Ok(ids) => {
+                    let tally = tallies.entry(place).or_default();
+                    ids.as_slice()
+                        .iter()
+                        .for_each(|&oid| tally.entry(term, oid));
+                }
+                Err(err) => faults.push(format!("{place}: {err}")),
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(tallies)
+}
+
+/// What the counters say.
+async fn tally_counters(
+    connection: &mut dyn Connection,
+    tallies: &mut Tallies,
+) -> Result<(), StoreError> {
+    connection
+        .fetch(audit::counters(), &mut |row| {
+            tallies.entry(place(row)?).or_default().objects = row.int(2)?;
+            Ok(())
+        })
+        .await
+}
+
+fn compare(stored: &Tallies, indexed: &Tallies, faults: &mut Vec<String>) {
+    let places = stored
+        .keys()
+        .chain(indexed.keys().filter(|place| !stored.contains_key(place)));
+    for place in places {
+        let objects = stored.get(place).copied().unwrap_or_default();
+        let index = indexed.get(place).copied().unwrap_or_default();
+        if objects.objects != index.objects {
+            let (there, counted) = (objects.objects, index.objects);
+            faults.push(format!(
+                "{place}: {there} objects, and the counter says {counted}"
+            ));
+        }
+        if (objects.entries, objects.sum) != (index.entries, index.sum) {
+            let (terms, entries) = (objects.entries, index.entries);
+            faults.push(format!(
+                "{place}: {terms} terms, and the blocks have {entries}"
+            ));
+        }
+    }
+}
+
+/// Every object has its version; where nothing superseded is kept, there are no others.
+async fn check_versions(
+    connection: &mut dyn Connection,
+    with_version: i64,
+    faults: &mut Vec<String>,
+) -> Result<(), StoreError> {
+    let objects = row(connection, audit::count_objects(), |row| row.int(0))
+        .await?
+        .unwrap_or(0);
+    let versions = row(connection, audit::count_versions(), |row| row.int(0))
+        .await?
+        .unwrap_or(0);
+    let head = row(connection, head::select(), head::decode).await?;
+    if objects != with_version {
+        faults.push(format!(
+            "{} objects have no version",
+            objects - with_version
+        ));
+    }
+    if head.is_some_and(|head| head.pruned == head.revision) && versions != with_version {
+        faults.push(format!("{versions} versions, and {with_version} objects"));
+    }
+    Ok(())
+}
+
+fn place(row: &dyn Row) -> Result<Place, StoreError> {
+    Ok(Place {
+        resource: row.int(0)?,
+        nsid: row.int(1)?,
+    })
+}
+
+fn block(row: &dyn Row) -> Result<Block, StoreError> {
+    Ok(Block {
+        first: row.int(3)?,
+        // A count that is no number of ids is refused when the block is decoded.
+        count: u32::try_from(row.int(4)?).unwrap_or(0),
+        bytes: row.blob(5)?,
+    })
+}

@@ -1,0 +1,167 @@
+//! What a batch changes, given the rows that are stored. Pure.
+
+use std::collections::HashMap;
+
+use armadex_storage::Written;
+
+use crate::sql::object::OldRow;
+use crate::write::prepare::{NewObject, PreparedChange};
+
+/// One revision to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect<'a> {
+    Add { nsid: i64, new: &'a NewObject },
+    Change { old: &'a OldRow, new: &'a NewObject },
+    Remove { old: &'a OldRow },
+}
+
+/// What a batch comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Diff<'a> {
+    pub(crate) effects: Vec<Effect<'a>>,
+    pub(crate) written: Written,
+}
+
+/// Compares the changes with the stored rows. `nsids` knows the namespace of every put.
+pub(crate) fn diff<'a>(
+    changes: &'a [PreparedChange],
+    nsids: &HashMap<String, i64>,
+    old: &'a [OldRow],
+) -> Diff<'a> {
+    let stored: HashMap<(i64, &str), &OldRow> = old
+        .iter()
+        .map(|row| ((row.nsid, row.name.as_str()), row))
+        .collect();
+    let mut diff = Diff::default();
+    for change in changes {
+        let key = change.key();
+        let nsid = nsids.get(&key.namespace).copied();
+        let old = nsid.and_then(|nsid| stored.get(&(nsid, key.name.as_str())).copied());
+        match change {
+            PreparedChange::Put(new) => {
+                diff.put(nsid.expect("every put has a namespace id"), old, new);
+            }
+            PreparedChange::Delete(_) => diff.delete(old),
+        }
+    }
+    diff
+}
+
+impl<'a> Diff<'a> {
+    fn put(&mut self, nsid: i64, old: Option<&'a OldRow>, new: &'a NewObject) {
+        match old {
+            Some(old) if old.uid == new.uid && old.version == new.version => {
+                self.written.unchanged += 1;
+            }
+            Some(old) if old.uid == new.uid => {
+                self.written.changed += 1;
+                self.effects.push(Effect::Change { old, new });
+            }
+            Some(old) => {
+                self.remove(old);
+                self.add(nsid, new);
+            }
+            None => self.add(nsid, new),
+        }
+    }
+
+    fn delete(&mut self, old: Option<&'a OldRow>) {
+        match old {
+            Some(old) => self.remove(old),
+            None => self.written.unchanged += 1,
+        }
+    }
+
+    fn add(&mut self, nsid: i64, new: &'a NewObject) {
+        self.written.added += 1;
+        self.effects.push(Effect::Add { nsid, new });
+    }
+
+    fn remove(&mut self, old: &'a OldRow) {
+        self.written.deleted += 1;
+        self.effects.push(Effect::Remove { old });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::codec::Packed;
+    use crate::form::term::TermSet;
+    use crate::form::version::MemberVersion;
+    use armadex_model::ObjectKey;
+
+    fn old(name: &str, uid: &str, version: i64) -> OldRow {
+        OldRow {
+            oid: 1,
+            nsid: 5,
+            name: name.into(),
+            uid: uid.into(),
+            version: MemberVersion::Number(version),
+            rev: 9,
+            label_hash: 0,
+        }
+    }
+
+    fn put(name: &str, uid: &str, version: i64) -> PreparedChange {
+        PreparedChange::Put(NewObject {
+            key: ObjectKey::new("ns", name),
+            uid: uid.into(),
+            version: MemberVersion::Number(version),
+            created: 0,
+            size: 0,
+            terms: TermSet::default(),
+            label_hash: 0,
+            packed: Packed {
+                dictionary: 0,
+                bytes: vec![],
+            },
+        })
+    }
+
+    #[track_caller]
+    fn check(change: PreparedChange, effects: &[&str], counts: [u64; 4]) {
+        let stored = [old("a", "uid-1", 10)];
+        let changes = [change];
+        let diff = diff(&changes, &HashMap::from([("ns".into(), 5)]), &stored);
+        let names: Vec<&str> = diff
+            .effects
+            .iter()
+            .map(|effect| match effect {
+                Effect::Add { .. } => "add",
+                Effect::Change { .. } => "change",
+                Effect::Remove { .. } => "remove",
+            })
+            .collect();
+        assert_eq!(names, effects);
+        let Written {
+            added,
+            changed,
+            deleted,
+            unchanged,
+        } = diff.written;
+        assert_eq!([added, changed, deleted, unchanged], counts);
+    }
+
+    #[test]
+    fn a_change_comes_to_what_differs() {
+        check(put("a", "uid-1", 10), &[], [0, 0, 0, 1]);
+        check(put("a", "uid-1", 11), &["change"], [0, 1, 0, 0]);
+        check(put("a", "uid-1", 9), &["change"], [0, 1, 0, 0]);
+        check(put("b", "uid-1", 10), &["add"], [1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_new_uid_under_an_old_key_is_a_delete_and_an_add() {
+        check(put("a", "uid-2", 10), &["remove", "add"], [1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn deleting_what_is_absent_changes_nothing() {
+        let absent = |namespace| PreparedChange::Delete(ObjectKey::new(namespace, "b"));
+        check(absent("ns"), &[], [0, 0, 0, 1]);
+        check(absent("unknown"), &[], [0, 0, 0, 1]);
+        let there = PreparedChange::Delete(ObjectKey::new("ns", "a"));
+        check(there, &["remove"], [0, 0, 1, 0]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Handing out numbers: for clusters, types, epochs and objects.
+
+use std::ops::Range;
+
+use armadex_storage::StoreError;
+
+use crate::backend::error::broken;
+use crate::backend::{Connection, row};
+use crate::sql::head::{self, Numbered};
+
+/// Object ids are taken from the store in ranges, so that few batches touch the shared row.
+const OBJECT_IDS: i64 = 10_000;
+
+/// Takes `count` numbers.
+pub(crate) async fn take(
+    connection: &mut dyn Connection,
+    of: Numbered,
+    count: i64,
+) -> Result<Range<i64>, StoreError> {
+    let touched = connection.execute(head::take_numbers(of, count)).await?;
+    let next = row(connection, head::next_number(of), |r| r.int(0)).await?;
+    match next {
+        Some(next) if touched == 1 => Ok(next - count..next),
+        _ => Err(broken(format!("it hands out no numbers for {of:?}"))),
+    }
+}
+
+/// The object ids that this process may use.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectIds(Range<i64>);
+
+impl ObjectIds {
+    /// The next `count` ids, which increase.
+    pub(crate) async fn next(
+        &mut self,
+        connection: &mut dyn Connection,
+        count: usize,
+    ) -> Result<Vec<i64>, StoreError> {
+        let mut ids: Vec<i64> = self.0.by_ref().take(count).collect();
+        let missing = i64::try_from(count - ids.len()).expect("a batch fits memory");
+        if missing > 0 {
+            self.0 = take(connection, Numbered::Object, missing.max(OBJECT_IDS)).await?;
+            ids.extend(self.0.by_ref().take(count - ids.len()));
+        }
+        Ok(ids)
+    }
+
+    /// Drops the rest of the range: the transaction that took it may not have been committed.
+    pub(crate) fn forget(&mut self) {
+        self.0 = 0..0;
+    }
+}

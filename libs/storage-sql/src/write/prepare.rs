@@ -1,0 +1,98 @@
+//! From a batch to what is stored of it: terms hashed, bodies packed. Pure, and the part of a write that takes the processor's time.
+
+use armadex_model::ObjectKey;
+use armadex_storage::{Batch, Change, MemberPosition, Object, StoreError};
+
+use crate::backend::error::broken;
+use crate::form::codec::{Family, MAX_BODY_BYTES, Packed, Packer};
+use crate::form::term::{TermHasher, TermSet};
+use crate::form::version::MemberVersion;
+
+/// A batch that only has to be written.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) cluster: i64,
+    pub(crate) resource: i32,
+    pub(crate) epoch: i64,
+    pub(crate) changes: Vec<PreparedChange>,
+    pub(crate) position: Option<MemberPosition>,
+}
+
+/// One change of it.
+#[derive(Debug)]
+pub(crate) enum PreparedChange {
+    Put(NewObject),
+    Delete(ObjectKey),
+}
+
+impl PreparedChange {
+    pub(crate) fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Put(object) => &object.key,
+            Self::Delete(key) => key,
+        }
+    }
+}
+
+/// An object in its stored parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewObject {
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: String,
+    pub(crate) version: MemberVersion,
+    pub(crate) created: i64,
+    pub(crate) size: i64,
+    pub(crate) terms: TermSet,
+    pub(crate) label_hash: i64,
+    pub(crate) packed: Packed,
+}
+
+/// Prepares a batch.
+pub(crate) fn prepare(
+    batch: Batch,
+    family: Family,
+    hasher: &TermHasher,
+) -> Result<Prepared, StoreError> {
+    let mut packer = Packer::new(family).map_err(|err| unpackable(&err))?;
+    let changes = batch.changes.into_iter().map(|change| match change {
+        Change::Put(object) => prepare_object(object, &mut packer, hasher).map(PreparedChange::Put),
+        Change::Delete(key) => Ok(PreparedChange::Delete(key)),
+    });
+    Ok(Prepared {
+        cluster: batch.cluster.0,
+        resource: batch.resource.0,
+        epoch: batch.epoch,
+        changes: changes.collect::<Result<_, _>>()?,
+        position: batch.position,
+    })
+}
+
+fn prepare_object(
+    object: Object,
+    packer: &mut Packer,
+    hasher: &TermHasher,
+) -> Result<NewObject, StoreError> {
+    let size = object.body.len();
+    if size > MAX_BODY_BYTES {
+        return Err(StoreError::Rejected {
+            key: object.key,
+            reason: format!("its {size} bytes are more than {MAX_BODY_BYTES}"),
+        });
+    }
+    let terms = hasher.terms(&object.terms);
+    Ok(NewObject {
+        version: MemberVersion::new(&object.resource_version),
+        label_hash: hasher.set(&terms),
+        packed: packer.pack(&object.body).map_err(|err| unpackable(&err))?,
+        size: i64::try_from(size).expect("bounded above"),
+        key: object.key,
+        uid: object.uid,
+        created: object.created,
+        terms,
+    })
+}
+
+/// Packing fails only for want of memory or by a fault of the library.
+fn unpackable(err: &std::io::Error) -> StoreError {
+    broken(format!("a body could not be compressed: {err}"))
+}
