@@ -1,11 +1,16 @@
-//! Editing a run of blocks: which blocks go, which are written.
+//! Editing one stretch of a run: which blocks go, which are written.
+
+use std::iter::Peekable;
+use std::slice::Iter;
 
 use crate::{Block, Damaged, IdSet, MAX_IDS};
 
-/// A changed block below this many ids is joined with its successor, if the two fit into [`JOINED`].
-const SMALL: usize = MAX_IDS / 4;
-/// Joined blocks leave a quarter free, so that the next few ids do not split them again.
-const JOINED: usize = MAX_IDS / 4 * 3;
+/// Neighbours that hold at most this many ids together become one block.
+///
+/// Half a block: the halves of a block that was split stay apart from any neighbour, so that no edit needs to look further than
+/// the next block, and a joined block takes as many ids again before it is split. Any two neighbours hold more than this, so that
+/// a run never has more than four times the blocks that it needs.
+pub(crate) const JOINED: usize = MAX_IDS / 2;
 
 /// What an edit changes in a store: delete `removed`, then insert or replace `written`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,253 +34,170 @@ pub fn ids(run: &[Block]) -> Result<IdSet, Damaged> {
     Ok(IdSet::from_increasing(all))
 }
 
-/// Removes `gone` from a run and adds `new` to it.
+/// Removes `gone` from neighbouring blocks, adds `new` to them, and appends what changes to `edit`.
 ///
-/// `run` may be part of a longer one: the blocks from the one at or before the least id of the edit to the one after the
-/// greatest, in order. Ids that are there already, or not there to be removed, change nothing.
-pub fn edit(run: &[Block], new: &IdSet, gone: &IdSet) -> Result<Edit, Damaged> {
-    let pieces = merge_small(edit_pieces(run, new, gone)?)?;
-    Ok(compare(run, pieces))
+/// The last block must be the run's last one, or one without an id of the edit.
+pub(crate) fn edit_stretch(
+    blocks: &[Block],
+    new: &IdSet,
+    gone: &IdSet,
+    edit: &mut Edit,
+) -> Result<(), Damaged> {
+    let pieces = join_small(edit_pieces(blocks, new, gone)?)?;
+    compare(blocks, pieces, edit);
+    Ok(())
 }
 
-/// A stretch of the run after the edit.
+/// A part of the stretch after the edit.
 enum Piece<'a> {
     Untouched(&'a Block),
-    Edited(Vec<i64>),
+    Edited(Content),
+}
+
+/// The ids of a block after the edit, if it has not become too small or too large for one.
+struct Content {
+    ids: IdSet,
+    /// Whether all new ids came after the run's last one.
+    appended: bool,
 }
 
 impl Piece<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Untouched(block) => block.count as usize,
-            Self::Edited(ids) => ids.len(),
+            Self::Edited(content) => content.ids.len(),
         }
     }
 
-    fn into_ids(self) -> Result<Vec<i64>, Damaged> {
+    fn into_ids(self) -> Result<IdSet, Damaged> {
         match self {
-            Self::Untouched(block) => Ok(block.decode()?.as_slice().to_vec()),
-            Self::Edited(ids) => Ok(ids),
+            Self::Untouched(block) => block.decode(),
+            Self::Edited(content) => Ok(content.ids),
         }
+    }
+
+    /// Both as one.
+    fn join(self, next: Self) -> Result<Self, Damaged> {
+        Ok(Self::Edited(Content {
+            ids: self.into_ids()?.union(&next.into_ids()?),
+            appended: false,
+        }))
     }
 }
 
-/// Gives each block the part of the edit that lies between its first id and that of its successor.
-fn edit_pieces<'a>(run: &'a [Block], new: &IdSet, gone: &IdSet) -> Result<Vec<Piece<'a>>, Damaged> {
-    if run.is_empty() {
-        return Ok(vec![Piece::Edited(
-            new.difference(gone).as_slice().to_vec(),
-        )]);
+impl Content {
+    /// The blocks to store. Ids at the run's end fill blocks to the brim, for nothing will be inserted there; elsewhere all blocks
+    /// get the same room.
+    fn blocks(&self) -> impl Iterator<Item = Block> {
+        let ids = self.ids.as_slice();
+        let count = ids.len().div_ceil(MAX_IDS);
+        let bound = move |index: usize| match self.appended {
+            true => (index * MAX_IDS).min(ids.len()),
+            false => index * ids.len() / count,
+        };
+        (0..count).map(move |index| {
+            let part = &ids[bound(index)..bound(index + 1)];
+            Block::encode(part).expect("at most MAX_IDS increasing ids")
+        })
     }
-    let mut pieces = Vec::with_capacity(run.len());
+}
+
+/// Gives each block the ids that lie between its first id and that of its successor.
+fn edit_pieces<'a>(
+    blocks: &'a [Block],
+    new: &IdSet,
+    gone: &IdSet,
+) -> Result<Vec<Piece<'a>>, Damaged> {
+    if blocks.is_empty() {
+        return Ok(vec![Piece::Edited(Content {
+            ids: new.clone(),
+            appended: true,
+        })]);
+    }
+    let mut pieces = Vec::with_capacity(blocks.len());
     let (mut new, mut gone) = (new.as_slice(), gone.as_slice());
-    for (index, block) in run.iter().enumerate() {
-        let next = run.get(index + 1);
-        if next.is_some_and(|next| next.first <= block.first) {
+    for (index, block) in blocks.iter().enumerate() {
+        let next = blocks.get(index + 1).map(|next| next.first);
+        if next.is_some_and(|next| next <= block.first) {
             return Err(overlap(block));
         }
-        let here_new = take_below(&mut new, next);
-        let here_gone = take_below(&mut gone, next);
+        let (here_new, here_gone) = (take_below(&mut new, next), take_below(&mut gone, next));
         pieces.push(if here_new.is_empty() && here_gone.is_empty() {
             Piece::Untouched(block)
         } else {
-            let added: IdSet = here_new.iter().copied().collect();
-            let removed: IdSet = here_gone.iter().copied().collect();
-            let ids = block.decode()?.difference(&removed).union(&added);
-            Piece::Edited(ids.as_slice().to_vec())
+            Piece::Edited(edit_block(block, here_new, here_gone, next.is_none())?)
         });
     }
     Ok(pieces)
 }
 
-/// Splits off the ids below the first of `next`; all of them if there is no next block.
-fn take_below<'a>(ids: &mut &'a [i64], next: Option<&Block>) -> &'a [i64] {
-    let count = next.map_or(ids.len(), |next| ids.partition_point(|&id| id < next.first));
+fn edit_block(block: &Block, new: &[i64], gone: &[i64], is_last: bool) -> Result<Content, Damaged> {
+    let old = block.decode()?;
+    let gone = IdSet::from_increasing(gone.to_vec());
+    let new = IdSet::from_increasing(new.to_vec());
+    Ok(Content {
+        appended: is_last && old.last() < new.first(),
+        ids: old.difference(&gone).union(&new),
+    })
+}
+
+/// Splits off the ids below `next`; all of them if there is no next block.
+pub(crate) fn take_below<'a>(ids: &mut &'a [i64], next: Option<i64>) -> &'a [i64] {
+    let count = next.map_or(ids.len(), |next| ids.partition_point(|&id| id < next));
     let (here, rest) = ids.split_at(count);
     *ids = rest;
     here
 }
 
-/// Joins an edited piece that became small with what follows it.
-fn merge_small(pieces: Vec<Piece<'_>>) -> Result<Vec<Piece<'_>>, Damaged> {
-    let mut merged: Vec<Piece<'_>> = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        match merged.pop() {
-            Some(Piece::Edited(mut ids))
-                if ids.len() < SMALL && ids.len() + piece.len() <= JOINED =>
-            {
-                ids.extend(piece.into_ids()?);
-                merged.push(Piece::Edited(ids));
-            }
-            Some(previous) => merged.extend([previous, piece]),
-            None => merged.push(piece),
-        }
+/// Joins neighbours that fit into half a block; what became empty goes.
+fn join_small(pieces: Vec<Piece<'_>>) -> Result<Vec<Piece<'_>>, Damaged> {
+    let mut joined: Vec<Piece<'_>> = Vec::with_capacity(pieces.len());
+    for piece in pieces.into_iter().filter(|piece| piece.len() > 0) {
+        let fits = |before: &mut Piece<'_>| before.len() + piece.len() <= JOINED;
+        let piece = match joined.pop_if(fits) {
+            Some(before) => before.join(piece)?,
+            None => piece,
+        };
+        joined.push(piece);
     }
-    Ok(merged)
+    Ok(joined)
 }
 
-/// What differs between the old blocks and the pieces.
-fn compare(run: &[Block], pieces: Vec<Piece<'_>>) -> Edit {
-    let mut edit = Edit::default();
-    let mut kept = Vec::with_capacity(run.len());
+/// Adds what differs between the old blocks and the pieces, both of which are in order.
+fn compare(blocks: &[Block], pieces: Vec<Piece<'_>>, edit: &mut Edit) {
+    let mut old = blocks.iter().peekable();
     for piece in pieces {
         match piece {
-            Piece::Untouched(block) => kept.push(block.first),
-            Piece::Edited(ids) => {
-                // Ids grow, so full blocks with a short last one are what a run looks like anyway.
-                for ids in ids.chunks(MAX_IDS) {
-                    let block = Block::encode(ids).expect("a chunk of increasing ids");
-                    kept.push(block.first);
-                    edit.written.push(block);
+            Piece::Untouched(block) => {
+                replaced(&mut old, block.first, &mut edit.removed);
+            }
+            Piece::Edited(content) => {
+                for block in content.blocks() {
+                    if replaced(&mut old, block.first, &mut edit.removed) != Some(&block) {
+                        edit.written.push(block);
+                    }
                 }
             }
         }
     }
-    let old = |block: &Block| run.iter().find(|old| old.first == block.first);
-    edit.written.retain(|block| old(block) != Some(block));
-    edit.removed = run
-        .iter()
-        .map(|block| block.first)
-        .filter(|first| !kept.contains(first))
-        .collect();
-    edit
+    edit.removed.extend(old.map(|block| block.first));
+}
+
+/// The old block with this first id; the ones before it that are still there are gone.
+fn replaced<'a>(
+    old: &mut Peekable<Iter<'a, Block>>,
+    first: i64,
+    removed: &mut Vec<i64>,
+) -> Option<&'a Block> {
+    while let Some(block) = old.next_if(|block| block.first < first) {
+        removed.push(block.first);
+    }
+    old.next_if(|block| block.first == first)
 }
 
 fn overlap(block: &Block) -> Damaged {
     Damaged {
         first: block.first,
         reason: "it overlaps its neighbour",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::{BTreeMap, BTreeSet};
-
-    /// A store of one run, which sees only what an edit says.
-    #[derive(Default)]
-    struct Stored(BTreeMap<i64, Block>);
-
-    impl Stored {
-        /// Edits the whole run, or only the blocks around the edit, as a store does.
-        fn apply(&mut self, new: &IdSet, gone: &IdSet, whole: bool) {
-            let run = if whole {
-                self.run()
-            } else {
-                self.around(new, gone)
-            };
-            let Edit { removed, written } = edit(&run, new, gone).expect("not damaged");
-            for first in removed {
-                self.0
-                    .remove(&first)
-                    .expect("only stored blocks are removed");
-            }
-            for block in written {
-                assert_ne!(self.0.insert(block.first, block.clone()), Some(block));
-            }
-        }
-
-        fn run(&self) -> Vec<Block> {
-            self.0.values().cloned().collect()
-        }
-
-        fn around(&self, new: &IdSet, gone: &IdSet) -> Vec<Block> {
-            let touched = new.union(gone);
-            let (Some(least), Some(greatest)) = (touched.first(), touched.last()) else {
-                return vec![];
-            };
-            let from = self
-                .0
-                .range(..=least)
-                .next_back()
-                .map_or(least, |(&first, _)| first);
-            let to = self
-                .0
-                .range(greatest + 1..)
-                .next()
-                .map_or(greatest, |(&first, _)| first);
-            self.0
-                .range(from..=to)
-                .map(|(_, block)| block.clone())
-                .collect()
-        }
-    }
-
-    fn id_sets(max: usize) -> impl Strategy<Value = BTreeSet<i64>> {
-        prop_oneof![
-            proptest::collection::btree_set(1..3000_i64, 0..max),
-            (1..3000_i64, 0..max as i64).prop_map(|(from, count)| (from..from + count).collect()),
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn a_run_of_blocks_is_a_set(
-            edits in proptest::collection::vec((id_sets(700), id_sets(900), any::<bool>()), 1..12)
-        ) {
-            let mut stored = Stored::default();
-            let mut model = BTreeSet::new();
-            for (new, gone, whole) in edits {
-                let new: BTreeSet<i64> = new.difference(&gone).copied().collect();
-                model.retain(|id| !gone.contains(id));
-                model.extend(&new);
-                stored.apply(&new.into_iter().collect(), &gone.into_iter().collect(), whole);
-                let run = stored.run();
-                prop_assert_eq!(ids(&run).expect("not damaged"), model.iter().copied().collect());
-                prop_assert!(run.iter().all(|block| (1..=256).contains(&block.count)));
-            }
-        }
-    }
-
-    fn set(ids: impl IntoIterator<Item = i64>) -> IdSet {
-        ids.into_iter().collect()
-    }
-
-    fn run(ids: impl IntoIterator<Item = i64>) -> Vec<Block> {
-        edit(&[], &set(ids), &IdSet::new())
-            .expect("no block")
-            .written
-    }
-
-    #[test]
-    fn appending_writes_only_the_tail() {
-        let blocks = run(1..=500);
-        assert_eq!(blocks.len(), 2);
-        let edit = edit(&blocks, &set([501]), &IdSet::new()).expect("sound");
-        assert_eq!(edit.removed, [] as [i64; 0]);
-        assert_eq!(edit.written.len(), 1);
-        assert_eq!(edit.written[0].first, 257);
-    }
-
-    #[test]
-    fn a_full_tail_starts_a_new_block_and_stays_unwritten() {
-        let edit = edit(&run(1..=256), &set([300]), &IdSet::new()).expect("sound");
-        assert_eq!(edit.written, vec![Block::encode(&[300]).expect("one id")]);
-    }
-
-    #[test]
-    fn small_blocks_are_joined() {
-        let blocks = run((1..=256).chain(1000..1050));
-        let edit = edit(&blocks, &IdSet::new(), &set(1..=240)).expect("sound");
-        assert_eq!(edit.removed, [1, 257 + 743]);
-        assert_eq!(edit.written.len(), 1);
-        assert_eq!(edit.written[0].count, 66);
-    }
-
-    #[test]
-    fn an_edit_that_changes_nothing_writes_nothing() {
-        let blocks = run(1..=10);
-        assert_eq!(edit(&blocks, &set([3]), &set([12])), Ok(Edit::default()));
-    }
-
-    #[test]
-    fn overlapping_blocks_are_damage() {
-        let block = Block::encode(&[1, 5]).expect("two ids");
-        let inside = Block::encode(&[3]).expect("one id");
-        assert!(ids(&[block.clone(), inside]).is_err());
-        assert!(edit(&[block.clone(), block], &set([9]), &IdSet::new()).is_err());
     }
 }

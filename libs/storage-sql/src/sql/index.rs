@@ -15,12 +15,13 @@ pub(crate) struct RunKey {
     pub(crate) nsid: i64,
 }
 
-/// Which blocks of a run an edit needs: those around the ids from `low` to `high`.
+/// Which blocks of a run an edit needs: those around the ids from `low` to `high`, and one more before them if some are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunPart {
     pub(crate) run: RunKey,
     pub(crate) low: i64,
     pub(crate) high: i64,
+    pub(crate) shrinks: bool,
 }
 
 /// A block and the run it belongs to.
@@ -30,21 +31,33 @@ pub(crate) struct BlockRow {
     pub(crate) block: Block,
 }
 
-/// The blocks from the one at or before the least id of each part to the one after its greatest.
+/// The blocks from the one at or before the least id of each part to the one after its greatest; the block that two parts need comes
+/// twice.
+///
+/// `shrinks` is 0 or 1: one less than the first id of the block that holds `low` leads to the block before it. Where there is none, the part
+/// begins with the run, and ids are positive.
 pub(crate) fn around(resource: i32, parts: &[RunPart]) -> Statement {
-    let tuples = parts
-        .iter()
-        .map(|part| [part.run.term, part.run.nsid, part.low, part.high].map(Param::from));
-    Sql::new("post.around", "WITH k (term, nsid, low, high) AS (VALUES ")
-        .tuples(4, tuples)
+    let tuples = parts.iter().map(|part| {
+        [
+            part.run.term,
+            part.run.nsid,
+            part.low,
+            part.high,
+            part.shrinks.into(),
+        ]
+        .map(Param::from)
+    });
+    Sql::new("post.around", "WITH k (term, nsid, low, high, shrinks) AS (VALUES ")
+        .tuples(5, tuples)
         .bound(
             ") SELECT p.term, p.nsid, p.first_oid, p.n, p.oids FROM k CROSS JOIN post p \
              WHERE p.term = k.term AND p.type = ? AND p.nsid = k.nsid \
              AND p.first_oid >= COALESCE((SELECT MAX(q.first_oid) FROM post q \
-             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_oid <= k.low), k.low) \
+             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_oid <= (SELECT MAX(r.first_oid) FROM post r \
+             WHERE r.term = k.term AND r.type = ? AND r.nsid = k.nsid AND r.first_oid <= k.low) - k.shrinks), 0) \
              AND p.first_oid <= COALESCE((SELECT MIN(q.first_oid) FROM post q \
              WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_oid > k.high), k.high)",
-            [resource.into(), resource.into(), resource.into()],
+            [resource; 4].map(Param::from),
         )
         .build()
 }

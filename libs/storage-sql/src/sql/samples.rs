@@ -165,11 +165,13 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
                     run,
                     low: 5,
                     high: 6,
+                    shrinks: false,
                 },
                 RunPart {
                     run,
                     low: 9,
                     high: 9,
+                    shrinks: true,
                 },
             ],
         ),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use armadex_postings::{Block, Damaged, IdSet, edit};
+use armadex_postings::{Block, Damaged, IdSet, Part, cut, edit};
 use armadex_storage::StoreError;
 
 use crate::backend::error::broken;
@@ -50,8 +50,8 @@ impl IndexChange {
         dialect: Dialect,
         resource: i32,
     ) -> Result<(), StoreError> {
-        let runs = group(self.gained, self.lost);
-        for piece in pieces(&runs) {
+        let edits = group(self.gained, self.lost);
+        for piece in pieces(&edits) {
             edit_runs(connection, dialect, resource, piece).await?;
         }
         let counts: Vec<(i64, i64)> = self
@@ -72,15 +72,26 @@ fn entries(nsid: i64, oid: i64, terms: &[i64]) -> impl Iterator<Item = (RunKey, 
     terms.iter().map(move |&term| (RunKey { term, nsid }, oid))
 }
 
-/// The edit of one run.
+/// A part of the edit of one run.
 #[derive(Debug)]
 struct RunEdit {
-    part: RunPart,
-    gained: IdSet,
-    lost: IdSet,
+    run: RunKey,
+    part: Part,
 }
 
-/// One edit for each run that is touched, in key order.
+impl RunEdit {
+    /// The blocks that it needs.
+    fn around(&self) -> RunPart {
+        RunPart {
+            run: self.run,
+            low: self.part.low(),
+            high: self.part.high(),
+            shrinks: self.part.shrinks(),
+        }
+    }
+}
+
+/// The edits of all runs that are touched, in key order.
 fn group(gained: Vec<(RunKey, i64)>, lost: Vec<(RunKey, i64)>) -> Vec<RunEdit> {
     let mut runs: BTreeMap<RunKey, (Vec<i64>, Vec<i64>)> = BTreeMap::new();
     for (run, oid) in gained {
@@ -90,15 +101,9 @@ fn group(gained: Vec<(RunKey, i64)>, lost: Vec<(RunKey, i64)>) -> Vec<RunEdit> {
         runs.entry(run).or_default().1.push(oid);
     }
     runs.into_iter()
-        .filter_map(|(run, (gained, lost))| {
-            let (gained, lost) = (IdSet::from_iter(gained), IdSet::from_iter(lost));
-            let touched = gained.union(&lost);
-            let part = RunPart {
-                run,
-                low: touched.first()?,
-                high: touched.last()?,
-            };
-            Some(RunEdit { part, gained, lost })
+        .flat_map(|(run, (gained, lost))| {
+            let parts = cut(IdSet::from_iter(gained), IdSet::from_iter(lost));
+            parts.into_iter().map(move |part| RunEdit { run, part })
         })
         .collect()
 }
@@ -109,7 +114,7 @@ async fn edit_runs(
     resource: i32,
     edits: &[RunEdit],
 ) -> Result<(), StoreError> {
-    let parts: Vec<RunPart> = edits.iter().map(|edit| edit.part).collect();
+    let parts: Vec<RunPart> = edits.iter().map(RunEdit::around).collect();
     let found = rows(
         connection,
         index::around(resource, &parts),
@@ -139,11 +144,12 @@ fn compare(edits: &[RunEdit], found: Vec<BlockRow>) -> Result<BlockChanges, Dama
         stored.entry(row.run).or_default().push(row.block);
     }
     let (mut removed, mut written) = (Vec::new(), Vec::new());
-    for RunEdit { part, gained, lost } in edits {
-        let run = part.run;
+    for edits in edits.chunk_by(|a, b| a.run == b.run) {
+        let run = edits[0].run;
         let blocks = stored.entry(run).or_default();
         blocks.sort_by_key(|block| block.first);
-        let edit = edit(blocks, gained, lost)?;
+        blocks.dedup();
+        let edit = edit(blocks, edits.iter().map(|edit| &edit.part))?;
         removed.extend(edit.removed.into_iter().map(|first| (run, first)));
         written.extend(
             edit.written
@@ -158,3 +164,6 @@ fn compare(edits: &[RunEdit], found: Vec<BlockRow>) -> Result<BlockChanges, Dama
 pub(crate) fn damaged(err: &Damaged) -> StoreError {
     broken(err.to_string())
 }
+
+#[cfg(test)]
+mod tests;

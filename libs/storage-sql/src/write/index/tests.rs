@@ -1,0 +1,97 @@
+//! What an index change reads and writes, on SQLite.
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::backend::sqlite::SqliteDatabase;
+use crate::backend::{Database, Row, RowSink};
+use crate::sql::statement::Statement;
+use crate::store::Options;
+
+const TYPE: i32 = 3;
+const NSID: i64 = 1_000;
+const TERM: i64 = -77;
+
+/// A connection that counts the blocks which edits read.
+struct Counted<'a> {
+    connection: &'a mut dyn Connection,
+    blocks: usize,
+}
+
+#[async_trait]
+impl Connection for Counted<'_> {
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        self.connection.execute(statement).await
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        let blocks = &mut self.blocks;
+        let mut counted = |row: &dyn Row| {
+            *blocks += 1;
+            each(row)
+        };
+        self.connection.fetch(statement, &mut counted).await
+    }
+}
+
+/// Removes and adds objects with one term; gives how many blocks were read.
+async fn change(
+    connection: &mut dyn Connection,
+    removed: impl IntoIterator<Item = i64>,
+    added: impl IntoIterator<Item = i64>,
+) -> usize {
+    let terms = TermSet::from_bytes(&TERM.to_le_bytes()).expect("one term");
+    let mut change = IndexChange::default();
+    for oid in removed {
+        change.remove(NSID, oid, &terms);
+    }
+    for oid in added {
+        change.add(NSID, oid, &terms);
+    }
+    let mut counted = Counted {
+        connection,
+        blocks: 0,
+    };
+    let written = change.write(&mut counted, Dialect::Sqlite, TYPE).await;
+    written.expect("written");
+    counted.blocks
+}
+
+/// The whole run.
+async fn run(connection: &mut dyn Connection) -> Vec<Block> {
+    let whole = RunPart {
+        run: RunKey {
+            term: TERM,
+            nsid: NSID,
+        },
+        low: 1,
+        high: i64::MAX,
+        shrinks: false,
+    };
+    let statement = index::around(TYPE, &[whole]);
+    let found = rows(connection, statement, index::decode_block).await;
+    let blocks = found.expect("rows").into_iter().map(|row| row.block);
+    blocks.collect()
+}
+
+#[tokio::test]
+async fn an_expiry_and_an_addition_read_four_blocks_of_a_hundred() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = place.path().join("store.db");
+    let database = SqliteDatabase::open(&path, &Options::default()).await;
+    let database = database.expect("a database");
+    let mut transaction = database.write().await.expect("a transaction");
+    let connection = &mut *transaction;
+    change(connection, [], 1..=25_600).await;
+    assert_eq!(run(connection).await.len(), 100);
+
+    assert_eq!(change(connection, [300], [25_601]).await, 4);
+    // The blocks on both sides are joined with what is left of the second one.
+    assert_eq!(change(connection, 257..=512, []).await, 3);
+    assert_eq!(change(connection, (1..=250).chain(513..=700), []).await, 3);
+
+    let ids = armadex_postings::ids(&run(connection).await).expect("sound");
+    let expected = (251..=256).chain(701..=25_601);
+    assert_eq!(ids, expected.collect());
+    assert_eq!(run(connection).await.len(), 99);
+}
