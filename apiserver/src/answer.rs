@@ -1,7 +1,9 @@
 //! What is said: replies and errors, lists as they are read, objects and tables as bytes.
 
+pub(crate) mod body;
 pub(crate) mod encode;
 pub(crate) mod listing;
+pub(crate) mod object;
 pub(crate) mod pretty;
 pub(crate) mod reply;
 pub(crate) mod status;

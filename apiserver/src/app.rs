@@ -1,14 +1,15 @@
 //! One request from its head to its reply. The order is fixed: method, health, room, caller, outer permission, target, answer.
 
+mod asked;
+mod context;
 mod native;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_storage::{Catalog, Search};
-use http::header::{ACCEPT, IF_NONE_MATCH};
+use armadex_storage::Search;
 use http::request::Parts;
-use http::{HeaderName, Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 use rustls::pki_types::UnixTime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -16,17 +17,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::answer::body::{self, Body, Piece};
 use crate::answer::listing::{ListStream, Sent};
-use crate::answer::reply::{self, Body, Content, Reply};
+use crate::answer::reply::{self, Content, Reply};
 use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::caller::authn::{Authenticator, Peer};
 use crate::caller::authz::Authorizer;
-use crate::caller::identity::Identity;
 use crate::counters::Counters;
 use crate::discovery;
-use crate::request::negotiate::{self, Discovery};
-use crate::request::target::{self, Health, Target};
+use crate::request::negotiate::Discovery;
+use crate::request::target::{self, Target};
+use asked::Asked;
+use context::{Context, OWN_VERSION};
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +42,7 @@ pub(crate) struct Limits {
 
 /// The server without its sockets.
 pub(crate) struct App {
-    pub(crate) search: Arc<dyn Search>,
-    pub(crate) authenticator: Authenticator,
-    pub(crate) authorizer: Authorizer,
-    pub(crate) counters: Arc<Counters>,
-    /// The time that ages are told from; given in, so that tests can stop it.
-    pub(crate) clock: fn() -> Timestamp,
+    context: Context,
     room: Arc<Semaphore>,
     limits: Limits,
     /// The tasks that send lists.
@@ -61,17 +59,24 @@ impl App {
         counters: Arc<Counters>,
         limits: Limits,
     ) -> Self {
-        Self {
+        let context = Context {
             search,
             authenticator,
             authorizer,
             counters,
             clock: Timestamp::now,
+        };
+        Self {
+            context,
             room: Arc::new(Semaphore::new(limits.in_flight)),
             limits,
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
         }
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.context.counters
     }
 
     /// Breaks off the lists that are still being sent and waits for their tasks.
@@ -95,7 +100,7 @@ impl App {
             verb: parts.method.clone(),
             started,
         };
-        let _counted = self.counters.request();
+        let _counted = self.context.counters.request();
         let answering = self.answer(&parts, peer);
         let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
         let (reply, permit) = match answer {
@@ -122,13 +127,13 @@ impl App {
                         bytes: bytes.len() as u64,
                     },
                 );
-                reply::whole(bytes)
+                body::whole(bytes)
             }
             Content::List(stream) => {
                 // Room for one piece: the next is made while the client takes this one.
                 let (sender, receiver) = mpsc::channel(1);
                 self.tasks.spawn(send_list(stream, sender, permit, access));
-                reply::streamed(receiver)
+                body::streamed(receiver)
             }
         };
         reply.head.map(|()| body)
@@ -147,16 +152,18 @@ impl App {
         let segments = target::segments(parts.uri.path()).ok_or_else(ApiError::no_such_path)?;
         let target = Target::parse(&segments);
         if let Some(Target::Health(health)) = target {
-            return Ok((self.health(health).await, None));
+            return Ok((self.context.health(health).await, None));
         }
         let permit = Arc::clone(&self.room)
             .try_acquire_owned()
             .map_err(|_| ApiError::too_many_requests())?;
         let caller = self
+            .context
             .authenticator
             .authenticate(peer, &parts.headers, UnixTime::now())
             .await?;
-        self.authorizer
+        self.context
+            .authorizer
             .require(&caller, &attributes::outer(&segments))
             .await?;
         let target = target.ok_or_else(ApiError::no_such_path)?;
@@ -166,7 +173,7 @@ impl App {
 
     async fn reply(&self, target: Target, asked: &Asked<'_>) -> Result<Reply, ApiError> {
         match target {
-            Target::Health(health) => Ok(self.health(health).await),
+            Target::Health(health) => Ok(self.context.health(health).await),
             Target::Version => asked.document(&discovery::info(OWN_VERSION)),
             Target::Groups => match asked.discovery()? {
                 Discovery::Legacy => asked.document(&discovery::own_groups()),
@@ -183,88 +190,8 @@ impl App {
             Target::Collections => Err(ApiError::method_not_allowed(
                 "collection resources are not served yet: list the types one by one",
             )),
-            Target::View(view, native) => self.native(view, native, asked).await,
+            Target::View(view, native) => self.context.native(view, native, asked).await,
         }
-    }
-
-    async fn health(&self, health: Health) -> Reply {
-        let reasons = match health {
-            Health::Live => Vec::new(),
-            Health::Ready => self.not_ready().await,
-        };
-        if reasons.is_empty() {
-            return Reply::text(StatusCode::OK, "ok".to_owned());
-        }
-        let text = format!("not ready: {}", reasons.join(", "));
-        Reply::text(StatusCode::SERVICE_UNAVAILABLE, text)
-    }
-
-    /// What keeps the server from answering searches.
-    async fn not_ready(&self) -> Vec<&'static str> {
-        let mut reasons = Vec::new();
-        if self.search.head().await.is_err() {
-            reasons.push("the store does not answer");
-        }
-        if !self.authenticator.is_ready() {
-            reasons.push("the trusted certificates have not been read");
-        }
-        reasons
-    }
-
-    async fn catalog(&self) -> Result<Arc<Catalog>, ApiError> {
-        Ok(self.search.catalog().await?)
-    }
-}
-
-/// What the server calls its own version.
-const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
-
-/// The parts of a request that decide its answer.
-pub(crate) struct Asked<'a> {
-    caller: &'a Identity,
-    query: &'a str,
-    /// All `Accept` headers as one.
-    accept: Option<String>,
-    known: Option<&'a str>,
-}
-
-impl<'a> Asked<'a> {
-    fn of(parts: &'a Parts, caller: &'a Identity) -> Self {
-        let header = |name: HeaderName| {
-            let values = parts.headers.get_all(name).into_iter();
-            let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-            (!texts.is_empty()).then(|| texts.join(","))
-        };
-        Self {
-            caller,
-            query: parts.uri.query().unwrap_or_default(),
-            accept: header(ACCEPT),
-            known: parts
-                .headers
-                .get(IF_NONE_MATCH)
-                .and_then(|value| value.to_str().ok()),
-        }
-    }
-
-    fn discovery(&self) -> Result<Discovery, ApiError> {
-        negotiate::discovery(self.accept.as_deref()).ok_or_else(|| {
-            ApiError::not_acceptable(&format!(
-                "application/json, {}",
-                discovery::AGGREGATED_CONTENT_TYPE
-            ))
-        })
-    }
-
-    /// A document that has one form.
-    fn document(&self, document: &serde_json::Value) -> Result<Reply, ApiError> {
-        if !negotiate::plain_json(self.accept.as_deref()) {
-            return Err(ApiError::not_acceptable("application/json"));
-        }
-        Ok(Reply::document(document, "application/json", self.known))
-    }
-
-    fn aggregated(&self, document: &serde_json::Value) -> Reply {
-        Reply::document(document, discovery::AGGREGATED_CONTENT_TYPE, self.known)
     }
 }
 
@@ -279,8 +206,8 @@ struct Access {
 impl Access {
     fn finish(self, code: StatusCode, sent: Sent) {
         let code = code.as_u16();
-        self.app.counters.answered(code);
-        self.app.counters.served(sent.rows, sent.bytes);
+        self.app.context.counters.answered(code);
+        self.app.context.counters.served(sent.rows, sent.bytes);
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(
             verb = %self.verb, target = self.path, rows = sent.rows, duration_ms, code,
@@ -292,12 +219,12 @@ impl Access {
 /// Sends a list from a task of its own, so that a client that stops reading holds nothing longer than the time limit.
 async fn send_list(
     stream: Box<ListStream>,
-    pieces: mpsc::Sender<reply::Piece>,
+    pieces: mpsc::Sender<Piece>,
     permit: Option<OwnedSemaphorePermit>,
     access: Access,
 ) {
     let app = Arc::clone(&access.app);
-    let counted = app.counters.request();
+    let counted = app.context.counters.request();
     let mut sent = Sent::default();
     let sending = stream.send(pieces, access.started, app.limits.time, &mut sent);
     let result = app.cancel.run_until_cancelled(sending).await;
@@ -305,9 +232,9 @@ async fn send_list(
         Some(Ok(())) => {}
         Some(Err(error)) => {
             error.log(&access.path);
-            app.counters.broke_off();
+            app.context.counters.broke_off();
         }
-        None => app.counters.broke_off(),
+        None => app.context.counters.broke_off(),
     }
     access.finish(StatusCode::OK, sent);
     drop(counted);

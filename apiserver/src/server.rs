@@ -98,7 +98,7 @@ async fn connection(
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let _counted = app.counters.connection();
+    let _counted = app.counters().connection();
     // Without it the end of a small answer waits for the client's acknowledgement of its beginning.
     let _ = socket.set_nodelay(true);
     let handshake = stop.run_until_cancelled(tokio::time::timeout(HANDSHAKE, tls.accept(socket)));

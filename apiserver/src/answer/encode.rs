@@ -8,14 +8,10 @@ use armadex_storage::Found;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::answer::object::{Damaged, metadata_part, write_kind, write_partial_metadata};
 use crate::answer::table::Table;
 use crate::printer::Printer;
 use crate::request::negotiate::{Form, MetaVersion};
-
-/// A stored object that is no object: the answer breaks off, so that it cannot pass for a shorter one.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the stored form of {0} is damaged")]
-pub(crate) struct Damaged(String);
 
 /// How the rows of one answer are written.
 #[derive(Clone, Copy, Debug)]
@@ -149,38 +145,5 @@ impl<'a> Encoder<'a> {
         body::write_object(out, self.resource, &found.resource_version, metadata);
         out.push(b'}');
         Ok(())
-    }
-}
-
-/// Writes an object's metadata as an object of `meta.k8s.io`.
-pub(crate) fn write_partial_metadata(
-    out: &mut Vec<u8>,
-    version: MetaVersion,
-    found: &Found,
-) -> Result<(), Damaged> {
-    let metadata = metadata_part(found)?;
-    write_kind(out, "PartialObjectMetadata", version.api_version());
-    out.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
-    out.extend_from_slice(found.resource_version.as_bytes());
-    out.extend_from_slice(b"\",");
-    out.extend_from_slice(metadata);
-    out.push(b'}');
-    Ok(())
-}
-
-fn metadata_part(found: &Found) -> Result<&[u8], Damaged> {
-    body::metadata_part(&found.body)
-        .ok_or_else(|| Damaged(format!("{} of cluster {}", found.key, found.cluster)))
-}
-
-fn write_kind(out: &mut Vec<u8>, kind: &str, api_version: &str) {
-    for part in [
-        "{\"kind\":\"",
-        kind,
-        "\",\"apiVersion\":\"",
-        api_version,
-        "\"",
-    ] {
-        out.extend_from_slice(part.as_bytes());
     }
 }

@@ -14,9 +14,10 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::answer::encode::{Damaged, Encoder, ListMeta, Shape};
+use crate::answer::body::Piece;
+use crate::answer::encode::{Encoder, ListMeta, Shape};
+use crate::answer::object::Damaged;
 use crate::answer::pretty::Pretty;
-use crate::answer::reply::Piece;
 use crate::answer::status::{ApiError, chain};
 use crate::request::token::{InvalidToken, Token, fingerprint};
 

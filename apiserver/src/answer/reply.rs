@@ -1,36 +1,14 @@
 //! Answers: made whole, or streamed by a [`ListStream`].
 
 use bytes::Bytes;
-use futures::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WARNING};
 use http::{HeaderValue, Response, StatusCode};
-use http_body::Frame;
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full, StreamBody};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::mpsc;
 
 use crate::answer::listing::ListStream;
 use crate::answer::pretty::Pretty;
 use crate::answer::status::ApiError;
-
-/// The body of every response. An error in it breaks the connection (HTTP/1.1) or the stream (HTTP/2) off.
-pub(crate) type Body = BoxBody<Bytes, BrokenOff>;
-
-/// The answer ends in the middle, and the client has to see that.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer broke off")]
-pub(crate) struct BrokenOff;
-
-/// One piece of a streamed body.
-#[derive(Debug)]
-pub(crate) enum Piece {
-    /// Some bytes.
-    Data(Bytes),
-    /// The body is complete. A stream that ends without it has broken off.
-    End,
-}
 
 /// An answer before it is sent.
 pub(crate) struct Reply {
@@ -141,24 +119,6 @@ impl From<ApiError> for Reply {
     }
 }
 
-/// A body that is there already.
-pub(crate) fn whole(bytes: Bytes) -> Body {
-    Full::new(bytes).map_err(|never| match never {}).boxed()
-}
-
-/// A body whose pieces come from elsewhere.
-pub(crate) fn streamed(pieces: mpsc::Receiver<Piece>) -> Body {
-    let frames = stream::unfold(Some(pieces), |pieces| async move {
-        let mut pieces = pieces?;
-        match pieces.recv().await {
-            Some(Piece::Data(bytes)) => Some((Ok(Frame::data(bytes)), Some(pieces))),
-            Some(Piece::End) => None,
-            None => Some((Err(BrokenOff), None)),
-        }
-    });
-    StreamBody::new(frames).boxed()
-}
-
 /// The name of a document's content.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
@@ -188,22 +148,6 @@ fn quotable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn a_stream_that_ends_without_saying_so_has_broken_off() {
-        for (pieces, complete) in [
-            (vec![Piece::Data("a".into()), Piece::End], true),
-            (vec![Piece::Data("a".into())], false),
-            (vec![], false),
-        ] {
-            let (sender, receiver) = mpsc::channel(4);
-            for piece in pieces {
-                sender.send(piece).await.expect("room");
-            }
-            drop(sender);
-            assert_eq!(streamed(receiver).collect().await.is_ok(), complete);
-        }
-    }
 
     #[test]
     fn a_document_that_the_client_has_is_not_sent_again() {

@@ -6,7 +6,7 @@ use armadex_storage::Found;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::answer::encode::Damaged;
+use crate::answer::object::{Damaged, write_partial_metadata};
 use crate::printer::{Cells, Column, Condition, Printer, Row};
 use crate::request::negotiate::MetaVersion;
 
@@ -124,7 +124,7 @@ impl Table<'_> {
             IncludeObject::None => Ok(()),
             IncludeObject::Metadata => {
                 out.extend_from_slice(b",\"object\":");
-                crate::answer::encode::write_partial_metadata(out, self.version, found)
+                write_partial_metadata(out, self.version, found)
             }
             IncludeObject::Object => {
                 out.extend_from_slice(b",\"object\":");

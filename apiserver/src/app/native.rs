@@ -9,7 +9,8 @@ use armadex_model::{
 };
 use armadex_storage::{Catalog, ClusterEntry, Found, PageBudget};
 
-use super::{App, Asked, OWN_VERSION};
+use super::asked::Asked;
+use super::context::{Context, OWN_VERSION};
 use crate::answer::encode::{Encoder, Shape};
 use crate::answer::listing::ListStream;
 use crate::answer::reply::Reply;
@@ -57,7 +58,7 @@ impl Seen {
     }
 }
 
-impl App {
+impl Context {
     pub(super) async fn native(
         &self,
         view: View,

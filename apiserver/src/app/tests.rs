@@ -110,7 +110,7 @@ impl Server {
             Arc::default(),
             limits,
         );
-        app.clock = || "2026-03-01T12:00:00Z".parse().expect("a time");
+        app.context.clock = || "2026-03-01T12:00:00Z".parse().expect("a time");
         Self {
             app: Arc::new(app),
             memory,

@@ -19,8 +19,7 @@ use super::*;
 use crate::app::Limits;
 use crate::caller::authn::{Authenticator, Trust};
 use crate::caller::authz::Authorizer;
-use crate::config::Certificate;
-use crate::server::tls::{SelfMade, Serving, server_config};
+use crate::server::tls::{Certificate, SelfMade, Serving, server_config};
 use crate::testing::{Authority, FixedTokens, Memory, Rules, extension_authentication, resource};
 
 const LIST: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
@@ -168,7 +167,7 @@ impl Running {
     async fn stop(self) {
         self.stop.cancel();
         self.serving.await.expect("a clean end");
-        assert_eq!(self.app.counters.read().connections, 0);
+        assert_eq!(self.app.counters().read().connections, 0);
     }
 }
 

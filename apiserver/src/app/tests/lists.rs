@@ -465,7 +465,7 @@ async fn a_failure_in_the_middle_breaks_the_answer_off() {
     let answer = server.get(PODS).await;
     assert_eq!((answer.code, answer.body.is_none()), (200, true));
     server.app.close().await;
-    assert_eq!(server.app.counters.read().broken_off, 1);
+    assert_eq!(server.app.context.counters.read().broken_off, 1);
 }
 
 #[tokio::test]
@@ -492,7 +492,7 @@ async fn a_client_that_does_not_read_holds_nothing_after_the_time_limit() {
     server.app.tasks.close();
     server.app.tasks.wait().await;
     assert_eq!(server.app.room.available_permits(), 10);
-    assert_eq!(server.app.counters.read().broken_off, 1);
+    assert_eq!(server.app.context.counters.read().broken_off, 1);
     assert!(
         response.into_body().collect().await.is_err(),
         "the client sees that it broke off"

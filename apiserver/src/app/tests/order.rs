@@ -253,7 +253,7 @@ async fn requests_are_counted() {
     server.get("resources/clusters/m1/api/v1/nodes/n1").await;
     server.get("resources/api/v1/nothing").await;
     server.app.close().await;
-    let counts = server.app.counters.read();
+    let counts = server.app.context.counters.read();
     assert_eq!(
         (counts.requests, counts.refused, counts.failed, counts.rows),
         (3, 1, 0, 6)

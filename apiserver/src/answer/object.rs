@@ -1,0 +1,46 @@
+//! One object as bytes: what is common to lists, tables and single objects.
+
+use armadex_model::body;
+use armadex_storage::Found;
+
+use crate::request::negotiate::MetaVersion;
+
+/// A stored object that is no object: the answer breaks off, so that it cannot pass for a shorter one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the stored form of {0} is damaged")]
+pub(crate) struct Damaged(String);
+
+/// Writes an object's metadata as an object of `meta.k8s.io`.
+pub(crate) fn write_partial_metadata(
+    out: &mut Vec<u8>,
+    version: MetaVersion,
+    found: &Found,
+) -> Result<(), Damaged> {
+    let metadata = metadata_part(found)?;
+    write_kind(out, "PartialObjectMetadata", version.api_version());
+    out.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
+    out.extend_from_slice(found.resource_version.as_bytes());
+    out.extend_from_slice(b"\",");
+    out.extend_from_slice(metadata);
+    out.push(b'}');
+    Ok(())
+}
+
+/// The metadata of a stored object, up to and with its closing brace.
+pub(super) fn metadata_part(found: &Found) -> Result<&[u8], Damaged> {
+    body::metadata_part(&found.body)
+        .ok_or_else(|| Damaged(format!("{} of cluster {}", found.key, found.cluster)))
+}
+
+/// Writes how every object begins, up to its apiVersion.
+pub(super) fn write_kind(out: &mut Vec<u8>, kind: &str, api_version: &str) {
+    for part in [
+        "{\"kind\":\"",
+        kind,
+        "\",\"apiVersion\":\"",
+        api_version,
+        "\"",
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}

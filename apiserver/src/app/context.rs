@@ -1,0 +1,57 @@
+//! What answers are made from: the store, the reviews of the host, the clock.
+
+use std::sync::Arc;
+
+use armadex_storage::{Catalog, Search};
+use http::StatusCode;
+use jiff::Timestamp;
+
+use crate::answer::reply::Reply;
+use crate::answer::status::ApiError;
+use crate::caller::authn::Authenticator;
+use crate::caller::authz::Authorizer;
+use crate::counters::Counters;
+use crate::request::target::Health;
+
+/// What the server calls its own version.
+pub(super) const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
+/// The server without its sockets and limits.
+pub(super) struct Context {
+    pub(super) search: Arc<dyn Search>,
+    pub(super) authenticator: Authenticator,
+    pub(super) authorizer: Authorizer,
+    pub(super) counters: Arc<Counters>,
+    /// The time that ages are told from; given in, so that tests can stop it.
+    pub(super) clock: fn() -> Timestamp,
+}
+
+impl Context {
+    pub(super) async fn health(&self, health: Health) -> Reply {
+        let reasons = match health {
+            Health::Live => Vec::new(),
+            Health::Ready => self.not_ready().await,
+        };
+        if reasons.is_empty() {
+            return Reply::text(StatusCode::OK, "ok".to_owned());
+        }
+        let text = format!("not ready: {}", reasons.join(", "));
+        Reply::text(StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+
+    /// What keeps the server from answering searches.
+    async fn not_ready(&self) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        if self.search.head().await.is_err() {
+            reasons.push("the store does not answer");
+        }
+        if !self.authenticator.is_ready() {
+            reasons.push("the trusted certificates have not been read");
+        }
+        reasons
+    }
+
+    pub(super) async fn catalog(&self) -> Result<Arc<Catalog>, ApiError> {
+        Ok(self.search.catalog().await?)
+    }
+}
