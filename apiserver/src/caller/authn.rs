@@ -3,7 +3,10 @@
 //! The word of a front proxy is believed only on a connection whose client certificate chains to the request-header CA and bears
 //! an allowed name. On every other connection its headers are treated as if they were not there.
 
+mod certificate;
+mod config_map;
 mod front_proxy;
+mod peer;
 mod token_review;
 mod trust;
 mod trust_watch;
@@ -11,33 +14,19 @@ mod trust_watch;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use async_trait::async_trait;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::UnixTime;
 
 use crate::answer::status::ApiError;
 use crate::caller::identity::Identity;
-use crate::caller::review::ReviewFailed;
-pub(crate) use token_review::KubeTokens;
+pub(crate) use peer::Peer;
+pub(crate) use token_review::{KubeTokens, TokenReviewer};
 pub(crate) use trust::Trust;
 pub(crate) use trust_watch::follow;
 
 /// The longest token that is looked at. ServiceAccount tokens have about 1 KiB.
 const MAX_TOKEN: usize = 16 * 1024;
-
-/// What is known of the other end of a connection: the certificates it proved to hold, leaf first. They are not trusted yet.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Peer {
-    pub(crate) certificates: Vec<CertificateDer<'static>>,
-}
-
-/// Says whose token it is.
-#[async_trait]
-pub(crate) trait TokenReviewer: Send + Sync {
-    /// The owner of `token`; `None` if it is nobody's.
-    async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed>;
-}
 
 /// Finds out who is calling.
 pub(crate) struct Authenticator {

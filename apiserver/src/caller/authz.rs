@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_model::Query;
-use async_trait::async_trait;
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
@@ -14,28 +13,12 @@ use crate::answer::status::ApiError;
 use crate::caller::attributes::{self, Attributes, MAX_NAMESPACES};
 use crate::caller::identity::Identity;
 use crate::caller::review::ReviewFailed;
-pub(crate) use access_review::KubeReviews;
+pub(crate) use access_review::{AccessReviewer, Decision, KubeReviews};
 
 /// As long as a kube-apiserver's delegates remember.
 const KEPT: Duration = Duration::from_secs(10);
 /// Answers of about a hundred bytes each: a few megabytes at most.
 const MAX_KEPT: u64 = 50_000;
-
-/// The host's answer to one question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// Yes.
-    Allowed,
-    /// No.
-    Denied,
-}
-
-/// Answers questions about what callers may do.
-#[async_trait]
-pub(crate) trait AccessReviewer: Send + Sync {
-    /// Whether `who` may do `what`.
-    async fn review(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed>;
-}
 
 /// Decides about requests.
 pub(crate) struct Authorizer {

@@ -6,8 +6,9 @@ use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::{TrustAnchor, UnixTime};
 
-use super::Peer;
-use super::trust::{InvalidTrust, Trust, anchors, common_name, names, verified_leaf};
+use super::certificate::{common_name, verified_leaf};
+use super::config_map::{InvalidTrust, anchors, names};
+use super::peer::Peer;
 use crate::caller::identity::Identity;
 
 /// Whom to believe as a front proxy, and what its headers are called.
@@ -46,15 +47,17 @@ impl FrontProxy {
         }))
     }
 
-    fn vouches_for(&self, peer: &Peer, now: UnixTime) -> bool {
-        let Some(leaf) = verified_leaf(peer, &self.anchors, now) else {
+    /// Whether the peer is a front proxy.
+    pub(super) fn vouches_for(&self, peer: &Peer, now: UnixTime) -> bool {
+        let Some(leaf) = verified_leaf(&peer.certificates, &self.anchors, now) else {
             return false;
         };
         self.allowed_names.is_empty()
             || common_name(&leaf).is_some_and(|name| self.allowed_names.contains(name))
     }
 
-    fn identity(&self, headers: &HeaderMap) -> Option<Identity> {
+    /// Whom the headers speak for; `None` if they name nobody.
+    pub(super) fn identity(&self, headers: &HeaderMap) -> Option<Identity> {
         Some(Identity {
             user: first(headers, &self.user_headers)?,
             uid: first(headers, &self.uid_headers).unwrap_or_default(),
@@ -76,21 +79,6 @@ impl FrontProxy {
             extra.entry(key).or_default().push(value.to_owned());
         }
         extra
-    }
-}
-
-impl Trust {
-    /// The caller that a front proxy speaks for; `None` if the peer is no front proxy or names nobody.
-    pub(super) fn front_proxy_identity(
-        &self,
-        peer: &Peer,
-        headers: &HeaderMap,
-        now: UnixTime,
-    ) -> Option<Identity> {
-        let proxy = self.front_proxy.as_ref()?;
-        // Looking for the headers first spares other connections the verification.
-        let identity = proxy.identity(headers)?;
-        proxy.vouches_for(peer, now).then_some(identity)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bearer tokens, by TokenReview on the host.
+//! Whose a bearer token is, by TokenReview on the host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,6 @@ use kube::{Api, Client};
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
-use super::TokenReviewer;
 use crate::caller::identity::Identity;
 use crate::caller::review::{ReviewFailed, ask};
 use crate::counters::Counters;
@@ -19,6 +18,13 @@ use crate::counters::Counters;
 const KEPT: Duration = Duration::from_secs(10);
 /// Answers of some hundred bytes each: a few megabytes at most.
 const MAX_KEPT: u64 = 10_000;
+
+/// Says whose token it is.
+#[async_trait]
+pub(crate) trait TokenReviewer: Send + Sync {
+    /// The owner of `token`; `None` if it is nobody's.
+    async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed>;
+}
 
 /// Asks the host whose a token is and keeps the answer for a moment, under the token's hash.
 pub(crate) struct KubeTokens {

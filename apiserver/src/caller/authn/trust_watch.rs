@@ -9,7 +9,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 
-use super::Trust;
+use super::trust::Trust;
 use crate::answer::status::chain;
 
 const NAMESPACE: &str = "kube-system";

@@ -1,4 +1,4 @@
-//! SubjectAccessReviews.
+//! Questions about what callers may do, and SubjectAccessReviews that answer them.
 
 use std::sync::Arc;
 
@@ -9,11 +9,26 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use super::{AccessReviewer, Decision};
 use crate::caller::attributes::Attributes;
 use crate::caller::identity::Identity;
 use crate::caller::review::{ReviewFailed, ask};
 use crate::counters::Counters;
+
+/// The host's answer to one question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Yes.
+    Allowed,
+    /// No.
+    Denied,
+}
+
+/// Answers questions about what callers may do.
+#[async_trait]
+pub(crate) trait AccessReviewer: Send + Sync {
+    /// Whether `who` may do `what`.
+    async fn review(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed>;
+}
 
 /// Asks the host.
 pub(crate) struct KubeReviews {
