@@ -3,7 +3,7 @@
 use armadex_model::ResourceType;
 use serde_json::{Value, json};
 
-use super::{Types, VERBS, Version, singular};
+use super::types::{Types, VERBS, Version, singular};
 
 /// Clients compare this text, so it is written exactly as a kube-apiserver writes it.
 pub(crate) const CONTENT_TYPE: &str =

@@ -3,7 +3,7 @@
 use armadex_model::ResourceType;
 use serde_json::{Value, json};
 
-use super::{Types, VERBS, Version, singular};
+use super::types::{Types, VERBS, Version, singular};
 
 /// `/api`. There is one core version, whatever is stored.
 pub(crate) fn core_versions() -> Value {

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
-use armadex_model::{ClusterName, GroupVersionResource};
+use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_storage::{Catalog, ClusterEntry};
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,0 +1,70 @@
+//! The types of one view, by group and version: what every document of discovery is made from.
+
+use std::collections::BTreeMap;
+
+use armadex_model::ResourceType;
+use armadex_storage::{Catalog, ClusterEntry};
+
+use super::version::priority;
+
+/// What may be done to every type.
+pub(super) const VERBS: [&str; 2] = ["get", "list"];
+
+/// The types of one view: by group, then by version with the preferred one first.
+#[derive(Debug, Default)]
+pub(crate) struct Types<'a> {
+    groups: BTreeMap<&'a str, Vec<Version<'a>>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Version<'a> {
+    pub(super) name: &'a str,
+    pub(super) types: Vec<&'a ResourceType>,
+}
+
+impl<'a> Types<'a> {
+    /// Those of all clusters, or of one.
+    pub(crate) fn of(catalog: &'a Catalog, cluster: Option<&ClusterEntry>) -> Self {
+        let listed = catalog.types.values();
+        Self::from_types(
+            listed.filter(|one| cluster.is_none_or(|entry| entry.resources.contains(&one.gvr))),
+        )
+    }
+
+    pub(super) fn from_types(types: impl Iterator<Item = &'a ResourceType>) -> Self {
+        let mut by_version: BTreeMap<(&str, &str), Vec<&ResourceType>> = BTreeMap::new();
+        for one in types {
+            let key = (one.gvr.group.as_str(), one.gvr.version.as_str());
+            by_version.entry(key).or_default().push(one);
+        }
+        let mut groups: BTreeMap<&str, Vec<Version<'_>>> = BTreeMap::new();
+        for ((group, name), types) in by_version {
+            groups
+                .entry(group)
+                .or_default()
+                .push(Version { name, types });
+        }
+        for versions in groups.values_mut() {
+            versions.sort_by(|a, b| priority(b.name).cmp(&priority(a.name)));
+        }
+        Self { groups }
+    }
+
+    pub(super) fn named_groups(&self) -> impl Iterator<Item = (&'a str, &[Version<'a>])> {
+        let groups = self.groups.iter().filter(|(name, _)| !name.is_empty());
+        groups.map(|(name, versions)| (*name, versions.as_slice()))
+    }
+
+    pub(super) fn group(&self, name: &str) -> Option<&[Version<'a>]> {
+        self.groups.get(name).map(Vec::as_slice)
+    }
+}
+
+/// The singular name; where a member did not say, what Kubernetes makes of the kind.
+pub(super) fn singular(resource: &ResourceType) -> String {
+    if resource.singular.is_empty() {
+        resource.kind.to_lowercase()
+    } else {
+        resource.singular.clone()
+    }
+}
