@@ -1,12 +1,11 @@
 //! What the server has to be told.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::counters::Counters;
-use crate::server::tls::SelfMade;
+use crate::server::tls::Certificate;
 
 /// Where to listen, how to prove who we are, and what requests may cost.
 #[derive(Debug)]
@@ -27,20 +26,6 @@ pub struct Config {
     pub shutdown_grace: Duration,
     /// What the server counts; keep a clone to show it.
     pub counters: Arc<Counters>,
-}
-
-/// Where the serving certificate comes from.
-#[derive(Debug)]
-pub enum Certificate {
-    /// PEM files, read again when they change.
-    Files {
-        /// The chain, leaf first.
-        certificate: PathBuf,
-        /// The private key of the leaf.
-        key: PathBuf,
-    },
-    /// One that was made in this process.
-    SelfMade(SelfMade),
 }
 
 impl Config {

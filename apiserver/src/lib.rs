@@ -29,11 +29,11 @@ use tokio_util::task::TaskTracker;
 use app::{App, Limits};
 use caller::authn::{self, Authenticator, KubeTokens, Trust};
 use caller::authz::{Authorizer, KubeReviews};
-pub use config::{Certificate, Config};
+pub use config::Config;
 pub use counters::{CounterValues, Counters};
 use server::Listener;
 use server::tls::{self, Serving};
-pub use server::tls::{CertificateError, SelfMade};
+pub use server::tls::{Certificate, CertificateError, SelfMade};
 
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! TLS: our certificate to clients, and theirs to us.
 
+mod error;
 mod peer;
 mod self_made;
 mod serving;
@@ -9,8 +10,9 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 
+pub use error::CertificateError;
 pub use self_made::SelfMade;
-pub use serving::CertificateError;
+pub use serving::Certificate;
 pub(crate) use serving::{Serving, keep_fresh};
 
 /// HTTP/2 for those who know it.

@@ -6,7 +6,7 @@ use rcgen::{
 };
 use time::{Duration, OffsetDateTime};
 
-use super::CertificateError;
+use super::error::CertificateError;
 
 /// A serving certificate and the CA that made it. The CA's key is thrown away: it signs this one certificate.
 pub struct SelfMade {

@@ -13,33 +13,25 @@ use rustls::sign::CertifiedKey;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use super::error::CertificateError;
+use super::self_made::SelfMade;
 use crate::answer::status::chain;
-use crate::config::Certificate;
 
 /// How often files are looked at. A kubelet takes up to a minute to bring a renewed Secret, so this adds little.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A serving certificate that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
-    /// A file cannot be read.
-    #[error("{path:?} cannot be read")]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
+/// Where the serving certificate comes from.
+#[derive(Debug)]
+pub enum Certificate {
+    /// PEM files, read again when they change.
+    Files {
+        /// The chain, leaf first.
+        certificate: PathBuf,
+        /// The private key of the leaf.
+        key: PathBuf,
     },
-    /// A file holds something else.
-    #[error("the serving certificate or its key is not PEM of the right kind")]
-    Pem(#[from] rustls::pki_types::pem::Error),
-    /// The certificate and the key do not belong together, or are of a kind that is not known.
-    #[error("the serving certificate cannot be used")]
-    Unusable(#[from] rustls::Error),
-    /// A certificate cannot be made, for example because a name is none.
-    #[error("a serving certificate cannot be made")]
-    Made(#[from] rcgen::Error),
+    /// One that was made in this process.
+    SelfMade(SelfMade),
 }
 
 /// Shows the present certificate to every client.

@@ -1,8 +1,6 @@
 use std::path::Path;
 
-use super::serving::CertificateError;
 use super::*;
-use crate::config::Certificate;
 
 fn files(directory: &Path) -> Certificate {
     Certificate::Files {
