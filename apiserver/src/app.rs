@@ -3,6 +3,7 @@
 mod asked;
 mod context;
 mod native;
+mod readiness;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use crate::request::negotiate::Discovery;
 use crate::request::target::{self, Target};
 use asked::Asked;
 use context::{Context, OWN_VERSION};
+use readiness::Readiness;
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +66,7 @@ impl App {
             authenticator,
             authorizer,
             counters,
+            readiness: Readiness::default(),
             clock: Timestamp::now,
         };
         Self {

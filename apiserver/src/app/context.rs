@@ -6,6 +6,7 @@ use armadex_storage::{Catalog, Search};
 use http::StatusCode;
 use jiff::Timestamp;
 
+use super::readiness::Readiness;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::authn::Authenticator;
@@ -22,6 +23,7 @@ pub(super) struct Context {
     pub(super) authenticator: Authenticator,
     pub(super) authorizer: Authorizer,
     pub(super) counters: Arc<Counters>,
+    pub(super) readiness: Readiness,
     /// The time that ages are told from; given in, so that tests can stop it.
     pub(super) clock: fn() -> Timestamp,
 }
@@ -42,7 +44,7 @@ impl Context {
     /// What keeps the server from answering searches.
     async fn not_ready(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
-        if self.search.head().await.is_err() {
+        if !self.readiness.store_answers(&*self.search).await {
             reasons.push("the store does not answer");
         }
         if !self.authenticator.is_ready() {

@@ -22,6 +22,8 @@ pub(crate) struct Memory {
     /// The read that fails, counted from one; none if zero.
     pub(crate) failing_page: AtomicUsize,
     pages: AtomicUsize,
+    /// How often the head was read.
+    pub(crate) heads: AtomicUsize,
     /// The largest number of rows that was asked for at a time.
     pub(crate) largest_budget: AtomicUsize,
     pub(crate) head: Mutex<(i64, &'static str)>,
@@ -196,6 +198,7 @@ impl Search for Memory {
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
+        self.heads.fetch_add(1, Ordering::Relaxed);
         let (revision, incarnation) = *self.head.lock().expect("no panic");
         Ok(Head {
             revision,

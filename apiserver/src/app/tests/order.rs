@@ -260,3 +260,12 @@ async fn requests_are_counted() {
     );
     assert_eq!((counts.in_flight, counts.broken_off), (0, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn readiness_is_asked_of_the_store_once_a_second_by_whomever() {
+    let server = Server::open(fleet());
+    let asking = (0..50).map(|_| server.ask("GET", "/readyz", &[]));
+    let answers = futures::future::join_all(asking).await;
+    assert!(answers.iter().all(|answer| answer.code == 200));
+    assert_eq!(server.memory.heads.load(Ordering::Relaxed), 1);
+}
