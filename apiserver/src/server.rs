@@ -120,12 +120,8 @@ async fn http(
     let (_, session) = stream.get_ref();
     let is_h2 = session.alpn_protocol() == Some(H2);
     let certificates = session.peer_certificates().unwrap_or_default();
-    let peer = Arc::new(Peer {
-        certificates: certificates
-            .iter()
-            .map(|one| one.clone().into_owned())
-            .collect(),
-    });
+    let certificates = certificates.iter().map(|one| one.clone().into_owned());
+    let peer = Arc::new(Peer::new(certificates.collect()));
     let service = service_fn(move |request: Request<Incoming>| {
         let (app, peer) = (Arc::clone(&app), Arc::clone(&peer));
         async move { Ok::<_, Infallible>(app.respond(request, &peer).await) }

@@ -49,7 +49,7 @@ impl Authenticator {
         let trust = self.trust.load_full();
         let found = trust
             .front_proxy_identity(peer, headers, now)
-            .or_else(|| trust.certificate_identity(peer, now));
+            .or_else(|| trust.verdict(peer, now).user.clone());
         if let Some(identity) = found {
             return Ok(identity.authenticated());
         }

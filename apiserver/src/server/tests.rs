@@ -100,7 +100,7 @@ impl Running {
     async fn connect(
         &self,
         protocol: &[u8],
-        identity: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+        identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
     ) -> tokio_rustls::client::TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         let ca = CertificateDer::from_pem_slice(self.ca.as_bytes()).expect("a CA");
@@ -110,9 +110,7 @@ impl Running {
             .expect("versions")
             .with_root_certificates(roots);
         let mut config = match identity {
-            Some((certificate, key)) => builder
-                .with_client_auth_cert(vec![certificate], key)
-                .expect("a pair"),
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).expect("a pair"),
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = vec![protocol.to_vec()];
@@ -132,6 +130,7 @@ impl Running {
         uri: &str,
         headers: &[(&str, &str)],
     ) -> (u16, Option<Bytes>) {
+        let identity = identity.map(|(certificate, key)| (vec![certificate], key));
         let stream = self.connect(protocol, identity).await;
         let mut request =
             Request::get(format!("https://localhost{uri}")).header("host", "localhost");
@@ -291,5 +290,31 @@ async fn an_idle_connection_does_not_keep_the_server_from_stopping() {
         .expect("a connection");
     let _http1 = server.connect(b"http/1.1", None).await;
     let _http2 = server.connect(H2, None).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_chain_that_is_longer_than_any_of_use_ends_the_handshake() {
+    let server = Running::start(1).await;
+    let (leaf, key) = server.clients.client("bob", &[]);
+    for (intermediates, served) in [(4, true), (5, false), (50, false)] {
+        let others = (0..intermediates).map(|_| Authority::new("another").certificate());
+        let chain = std::iter::once(leaf.clone()).chain(others).collect();
+        let stream = server
+            .connect(b"http/1.1", Some((chain, key.clone_key())))
+            .await;
+        let (mut read, mut write) = tokio::io::split(stream);
+        let request =
+            format!("GET {LIST} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        // TLS 1.3 tells a client that its certificate was refused after its own handshake is complete.
+        let _ = write.write_all(request.as_bytes()).await;
+        let mut answer = Vec::new();
+        let ended = read.read_to_end(&mut answer).await;
+        assert_eq!(
+            answer.starts_with(b"HTTP/1.1 200"),
+            served,
+            "{intermediates}: {ended:?}"
+        );
+    }
     server.stop().await;
 }

@@ -1,14 +1,20 @@
 //! A certificate authority made for one test.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use time::OffsetDateTime;
 
 use crate::caller::authn::Peer;
+
+/// Longer than any test.
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Signs certificates.
 pub(crate) struct Authority {
@@ -29,6 +35,11 @@ impl Authority {
         }
     }
 
+    /// Its own certificate.
+    pub(crate) fn certificate(&self) -> CertificateDer<'static> {
+        CertificateDer::from_pem_slice(self.pem.as_bytes()).expect("a CA")
+    }
+
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
@@ -39,22 +50,29 @@ impl Authority {
         name: &str,
         organisations: &[&str],
     ) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
-        self.leaf(name, organisations, ExtendedKeyUsagePurpose::ClientAuth)
+        self.leaf(
+            name,
+            organisations,
+            ExtendedKeyUsagePurpose::ClientAuth,
+            A_DAY,
+        )
     }
 
     /// A peer that has proved to hold such a certificate.
     pub(crate) fn peer(&self, name: &str, organisations: &[&str]) -> Peer {
-        Peer {
-            certificates: vec![self.client(name, organisations).0],
-        }
+        Peer::new(vec![self.client(name, organisations).0])
+    }
+
+    /// A peer whose certificate ends soon.
+    pub(crate) fn peer_valid_for(&self, name: &str, time: Duration) -> Peer {
+        let usage = ExtendedKeyUsagePurpose::ClientAuth;
+        Peer::new(vec![self.leaf(name, &[], usage, time).0])
     }
 
     /// A peer that shows a certificate made for servers.
     pub(crate) fn serving_peer(&self, name: &str) -> Peer {
-        let (certificate, _) = self.leaf(name, &[], ExtendedKeyUsagePurpose::ServerAuth);
-        Peer {
-            certificates: vec![certificate],
-        }
+        let (certificate, _) = self.leaf(name, &[], ExtendedKeyUsagePurpose::ServerAuth, A_DAY);
+        Peer::new(vec![certificate])
     }
 
     fn leaf(
@@ -62,10 +80,12 @@ impl Authority {
         name: &str,
         organisations: &[&str],
         usage: ExtendedKeyUsagePurpose,
+        valid_for: Duration,
     ) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
         let key = KeyPair::generate().expect("a key");
         let mut params = params(name, organisations);
         params.extended_key_usages = vec![usage];
+        params.not_after = OffsetDateTime::now_utc() + valid_for;
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         (certificate.der().clone(), key.into())

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::{TrustAnchor, UnixTime};
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use super::certificate::{common_name, verified_leaf};
 use super::config_map::{InvalidTrust, anchors, names};
-use super::peer::Peer;
 use crate::caller::identity::Identity;
 
 /// Whom to believe as a front proxy, and what its headers are called.
@@ -47,9 +46,9 @@ impl FrontProxy {
         }))
     }
 
-    /// Whether the peer is a front proxy.
-    pub(super) fn vouches_for(&self, peer: &Peer, now: UnixTime) -> bool {
-        let Some(leaf) = verified_leaf(&peer.certificates, &self.anchors, now) else {
+    /// Whether this chain is a front proxy's.
+    pub(super) fn vouches_for(&self, chain: &[CertificateDer<'static>], now: UnixTime) -> bool {
+        let Some(leaf) = verified_leaf(chain, &self.anchors, now) else {
             return false;
         };
         self.allowed_names.is_empty()

@@ -1,9 +1,109 @@
-//! The other end of a connection.
+//! The other end of a connection, and what its certificate was found to be worth.
 
-use rustls::pki_types::CertificateDer;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of the other end of a connection: the certificates it proved to hold, leaf first. They are not trusted yet.
-#[derive(Clone, Debug, Default)]
+use rustls::pki_types::{CertificateDer, UnixTime};
+
+use super::certificate::changes_at;
+use crate::caller::identity::Identity;
+
+/// What is known of the other end of a connection: the certificates it proved to hold, leaf first.
+///
+/// What they are worth is found out once for each state of the trust, and again when one of them begins or ceases to be valid: a
+/// verification costs as much as many requests.
+#[derive(Debug, Default)]
 pub(crate) struct Peer {
-    pub(crate) certificates: Vec<CertificateDer<'static>>,
+    certificates: Vec<CertificateDer<'static>>,
+    found: Mutex<Option<Found>>,
+}
+
+/// What a peer's certificates are worth.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    /// Its word about others is believed.
+    pub(super) is_front_proxy: bool,
+    /// Whom its certificate names, if a client CA vouches for it.
+    pub(super) user: Option<Identity>,
+}
+
+#[derive(Debug)]
+struct Found {
+    generation: u64,
+    until: UnixTime,
+    verdict: Arc<Verdict>,
+}
+
+impl Peer {
+    /// A peer with these certificates, leaf first.
+    pub(crate) fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
+        Self {
+            certificates,
+            found: Mutex::default(),
+        }
+    }
+
+    /// The verdict of this generation of the trust at this time; `verify` is asked for it once.
+    pub(super) fn verdict(
+        &self,
+        generation: u64,
+        now: UnixTime,
+        verify: impl FnOnce(&[CertificateDer<'static>]) -> Verdict,
+    ) -> Arc<Verdict> {
+        if self.certificates.is_empty() {
+            return Arc::default();
+        }
+        // Held while verifying, so that a hundred first requests at once make one verification; it takes about a millisecond.
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = &*found
+            && kept.generation == generation
+            && now < kept.until
+        {
+            return Arc::clone(&kept.verdict);
+        }
+        let verdict = Arc::new(verify(&self.certificates));
+        *found = Some(Found {
+            generation,
+            until: changes_at(&self.certificates, now),
+            verdict: Arc::clone(&verdict),
+        });
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::Authority;
+
+    fn after(seconds: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(Duration::from_secs(UnixTime::now().as_secs() + seconds))
+    }
+
+    #[test]
+    fn a_certificate_is_verified_once_for_each_state_of_the_trust() {
+        let peer = Authority::new("any").peer("bob", &[]);
+        let mut verified = 0;
+        for generation in [1, 1, 1, 2, 2, 1] {
+            peer.verdict(generation, UnixTime::now(), |_| {
+                verified += 1;
+                Verdict::default()
+            });
+        }
+        assert_eq!(verified, 3);
+    }
+
+    #[test]
+    fn a_certificate_that_has_ended_is_verified_again() {
+        let peer = Authority::new("any").peer_valid_for("bob", Duration::from_secs(3600));
+        let mut verified = Vec::new();
+        for seconds in [0, 3500, 3700, 3800] {
+            peer.verdict(1, after(seconds), |_| {
+                verified.push(seconds);
+                Verdict::default()
+            });
+        }
+        assert_eq!(verified, [0, 3700]);
+    }
 }

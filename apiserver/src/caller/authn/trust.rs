@@ -4,20 +4,24 @@
 //! makes a user, whatever names they bear.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::HeaderMap;
-use rustls::pki_types::{TrustAnchor, UnixTime};
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use super::certificate::{common_name, verified_leaf};
 use super::config_map::{InvalidTrust, anchors};
 use super::front_proxy::FrontProxy;
-use super::peer::Peer;
+use super::peer::{Peer, Verdict};
 use crate::caller::identity::Identity;
 
 /// What the host's kube-apiserver tells its extension servers to trust.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
     loaded: bool,
+    /// Tells one state of the trust from the next; zero while nothing has been read.
+    generation: u64,
     front_proxy: Option<FrontProxy>,
     /// CAs of people and programs that call directly.
     clients: Vec<TrustAnchor<'static>>,
@@ -28,6 +32,7 @@ impl Trust {
     pub(crate) fn from_data(data: &BTreeMap<String, String>) -> Result<Self, InvalidTrust> {
         Ok(Self {
             loaded: true,
+            generation: next_generation(),
             front_proxy: FrontProxy::from_data(data)?,
             clients: anchors(data, "client-ca-file")?,
         })
@@ -37,6 +42,7 @@ impl Trust {
     pub(crate) fn nothing() -> Self {
         Self {
             loaded: true,
+            generation: next_generation(),
             ..Self::default()
         }
     }
@@ -45,22 +51,31 @@ impl Trust {
         self.loaded
     }
 
-    /// The caller that a front proxy speaks for; `None` if the peer is no front proxy or names nobody.
+    /// Whom the headers speak for, if a front proxy says so.
     pub(super) fn front_proxy_identity(
         &self,
         peer: &Peer,
         headers: &HeaderMap,
         now: UnixTime,
     ) -> Option<Identity> {
-        let proxy = self.front_proxy.as_ref()?;
-        // Looking for the headers first spares other connections the verification.
-        let identity = proxy.identity(headers)?;
-        proxy.vouches_for(peer, now).then_some(identity)
+        let identity = self.front_proxy.as_ref()?.identity(headers)?;
+        self.verdict(peer, now).is_front_proxy.then_some(identity)
+    }
+
+    /// What the peer's certificates are worth.
+    pub(super) fn verdict(&self, peer: &Peer, now: UnixTime) -> Arc<Verdict> {
+        peer.verdict(self.generation, now, |chain| Verdict {
+            is_front_proxy: self
+                .front_proxy
+                .as_ref()
+                .is_some_and(|proxy| proxy.vouches_for(chain, now)),
+            user: self.user(chain, now),
+        })
     }
 
     /// The user that a client certificate names: the common name, with the organisations as groups.
-    pub(super) fn certificate_identity(&self, peer: &Peer, now: UnixTime) -> Option<Identity> {
-        let leaf = verified_leaf(&peer.certificates, &self.clients, now)?;
+    fn user(&self, chain: &[CertificateDer<'static>], now: UnixTime) -> Option<Identity> {
+        let leaf = verified_leaf(chain, &self.clients, now)?;
         let user = common_name(&leaf).filter(|name| !name.is_empty())?;
         let organisations = leaf.subject().iter_organization();
         let groups = organisations
@@ -72,4 +87,10 @@ impl Trust {
             ..Identity::default()
         })
     }
+}
+
+/// A number that no other trust of this process has.
+fn next_generation() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -1,6 +1,6 @@
 //! Client certificates at the handshake: a peer has to prove that it holds the key of what it shows, and no more.
 //!
-//! Whether the certificate is to be trusted, and as what, is decided for each request against each CA by itself
+//! Whether the certificate is to be trusted, and as what, is decided after the handshake against each CA by itself
 //! ([`crate::caller::authn`]). Deciding here would need one pool of all CAs, in which a certificate of one passes for one of another.
 
 use rustls::client::danger::HandshakeSignatureValid;
@@ -9,9 +9,15 @@ use rustls::crypto::{
 };
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
-/// Accepts every certificate whose key the peer holds, and none at all.
+/// Between a client and the CA that a host names there is one, or a cross-signed one beside it. The ways through a chain grow
+/// with the factorial of its length: with four there are at most 64.
+const MAX_INTERMEDIATES: usize = 4;
+/// A certificate has one to two KiB.
+const MAX_CHAIN: usize = 16 << 10;
+
+/// Accepts every certificate whose key the peer holds, unless it comes with a chain that is longer than any of use, and none at all.
 #[derive(Debug)]
 pub(super) struct ProvenOnly {
     algorithms: WebPkiSupportedAlgorithms,
@@ -37,10 +43,16 @@ impl ClientCertVerifier for ProvenOnly {
 
     fn verify_client_cert(
         &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
+        let sizes = intermediates.iter().map(|one| one.len());
+        if intermediates.len() > MAX_INTERMEDIATES
+            || end_entity.len() + sizes.sum::<usize>() > MAX_CHAIN
+        {
+            return Err(CertificateError::ApplicationVerificationFailure.into());
+        }
         Ok(ClientCertVerified::assertion())
     }
 
