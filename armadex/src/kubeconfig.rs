@@ -27,12 +27,20 @@ pub(crate) struct Source {
     pub(crate) user: Option<Value>,
 }
 
-/// The entries to write.
+/// The entries to write: a cluster and a context of the same name for each place, and the user that all contexts name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entries {
-    clusters: Vec<(String, Value)>,
-    contexts: Vec<(String, Value)>,
-    users: Vec<(String, Value)>,
+    places: Vec<Entry>,
+    /// The user to write; without it the contexts name one that is there already.
+    user: Option<(String, Value)>,
+}
+
+/// The fleet or a member.
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    name: String,
+    cluster: Value,
+    context: Value,
 }
 
 /// A document with the entries in it.
@@ -40,8 +48,18 @@ pub(crate) struct Entries {
 pub(crate) struct Merged {
     /// The document to write.
     pub(crate) document: Value,
-    /// Entries that somebody else wrote under a name that we need; they are left alone.
-    pub(crate) foreign: Vec<String>,
+    /// What was not written.
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+/// A place that was left out, because a name that it needs is somebody else's: a context of ours that found a foreign cluster under
+/// its name would send our user's credentials there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    /// The fleet's name or the member's.
+    pub(crate) name: String,
+    /// What is somebody else's: `cluster member1`.
+    pub(crate) taken: Vec<String>,
 }
 
 /// A document that cannot be used.
@@ -140,21 +158,15 @@ pub(crate) fn entries(source: &Source, members: &BTreeSet<String>) -> Entries {
     } else {
         &source.user_name
     };
-    let (mut clusters, mut contexts) = (Vec::new(), Vec::new());
-    for (name, server) in paths {
-        clusters.push((name.clone(), marked(with_server(&source.cluster, server))));
-        let context = json!({"cluster": name, "user": user_name});
-        contexts.push((name, marked(context)));
-    }
-    let users = source
-        .user
-        .iter()
-        .map(|user| (FLEET.to_owned(), marked(user.clone())))
-        .collect();
+    let places = paths.map(|(name, server)| Entry {
+        cluster: marked(with_server(&source.cluster, server)),
+        context: marked(json!({"cluster": name, "user": user_name})),
+        name,
+    });
+    let user = source.user.as_ref();
     Entries {
-        clusters,
-        contexts,
-        users,
+        places: places.collect(),
+        user: user.map(|user| (FLEET.to_owned(), marked(user.clone()))),
     }
 }
 
@@ -174,57 +186,107 @@ fn marked(mut entry: Value) -> Value {
 }
 
 /// Puts the entries into a document: replaces and removes what we wrote before, adds what is new, and leaves the rest alone.
-pub(crate) fn merge(document: Value, entries: Entries) -> Result<Merged, InvalidKubeconfig> {
+///
+/// A name that somebody else has given to a cluster, a context or the user is theirs, and nothing that needs it is written.
+/// `beside` are the documents that kubectl reads together with this one: a name in any of them is taken too, because kubectl would
+/// mix the parts.
+pub(crate) fn merge(
+    document: Value,
+    beside: &[&Value],
+    entries: Entries,
+) -> Result<Merged, InvalidKubeconfig> {
     let Value::Object(mut document) = document else {
         return Err(InvalidKubeconfig::Shape("the document"));
     };
     document.entry("apiVersion").or_insert_with(|| json!("v1"));
     document.entry("kind").or_insert_with(|| json!("Config"));
-    let Entries {
-        clusters,
-        contexts,
-        users,
-    } = entries;
-    let mut foreign = Vec::new();
-    for (kind, wanted) in [
-        ("cluster", clusters),
-        ("context", contexts),
-        ("user", users),
-    ] {
-        let list = document
-            .entry(format!("{kind}s"))
-            .or_insert_with(|| json!([]));
-        if list.is_null() {
-            *list = json!([]);
-        }
-        let list = list.as_array_mut().ok_or(InvalidKubeconfig::Shape(kind))?;
-        foreign.extend(replace(list, kind, wanted));
+    for kind in KINDS {
+        let list = list(&mut document, kind)?;
+        list.retain(|entry| !entry.get(kind).is_some_and(is_marked));
     }
-    let current = document
-        .entry("current-context")
-        .or_insert_with(|| json!(FLEET));
-    if current.as_str().is_none_or(str::is_empty) {
-        *current = json!(FLEET);
+    let taken = Taken::of(&document, beside);
+    let Entries { places, user } = entries;
+    let user_name = user.as_ref().map(|(name, _)| name.clone());
+    let mut skipped = Vec::new();
+    let mut written = 0;
+    for Entry {
+        name,
+        cluster,
+        context,
+    } in places
+    {
+        let taken = taken.among([
+            ("cluster", Some(&name)),
+            ("context", Some(&name)),
+            ("user", user_name.as_ref()),
+        ]);
+        if !taken.is_empty() {
+            skipped.push(Skipped { name, taken });
+            continue;
+        }
+        written += 1;
+        list(&mut document, "cluster")?.push(json!({"name": name, "cluster": cluster}));
+        list(&mut document, "context")?.push(json!({"name": name, "context": context}));
+        choose_if_none_is_chosen(&mut document, &name);
+    }
+    if let (Some((name, user)), 1..) = (user, written) {
+        list(&mut document, "user")?.push(json!({"name": name, "user": user}));
     }
     Ok(Merged {
         document: Value::Object(document),
-        foreign,
+        skipped,
     })
 }
 
-fn replace(list: &mut Vec<Value>, kind: &str, wanted: Vec<(String, Value)>) -> Vec<String> {
-    let was_ours = |entry: &Value| entry.get(kind).is_some_and(is_marked);
-    list.retain(|entry| !was_ours(entry));
-    let taken: BTreeSet<String> = list.iter().filter_map(name_of).map(str::to_owned).collect();
-    let mut foreign = Vec::new();
-    for (name, value) in wanted {
-        if taken.contains(&name) {
-            foreign.push(format!("{kind} {name}"));
-        } else {
-            list.push(json!({"name": name, kind: value}));
-        }
+/// The kinds of entries; their lists are named in the plural.
+const KINDS: [&str; 3] = ["cluster", "context", "user"];
+
+fn list<'a>(
+    document: &'a mut Map<String, Value>,
+    kind: &'static str,
+) -> Result<&'a mut Vec<Value>, InvalidKubeconfig> {
+    let list = document
+        .entry(format!("{kind}s"))
+        .or_insert_with(|| json!([]));
+    if list.is_null() {
+        *list = json!([]);
     }
-    foreign
+    list.as_array_mut().ok_or(InvalidKubeconfig::Shape(kind))
+}
+
+/// The fleet is what a file without a choice begins with, not a member.
+fn choose_if_none_is_chosen(document: &mut Map<String, Value>, name: &str) {
+    let current = document.get("current-context").and_then(Value::as_str);
+    if name == FLEET && current.is_none_or(str::is_empty) {
+        document.insert("current-context".to_owned(), json!(name));
+    }
+}
+
+/// The names that are somebody else's, by kind.
+struct Taken(BTreeSet<(&'static str, String)>);
+
+impl Taken {
+    fn of(document: &Map<String, Value>, beside: &[&Value]) -> Self {
+        let mut names = BTreeSet::new();
+        for kind in KINDS {
+            let key = format!("{kind}s");
+            let lists = std::iter::once(document.get(&key))
+                .chain(beside.iter().map(|other| other.get(&key)));
+            let entries = lists.flatten().filter_map(Value::as_array).flatten();
+            names.extend(entries.filter_map(|entry| Some((kind, name_of(entry)?.to_owned()))));
+        }
+        Self(names)
+    }
+
+    fn among(&self, wanted: [(&'static str, Option<&String>); 3]) -> Vec<String> {
+        let named = wanted
+            .into_iter()
+            .filter_map(|(kind, name)| Some((kind, name?.clone())));
+        named
+            .filter(|one| self.0.contains(one))
+            .map(|(kind, name)| format!("{kind} {name}"))
+            .collect()
+    }
 }
 
 fn is_marked(entry: &Value) -> bool {
@@ -265,7 +327,14 @@ mod tests {
 
     fn fleet(document: Value, names: &[&str]) -> Merged {
         let (source, _) = resolve(&[host()], None).expect("resolves");
-        merge(document, entries(&source, &members(names))).expect("merges")
+        merge(document, &[], entries(&source, &members(names))).expect("merges")
+    }
+
+    fn skipped(name: &str, taken: &[&str]) -> Skipped {
+        Skipped {
+            name: name.to_owned(),
+            taken: taken.iter().map(|&one| one.to_owned()).collect(),
+        }
     }
 
     #[test]
@@ -300,14 +369,84 @@ mod tests {
         assert_eq!(later.document["current-context"], "host");
     }
 
+    /// What a document says under a name, in all lists.
+    fn entries_named(document: &Value, name: &str) -> Vec<Value> {
+        let lists = ["clusters", "contexts", "users"].into_iter();
+        lists
+            .filter_map(|list| named(document, list, name).cloned())
+            .collect()
+    }
+
     #[test]
-    fn an_entry_of_somebody_else_is_left_alone_and_named() {
+    fn a_name_of_somebody_else_leaves_out_all_that_needs_it() {
+        let cluster = json!({"name": "member1", "cluster": {"server": "https://elsewhere"}});
+        let context = json!({"name": "member1", "context": {"cluster": "cp", "user": "admin"}});
+        for (kind, theirs) in [("cluster", cluster), ("context", context)] {
+            let mut document = host();
+            let list = document[format!("{kind}s")].as_array_mut();
+            list.expect("a list").push(theirs.clone());
+            let merged = fleet(document, &["member1", "member2"]);
+            assert_eq!(
+                merged.skipped,
+                [skipped("member1", &[&format!("{kind} member1")])]
+            );
+            assert_eq!(entries_named(&merged.document, "member1"), [theirs]);
+            assert_eq!(entries_named(&merged.document, "member2").len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_user_of_somebody_else_is_never_sent_to_us() {
         let mut document = host();
-        document["contexts"][0]["name"] = json!("member1");
+        let theirs = json!({"name": "clusterpedia", "user": {"token": "theirs"}});
+        document["users"]
+            .as_array_mut()
+            .expect("a list")
+            .push(theirs);
+        let merged = fleet(document.clone(), &["member1"]);
+        let user = &["user clusterpedia"];
+        assert_eq!(
+            merged.skipped,
+            [skipped("clusterpedia", user), skipped("member1", user)]
+        );
+        document["apiVersion"] = json!("v1");
+        document["kind"] = json!("Config");
+        assert_eq!(merged.document, document);
+    }
+
+    #[test]
+    fn a_context_that_an_earlier_run_tied_to_a_foreign_cluster_is_taken_back() {
+        let ours = fleet(host(), &["member1"]).document;
+        let mut document = ours.clone();
+        for cluster in document["clusters"].as_array_mut().expect("a list") {
+            if cluster["name"] == "member1" {
+                cluster["cluster"] = json!({"server": "https://elsewhere"});
+            }
+        }
         let merged = fleet(document, &["member1"]);
-        assert_eq!(merged.foreign, ["context member1"]);
-        let context = named(&merged.document, "contexts", "member1").expect("kept");
-        assert_eq!(context["context"]["cluster"], "cp");
+        assert!(named(&merged.document, "contexts", "member1").is_none());
+        assert_eq!(
+            named(&merged.document, "clusters", "member1").expect("kept")["cluster"]["server"],
+            "https://elsewhere"
+        );
+    }
+
+    #[test]
+    fn a_name_in_a_file_that_is_read_together_with_this_one_is_taken() {
+        let beside =
+            json!({"clusters": [{"name": "member1", "cluster": {"server": "https://elsewhere"}}]});
+        let (source, _) = resolve(&[host()], None).expect("resolves");
+        let entries = entries(&source, &members(&["member1"]));
+        let merged = merge(host(), &[&beside], entries).expect("merges");
+        assert_eq!(merged.skipped, [skipped("member1", &["cluster member1"])]);
+        assert_eq!(entries_named(&merged.document, "member1"), [json!(null); 0]);
+    }
+
+    #[test]
+    fn a_fleet_that_was_left_out_is_not_chosen() {
+        let theirs = json!({"clusters": [{"name": "clusterpedia", "cluster": {"server": "https://elsewhere"}}]});
+        let merged = fleet(theirs, &["member1"]);
+        assert_eq!(merged.document.get("current-context"), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::control_plane::ControlPlaneFlags;
-use crate::kubeconfig::{self, Entries, Source};
+use crate::kubeconfig::{self, Entries, Skipped, Source};
 
 /// More PediaClusters than this do not fit one page of an apiserver's answer.
 const PAGE: u32 = 500;
@@ -23,7 +23,8 @@ const PAGE: u32 = 500;
 ///
 /// The fleet is the cluster and the context `clusterpedia`; each PediaCluster has a cluster and a context of its own name. So both
 /// `kubectl --context member1 get pods` and `kubectl --cluster member1 get pods` work. Requests go through the control plane, as the user
-/// of the chosen context. Only entries that an earlier run wrote are replaced or removed, so it is safe to repeat.
+/// of the chosen context. Only entries that an earlier run wrote are replaced or removed, so it is safe to repeat. Where somebody else has
+/// an entry of a name that is needed, nothing is written under that name, and a warning says so.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -59,7 +60,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     }
     let entries = kubeconfig::entries(&source, &members);
     match target {
-        Some(path) => write_into(&path, entries),
+        Some(path) => write_into(&path, &paths, entries),
         None => print(entries),
     }
 }
@@ -134,32 +135,57 @@ fn absolute_paths(source: &mut Source, kubeconfig: &Path) {
 }
 
 fn print(entries: Entries) -> anyhow::Result<()> {
-    let merged = kubeconfig::merge(json!({}), entries)?;
+    let merged = kubeconfig::merge(json!({}), &[], entries)?;
     let yaml = serde_saphyr::to_string(&merged.document)?;
     std::io::stdout()
         .write_all(yaml.as_bytes())
         .context("cannot write to standard output")
 }
 
-fn write_into(path: &Path, entries: Entries) -> anyhow::Result<()> {
+/// Writes into a file. `read_together` are the files that kubectl reads as one.
+fn write_into(path: &Path, read_together: &[PathBuf], entries: Entries) -> anyhow::Result<()> {
     let _lock = Lock::take(path)?;
     let document = if path.exists() {
         read(path)?
     } else {
         json!({})
     };
-    let merged = kubeconfig::merge(document, entries)
+    let beside = beside(path, read_together)?;
+    let beside: Vec<&Value> = beside.iter().collect();
+    let merged = kubeconfig::merge(document, &beside, entries)
         .with_context(|| format!("cannot merge into {}", path.display()))?;
-    for entry in &merged.foreign {
-        tracing::warn!(
-            file = %path.display(),
-            entry,
-            "the {entry} in {} was written by somebody else and is left alone; use --output with another file to get ours",
-            path.display(),
-        );
-    }
+    say_what_was_skipped(path, &merged.skipped);
     replace_file(path, &serde_saphyr::to_string(&merged.document)?)
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Lines about one name each; a user that is somebody else's leaves out every member of a large fleet.
+const SKIPPED_SAID: usize = 10;
+
+fn say_what_was_skipped(path: &Path, skipped: &[Skipped]) {
+    for Skipped { name, taken } in skipped.iter().take(SKIPPED_SAID) {
+        let taken = taken.join(", ");
+        tracing::warn!(
+            file = %path.display(),
+            entry = name,
+            taken,
+            "nothing was written for {name}: {taken} was written by somebody else and is left alone; use --output with another file to get ours",
+        );
+    }
+    let more = skipped.len().saturating_sub(SKIPPED_SAID);
+    if more > 0 {
+        tracing::warn!(file = %path.display(), more, "nothing was written for {more} more, for the same reason");
+    }
+}
+
+/// The other files that kubectl reads together with `path`; none if `path` is not one of them.
+fn beside(path: &Path, read_together: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    let same = |one: &Path| fs::canonicalize(one).ok() == fs::canonicalize(path).ok();
+    if !read_together.iter().any(|one| same(one)) {
+        return Ok(Vec::new());
+    }
+    let others = read_together.iter().filter(|one| !same(one));
+    others.map(|one| read(one)).collect()
 }
 
 /// Writes beside the file and renames, so that a reader never sees half a kubeconfig; only the owner can read a new one.
