@@ -11,7 +11,7 @@ mod members;
 #[cfg(test)]
 mod tests;
 
-use armadex_model::term::hot_fields;
+use armadex_model::field::{Field, indexed};
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey};
 use armadex_storage::Object;
 use bytes::Bytes;
@@ -36,13 +36,23 @@ pub(crate) enum Level {
     Keys,
 }
 
+impl Level {
+    fn of(resource: &GroupVersionResource) -> Self {
+        if resource.group.is_empty() && resource.resource == "secrets" {
+            Self::Keys
+        } else {
+            Self::Full
+        }
+    }
+}
+
 /// How objects of one stream are pruned.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     /// `"shadow.clusterpedia.io/cluster-name":"member1"`.
     annotation: String,
     level: Level,
-    fields: &'static [&'static str],
+    fields: &'static [Field],
     max_bytes: usize,
 }
 
@@ -63,12 +73,11 @@ impl Rules {
         resource: &GroupVersionResource,
         max_bytes: usize,
     ) -> Self {
-        let secret = resource.group.is_empty() && resource.resource == "secrets";
         Self {
             // A cluster name is a DNS name and needs no escape.
             annotation: format!("\"{CLUSTER_ANNOTATION}\":\"{cluster}\""),
-            level: if secret { Level::Keys } else { Level::Full },
-            fields: hot_fields(&resource.group, &resource.resource),
+            level: Level::of(resource),
+            fields: indexed(&resource.group, &resource.resource),
             max_bytes,
         }
     }

@@ -5,7 +5,8 @@
 
 pub mod body;
 pub mod cluster;
-mod fields;
+pub mod field;
+mod field_selector;
 pub mod filter;
 pub mod key;
 pub mod label;

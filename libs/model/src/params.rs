@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 use crate::label::parse::{label_clauses, shorten};
 use crate::query::{Limits, Scope};
 use crate::search::{self, SearchLabels};
-use crate::{ClusterName, GroupVersionResource, NameFilter, Query, fields};
+use crate::{ClusterName, GroupVersionResource, NameFilter, Query, field_selector};
 
 pub use raw::RawParams;
 pub(crate) use raw::is_true;
@@ -265,9 +265,9 @@ fn search_labels(raw: &RawParams) -> Result<SearchLabels, InvalidParams> {
 fn field_terms(
     resource: &GroupVersionResource,
     raw: &RawParams,
-) -> Result<fields::FieldTerms, InvalidParams> {
+) -> Result<field_selector::FieldTerms, InvalidParams> {
     let text = raw.text("fieldSelector").unwrap_or_default();
-    fields::parse(resource, text)
+    field_selector::parse(resource, text)
 }
 
 fn place_or(path: Option<&str>, url: Option<NameFilter>, label: NameFilter) -> NameFilter {

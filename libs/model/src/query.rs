@@ -21,7 +21,7 @@ pub struct Query {
     pub names: NameFilter,
     /// Label requirements.
     pub labels: Vec<Requirement>,
-    /// Requirements on hot fields ([`crate::term::hot_fields`]); the key is the path.
+    /// Requirements on indexed fields ([`crate::field`]); the key is the label.
     pub fields: Vec<Requirement>,
     /// Sort order; cluster, namespace and name follow as tie-breakers in the store's page order.
     pub order: Vec<OrderBy>,

@@ -16,11 +16,11 @@ pub enum Term {
         /// Label key.
         key: String,
     },
-    /// A hot field has this value; see [`hot_fields`].
+    /// An indexed field has this value; see [`crate::field`].
     Field {
-        /// Dotted path, for example `status.phase`.
+        /// The field's label, for example `status.phase`.
         path: &'static str,
-        /// The scalar as text.
+        /// Its value as text.
         value: String,
     },
     /// The controller owner reference has this uid.
@@ -28,26 +28,4 @@ pub enum Term {
         /// `metadata.ownerReferences[].uid` of the controller.
         uid: String,
     },
-}
-
-/// The fields that are indexed for a type: those that a kube-apiserver accepts in a field selector and that people ask for.
-///
-/// A path names scalars only. An absent scalar is indexed as the empty text, as a kube-apiserver compares it.
-#[must_use]
-pub fn hot_fields(group: &str, resource: &str) -> &'static [&'static str] {
-    match (group, resource) {
-        ("", "pods") => &["spec.nodeName", "spec.serviceAccountName", "status.phase"],
-        ("", "events") => &[
-            "involvedObject.kind",
-            "involvedObject.name",
-            "involvedObject.namespace",
-            "involvedObject.uid",
-            "reason",
-            "type",
-        ],
-        ("", "namespaces") => &["status.phase"],
-        ("", "nodes") => &["spec.unschedulable"],
-        ("", "secrets") => &["type"],
-        _ => &[],
-    }
 }

@@ -55,7 +55,7 @@ fn pods(count: u32) -> Vec<Object> {
     (0..count).map(|number| pod(&mut fleet, number)).collect()
 }
 
-/// Ten labels, three hot fields and an owner for every five, as real pods have.
+/// Ten labels, three indexed fields and an owner for every five, as real pods have.
 fn pod(fleet: &mut Fleet, number: u32) -> Object {
     let body = (FAMILIES[0].make)(fleet);
     let app = fleet.app();

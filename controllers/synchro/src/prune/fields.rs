@@ -1,8 +1,9 @@
-//! What is indexed of an object: labels, hot fields, the controller's uid.
+//! What is indexed of an object: labels, fields, the controller's uid.
 
 use std::collections::BTreeMap;
 
 use armadex_model::Term;
+use armadex_model::field::Field;
 use serde::Deserialize;
 
 use super::last;
@@ -12,15 +13,17 @@ use super::members::{Member, members};
 pub(super) fn terms(
     object: &[Member<'_>],
     metadata: &[Member<'_>],
-    fields: &'static [&'static str],
+    fields: &'static [Field],
 ) -> Result<Vec<Term>, String> {
     let mut terms = Vec::new();
     for (key, value) in labels(metadata)? {
         terms.push(Term::LabelKey { key: key.clone() });
         terms.push(Term::Label { key, value });
     }
-    for &path in fields {
-        let value = scalar(object, path);
+    let mut parts = Parts::new(object);
+    for field in fields {
+        let path = field.label;
+        let value = parts.value(field);
         terms.push(Term::Field { path, value });
     }
     terms.extend(owner(metadata)?.map(|uid| Term::Owner { uid }));
@@ -57,19 +60,72 @@ fn owner(metadata: &[Member<'_>]) -> Result<Option<String>, String> {
     Ok(controller.map(|owner| owner.uid))
 }
 
-/// The scalar at a dotted path as text; empty if it is absent, null or no scalar.
-fn scalar(object: &[Member<'_>], path: &str) -> String {
+/// An object whose parts (`spec`, `status`) are split at most once, when the first field of each is read.
+struct Parts<'o, 'a> {
+    object: &'o [Member<'a>],
+    split: Vec<(&'static str, Vec<Member<'a>>)>,
+}
+
+impl<'o, 'a> Parts<'o, 'a> {
+    fn new(object: &'o [Member<'a>]) -> Self {
+        Self {
+            object,
+            split: Vec::new(),
+        }
+    }
+
+    /// What a kube-apiserver compares a field selector with.
+    fn value(&mut self, field: &Field) -> String {
+        let mut value = self.scalar(field.path);
+        if let Some(path) = field.fallback.filter(|_| value.is_empty()) {
+            value = self.scalar(path);
+        }
+        if value.is_empty() {
+            field.absent.to_owned()
+        } else {
+            value
+        }
+    }
+
+    /// The scalar at a dotted path as text; empty if it is absent, null or no scalar.
+    fn scalar(&mut self, path: &'static str) -> String {
+        match path.split_once('.') {
+            None => at(self.object, path),
+            Some((part, rest)) => at(self.part(part), rest),
+        }
+    }
+
+    fn part(&mut self, name: &'static str) -> &[Member<'a>] {
+        let known = self.split.iter().position(|(part, _)| *part == name);
+        let index = known.unwrap_or_else(|| {
+            let part = last(self.object, name).and_then(|value| members(value).ok());
+            self.split.push((name, part.unwrap_or_default()));
+            self.split.len() - 1
+        });
+        &self.split[index].1
+    }
+}
+
+fn at(object: &[Member<'_>], path: &str) -> String {
     let Some((name, rest)) = path.split_once('.') else {
         return last(object, path).map(as_text).unwrap_or_default();
     };
     let inner = last(object, name).and_then(|value| members(value).ok());
-    inner.map(|inner| scalar(&inner, rest)).unwrap_or_default()
+    inner.map(|inner| at(&inner, rest)).unwrap_or_default()
 }
 
 fn as_text(json: &str) -> String {
     match json.as_bytes().first() {
-        Some(b'"') => serde_json::from_str(json).unwrap_or_default(),
+        Some(b'"') => text(json),
         Some(b'{' | b'[' | b'n') | None => String::new(),
         Some(_) => json.to_owned(),
+    }
+}
+
+/// A JSON text without its quotes; only one with escapes needs to be decoded.
+fn text(json: &str) -> String {
+    match json.get(1..json.len() - 1) {
+        Some(plain) if !plain.contains('\\') => plain.to_owned(),
+        _ => serde_json::from_str(json).unwrap_or_default(),
     }
 }

@@ -180,8 +180,13 @@ fn a_pod_is_stored_with_what_is_indexed_of_it() {
                 value: "web".into()
             },
             field("spec.nodeName", "n1"),
+            field("spec.restartPolicy", ""),
+            field("spec.schedulerName", ""),
             field("spec.serviceAccountName", ""),
+            field("spec.hostNetwork", "true"),
             field("status.phase", "Running"),
+            field("status.podIP", ""),
+            field("status.nominatedNodeName", ""),
             Term::Owner { uid: "rs-1".into() },
         ]
     );
@@ -189,6 +194,58 @@ fn a_pod_is_stored_with_what_is_indexed_of_it() {
     assert!(
         metadata.ends_with(br#""annotations":{"shadow.clusterpedia.io/cluster-name":"member1"}}"#)
     );
+}
+
+/// The value of a field of an object, both as a kube-apiserver names and sends them.
+#[track_caller]
+fn check_field(group: &str, resource: &str, label: &str, members: &str, expected: &str) {
+    let resource = GroupVersionResource::new(group, "v1", resource);
+    let rules = Rules::new(&ClusterName::new("member1").unwrap(), &resource, 1 << 20);
+    let json = format!(r#"{{"metadata":{{"name":"a"}}{members}}}"#);
+    let object = prune(json.as_bytes(), &rules).unwrap();
+    let found = object.terms.iter().find_map(|term| match term {
+        Term::Field { path, value } if *path == label => Some(value.as_str()),
+        _ => None,
+    });
+    assert_eq!(found, Some(expected), "{resource} {label} {members}");
+}
+
+#[test]
+fn fields_are_read_as_a_kube_apiserver_reads_them() {
+    let nodes = |spec, expected| check_field("", "nodes", "spec.unschedulable", spec, expected);
+    nodes("", "false");
+    nodes(r#","spec":null"#, "false");
+    nodes(r#","spec":{"unschedulable":null}"#, "false");
+    nodes(r#","spec":{"unschedulable":false}"#, "false");
+    nodes(r#","spec":{"unschedulable":true}"#, "true");
+    let jobs =
+        |status, expected| check_field("batch", "jobs", "status.successful", status, expected);
+    jobs("", "0");
+    jobs(r#","status":{"succeeded":3}"#, "3");
+    let events = |event, expected| check_field("", "events", "source", event, expected);
+    events("", "");
+    events(r#","source":{},"reportingComponent":"new""#, "new");
+    events(
+        r#","source":{"component":""},"reportingComponent":"new""#,
+        "new",
+    );
+    events(
+        r#","source":{"component":"old"},"reportingComponent":"new""#,
+        "old",
+    );
+    let pods = |label, pod, expected| check_field("", "pods", label, pod, expected);
+    pods("spec.hostNetwork", r#","spec":{"nodeName":"n"}"#, "false");
+    pods(
+        "status.podIP",
+        r#","status":{"podIP":"fd00::1","podIPs":[{"ip":"fd00::1"}]}"#,
+        "fd00::1",
+    );
+    pods(
+        "spec.nodeName",
+        r#","spec":{"nodeName":"n\u0031\"\\"}"#,
+        r#"n1"\"#,
+    );
+    pods("spec.nodeName", r#","spec":{"nodeName":["n"]}"#, "");
 }
 
 #[test]

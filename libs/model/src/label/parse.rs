@@ -5,8 +5,9 @@
 //! requirement = key | "!" key | key ("=" | "==" | "!=") value | key ("in" | "notin") "(" values ")" | key (">" | "<") integer
 //! ```
 //!
-//! Label selectors and field selectors share it. They differ in what may stand for a key and a value, and in that a backslash
-//! in a field selector makes the next character literal, as clients write it for `,` and `=` in values.
+//! Label selectors and field selectors share it. They differ in what may stand for a key and a value. In a field selector a backslash
+//! makes the next character literal, as clients write it for `,` and `=` in values; the value after `=`, `==` and `!=` goes to the next
+//! comma whatever is in it (`reason=Back off (1)`); and requirements may be empty, as for a kube-apiserver.
 
 use super::{Operator, Requirement, syntax};
 
@@ -156,6 +157,13 @@ impl<'a> Parser<'a> {
             return Ok(clauses);
         }
         loop {
+            if self.at_empty_requirement() {
+                if self.next == Token::End {
+                    return Ok(clauses);
+                }
+                self.advance();
+                continue;
+            }
             clauses.push(self.requirement()?);
             match self.advance() {
                 Token::End => return Ok(clauses),
@@ -163,6 +171,10 @@ impl<'a> Parser<'a> {
                 other => return Err(expected("',' or the end", &other)),
             }
         }
+    }
+
+    fn at_empty_requirement(&self) -> bool {
+        self.escapes == Escapes::Backslash && matches!(self.next, Token::End | Token::Symbol(","))
     }
 
     fn requirement(&mut self) -> Result<Clause, InvalidSelector> {
@@ -189,6 +201,13 @@ impl<'a> Parser<'a> {
     }
 
     fn relation(&mut self) -> Result<(Relation, Vec<String>), InvalidSelector> {
+        if self.escapes == Escapes::Backslash
+            && let Token::Symbol(operator @ ("=" | "==" | "!=")) = self.next
+        {
+            let not = operator == "!=";
+            let relation = if not { Relation::NotIn } else { Relation::In };
+            return Ok((relation, vec![self.literal()?]));
+        }
         let token = self.advance();
         let relation = match &token {
             Token::Symbol("=" | "==") => Relation::In,
@@ -200,6 +219,34 @@ impl<'a> Parser<'a> {
             _ => return Err(expected("one of =, ==, !=, in, notin, <, >", &token)),
         };
         Ok((relation, vec![self.exact_value()?]))
+    }
+
+    /// What comes after an operator, up to the next comma, without the spaces around it.
+    fn literal(&mut self) -> Result<String, InvalidSelector> {
+        let text = self.rest.trim_start();
+        let mut value = String::new();
+        // What an escape made stays, space or not.
+        let mut kept = 0;
+        let mut end = text.len();
+        let mut chars = text.char_indices();
+        while let Some((at, char)) = chars.next() {
+            match char {
+                '\\' => {
+                    value.extend(chars.next().map(|(_, literal)| literal));
+                    kept = value.len();
+                }
+                '=' => return Err(expected("',' or the end", &Token::Symbol("="))),
+                ',' => {
+                    end = at;
+                    break;
+                }
+                char => value.push(char),
+            }
+        }
+        value.truncate(value.trim_end().len().max(kept));
+        self.rest = &text[end..];
+        self.advance();
+        Ok(value)
     }
 
     fn exact_value(&mut self) -> Result<String, InvalidSelector> {
@@ -346,6 +393,38 @@ mod tests {
         let clauses = field_clauses(r"a=b\,c\=d\\").expect("a field selector");
         assert_eq!(clauses[0].values, [r"b,c=d\"]);
         assert!(label_clauses(r"a=b\,c").is_err());
+    }
+
+    #[test]
+    fn a_value_of_a_field_goes_to_the_next_comma() {
+        let values = |text: &str| -> Vec<_> {
+            let clauses = field_clauses(text).expect("a field selector").into_iter();
+            clauses.flat_map(|clause| clause.values).collect()
+        };
+        assert_eq!(
+            values("a=Back off (1), b!=x<y> !"),
+            ["Back off (1)", "x<y> !"]
+        );
+        assert_eq!(
+            values("a==spec.containers{web},b="),
+            ["spec.containers{web}", ""]
+        );
+        assert_eq!(values(r"a= x ,b=y\  "), ["x", "y "]);
+        assert_eq!(values("a=in in (b) ,c in (d, e)"), ["in in (b)", "d", "e"]);
+        assert!(field_clauses("a=b=c").is_err());
+    }
+
+    #[test]
+    fn a_field_selector_may_have_empty_requirements() {
+        for text in ["", ",", " , ", ",a=b,,c", "a=b,c,"] {
+            let clauses = field_clauses(text).expect("a field selector");
+            assert_eq!(
+                clauses.len(),
+                text.matches(char::is_alphabetic).count().div_ceil(2),
+                "{text}"
+            );
+        }
+        assert!(label_clauses("a=b,").is_err());
     }
 
     #[test]

@@ -243,6 +243,11 @@ fn field_selectors_take_names_namespaces_and_indexed_fields() {
         &field("a=b=c"),
         "error: invalid fieldSelector: found '=', expected ',' or the end",
     );
+    check(&field("spec.host=n1"), "field spec.nodeName in (n1)");
+    check(&field("status.podIPs="), "");
+    check(&field("status.podIPs!=10.0.0.1"), "");
+    check(&field("status.podIPs=10.0.0.1"), "names in {}");
+    check(&field("status.podIPs!=,metadata.name=a"), "names in {}");
     check_at(
         "c",
         "n",

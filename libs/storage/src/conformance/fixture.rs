@@ -249,7 +249,7 @@ impl ObjectBuilder {
         self
     }
 
-    /// With one more hot field.
+    /// With one more indexed field.
     #[must_use]
     pub fn field(mut self, path: &'static str, value: &str) -> Self {
         self.0.terms.push(Term::Field {

@@ -134,7 +134,7 @@ pub async fn negative_requirements_admit_objects_without_the_key(fixture: &Fixtu
     .await;
 }
 
-/// Equality and its negation on hot fields.
+/// Equality and its negation on indexed fields.
 pub async fn fields_select_as_labels_do(fixture: &Fixture) {
     fleet(fixture).await;
     let pods = fixture.pods_of("m1").await;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use armadex_model::field::indexed;
 use armadex_model::label::{Operator, Requirement};
-use armadex_model::term::hot_fields;
 use armadex_model::{Query, Term};
 use armadex_storage::StoreError;
 
@@ -72,8 +72,11 @@ fn label_terms(requirement: &Requirement) -> Result<Terms, StoreError> {
 
 fn field_terms(query: &Query, requirement: &Requirement) -> Result<Terms, StoreError> {
     let Requirement { key, operator } = requirement;
-    let hot = hot_fields(&query.resource.group, &query.resource.resource);
-    let path = hot.iter().find(|path| **path == key.as_str());
+    let fields = indexed(&query.resource.group, &query.resource.resource);
+    let path = fields
+        .iter()
+        .map(|field| field.label)
+        .find(|label| label == key);
     let path = path.ok_or_else(|| unsupported(format!("a selector on the field {key}")))?;
     let field = |value: &String| Term::Field {
         path,

@@ -1,9 +1,11 @@
-//! Field selectors: the object's name and namespace, and the fields that the store indexes.
+//! Field selectors: the object's name and namespace, and the fields that the store indexes ([`crate::field`]).
 
+use std::collections::BTreeSet;
+
+use crate::field::{Field, Meaning, meaning};
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, field_clauses, shorten};
 use crate::params::{InvalidParams, malformed};
-use crate::term::hot_fields;
 use crate::{GroupVersionResource, NameFilter};
 
 /// A field selector, taken apart.
@@ -19,34 +21,52 @@ pub(crate) fn parse(
     resource: &GroupVersionResource,
     text: &str,
 ) -> Result<FieldTerms, InvalidParams> {
-    let invalid = |reason: String| malformed("fieldSelector", reason);
+    let clauses =
+        field_clauses(text).map_err(|error| malformed("fieldSelector", error.to_string()))?;
     let mut terms = FieldTerms::default();
-    for mut clause in field_clauses(text).map_err(|error| invalid(error.to_string()))? {
-        let path = clause
-            .key
-            .strip_prefix('.')
-            .unwrap_or(&clause.key)
-            .to_owned();
-        clause.key = path;
+    for mut clause in clauses {
+        if let Some(path) = clause.key.strip_prefix('.') {
+            clause.key = path.to_owned();
+        }
         match clause.key.as_str() {
             "metadata.name" => narrow(&mut terms.names, &clause)?,
             "metadata.namespace" => narrow(&mut terms.namespaces, &clause)?,
-            path if hot_fields(&resource.group, &resource.resource).contains(&path) => {
-                check_operator(&clause)?;
-                let requirement = clause.into_requirement();
-                terms
-                    .requirements
-                    .push(requirement.map_err(|error| invalid(error.to_string()))?);
-            }
-            path => {
-                return Err(InvalidParams::NotServed(format!(
-                    "field selector {:?} on {resource}",
-                    shorten(path)
-                )));
-            }
+            label => match meaning(&resource.group, &resource.resource, label) {
+                Some(Meaning::Indexed(field)) => {
+                    terms.requirements.push(requirement(field, clause)?);
+                }
+                Some(Meaning::Empty) => compare_with_empty(&mut terms.names, &clause)?,
+                None => return Err(not_served(label, resource)),
+            },
         }
     }
     Ok(terms)
+}
+
+fn requirement(field: &Field, clause: Clause) -> Result<Requirement, InvalidParams> {
+    check_operator(&clause)?;
+    let clause = Clause {
+        key: field.label.to_owned(),
+        ..clause
+    };
+    clause
+        .into_requirement()
+        .map_err(|error| malformed("fieldSelector", error.to_string()))
+}
+
+fn not_served(label: &str, resource: &GroupVersionResource) -> InvalidParams {
+    let label = shorten(label);
+    InvalidParams::NotServed(format!("field selector {label:?} on {resource}"))
+}
+
+/// A field that is empty in every object: the clause holds for all objects or for none.
+fn compare_with_empty(names: &mut NameFilter, clause: &Clause) -> Result<(), InvalidParams> {
+    check_operator(clause)?;
+    let is_empty = clause.values.iter().any(String::is_empty);
+    if is_empty != (clause.relation == Relation::In) {
+        *names = NameFilter::In(BTreeSet::new());
+    }
+    Ok(())
 }
 
 fn narrow(filter: &mut NameFilter, clause: &Clause) -> Result<(), InvalidParams> {
