@@ -36,4 +36,5 @@ mod writer;
 pub use config::Config;
 pub use metrics::{ClusterMetrics, Counter, Metrics};
 pub use plan::Gates;
+pub use prune::rules_version;
 pub use run::{Error, run};

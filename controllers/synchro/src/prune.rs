@@ -12,6 +12,7 @@ mod members;
 mod tests;
 
 use armadex_model::field::{Field, indexed};
+use armadex_model::rules::fingerprint;
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey};
 use armadex_storage::Object;
 use bytes::Bytes;
@@ -26,6 +27,9 @@ const CLUSTER_ANNOTATION: &str = "shadow.clusterpedia.io/cluster-name";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Members of a Secret whose values are secret.
 const SECRET_MEMBERS: [&str; 2] = ["data", "stringData"];
+
+/// Raise it whenever an object of whatever type is stored in another form or its values are read in another way than before.
+const VERSION: u32 = 1;
 
 /// How much of an object is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +48,16 @@ impl Level {
             Self::Full
         }
     }
+}
+
+/// The number of all rules by which objects of a type are pruned and indexed. Rows that were made under another number are made anew.
+#[must_use]
+pub fn rules_version(resource: &GroupVersionResource) -> i64 {
+    let pruning = match Level::of(resource) {
+        Level::Full => format!("{VERSION} full"),
+        Level::Keys => format!("{VERSION} keys"),
+    };
+    fingerprint(&resource.group, &resource.resource, &pruning)
 }
 
 /// How objects of one stream are pruned.

@@ -173,7 +173,7 @@ const fn number(label: &'static str, path: &'static str) -> Field {
 
 /// Every type that has indexed fields, by group and resource.
 #[cfg(test)]
-fn types() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn types() -> impl Iterator<Item = (&'static str, &'static str)> {
     TABLE.iter().map(|&(group, resource, _)| (group, resource))
 }
 

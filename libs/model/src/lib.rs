@@ -13,6 +13,7 @@ pub mod label;
 pub mod params;
 pub mod query;
 pub mod resource;
+pub mod rules;
 mod search;
 pub mod term;
 
