@@ -271,15 +271,15 @@ pub async fn install_crds(fleet: &Harness) -> Result<()> {
         .map(drop)
 }
 
+/// The shipped policy for Karmada.
+pub fn policy() -> Result<String> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies/karmada.yaml");
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
 /// Applies the shipped policy for Karmada.
 pub async fn apply_policy(fleet: &Harness) -> Result<()> {
-    let policy = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies/karmada.yaml");
-    let policy = policy.display().to_string();
-    fleet
-        .kubectl("host")
-        .run(&["apply", "--filename", &policy])
-        .await
-        .map(drop)
+    fleet.kubectl("host").apply(&policy()?).await
 }
 
 /// Writes the fleet's kubeconfig, with a context for every member that is on-boarded now.

@@ -30,6 +30,9 @@ const ATTEMPTS: usize = 3;
 struct Description {
     port: u16,
     etcd: Etcd,
+    /// Arguments of its apiserver beside those that all have.
+    #[serde(default)]
+    arguments: Vec<String>,
 }
 
 /// A cluster whose processes were started in a folder.
@@ -42,13 +45,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a new cluster and waits until it serves.
-    pub async fn create(folder: &Folder, tools: &Tools, name: &str, etcd: Etcd) -> Result<Self> {
+    /// Starts a new cluster, its apiserver with some `arguments` more, and waits until it serves.
+    pub async fn create(
+        folder: &Folder,
+        tools: &Tools,
+        name: &str,
+        etcd: Etcd,
+        arguments: &[String],
+    ) -> Result<Self> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let description = Description {
                 port: free_port()?,
                 etcd: etcd.clone(),
+                arguments: arguments.to_owned(),
             };
             let cluster = Self {
                 name: name.to_owned(),
@@ -134,7 +144,8 @@ impl Cluster {
 
     /// Starts the apiserver alone, as after [`Self::kill_apiserver`].
     pub async fn start_apiserver(&self, tools: &Tools) -> Result<()> {
-        let arguments = apiserver::apiserver(self.description.port, self.etcd(), &self.pki());
+        let mut arguments = apiserver::apiserver(self.description.port, self.etcd(), &self.pki());
+        arguments.extend_from_slice(&self.description.arguments);
         let name = self.apiserver_name();
         let record = Program::new(&name, &tools.kube_apiserver, arguments).start(&self.folder)?;
         let client = self.client().await?;

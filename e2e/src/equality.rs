@@ -2,7 +2,7 @@
 //!
 //! Both sides are listed page by page as any client lists them; the comparison is pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::{Context, Result, ensure};
@@ -57,6 +57,12 @@ impl Kind {
     /// ConfigMaps.
     pub const CONFIG_MAPS: Self = SEEDED_KINDS[2];
 
+    /// The kind whose list over all namespaces is at `path`.
+    #[must_use]
+    pub const fn at(path: &'static str) -> Self {
+        Self { path }
+    }
+
     /// The path in a cluster's own API.
     #[must_use]
     pub fn path(self) -> &'static str {
@@ -67,6 +73,13 @@ impl Kind {
     #[must_use]
     pub fn fleet_path(self) -> String {
         format!("/apis/clusterpedia.io/v1beta1/resources{}", self.path)
+    }
+
+    /// The path of one cluster's objects in the fleet's API.
+    #[must_use]
+    pub fn path_of(self, cluster: &str) -> String {
+        let path = self.path;
+        format!("/apis/clusterpedia.io/v1beta1/resources/clusters/{cluster}{path}")
     }
 }
 
@@ -221,13 +234,21 @@ impl Metadata {
 
 /// Walks all pages of the list at `path`.
 async fn list(client: &Client, path: &str) -> Result<Vec<Item>> {
+    list_with(client, path, &[]).await
+}
+
+async fn list_with(client: &Client, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<Item>> {
+    let asked: String = parameters
+        .iter()
+        .map(|(name, value)| format!("&{name}={}", encode(value)))
+        .collect();
     let mut items = Vec::new();
     let mut token = String::new();
     loop {
         let url = if token.is_empty() {
-            format!("{path}?limit={PAGE}")
+            format!("{path}?limit={PAGE}{asked}")
         } else {
-            format!("{path}?limit={PAGE}&continue={}", encode(&token))
+            format!("{path}?limit={PAGE}{asked}&continue={}", encode(&token))
         };
         let text = client
             .request_text(Request::get(&url).body(Vec::new())?)
@@ -245,6 +266,13 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Item>> {
             return Ok(items);
         }
     }
+}
+
+/// `namespace/name` of what the list at `path` has for a field selector, page by page.
+pub async fn selected(client: &Client, path: &str, selector: &str) -> Result<BTreeSet<String>> {
+    let items = list_with(client, path, &[("fieldSelector", selector)]).await?;
+    let place = |item: Item| format!("{}/{}", item.metadata.namespace, item.metadata.name);
+    Ok(items.into_iter().map(place).collect())
 }
 
 /// Percent-encodes everything but letters, digits, dashes and underscores.

@@ -32,6 +32,8 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Leaves the Cluster API to [`Harness::install_cluster_api`]: a policy may come before it.
     pub late_cluster_api: bool,
+    /// More arguments for the apiservers of members, such as APIs that are off by default.
+    pub member_arguments: Vec<String>,
 }
 
 /// What is remembered of the control plane in its folder.
@@ -61,6 +63,7 @@ pub struct Harness {
     tools: Tools,
     control_plane: ControlPlane,
     etcd: String,
+    member_arguments: Vec<String>,
     lifetime: Lifetime,
 }
 
@@ -83,7 +86,8 @@ impl Harness {
         Record::write(&folder.run(), OWNER, own)?;
         let tools = Tools::ensure()?;
         let guard = Guard::start(&folder)?;
-        let started = Self::start_in(&folder, tools, options.members).await;
+        let arguments = options.member_arguments;
+        let started = Self::start_in(&folder, tools, options.members, arguments).await;
         let mut harness = match started {
             Ok(harness) => harness,
             Err(error) => {
@@ -108,7 +112,7 @@ impl Harness {
         install_crypto();
         prepare(folder)?;
         let started = async {
-            let fleet = Self::start_in(folder, Tools::ensure()?, members).await?;
+            let fleet = Self::start_in(folder, Tools::ensure()?, members, Vec::new()).await?;
             fleet.control_plane.install(&fleet.tools.kubectl).await?;
             Ok(fleet)
         };
@@ -134,11 +138,17 @@ impl Harness {
             tools: Tools::ensure()?,
             control_plane: ControlPlane::new(kind, host, folder.clone()),
             etcd,
+            member_arguments: Vec::new(),
             lifetime: Lifetime::Detached,
         })
     }
 
-    async fn start_in(folder: &Folder, tools: Tools, members: usize) -> Result<Self> {
+    async fn start_in(
+        folder: &Folder,
+        tools: Tools,
+        members: usize,
+        member_arguments: Vec<String>,
+    ) -> Result<Self> {
         let kind = ControlPlaneKind::detect();
         note(format_args!(
             "starting etcd, the control plane and {members} members; the control plane is {kind}"
@@ -147,7 +157,7 @@ impl Harness {
             note(format_args!("  not run here: {part}"));
         }
         let etcd = etcd::start(folder, &tools, "etcd").await?;
-        let host = Cluster::create(folder, &tools, "host", at(&etcd, "host")).await?;
+        let host = Cluster::create(folder, &tools, "host", at(&etcd, "host"), &[]).await?;
         std::fs::write(
             folder.control_plane(),
             serde_json::to_vec_pretty(&Description {
@@ -161,6 +171,7 @@ impl Harness {
             tools,
             control_plane,
             etcd,
+            member_arguments,
             lifetime: Lifetime::Detached,
         };
         let names: Vec<_> = (1..=members)
@@ -225,7 +236,8 @@ impl Harness {
         } else {
             at(&self.etcd, name)
         };
-        let member = Cluster::create(&self.folder, &self.tools, name, etcd).await?;
+        let more = &self.member_arguments;
+        let member = Cluster::create(&self.folder, &self.tools, name, etcd, more).await?;
         note(format_args!("  {name} serves at {}", member.url()));
         Ok(member)
     }

@@ -48,7 +48,7 @@ async fn show(folder: &Folder, started: Instant) -> Result<()> {
     let options = Options {
         members: MEMBERS,
         folder: Some(folder.root().to_owned()),
-        late_cluster_api: false,
+        ..Options::default()
     };
     let fleet = Harness::start(options).await?;
     let _armadex = on_board(&fleet).await?;
