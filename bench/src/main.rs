@@ -1,9 +1,10 @@
-//! Measures speed and memory of the real binary on real control planes, and prints what was seen as a table and as JSON.
+//! Measures speed, memory and steadfastness of the real binary on real control planes, and prints what was seen as a table or as JSON.
 //!
 //! Not a test: nothing here fails because a machine is slow. Results that are worth keeping go into `docs/performance.md` with the
-//! command and the machine.
+//! command and the machine. Only `hostile` has bounds, and fails when one is broken.
 
 mod footprint;
+mod hostile;
 mod process;
 
 use clap::{Parser, Subcommand};
@@ -20,11 +21,14 @@ struct Cli {
 enum Command {
     /// Initial sync, listing everything and restart: wall time, CPU time and peak memory of each process.
     Footprint(footprint::Flags),
+    /// Attackers of every kind at once while an ordinary client works: whether it is answered, what that costs, what is left behind.
+    Hostile(hostile::Flags),
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Footprint(flags) => footprint::run(flags).await,
+        Command::Hostile(flags) => hostile::run(flags).await,
     }
 }

@@ -1,4 +1,4 @@
-//! What the kernel says of a process: processor time so far.
+//! What the kernel says of a process: processor time so far, memory, open files.
 
 use anyhow::{Context as _, Result};
 
@@ -25,17 +25,42 @@ pub(crate) fn cpu_seconds(pid: i32) -> Result<f64> {
     Ok((user + system) / TICKS)
 }
 
+/// How many files and sockets it has open.
+pub(crate) fn open_files(pid: i32) -> Result<u64> {
+    let path = format!("/proc/{pid}/fd");
+    let entries = std::fs::read_dir(&path).with_context(|| format!("cannot read {path}"))?;
+    Ok(entries.count() as u64)
+}
+
+/// Makes the peak of its memory begin anew with what it holds now.
+pub(crate) fn forget_peak(pid: i32) -> Result<()> {
+    let path = format!("/proc/{pid}/clear_refs");
+    // "5" is the peak alone, see proc_pid_clear_refs(5).
+    std::fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn own() -> i32 {
+        i32::try_from(std::process::id()).expect("a pid")
+    }
+
     #[test]
     fn time_grows_while_this_process_works() {
-        let own = i32::try_from(std::process::id()).expect("a pid");
-        let before = cpu_seconds(own).expect("readable");
+        let before = cpu_seconds(own()).expect("readable");
         let mut number = 1_u64;
-        while cpu_seconds(own).expect("readable") <= before {
+        while cpu_seconds(own()).expect("readable") <= before {
             number = std::hint::black_box(number.wrapping_mul(3));
         }
+    }
+
+    #[test]
+    fn an_open_file_is_counted() {
+        let files: Vec<_> = (0..50)
+            .map(|_| std::fs::File::open("/proc/self/stat").expect("a file"))
+            .collect();
+        assert!(open_files(own()).expect("readable") >= files.len() as u64);
     }
 }

@@ -1,0 +1,175 @@
+//! The attackers. Each is a file of its own: what it does, how many of it there are, and why that many.
+//!
+//! They run on one thread of their own, so that they take one core at most and none of the ordinary client's time, and all stop at
+//! the end of their round. Each comes from addresses of its own, so that the server can tell them apart.
+
+mod chain;
+mod deep_chains;
+mod half_open;
+mod health_floods;
+mod huge_offsets;
+mod many_clauses;
+mod silent_sockets;
+mod slow_readers;
+mod stalled_streams;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use http::StatusCode;
+use serde::Serialize;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
+
+use super::target::Target;
+
+/// How long an attacker whom the server has shown out waits before it comes again: it is a nuisance, not a flood of its own.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Those who take room come when the others have begun: a server that lets nobody in any more would be spared the rest.
+const HEAD_START: Duration = Duration::from_secs(2);
+
+/// A way to do harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Attack {
+    /// HTTP/2 answers of 1 MiB by the hundred, of which not a byte is taken.
+    StalledStreams,
+    /// Client certificates with chains that take long to verify.
+    DeepChains,
+    /// Label selectors of 64 and of 5,000 clauses.
+    ManyClauses,
+    /// Pages far behind the end in an order that is sorted.
+    HugeOffsets,
+    /// Questions for health, as fast as they are answered.
+    HealthFloods,
+    /// Lists of everything, read a few bytes at a time.
+    SlowReaders,
+    /// Sockets by the thousand that say nothing.
+    SilentSockets,
+    /// Handshakes by the thousand that are begun and not ended.
+    HalfOpenHandshakes,
+}
+
+impl Attack {
+    fn head_start_of_others(self) -> Duration {
+        match self {
+            Self::SilentSockets | Self::HalfOpenHandshakes => HEAD_START,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Goes on for ever.
+    async fn run(self, ground: &Ground) -> Result<()> {
+        tokio::time::sleep(self.head_start_of_others()).await;
+        match self {
+            Self::StalledStreams => stalled_streams::run(ground).await,
+            Self::DeepChains => deep_chains::run(ground).await?,
+            Self::ManyClauses => many_clauses::run(ground).await,
+            Self::HugeOffsets => huge_offsets::run(ground).await,
+            Self::HealthFloods => health_floods::run(ground).await,
+            Self::SlowReaders => slow_readers::run(ground).await,
+            Self::SilentSockets => silent_sockets::run(ground).await,
+            Self::HalfOpenHandshakes => half_open::run(ground).await?,
+        }
+        Ok(())
+    }
+}
+
+/// What happened to one kind of attacker, by name.
+#[derive(Debug, Serialize)]
+pub(super) struct Deeds {
+    pub(super) attack: Attack,
+    pub(super) seen: BTreeMap<String, u64>,
+}
+
+/// Where one kind of attacker stands.
+struct Ground {
+    target: Arc<Target>,
+    /// Its network: 127.0.`network`.0/24.
+    network: u8,
+    seen: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Ground {
+    /// The address of one of this kind, of `many` different ones.
+    fn address(&self, number: usize, many: u8) -> Ipv4Addr {
+        let last = 1 + (number % usize::from(many)) as u8;
+        Ipv4Addr::new(127, 0, self.network, last)
+    }
+
+    fn count(&self, what: impl Into<String>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen.entry(what.into()).or_default() += 1;
+    }
+
+    fn answered(&self, code: StatusCode) {
+        self.count(format!("answered {}", code.as_u16()));
+    }
+
+    /// Runs `number` attackers at once, each again and again; the server ends most of their attempts with an error.
+    async fn crowd<F>(&self, number: usize, attempt: impl Fn(usize) -> F)
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let attempt = &attempt;
+        let attackers = (0..number).map(|index| async move {
+            loop {
+                self.count("tried");
+                if attempt(index).await.is_err() {
+                    self.count("shown out");
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        });
+        futures::future::join_all(attackers).await;
+    }
+}
+
+/// Attackers at work.
+pub(super) struct Attackers {
+    runtime: Runtime,
+    grounds: Vec<(Attack, Arc<Ground>)>,
+}
+
+impl Attackers {
+    /// Sets `attacks` on the target; they end at `until`.
+    pub(super) fn start(attacks: &[Attack], target: &Arc<Target>, until: Instant) -> Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("attackers")
+            .enable_all()
+            .build()
+            .context("no thread for the attackers")?;
+        let mut grounds = Vec::new();
+        for (&attack, network) in attacks.iter().zip(10..) {
+            let ground = Arc::new(Ground {
+                target: Arc::clone(target),
+                network,
+                seen: Mutex::default(),
+            });
+            grounds.push((attack, Arc::clone(&ground)));
+            runtime.spawn(async move {
+                let attacking = tokio::time::timeout_at(until, attack.run(&ground));
+                if let Ok(Err(error)) = attacking.await {
+                    ground.count(format!("could not attack: {error:#}"));
+                }
+            });
+        }
+        Ok(Self { runtime, grounds })
+    }
+
+    /// Ends all of them, with their connections, and tells what they saw.
+    pub(super) fn stop(self) -> Vec<Deeds> {
+        self.runtime.shutdown_background();
+        let deeds = self.grounds.into_iter().map(|(attack, ground)| Deeds {
+            attack,
+            seen: std::mem::take(&mut *ground.seen.lock().unwrap_or_else(PoisonError::into_inner)),
+        });
+        deeds.collect()
+    }
+}

@@ -1,0 +1,34 @@
+//! Strangers with long and tangled chains of certificates, which ask again and again for what needs a caller.
+
+use anyhow::Result;
+
+use super::{Ground, chain};
+use crate::hostile::target::Face;
+use crate::hostile::world::PODS;
+
+/// Half of them with a long chain, half with a tangled one.
+const CONNECTIONS: usize = 8;
+/// 60 certificates of some 400 bytes: 24 KB, under the 64 KB that a handshake's message may have.
+const LENGTH: usize = 60;
+
+pub(super) async fn run(ground: &Ground) -> Result<()> {
+    let faces = [
+        ground.target.stranger(chain::long(LENGTH)?)?,
+        ground.target.stranger(chain::tangled(LENGTH)?)?,
+    ];
+    ground
+        .crowd(CONNECTIONS, |number| {
+            connection(ground, number, &faces[number % faces.len()])
+        })
+        .await;
+    Ok(())
+}
+
+async fn connection(ground: &Ground, number: usize, face: &Face) -> Result<()> {
+    let mut client = ground.target.http1(ground.address(number, 1), face).await?;
+    ground.count("connected");
+    loop {
+        let code = client.get_all(&format!("{PODS}?limit=1")).await?;
+        ground.answered(code);
+    }
+}

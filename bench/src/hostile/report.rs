@@ -1,0 +1,229 @@
+//! What was seen, the bounds, and what of it is out of them.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clap::ValueEnum as _;
+use serde::Serialize;
+
+use super::attack::{Attack, Deeds};
+use super::ordinary::Experience;
+use super::usage::{Holdings, Load};
+
+/// The slowest hundredth of the ordinary client's answers may take so long.
+const P99_MILLISECONDS: f64 = 2_000.0;
+/// What Armadex may hold at most.
+const RSS_MIB: f64 = 128.0;
+/// When all that was taken must have been given back: what a client leaves behind by ending its connections is nothing to wait for, so
+/// this is for requests that are still being worked on.
+pub(super) const GIVEN_BACK: Duration = Duration::from_secs(30);
+
+/// After a round.
+#[derive(Debug, Serialize)]
+pub(super) struct Calm {
+    /// How long it took.
+    pub(super) seconds: f64,
+    /// Whether all was given back.
+    pub(super) returned: bool,
+    /// What was held then.
+    pub(super) left: Holdings,
+}
+
+/// One round.
+#[derive(Debug, Serialize)]
+pub(super) struct Round {
+    pub(super) name: String,
+    pub(super) seconds: u64,
+    pub(super) ordinary: Vec<Experience>,
+    pub(super) attackers: Vec<Deeds>,
+    pub(super) load: Load,
+    /// What was held before the first round.
+    pub(super) start: Holdings,
+    pub(super) calm: Calm,
+}
+
+/// What a round is called.
+pub(super) fn round_name(attacks: &[Attack]) -> String {
+    match attacks {
+        [] => "quiet".to_owned(),
+        [attack] => attack_name(*attack),
+        _ => format!("{} attackers at once", attacks.len()),
+    }
+}
+
+fn attack_name(attack: Attack) -> String {
+    attack
+        .to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+impl Round {
+    /// The bounds that are broken, in words.
+    pub(super) fn broken(&self) -> Vec<String> {
+        let mut broken = Vec::new();
+        for experience in &self.ordinary {
+            let name = experience.probe.name();
+            if experience.failed > 0 {
+                broken.push(format!("{name}: {} failed", experience.failed));
+            }
+            match experience.percentile(99) {
+                Some(p99) if p99 <= P99_MILLISECONDS => {}
+                Some(p99) => broken.push(format!("{name}: p99 of {p99:.0} ms")),
+                None => broken.push(format!("{name}: never answered")),
+            }
+        }
+        if self.load.peak_rss_mib >= RSS_MIB {
+            broken.push(format!("peak RSS of {:.0} MiB", self.load.peak_rss_mib));
+        }
+        if !self.calm.returned {
+            broken.push(format!("left behind: {}", holdings(&self.calm.left)));
+        }
+        broken
+    }
+}
+
+fn holdings(of: &Holdings) -> String {
+    let Holdings {
+        connections,
+        in_flight,
+        files,
+    } = of;
+    format!("{connections} connections, {in_flight} requests, {files} files")
+}
+
+/// All rounds, for people.
+pub(super) fn table(rounds: &[Round]) -> String {
+    let mut text = String::from(
+        "| round | p50 | p99 | slowest | answered, failed | peak RSS | CPU | most held | calm after |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for round in rounds {
+        text.push_str(&row(round));
+    }
+    for round in rounds {
+        text.push_str(&details(round));
+    }
+    text
+}
+
+fn row(round: &Round) -> String {
+    let times = |percent| {
+        let times = round.ordinary.iter().map(|one| one.percentile(percent));
+        let times: Vec<String> = times
+            .map(|time| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}")))
+            .collect();
+        times.join(" / ")
+    };
+    let answers = round
+        .ordinary
+        .iter()
+        .map(|one| format!("{}, {}", one.milliseconds.len(), one.failed));
+    let answers: Vec<String> = answers.collect();
+    let calm = match round.calm.returned {
+        true => format!("{:.1} s", round.calm.seconds),
+        false => "never".to_owned(),
+    };
+    format!(
+        "| {} | {} ms | {} ms | {} ms | {} | {:.0} MiB | {:.1} s of {} s | {} | {calm} |\n",
+        round.name,
+        times(50),
+        times(99),
+        times(100),
+        answers.join(" / "),
+        round.load.peak_rss_mib,
+        round.load.cpu_seconds,
+        round.seconds,
+        holdings(&round.load.most),
+    )
+}
+
+fn details(round: &Round) -> String {
+    let mut text = format!("\n{}\n", round.name);
+    let mut line = |what: &str, said: String| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {what}: {said}");
+    };
+    for Deeds { attack, seen } in &round.attackers {
+        let seen: Vec<String> = seen
+            .iter()
+            .map(|(what, count)| format!("{what} {count}"))
+            .collect();
+        line(&attack_name(*attack), seen.join(", "));
+    }
+    for experience in &round.ordinary {
+        for failure in &experience.failures {
+            line(experience.probe.name(), failure.clone());
+        }
+    }
+    for broken in round.broken() {
+        line("BROKEN", broken);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(change: impl Fn(&mut Round)) -> Vec<String> {
+        let mut round = Round {
+            name: "test".to_owned(),
+            seconds: 1,
+            ordinary: vec![],
+            attackers: vec![],
+            load: Load::default(),
+            start: Holdings::default(),
+            calm: Calm {
+                seconds: 0.5,
+                returned: true,
+                left: Holdings::default(),
+            },
+        };
+        change(&mut round);
+        round.broken()
+    }
+
+    fn page(milliseconds: &[f64], failed: usize) -> Experience {
+        Experience {
+            probe: super::super::ordinary::Probe::Page,
+            milliseconds: milliseconds.to_vec(),
+            failed,
+            failures: vec![],
+        }
+    }
+
+    #[test]
+    fn every_bound_is_told_when_it_is_broken() {
+        let none: [String; 0] = [];
+        assert_eq!(round(|r| r.ordinary.push(page(&[1.0, 2_000.0], 0))), none);
+        assert_eq!(
+            round(|r| r.ordinary.push(page(&[1.0, 2_001.0], 1))),
+            [
+                "page of 500 through the aggregator: 1 failed",
+                "page of 500 through the aggregator: p99 of 2001 ms"
+            ]
+        );
+        assert_eq!(
+            round(|r| r.ordinary.push(page(&[], 0))),
+            ["page of 500 through the aggregator: never answered"]
+        );
+        assert_eq!(
+            round(|r| r.load.peak_rss_mib = 128.0),
+            ["peak RSS of 128 MiB"]
+        );
+        assert_eq!(
+            round(|r| r.calm.returned = false),
+            ["left behind: 0 connections, 0 requests, 0 files"]
+        );
+    }
+
+    #[test]
+    fn rounds_are_called_by_their_attackers() {
+        assert_eq!(round_name(&[]), "quiet");
+        assert_eq!(round_name(&[Attack::DeepChains]), "deep-chains");
+        assert_eq!(
+            round_name(&[Attack::DeepChains, Attack::SlowReaders]),
+            "2 attackers at once"
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! What Armadex holds and uses, as the kernel and its own metrics tell.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use armadex_e2e::armadex::Armadex;
+use serde::Serialize;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::{cpu_seconds, forget_peak, open_files};
+
+/// How often it is looked at.
+pub(super) const SAMPLE: Duration = Duration::from_millis(500);
+/// Metrics come from a port of their own; a process that does not give them for so long is not well, and the sample is left out.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The aggregator may hold a connection more than before: it keeps an old one for a while when it makes a new one.
+const SPARE_CONNECTIONS: u64 = 2;
+
+/// What has to be given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Holdings {
+    pub(super) connections: u64,
+    pub(super) in_flight: u64,
+    /// Sockets included.
+    pub(super) files: u64,
+}
+
+impl Holdings {
+    /// What it holds now.
+    pub(super) async fn of(armadex: &Armadex) -> Result<Self> {
+        let asked = tokio::time::timeout(PATIENCE, async {
+            let connections = armadex.counter("armadex_apiserver_connections").await?;
+            let in_flight = armadex.counter("armadex_apiserver_in_flight").await?;
+            anyhow::Ok((connections as u64, in_flight as u64))
+        });
+        let (connections, in_flight) = asked.await.context("the admin port does not answer")??;
+        Ok(Self {
+            connections,
+            in_flight,
+            files: open_files(armadex.record().pid)?,
+        })
+    }
+
+    /// Whether nothing is left of what was taken since `start`.
+    pub(super) fn returned_to(&self, start: &Self) -> bool {
+        self.connections <= start.connections + SPARE_CONNECTIONS
+            && self.in_flight <= start.in_flight
+            && self.files <= start.files + SPARE_CONNECTIONS
+    }
+
+    /// The most of each.
+    fn most(self, other: Self) -> Self {
+        Self {
+            connections: self.connections.max(other.connections),
+            in_flight: self.in_flight.max(other.in_flight),
+            files: self.files.max(other.files),
+        }
+    }
+}
+
+/// What a round cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Load {
+    pub(super) peak_rss_mib: f64,
+    pub(super) cpu_seconds: f64,
+    /// The most that was held at any sample.
+    pub(super) most: Holdings,
+}
+
+/// Looks at Armadex while a round is played.
+pub(super) struct Watch {
+    armadex: Armadex,
+    cpu_before: f64,
+    stop: CancellationToken,
+    samples: JoinHandle<Holdings>,
+}
+
+impl Watch {
+    /// Begins.
+    pub(super) fn start(armadex: Armadex) -> Result<Self> {
+        let pid = armadex.record().pid;
+        forget_peak(pid)?;
+        let stop = CancellationToken::new();
+        Ok(Self {
+            cpu_before: cpu_seconds(pid)?,
+            samples: tokio::spawn(sample(armadex.clone(), stop.clone())),
+            armadex,
+            stop,
+        })
+    }
+
+    /// Ends and tells.
+    pub(super) async fn stop(self) -> Result<Load> {
+        self.stop.cancel();
+        let most = self.samples.await?;
+        let record = self.armadex.record();
+        let peak_kib = record.peak_rss_kib().context("armadex ended")?;
+        #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
+        let peak_rss_mib = peak_kib as f64 / 1024.0;
+        Ok(Load {
+            peak_rss_mib,
+            cpu_seconds: cpu_seconds(record.pid)? - self.cpu_before,
+            most,
+        })
+    }
+}
+
+async fn sample(armadex: Armadex, stop: CancellationToken) -> Holdings {
+    let mut most = Holdings::default();
+    loop {
+        if let Ok(now) = Holdings::of(&armadex).await {
+            most = most.most(now);
+        }
+        let pause = stop.run_until_cancelled(tokio::time::sleep(SAMPLE));
+        if pause.await.is_none() {
+            return most;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_behind_is_seen() {
+        let start = Holdings {
+            connections: 2,
+            in_flight: 0,
+            files: 40,
+        };
+        assert!(start.returned_to(&start));
+        let left = |change: fn(&mut Holdings)| {
+            let mut now = start;
+            change(&mut now);
+            !now.returned_to(&start)
+        };
+        assert!(left(|now| now.connections = 5));
+        assert!(left(|now| now.in_flight = 1));
+        assert!(left(|now| now.files = 43));
+        assert!(!left(|now| now.files = 30));
+    }
+}

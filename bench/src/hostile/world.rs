@@ -1,0 +1,204 @@
+//! The demo's fleet with rows enough to search, one large object in each member, and two users with the same rights.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use armadex_e2e::armadex::Armadex;
+use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::{Cluster, Harness, Options, kubeconfig, scenario, wait_for};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::PostParams;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::ordinary::Callers;
+use super::target::Target;
+use super::usage::Holdings;
+
+const MEMBERS: [&str; 2] = ["member1", "member2"];
+/// Far above what any machine needs; a run that does not get there is an error, not a result.
+const LIMIT: Duration = Duration::from_secs(900);
+/// Who works.
+pub(super) const ORDINARY: &str = "alice";
+/// Who attacks, as far as a name is needed.
+pub(super) const HOSTILE: &str = "mallory";
+/// The group that gives both their rights.
+pub(super) const READERS: &str = "fleet-readers";
+/// The large object of each member, in `default`.
+pub(super) const LARGE: &str = "one-mebibyte";
+/// All that a ConfigMap may hold, but for its key.
+const LARGE_BYTES: usize = (1 << 20) - 64;
+/// Lists at once before the first round, so that every connection to the database which a list may open is open.
+const WARM: usize = 16;
+
+/// A fleet whose Armadex has everything.
+pub(super) struct World {
+    fleet: Harness,
+    pub(super) armadex: Armadex,
+}
+
+impl World {
+    /// Starts a fleet and waits until `count` objects of each member are there.
+    pub(super) async fn start(count: usize) -> Result<Self> {
+        let fleet = Harness::start(Options {
+            members: MEMBERS.len(),
+            ..Options::default()
+        })
+        .await?;
+        for name in MEMBERS {
+            let member = fleet.member(name)?;
+            seed::put(&member, Plan { count, seed: 1 }).await?;
+            put_large(&member).await?;
+        }
+        let armadex = scenario::on_board(&fleet).await?;
+        for name in MEMBERS {
+            fleet.join(name).await?;
+        }
+        grant(fleet.host()).await?;
+        scenario::wait_until_equal(&fleet, &MEMBERS, &SEEDED_KINDS, LIMIT).await?;
+        Ok(Self { fleet, armadex })
+    }
+
+    /// What Armadex holds when it has nothing to do, all connections to its database open.
+    pub(super) async fn settle(&self) -> Result<Holdings> {
+        let client = self.fleet.host().client().await?;
+        let lists = (0..WARM).map(|_| {
+            let page = http::Request::get(format!("{PODS}?limit=500"));
+            async { anyhow::Ok(client.request_text(page.body(Vec::new())?).await?) }
+        });
+        futures::future::try_join_all(lists).await?;
+        wait_for("Armadex is idle", LIMIT, || async {
+            let holdings = Holdings::of(&self.armadex).await?;
+            Ok((holdings.in_flight == 0).then_some(holdings))
+        })
+        .await
+    }
+
+    /// The ordinary client, and Armadex's own port.
+    pub(super) async fn callers(&self) -> Result<Callers> {
+        let host = self.fleet.host();
+        let config = host.kubeconfig_for(ORDINARY, Some(READERS))?;
+        let client = kubeconfig::client(&config).await?;
+        let pod = first_pod(&host.client().await?).await?;
+        Ok(Callers {
+            client,
+            target: Arc::new(Target::new(self.armadex.listen, &host.pki())?),
+            pod,
+        })
+    }
+
+    /// Stops everything.
+    pub(super) async fn finish(self) {
+        self.armadex.stop();
+        self.fleet.finish().await;
+    }
+}
+
+/// The pods of the fleet.
+pub(super) const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
+
+/// The path of the large object of the first member.
+pub(super) fn large_path() -> String {
+    let member = MEMBERS[0];
+    format!(
+        "/apis/clusterpedia.io/v1beta1/resources/clusters/{member}/api/v1/namespaces/default/configmaps/{LARGE}"
+    )
+}
+
+#[derive(Deserialize)]
+struct Pods {
+    items: Vec<Pod>,
+}
+
+#[derive(Deserialize)]
+struct Pod {
+    metadata: PodMetadata,
+}
+
+#[derive(Deserialize)]
+struct PodMetadata {
+    namespace: String,
+    name: String,
+}
+
+/// The path of a pod of the first member.
+async fn first_pod(host: &kube::Client) -> Result<String> {
+    let member = format!(
+        "/apis/clusterpedia.io/v1beta1/resources/clusters/{}/api/v1",
+        MEMBERS[0]
+    );
+    let request = http::Request::get(format!("{member}/pods?limit=1")).body(Vec::new())?;
+    let pods: Pods = host.request(request).await?;
+    let PodMetadata { namespace, name } = &pods.items.first().context("no pod")?.metadata;
+    Ok(format!("{member}/namespaces/{namespace}/pods/{name}"))
+}
+
+/// Both users may read pods and ConfigMaps of the whole fleet, and nothing else.
+async fn grant(host: &Cluster) -> Result<()> {
+    host.kubeconfig_for(HOSTILE, Some(READERS))?;
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READERS},
+        "rules": [
+            {"apiGroups": ["clusterpedia.io"], "resources": ["*"], "verbs": ["get", "list"]},
+            {"apiGroups": [""], "resources": ["pods", "configmaps"], "verbs": ["get", "list"]},
+        ],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": READERS},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READERS},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": READERS}],
+    });
+    let client = host.client().await?;
+    for (object, plural) in [(role, "clusterroles"), (binding, "clusterrolebindings")] {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/{plural}");
+        let request = http::Request::post(path).header("content-type", "application/json");
+        client
+            .request_text(request.body(serde_json::to_vec(&object)?)?)
+            .await
+            .with_context(|| format!("cannot create one of the {plural}"))?;
+    }
+    Ok(())
+}
+
+async fn put_large(member: &Cluster) -> Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(member.client().await?, "default");
+    let map = ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(LARGE.to_owned()),
+            ..ObjectMeta::default()
+        },
+        data: Some([("text".to_owned(), noise(LARGE_BYTES))].into()),
+        ..ConfigMap::default()
+    };
+    maps.create(&PostParams::default(), &map).await?;
+    Ok(())
+}
+
+/// Letters that do not compress well, so that the object is large in the database too; the same ones each time.
+fn noise(length: usize) -> String {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut letter = || {
+        // xorshift64, whose upper bits are even enough for text.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'a' + (state >> 59) as u8 % 26)
+    };
+    (0..length).map(|_| letter()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_as_long_as_asked_and_uses_all_letters() {
+        let text = noise(5_000);
+        assert_eq!(text.len(), 5_000);
+        assert!(('a'..='z').all(|letter| text.contains(letter)));
+    }
+}
