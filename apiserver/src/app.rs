@@ -3,7 +3,10 @@
 mod asked;
 mod context;
 mod native;
+mod objects;
 mod readiness;
+mod view;
+mod warnings;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -151,7 +151,7 @@ impl ApiError {
         let mut error = Self::new(
             StatusCode::GATEWAY_TIMEOUT,
             "Timeout",
-            format!("Too large resource version: {asked}, current: {current}"),
+            format!("Timeout: Too large resource version: {asked}, current: {current}"),
         )
         .retrying();
         if let Some(details) = &mut error.details {
@@ -207,12 +207,7 @@ impl ApiError {
 
 impl From<InvalidParams> for ApiError {
     fn from(error: InvalidParams) -> Self {
-        match error {
-            InvalidParams::Watch => Self::method_not_allowed(
-                "watch is not served: list again, or follow the member itself",
-            ),
-            other => Self::bad_request(other.to_string()),
-        }
+        Self::bad_request(error.to_string())
     }
 }
 
@@ -276,14 +271,6 @@ mod tests {
         assert!(
             !body.contains("SELECT") && error.retry_after() == Some(1),
             "{body}"
-        );
-    }
-
-    #[test]
-    fn a_watch_is_a_method_that_is_not_allowed() {
-        assert_eq!(
-            ApiError::from(InvalidParams::Watch).code,
-            StatusCode::METHOD_NOT_ALLOWED
         );
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_model::Query;
+use armadex_model::query::Scope;
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
@@ -45,16 +46,16 @@ impl Authorizer {
         }
     }
 
-    /// Grants or refuses the inner request of a list.
+    /// Grants the inner request of a list, as far as the caller may see, or refuses it.
     pub(crate) async fn require_list(
         &self,
         who: &Identity,
         path_namespace: Option<&str>,
         query: &Query,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Scope, ApiError> {
         let questions = attributes::inner_list(path_namespace, query);
         if self.decide(who, &questions.first).await? == Decision::Allowed {
-            return Ok(());
+            return Ok(Scope::Everything);
         }
         if questions.otherwise.is_empty() {
             let hint = if path_namespace.is_some() {
@@ -67,7 +68,8 @@ impl Authorizer {
         for question in &questions.otherwise {
             self.require(who, question).await?;
         }
-        Ok(())
+        // Every namespace that the query names is granted, and it shows no other.
+        Ok(Scope::Everything)
     }
 
     async fn decide(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed> {

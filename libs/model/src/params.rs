@@ -1,22 +1,26 @@
-//! The query string of a list or a get, parsed: text in, a [`Query`] and what belongs to it out.
+//! The query string of a GET, parsed: text in, a list, a watch or a get out.
 //!
-//! Every parameter is served, or known to be without effect on a kube-apiserver too, or refused by name. A restriction on
-//! clusters, namespaces or names that is given in several ways follows Clusterpedia: the path beats the URL parameter, which
-//! beats the search label.
+//! Every parameter is served, or known to be without effect on a kube-apiserver too, or refused by name; one that nobody knows is
+//! left out and told ([`Ignored`]), because a client of tomorrow sends parameters of tomorrow. A restriction on clusters, namespaces or
+//! names that is given in several ways follows Clusterpedia: the path beats the URL parameter, which beats the search label.
 
+mod names;
 mod raw;
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use crate::label::parse::{label_clauses, shorten};
 use crate::query::{Limits, Scope};
 use crate::search::{self, SearchLabels};
 use crate::{ClusterName, GroupVersionResource, NameFilter, Query, field_selector};
 
+pub use names::Ignored;
+pub(crate) use names::meant;
 pub use raw::RawParams;
 pub(crate) use raw::is_true;
 
-/// A query string that cannot be served. All but [`InvalidParams::Watch`] are mistakes of the request.
+/// A query string that cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidParams {
     /// A value that does not follow its grammar.
@@ -30,27 +34,53 @@ pub enum InvalidParams {
     /// Something that Clusterpedia or Kubernetes knows and this server does not serve.
     #[error("{0} is not served")]
     NotServed(String),
-    /// A parameter that nobody knows.
-    #[error("unknown query parameter {0:?}")]
-    Unknown(String),
-    /// A parameter that stands for one value and occurs twice.
+    /// Almost one of our own names. Ignoring it would show more than was asked for.
+    #[error("unknown {what} {name:?}: did you mean {meant}?")]
+    Misspelt {
+        /// What kind of name it is.
+        what: &'static str,
+        /// What was typed.
+        name: String,
+        /// What we know.
+        meant: &'static str,
+    },
+    /// A parameter of ours that stands for one value and occurs twice.
     #[error("query parameter {0:?} is given more than once")]
     Repeated(String),
     /// Parameters that exclude each other.
     #[error("{0}")]
     Conflict(&'static str),
-    /// The request is a watch.
-    #[error("watch is not served")]
-    Watch,
 }
 
-/// What the path of a list says.
+/// What a path says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The cluster named in the path.
     pub cluster: Option<ClusterName>,
     /// The namespace named in the path.
     pub namespace: Option<String>,
+    /// The object named in the path; without one the path names a collection.
+    pub name: Option<String>,
+}
+
+/// What a GET asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A collection as it is.
+    List(ListParams),
+    /// A collection as it changes.
+    Watch(WatchParams),
+    /// One object.
+    Get(GetParams),
+}
+
+/// A parsed request, and what was left out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// What is asked for.
+    pub request: Request,
+    /// What the client has to be told.
+    pub ignored: Ignored,
 }
 
 /// A parsed list request.
@@ -76,9 +106,30 @@ pub struct ListParams {
     pub revision: Revision,
 }
 
+/// A parsed watch request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchParams {
+    /// What is watched; its scope is [`Scope::Everything`] until the caller is authorised.
+    pub query: Query,
+    /// Where the watch begins.
+    pub revision: Revision,
+    /// Whether the objects that are there already are wanted first.
+    pub initial_events: bool,
+    /// Whether the client understands bookmarks.
+    pub bookmarks: bool,
+    /// When the client wants the watch to end.
+    pub timeout: Option<Duration>,
+    /// Whether objects are wanted without anything but their metadata.
+    pub only_metadata: bool,
+    /// What a Table carries beside its cells.
+    pub include_object: IncludeObject,
+}
+
 /// A parsed get request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GetParams {
+    /// Which revisions of the store may answer.
+    pub revision: Revision,
     /// What a Table carries beside its cells.
     pub include_object: IncludeObject,
     /// Whether the answer is to be indented.
@@ -108,7 +159,7 @@ pub enum IncludeObject {
     Object,
 }
 
-/// Which revisions of the store may answer a list.
+/// Which revisions of the store may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revision {
     /// Any.
@@ -119,85 +170,58 @@ pub enum Revision {
     Exactly(u64),
 }
 
-/// Parameters of Clusterpedia that are refused by name, rather than as unknown.
-const NOT_SERVED: [&str; 14] = [
-    "since",
-    "before",
-    "ownerUID",
-    "ownerName",
-    "ownerGR",
-    "ownerSeniority",
-    "injectEvents",
-    "whereSQL",
-    "whereSQLStatement",
-    "whereSQLParam",
-    "whereSQLJSONParams",
-    "groups",
-    "resources",
-    "shardSelector",
-];
-
-/// Parameters that a kube-apiserver accepts on a list and that change nothing about its answer. A time-out is kept by the
-/// client, which hangs up.
-const WITHOUT_EFFECT: [&str; 3] = ["allowWatchBookmarks", "timeout", "timeoutSeconds"];
-
-/// Parses the query string of a list.
+/// Parses the query string of a GET.
 ///
 /// ```
-/// use armadex_model::params::{Place, RawParams, parse_list};
+/// use armadex_model::params::{Place, RawParams, Request, parse};
 /// use armadex_model::{GroupVersionResource, NameFilter};
 ///
-/// let raw = RawParams::from_query("clusters=a&labelSelector=app%3Dweb");
+/// let raw = RawParams::from_query("clusters=a&labelSelector=app%3Dweb&shiny=1");
 /// let pods = GroupVersionResource::new("", "v1", "pods");
-/// let list = parse_list(pods, &Place::default(), &raw).unwrap();
+/// let parsed = parse(pods, &Place::default(), &raw).unwrap();
+/// let Request::List(list) = parsed.request else { panic!("not a list") };
 /// assert_eq!(list.query.clusters, NameFilter::only("a"));
 /// assert_eq!(list.query.labels[0].to_string(), "app in (web)");
+/// assert!(parsed.ignored.unknown.contains("shiny"));
 /// ```
-pub fn parse_list(
+pub fn parse(
+    resource: GroupVersionResource,
+    place: &Place,
+    raw: &RawParams,
+) -> Result<Parsed, InvalidParams> {
+    if place.name.is_some() {
+        let ignored = raw.check(&names::GET)?;
+        let request = Request::Get(get(raw)?);
+        return Ok(Parsed { request, ignored });
+    }
+    let ignored = raw.check(&names::LIST)?;
+    // A name in the path makes it a get, whatever else is asked, as on a kube-apiserver.
+    let request = if raw.flag("watch").unwrap_or(false) {
+        Request::Watch(watch(resource, place, raw)?)
+    } else {
+        Request::List(list(resource, place, raw)?)
+    };
+    Ok(Parsed { request, ignored })
+}
+
+fn list(
     resource: GroupVersionResource,
     place: &Place,
     raw: &RawParams,
 ) -> Result<ListParams, InvalidParams> {
-    raw.check(|name| LIST_PARAMETERS.contains(&name) || WITHOUT_EFFECT.contains(&name))?;
-    if raw.flag("watch").unwrap_or(false) {
-        return Err(InvalidParams::Watch);
-    }
     if raw.text("sendInitialEvents").is_some() {
         return Err(InvalidParams::Conflict(
             "sendInitialEvents is forbidden for a list",
         ));
     }
     let labels = search_labels(raw)?;
-    let fields = field_terms(&resource, raw)?;
     let start = start(raw, labels.offset)?;
     Ok(ListParams {
-        query: Query {
-            scope: Scope::Everything,
-            clusters: place_or(
-                place.cluster.as_ref().map(ClusterName::as_str),
-                raw.names("clusters")?,
-                labels.clusters,
-            ),
-            namespaces: place_or(
-                place.namespace.as_deref(),
-                raw.names("namespaces")?,
-                labels.namespaces,
-            )
-            .and(fields.namespaces),
-            names: place_or(None, raw.names("names")?, labels.names).and(fields.names),
-            labels: labels.labels,
-            fields: fields.requirements,
-            order: match raw.text("orderby") {
-                Some(text) => search::order(text)?,
-                None => labels.order,
-            },
-            resource,
-        },
         limits: Limits {
             page: page_limit(raw)?,
             total: labels.limit,
         },
-        revision: revision(raw, &start)?,
+        revision: list_revision(raw, &start)?,
         start,
         with_continue: raw
             .flag("withContinue")
@@ -210,50 +234,80 @@ pub fn parse_list(
         only_metadata: raw.flag("onlyMetadata").unwrap_or(false),
         include_object: include_object(raw)?,
         pretty: pretty(raw),
+        query: query(resource, place, raw, labels)?,
     })
 }
 
-/// Parses the query string of a get.
-pub fn parse_get(raw: &RawParams) -> Result<GetParams, InvalidParams> {
-    raw.check(|name| GET_PARAMETERS.contains(&name) || name == "timeout")?;
-    match raw.text("resourceVersion") {
-        None | Some("0") => {}
-        Some(_) => {
-            return Err(InvalidParams::NotServed(
-                "a get at a resourceVersion other than 0".to_owned(),
+fn watch(
+    resource: GroupVersionResource,
+    place: &Place,
+    raw: &RawParams,
+) -> Result<WatchParams, InvalidParams> {
+    let labels = search_labels(raw)?;
+    let initial_events = raw.flag("sendInitialEvents");
+    match (raw.text("resourceVersionMatch"), initial_events) {
+        (None, None) | (Some("NotOlderThan"), Some(_)) => {}
+        (_, Some(_)) => {
+            return Err(InvalidParams::Conflict(
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
+        }
+        (Some(_), None) => {
+            return Err(InvalidParams::Conflict(
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             ));
         }
     }
+    Ok(WatchParams {
+        revision: not_older_than(raw)?,
+        initial_events: initial_events.unwrap_or(false),
+        bookmarks: raw.flag("allowWatchBookmarks").unwrap_or(false),
+        timeout: seconds(raw, "timeoutSeconds")?,
+        only_metadata: raw.flag("onlyMetadata").unwrap_or(false),
+        include_object: include_object(raw)?,
+        query: query(resource, place, raw, labels)?,
+    })
+}
+
+fn get(raw: &RawParams) -> Result<GetParams, InvalidParams> {
     Ok(GetParams {
+        revision: not_older_than(raw)?,
         include_object: include_object(raw)?,
         pretty: pretty(raw),
     })
 }
 
-/// Everything that [`parse_list`] reads.
-const LIST_PARAMETERS: [&str; 18] = [
-    "clusters",
-    "continue",
-    "fieldSelector",
-    "includeObject",
-    "labelSelector",
-    "limit",
-    "names",
-    "namespaces",
-    "onlyMetadata",
-    "orderby",
-    "pretty",
-    "resourceVersion",
-    "resourceVersionMatch",
-    "sendInitialEvents",
-    "timeoutSeconds",
-    "watch",
-    "withContinue",
-    "withRemainingCount",
-];
-
-/// Everything that [`parse_get`] reads.
-const GET_PARAMETERS: [&str; 3] = ["includeObject", "pretty", "resourceVersion"];
+/// What is searched.
+fn query(
+    resource: GroupVersionResource,
+    place: &Place,
+    raw: &RawParams,
+    labels: SearchLabels,
+) -> Result<Query, InvalidParams> {
+    let fields = field_terms(&resource, raw)?;
+    Ok(Query {
+        scope: Scope::Everything,
+        clusters: place_or(
+            place.cluster.as_ref().map(ClusterName::as_str),
+            raw.names("clusters")?,
+            labels.clusters,
+        ),
+        namespaces: place_or(
+            place.namespace.as_deref(),
+            raw.names("namespaces")?,
+            labels.namespaces,
+        )
+        .and(fields.namespaces),
+        names: place_or(None, raw.names("names")?, labels.names).and(fields.names),
+        labels: labels.labels,
+        fields: fields.requirements,
+        order: match raw.text("orderby") {
+            Some(text) => search::order(text)?,
+            None => labels.order,
+        },
+        resource,
+    })
+}
 
 fn search_labels(raw: &RawParams) -> Result<SearchLabels, InvalidParams> {
     let text = raw.text("labelSelector").unwrap_or_default();
@@ -302,7 +356,7 @@ fn start(raw: &RawParams, label_offset: Option<u64>) -> Result<Continue, Invalid
     }
 }
 
-fn revision(raw: &RawParams, start: &Continue) -> Result<Revision, InvalidParams> {
+fn list_revision(raw: &RawParams, start: &Continue) -> Result<Revision, InvalidParams> {
     let version = raw.text("resourceVersion");
     let matching = raw.text("resourceVersionMatch");
     if matches!(start, Continue::Token(_)) {
@@ -317,29 +371,42 @@ fn revision(raw: &RawParams, start: &Continue) -> Result<Revision, InvalidParams
             ));
         }
     }
-    let Some(version) = version else {
-        return match matching {
-            None => Ok(Revision::Any),
-            Some(_) => Err(InvalidParams::Conflict(
-                "resourceVersionMatch is forbidden unless resourceVersion is provided",
-            )),
-        };
-    };
-    let number = version
-        .parse()
-        .map_err(|_| not_a_number("resourceVersion", version))?;
-    match (matching, number) {
-        (None | Some("NotOlderThan"), 0) => Ok(Revision::Any),
-        (None | Some("NotOlderThan"), number) => Ok(Revision::AtLeast(number)),
-        (Some("Exact"), 0) => Err(InvalidParams::Conflict(
+    if version.is_none() && matching.is_some() {
+        return Err(InvalidParams::Conflict(
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        ));
+    }
+    match (matching, not_older_than(raw)?) {
+        (None | Some("NotOlderThan"), revision) => Ok(revision),
+        (Some("Exact"), Revision::AtLeast(number)) => Ok(Revision::Exactly(number)),
+        (Some("Exact"), _) => Err(InvalidParams::Conflict(
             "resourceVersionMatch Exact is forbidden for resourceVersion 0",
         )),
-        (Some("Exact"), number) => Ok(Revision::Exactly(number)),
         (Some(other), _) => Err(malformed(
             "resourceVersionMatch",
             format!("{:?} is neither Exact nor NotOlderThan", shorten(other)),
         )),
     }
+}
+
+/// `resourceVersion` by itself: none and `0` take what there is, a number what is at least as new.
+fn not_older_than(raw: &RawParams) -> Result<Revision, InvalidParams> {
+    let Some(text) = raw.text("resourceVersion") else {
+        return Ok(Revision::Any);
+    };
+    match text.parse() {
+        Ok(0) => Ok(Revision::Any),
+        Ok(number) => Ok(Revision::AtLeast(number)),
+        Err(_) => Err(not_a_number("resourceVersion", text)),
+    }
+}
+
+fn seconds(raw: &RawParams, name: &str) -> Result<Option<Duration>, InvalidParams> {
+    let Some(text) = raw.text(name) else {
+        return Ok(None);
+    };
+    let seconds: u32 = text.parse().map_err(|_| not_a_number(name, text))?;
+    Ok(Some(Duration::from_secs(seconds.into())))
 }
 
 fn include_object(raw: &RawParams) -> Result<IncludeObject, InvalidParams> {

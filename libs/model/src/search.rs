@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use crate::NameFilter;
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, shorten};
-use crate::params::{InvalidParams, malformed, not_a_number};
+use crate::params::{InvalidParams, malformed, meant, not_a_number};
 use crate::query::{OrderBy, OrderField};
 
 /// Search labels that every store understands.
@@ -37,6 +37,7 @@ impl SearchLabels {
             if clause.key.starts_with(INTERNAL_STORAGE) {
                 return Err(not_served(&clause.key));
             }
+            check_prefix(&clause.key)?;
             match clause.key.strip_prefix(SEARCH).map(str::to_owned) {
                 Some(name) => found.take(&name, &clause)?,
                 None => found.labels.push(
@@ -88,6 +89,22 @@ impl SearchLabels {
         let rows = text.parse().map_err(|_| not_a_number(&clause.key, text))?;
         self.offset = Some(rows);
         Ok(())
+    }
+}
+
+/// Refuses a label whose prefix is almost one of ours: as a real label it would match nothing.
+fn check_prefix(key: &str) -> Result<(), InvalidParams> {
+    let Some((prefix, _)) = key.split_once('/') else {
+        return Ok(());
+    };
+    let ours = [SEARCH, INTERNAL_STORAGE].map(|prefix| prefix.trim_end_matches('/'));
+    match meant(prefix, ours) {
+        Some(meant) if meant != prefix => Err(InvalidParams::Misspelt {
+            what: "label prefix",
+            name: shorten(prefix).to_owned(),
+            meant,
+        }),
+        _ => Ok(()),
     }
 }
 

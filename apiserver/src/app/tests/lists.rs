@@ -257,7 +257,10 @@ async fn a_resource_version_must_have_been_reached() {
 async fn what_is_not_served_is_refused_by_name() {
     let server = Server::open(fleet());
     for (query, expected) in [
-        ("cluster=m1", "unknown query parameter \"cluster\""),
+        (
+            "cluster=m1",
+            "unknown query parameter \"cluster\": did you mean clusters?",
+        ),
         ("since=2026-01-01", "query parameter since is not served"),
         ("orderby=name", "an order in memory is not served"),
         (
@@ -280,6 +283,21 @@ async fn what_is_not_served_is_refused_by_name() {
     assert_eq!(
         (watch.code, &watch.json()["reason"]),
         (405, &json!("MethodNotAllowed"))
+    );
+}
+
+#[tokio::test]
+async fn what_nobody_knows_is_ignored_with_a_warning() {
+    let answer = Server::open(fleet())
+        .get("resources/clusters/m1/api/v1/pods?shiny=1&limit=1&limit=2")
+        .await;
+    assert_eq!(answer.items(), ALL[..1]);
+    assert_eq!(
+        answer.header("warning"),
+        [
+            r#"299 - "query parameters without effect here are ignored: \"shiny\"""#,
+            r#"299 - "of query parameters that are given more than once the first value counts: \"limit\"""#,
+        ]
     );
 }
 
@@ -412,12 +430,12 @@ async fn clusters_that_do_not_exist_or_do_not_answer_are_warned_of() {
         assert_eq!(answer.code, 200);
         answer.header("warning").join("; ")
     };
-    assert_eq!(warnings(PODS).await, "");
+    let m2 = "299 - \"m2 is not ready and the resources obtained may be inaccurate, reason: NotReachable\"";
     assert_eq!(warnings("resources/clusters/m1/api/v1/pods").await, "");
-    assert_eq!(
-        warnings("resources/clusters/m2/api/v1/pods").await,
-        "299 - \"m2 is not ready and the resources obtained may be inaccurate, reason: NotReachable\""
-    );
+    assert_eq!(warnings("resources/clusters/m2/api/v1/pods").await, m2);
+    assert_eq!(warnings(PODS).await, m2);
+    assert_eq!(warnings(&format!("{PODS}?clusters=m1")).await, "");
+    assert_eq!(warnings("resources/api/v1/nodes").await, "", "m2 has none");
     assert_eq!(
         warnings(&format!("{PODS}?clusters=m1,m8,M%2F")).await,
         "299 - \"no such cluster: M/, m8\""

@@ -187,11 +187,49 @@ async fn a_get_takes_its_own_parameters_only() {
             .text()
             .starts_with("{\n  \"apiVersion\"")
     );
+    let answer = server.get(&format!("{POD}?labelSelector=a&shiny=1")).await;
+    assert_eq!(path_of(&answer.json()), "m1/x/a");
     assert_eq!(
-        server
-            .get(&format!("{POD}?labelSelector=a"))
-            .await
-            .message(),
-        "unknown query parameter \"labelSelector\""
+        answer.header("warning"),
+        [
+            r#"299 - "query parameters without effect here are ignored: \"labelSelector\", \"shiny\"""#
+        ]
+    );
+    assert_eq!(
+        server.get(&format!("{POD}?cluster=m2")).await.message(),
+        "unknown query parameter \"cluster\": did you mean clusters?"
+    );
+}
+
+#[tokio::test]
+async fn an_object_is_not_older_than_the_version_that_is_asked_for() {
+    let server = Server::open(fleet());
+    for (query, code) in [
+        ("resourceVersion=", 200),
+        ("resourceVersion=0", 200),
+        ("resourceVersion=100", 200),
+        // The object's own version, which is the member's.
+        ("resourceVersion=1001", 200),
+        ("resourceVersion=1002", 504),
+        ("resourceVersion=first", 400),
+    ] {
+        let answer = server.get(&format!("{POD}?{query}")).await;
+        assert_eq!(answer.code, code, "{query}");
+    }
+    let missing = "resources/clusters/m1/api/v1/namespaces/x/pods/none";
+    let reached = server.get(&format!("{missing}?resourceVersion=100")).await;
+    assert_eq!(reached.code, 404);
+    let early = server.get(&format!("{missing}?resourceVersion=101")).await;
+    assert_eq!(
+        (early.code, early.message().as_str()),
+        (
+            504,
+            "Timeout: Too large resource version: 101, current: 100"
+        )
+    );
+    assert_eq!(early.header("retry-after"), ["1"]);
+    assert_eq!(
+        early.json()["details"]["causes"],
+        json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}])
     );
 }

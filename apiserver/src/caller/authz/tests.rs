@@ -34,7 +34,10 @@ async fn refusal(
         .require_list(&caller("alice", "dev"), path_namespace, &query)
         .await
     {
-        Ok(()) => String::new(),
+        Ok(scope) => {
+            assert_eq!(scope, Scope::Everything);
+            String::new()
+        }
         Err(error) => {
             let status: serde_json::Value =
                 serde_json::from_slice(&error.body()).expect("a Status");

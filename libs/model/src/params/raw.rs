@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{InvalidParams, NOT_SERVED, malformed};
+use super::names::{Ignored, Known, Standing};
+use super::{InvalidParams, malformed};
 use crate::NameFilter;
 use crate::label::parse::shorten;
 
@@ -22,24 +23,38 @@ impl RawParams {
         )
     }
 
-    /// Refuses names that are not known and names that occur twice.
-    pub(super) fn check(&self, known: impl Fn(&str) -> bool) -> Result<(), InvalidParams> {
+    /// Looks at every name: refuses those that cannot be served as they were meant, and tells those that have no effect.
+    pub(super) fn check(&self, known: &Known) -> Result<Ignored, InvalidParams> {
         let mut seen = BTreeSet::new();
+        let mut ignored = Ignored::default();
         for (name, _) in &self.0 {
-            if NOT_SERVED.contains(&name.as_str()) {
-                return Err(InvalidParams::NotServed(format!("query parameter {name}")));
-            }
-            if !known(name) {
-                return Err(InvalidParams::Unknown(shorten(name).to_owned()));
-            }
-            if !seen.insert(name.as_str()) {
-                return Err(InvalidParams::Repeated(name.clone()));
+            let standing = known.standing(name);
+            let again = !seen.insert(name.as_str());
+            match (standing, again) {
+                (Standing::Own | Standing::Kubernetes, false) => {}
+                (Standing::Own, true) => return Err(InvalidParams::Repeated(name.clone())),
+                (Standing::Kubernetes, true) => {
+                    ignored.repeated.insert(name.clone());
+                }
+                (Standing::NotServed, _) => {
+                    return Err(InvalidParams::NotServed(format!("query parameter {name}")));
+                }
+                (Standing::Misspelt(meant), _) => {
+                    return Err(InvalidParams::Misspelt {
+                        what: "query parameter",
+                        name: shorten(name).to_owned(),
+                        meant,
+                    });
+                }
+                (Standing::Ignored, _) => {
+                    ignored.unknown.insert(shorten(name).to_owned());
+                }
             }
         }
-        Ok(())
+        Ok(ignored)
     }
 
-    /// The value of a parameter; an empty one counts as absent. [`RawParams::check`] has seen to it that there is one at most.
+    /// The value of a parameter, the first if there are several; an empty one counts as absent.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.value(name).filter(|value| !value.is_empty())
     }

@@ -18,18 +18,33 @@ fn check_at(cluster: &str, namespace: &str, query: &str, expected: &str) {
     let place = Place {
         cluster: ClusterName::new(cluster).ok(),
         namespace: Some(namespace.to_owned()),
+        name: None,
     };
     assert_eq!(shown(query, &place), expected, "{query}");
 }
 
 fn shown(query: &str, place: &Place) -> String {
-    match parse_list(pods(), place, &RawParams::from_query(query)) {
-        Ok(list) => show(list),
+    match parse(pods(), place, &RawParams::from_query(query)) {
+        Ok(Parsed { request, ignored }) => show(request, &ignored),
         Err(error) => format!("error: {error}"),
     }
 }
 
-fn show(list: ListParams) -> String {
+fn show(request: Request, ignored: &Ignored) -> String {
+    let mut parts = match request {
+        Request::List(list) => show_list(list),
+        Request::Watch(watch) => show_watch(watch),
+        Request::Get(get) => show_get(get),
+    };
+    let Ignored { unknown, repeated } = ignored;
+    for (word, names) in [("ignored", unknown), ("repeated", repeated)] {
+        parts.extend(names.iter().map(|name| format!("{word} {name:?}")));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
+}
+
+fn show_list(list: ListParams) -> Vec<String> {
     let ListParams {
         query,
         limits,
@@ -41,6 +56,77 @@ fn show(list: ListParams) -> String {
         pretty,
         revision,
     } = list;
+    let mut parts = show_query(&query);
+    parts.extend(limits.page.map(|rows| format!("page {rows}")));
+    parts.extend(limits.total.map(|rows| format!("total {rows}")));
+    parts.push(match start {
+        Continue::Beginning => String::new(),
+        Continue::Offset(rows) => format!("offset {rows}"),
+        Continue::Token(token) => format!("token {token}"),
+    });
+    parts.push(said(!with_continue, "no continue"));
+    parts.push(said(with_remaining_count, "remaining"));
+    parts.push(said(only_metadata, "metadata"));
+    parts.push(said(pretty, "pretty"));
+    parts.push(show_included(include_object));
+    parts.push(show_revision(revision));
+    parts
+}
+
+fn show_watch(watch: WatchParams) -> Vec<String> {
+    let WatchParams {
+        query,
+        revision,
+        initial_events,
+        bookmarks,
+        timeout,
+        only_metadata,
+        include_object,
+    } = watch;
+    let mut parts = vec!["watch".to_owned()];
+    parts.extend(show_query(&query));
+    parts.push(show_revision(revision));
+    parts.push(said(initial_events, "initial events"));
+    parts.push(said(bookmarks, "bookmarks"));
+    parts.extend(timeout.map(|timeout| format!("for {timeout:?}")));
+    parts.push(said(only_metadata, "metadata"));
+    parts.push(show_included(include_object));
+    parts
+}
+
+fn show_get(get: GetParams) -> Vec<String> {
+    let GetParams {
+        revision,
+        include_object,
+        pretty,
+    } = get;
+    vec![
+        "get".to_owned(),
+        said(pretty, "pretty"),
+        show_included(include_object),
+        show_revision(revision),
+    ]
+}
+
+fn said(yes: bool, word: &str) -> String {
+    if yes { word.to_owned() } else { String::new() }
+}
+
+fn show_included(include_object: IncludeObject) -> String {
+    match include_object {
+        IncludeObject::Metadata => String::new(),
+        other => format!("include {other:?}"),
+    }
+}
+
+fn show_revision(revision: Revision) -> String {
+    match revision {
+        Revision::Any => String::new(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn show_query(query: &Query) -> Vec<String> {
     let mut parts = vec![
         show_filter("clusters", &query.clusters),
         show_filter("namespaces", &query.namespaces),
@@ -49,26 +135,7 @@ fn show(list: ListParams) -> String {
     parts.extend(query.labels.iter().map(|label| format!("label {label}")));
     parts.extend(query.fields.iter().map(|field| format!("field {field}")));
     parts.extend(query.order.iter().map(show_order));
-    parts.extend(limits.page.map(|rows| format!("page {rows}")));
-    parts.extend(limits.total.map(|rows| format!("total {rows}")));
-    parts.push(match start {
-        Continue::Beginning => String::new(),
-        Continue::Offset(rows) => format!("offset {rows}"),
-        Continue::Token(token) => format!("token {token}"),
-    });
-    let said = |yes: bool, word: &str| if yes { word.to_owned() } else { String::new() };
-    parts.push(said(!with_continue, "no continue"));
-    parts.push(said(with_remaining_count, "remaining"));
-    parts.push(said(only_metadata, "metadata"));
-    parts.push(said(pretty, "pretty"));
-    if include_object != IncludeObject::Metadata {
-        parts.push(format!("include {include_object:?}"));
-    }
-    if revision != Revision::Any {
-        parts.push(format!("{revision:?}"));
-    }
-    parts.retain(|part| !part.is_empty());
-    parts.join("; ")
+    parts
 }
 
 fn show_filter(name: &str, filter: &NameFilter) -> String {
@@ -304,12 +371,46 @@ fn resource_versions_follow_the_rules_of_kubernetes() {
 }
 
 #[test]
-fn nothing_is_ignored_in_silence() {
-    check("cluster=a", "error: unknown query parameter \"cluster\"");
+fn what_nobody_knows_is_ignored_and_told() {
+    check("shiny=1&limit=2", r#"page 2; ignored "shiny""#);
     check(
-        "limit=1&limit=2",
-        "error: query parameter \"limit\" is given more than once",
+        "fieldManager=kubectl&x&x=2",
+        r#"ignored "fieldManager"; ignored "x""#,
     );
+    check("=1", r#"ignored """#);
+}
+
+#[test]
+fn our_own_names_misspelt_are_refused() {
+    check(
+        "cluster=a",
+        "error: unknown query parameter \"cluster\": did you mean clusters?",
+    );
+    check(
+        "OrderBy=name",
+        "error: unknown query parameter \"OrderBy\": did you mean orderby?",
+    );
+    check(
+        "labelSelector=serach.clusterpedia.io/clusters%3Da",
+        "error: unknown label prefix \"serach.clusterpedia.io\": did you mean search.clusterpedia.io?",
+    );
+    check(
+        "labelSelector=search.clusterpedia.io/cluster%3Da",
+        "error: search label search.clusterpedia.io/cluster is not served",
+    );
+}
+
+#[test]
+fn a_parameter_of_kubernetes_that_is_repeated_counts_once_and_one_of_ours_is_refused() {
+    check("limit=1&limit=2", r#"page 1; repeated "limit""#);
+    check(
+        "clusters=a&clusters=b",
+        "error: query parameter \"clusters\" is given more than once",
+    );
+}
+
+#[test]
+fn what_cannot_be_served_as_it_was_meant_is_refused() {
     check(
         "limit=many",
         "error: invalid limit: \"many\" is not a number in range",
@@ -330,14 +431,11 @@ fn nothing_is_ignored_in_silence() {
         "orderby=name,name",
         "error: invalid orderby: a field is named twice",
     );
-    check("watch=true", "error: watch is not served");
-    check("watch", "error: watch is not served");
-    check("watch=false", "");
     check(
         "sendInitialEvents=true",
         "error: sendInitialEvents is forbidden for a list",
     );
-    for name in NOT_SERVED {
+    for name in ["since", "ownerName", "whereSQL", "groups", "shardSelector"] {
         check(
             &format!("{name}=1"),
             &format!("error: query parameter {name} is not served"),
@@ -346,30 +444,63 @@ fn nothing_is_ignored_in_silence() {
 }
 
 #[test]
-fn a_get_takes_its_own_parameters_only() {
-    let get =
-        |query: &str| parse_get(&RawParams::from_query(query)).map_err(|error| error.to_string());
-    let plain = GetParams {
-        include_object: IncludeObject::Metadata,
-        pretty: false,
+fn a_watch_is_a_request_of_its_own() {
+    check("watch=false", "");
+    check("watch", "watch");
+    check(
+        "watch=true&clusters=a&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=30",
+        r#"watch; clusters in {"a"}; AtLeast(7); bookmarks; for 30s"#,
+    );
+    check(
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0",
+        "watch; initial events",
+    );
+    check(
+        "watch=1&sendInitialEvents=true",
+        "error: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+    );
+    check(
+        "watch=1&resourceVersionMatch=NotOlderThan",
+        "error: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+    );
+    check(
+        "watch=1&timeoutSeconds=soon",
+        "error: invalid timeoutSeconds: \"soon\" is not a number in range",
+    );
+}
+
+#[track_caller]
+fn check_get(query: &str, expected: &str) {
+    let place = Place {
+        cluster: ClusterName::new("c").ok(),
+        namespace: Some("n".to_owned()),
+        name: Some("o".to_owned()),
     };
-    assert_eq!(get(""), Ok(plain));
-    assert_eq!(get("resourceVersion=0&timeout=3s"), Ok(plain));
-    assert_eq!(
-        get("pretty=true&includeObject=None"),
-        Ok(GetParams {
-            include_object: IncludeObject::None,
-            pretty: true
-        })
+    assert_eq!(shown(query, &place), expected, "{query}");
+}
+
+#[test]
+fn a_get_takes_its_own_parameters_only() {
+    check_get("", "get");
+    check_get("resourceVersion=0&timeout=3s", "get");
+    check_get("resourceVersion=5", "get; AtLeast(5)");
+    check_get(
+        "resourceVersion=five",
+        "error: invalid resourceVersion: \"five\" is not a number in range",
     );
-    assert_eq!(
-        get("resourceVersion=5"),
-        Err("a get at a resourceVersion other than 0 is not served".into())
+    check_get(
+        "pretty=true&includeObject=None",
+        "get; pretty; include None",
     );
-    assert_eq!(
-        get("labelSelector=a"),
-        Err("unknown query parameter \"labelSelector\"".into())
+    check_get(
+        "watch=true&labelSelector=a&clusters=b&shiny=1",
+        r#"get; ignored "clusters"; ignored "labelSelector"; ignored "shiny"; ignored "watch""#,
     );
+    check_get(
+        "cluster=a",
+        "error: unknown query parameter \"cluster\": did you mean clusters?",
+    );
+    check_get("since=1", "error: query parameter since is not served");
 }
 
 #[test]
@@ -377,7 +508,6 @@ fn a_message_never_repeats_a_long_text_in_full() {
     let long = "x".repeat(60_000);
     for query in [
         format!("labelSelector={long}!"),
-        format!("{long}=1"),
         format!("limit={long}"),
         format!("orderby={long}"),
     ] {
@@ -388,11 +518,13 @@ fn a_message_never_repeats_a_long_text_in_full() {
             message.len()
         );
     }
+    let ignored = shown(&format!("{long}=1"), &Place::default());
+    assert!(ignored.len() < 400, "{} characters", ignored.len());
 }
 
 proptest! {
     #[test]
-    fn no_query_string_makes_it_panic(name in proptest::sample::select(LIST_PARAMETERS.as_slice()), value in "\\PC{0,30}") {
+    fn no_query_string_makes_it_panic(name in proptest::sample::select(names::LIST.names()), value in "\\PC{0,30}") {
         let _ = shown(&format!("{name}={value}"), &Place::default());
     }
 }

@@ -1,0 +1,254 @@
+//! Objects below a view: a list of them, or one.
+
+use std::sync::Arc;
+
+use armadex_model::params::{
+    GetParams, ListParams, Parsed, Place, RawParams, Request, Revision, parse,
+};
+use armadex_model::query::Start;
+use armadex_model::{
+    ClusterName, GroupVersionResource, NameFilter, ObjectKey, Query, ResourceType,
+};
+use armadex_storage::{Found, PageBudget};
+
+use super::asked::Asked;
+use super::context::Context;
+use super::view::Seen;
+use super::warnings;
+use crate::answer::encode::{Encoder, Shape};
+use crate::answer::listing::ListStream;
+use crate::answer::reply::Reply;
+use crate::answer::status::ApiError;
+use crate::caller::attributes;
+use crate::request::negotiate::{self, Arity};
+
+impl Context {
+    /// Answers a request for the objects of a type.
+    pub(super) async fn objects(
+        &self,
+        seen: &Seen,
+        gvr: &GroupVersionResource,
+        place: &Place,
+        asked: &Asked<'_>,
+    ) -> Result<Reply, ApiError> {
+        let Parsed { request, ignored } =
+            parse(gvr.clone(), place, &RawParams::from_query(asked.query))?;
+        let reply = match request {
+            Request::List(params) => self.list(seen, gvr, place, params, asked).await?,
+            Request::Get(params) => self.get(seen, gvr, place, params, asked).await?,
+            Request::Watch(_) => {
+                return Err(ApiError::method_not_allowed(
+                    "watch is not served: list again, or follow the member itself",
+                ));
+            }
+        };
+        Ok(warned(reply, warnings::ignored(&ignored)))
+    }
+
+    async fn list(
+        &self,
+        seen: &Seen,
+        gvr: &GroupVersionResource,
+        place: &Place,
+        mut params: ListParams,
+        asked: &Asked<'_>,
+    ) -> Result<Reply, ApiError> {
+        let resource = seen
+            .resource(gvr, place.namespace.is_some())
+            .ok_or_else(ApiError::no_such_path)?;
+        let form =
+            negotiate::objects(asked.accept.as_deref(), Arity::Many).ok_or_else(not_acceptable)?;
+        params.query.scope = self
+            .authorizer
+            .require_list(asked.caller, place.namespace.as_deref(), &params.query)
+            .await?;
+        let clusters = &params.query.clusters;
+        let unhealthy = warnings::unhealthy_clusters(&seen.catalog, clusters, gvr);
+        let unknown = warnings::unknown_clusters(&seen.catalog, clusters);
+        let shape = Shape {
+            form,
+            include: params.include_object,
+            only_metadata: params.only_metadata,
+            now: (self.clock)(),
+        };
+        let stream =
+            ListStream::open(Arc::clone(&self.search), resource.clone(), params, shape).await?;
+        Ok(warned(
+            Reply::list(stream),
+            unhealthy.into_iter().chain(unknown),
+        ))
+    }
+
+    async fn get(
+        &self,
+        seen: &Seen,
+        gvr: &GroupVersionResource,
+        place: &Place,
+        params: GetParams,
+        asked: &Asked<'_>,
+    ) -> Result<Reply, ApiError> {
+        let Some(cluster) = &seen.cluster else {
+            return Err(ApiError::bad_request(
+                "please specify the cluster name when using the resource name to get a specific resource.",
+            ));
+        };
+        let form =
+            negotiate::objects(asked.accept.as_deref(), Arity::One).ok_or_else(not_acceptable)?;
+        let Place {
+            namespace, name, ..
+        } = place.clone();
+        let key = ObjectKey::new(namespace.unwrap_or_default(), name.unwrap_or_default());
+        let question = attributes::inner_get(gvr, place.namespace.as_deref(), &key.name);
+        let lives_in_a_namespace = !key.namespace.is_empty();
+        let resource = match seen.resource(gvr, lives_in_a_namespace) {
+            Some(resource) if resource.namespaced == lives_in_a_namespace => resource.clone(),
+            None if is_namespace(gvr, &key) => namespaces(gvr),
+            _ => return Err(ApiError::no_such_path()),
+        };
+        self.authorizer.require(asked.caller, &question).await?;
+        let stored = self.stored(cluster, gvr, &key, params.revision).await?;
+        let found = match stored {
+            Some(found) => found,
+            None if is_namespace(gvr, &key) && seen.resource(gvr, false).is_none() => {
+                self.implied_namespace(seen, cluster, &key.name).await?
+            }
+            None => {
+                return Err(ApiError::no_such_object(
+                    &gvr.group,
+                    &gvr.resource,
+                    &key.name,
+                ));
+            }
+        };
+        let shape = Shape {
+            form,
+            include: params.include_object,
+            only_metadata: false,
+            now: (self.clock)(),
+        };
+        let mut json = Vec::new();
+        Encoder::new(&resource, shape)
+            .object(&mut json, &found)
+            .map_err(|error| {
+                tracing::error!(error = %error, "an object cannot be served");
+                ApiError::internal()
+            })?;
+        self.counters.served(1, 0);
+        let entry = seen.entry();
+        let unhealthy = entry.and_then(|entry| warnings::unhealthy_cluster(cluster, entry));
+        Ok(warned(Reply::json(json, params.pretty), unhealthy))
+    }
+
+    /// Reads an object that is not older than `asked`.
+    ///
+    /// A client may have the version from a list, whose version is the store's revision, or from an object, whose version is the
+    /// member's. Whatever it had from this store before is satisfied by either, because a store never goes back.
+    async fn stored(
+        &self,
+        cluster: &ClusterName,
+        gvr: &GroupVersionResource,
+        key: &ObjectKey,
+        asked: Revision,
+    ) -> Result<Option<Found>, ApiError> {
+        let (Revision::AtLeast(asked) | Revision::Exactly(asked)) = asked else {
+            return Ok(self.search.get(cluster, gvr, key).await?);
+        };
+        // Before the object, which is then at least as new.
+        let head = self.search.head().await?;
+        let found = self.search.get(cluster, gvr, key).await?;
+        let is_reached = |version: u64| version >= asked;
+        let member_reached = found
+            .as_ref()
+            .and_then(|found| found.resource_version.parse().ok())
+            .is_some_and(is_reached);
+        if member_reached || u64::try_from(head.revision).is_ok_and(is_reached) {
+            Ok(found)
+        } else {
+            Err(ApiError::revision_too_large(asked, head.revision))
+        }
+    }
+
+    /// A namespace that is not stored but has rows. kubectl asks for it after it has not found an object, and would else say that
+    /// the namespace is missing.
+    async fn implied_namespace(
+        &self,
+        seen: &Seen,
+        cluster: &ClusterName,
+        namespace: &str,
+    ) -> Result<Found, ApiError> {
+        if self.has_rows(seen, cluster, namespace).await? {
+            Ok(namespace_of(cluster, namespace))
+        } else {
+            Err(ApiError::no_such_object("", "namespaces", namespace))
+        }
+    }
+
+    async fn has_rows(
+        &self,
+        seen: &Seen,
+        cluster: &ClusterName,
+        namespace: &str,
+    ) -> Result<bool, ApiError> {
+        let resources = seen.entry().into_iter().flat_map(|entry| &entry.resources);
+        let namespaced = resources.filter(|gvr| seen.resource(gvr, true).is_some());
+        for gvr in namespaced.take(MAX_TYPES_ASKED) {
+            let mut query = Query::all(gvr.clone());
+            query.clusters = NameFilter::only(cluster.as_str());
+            query.namespaces = NameFilter::only(namespace);
+            let budget = PageBudget { rows: 1, bytes: 1 };
+            let page = self.search.page(&query, &Start::Beginning, budget).await?;
+            if !page.rows.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// One small read each; a cluster seldom has more namespaced types.
+const MAX_TYPES_ASKED: usize = 200;
+
+fn warned(reply: Reply, warnings: impl IntoIterator<Item = String>) -> Reply {
+    let warn = |reply: Reply, text: String| reply.warn(&text);
+    warnings.into_iter().fold(reply, warn)
+}
+
+fn not_acceptable() -> ApiError {
+    ApiError::not_acceptable("application/json")
+}
+
+fn is_namespace(gvr: &GroupVersionResource, key: &ObjectKey) -> bool {
+    key.namespace.is_empty() && *gvr == GroupVersionResource::new("", "v1", "namespaces")
+}
+
+fn namespaces(gvr: &GroupVersionResource) -> ResourceType {
+    ResourceType {
+        gvr: gvr.clone(),
+        kind: "Namespace".to_owned(),
+        namespaced: false,
+        singular: "namespace".to_owned(),
+        short_names: vec!["ns".to_owned()],
+        categories: Vec::new(),
+    }
+}
+
+/// Says on every object which cluster it lives in.
+const CLUSTER_ANNOTATION: &str = "shadow.clusterpedia.io/cluster-name";
+
+/// A namespace with all that is known of it: its name and its cluster.
+fn namespace_of(cluster: &ClusterName, namespace: &str) -> Found {
+    let metadata = serde_json::json!({
+        "name": namespace,
+        "annotations": {CLUSTER_ANNOTATION: cluster.as_str()},
+    });
+    // A body is what follows the opening brace of the metadata.
+    let body = format!("{}}}", &metadata.to_string()[1..]);
+    Found {
+        cluster: cluster.clone(),
+        key: ObjectKey::new("", namespace),
+        resource_version: "0".to_owned(),
+        revision: 0,
+        created: 0,
+        body: body.into(),
+    }
+}

@@ -1,0 +1,71 @@
+//! A view, once the catalog has been asked: the fleet or one cluster, with its types.
+
+use std::sync::Arc;
+
+use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_storage::{Catalog, ClusterEntry};
+
+use super::context::{Context, OWN_VERSION};
+use crate::answer::status::ApiError;
+use crate::discovery::{self, Types};
+use crate::request::target::View;
+
+/// What a view is, once the catalog has been asked.
+pub(super) struct Seen {
+    pub(super) catalog: Arc<Catalog>,
+    /// The cluster of a cluster's view.
+    pub(super) cluster: Option<ClusterName>,
+}
+
+impl Seen {
+    pub(super) fn entry(&self) -> Option<&ClusterEntry> {
+        self.catalog.clusters.get(self.cluster.as_ref()?)
+    }
+
+    pub(super) fn types(&self) -> Types<'_> {
+        Types::of(&self.catalog, self.entry())
+    }
+
+    /// The type, if the view has it and it lives where the path says.
+    pub(super) fn resource(
+        &self,
+        gvr: &GroupVersionResource,
+        namespaced: bool,
+    ) -> Option<&ResourceType> {
+        let found = self.catalog.types.get(gvr)?;
+        let is_here = self
+            .entry()
+            .is_none_or(|entry| entry.resources.contains(gvr));
+        (is_here && (found.namespaced || !namespaced)).then_some(found)
+    }
+
+    /// The member's version; for the fleet the highest of all, so that a client holds nothing back. While none is known, our own.
+    pub(super) fn version(&self) -> &str {
+        let versions = match &self.cluster {
+            Some(_) => self.entry().and_then(|entry| entry.version.as_deref()),
+            None => {
+                let entries = self.catalog.clusters.values();
+                discovery::highest(entries.filter_map(|entry| entry.version.as_deref()))
+            }
+        };
+        versions.unwrap_or(OWN_VERSION)
+    }
+}
+
+impl Context {
+    pub(super) async fn see(&self, view: View) -> Result<Seen, ApiError> {
+        let catalog = self.catalog().await?;
+        let cluster = match view {
+            View::Fleet => None,
+            View::Cluster(name) if catalog.clusters.contains_key(&name) => Some(name),
+            View::Cluster(name) => {
+                return Err(ApiError::no_such_object(
+                    "cluster.clusterpedia.io",
+                    "pediaclusters",
+                    name.as_str(),
+                ));
+            }
+        };
+        Ok(Seen { catalog, cluster })
+    }
+}
