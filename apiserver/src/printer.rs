@@ -1,46 +1,33 @@
 //! Columns and cells: how each kind looks in a Table, with the same text that the member's own kube-apiserver would print.
 //!
-//! One file per kind. A printer parses the part of the stored object that it shows, borrowed from its bytes, and writes cells;
-//! it knows neither clock nor store. Every Table begins with the cluster, which [`crate::answer::table`] writes.
+//! A printer is a table of columns, and each column has a cell that says where its text comes from: a path through the object, an
+//! age, a count, or a function for the kinds whose cells have to be worked out. All paths of a printer are found in one walk along
+//! the object's bytes, borrowed; nothing else of it is parsed. Columns are owned values, so that those of a custom resource are
+//! printed by the same engine as those of the built-in kinds. A printer knows neither clock nor store. Every Table begins with the
+//! cluster, which [`crate::answer::table`] writes.
 
-mod config_map;
-mod cron_job;
-mod daemon_set;
-mod deployment;
-mod job;
-mod namespace;
-mod node;
+mod builtin;
+mod cell;
+mod column;
+mod custom;
+mod json_path;
 mod object;
-mod plain;
-mod pod;
-mod replica_set;
-mod secret;
-mod service;
-mod stateful_set;
+mod projection;
 mod workload;
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::age;
+pub(crate) use cell::Cells;
+pub(crate) use column::Column;
+use projection::{OtherShape, Projection};
 
 /// How one kind is printed.
 pub(crate) struct Printer {
     /// The columns after the cluster.
-    pub(crate) columns: &'static [Column],
-    /// Writes one cell for each column. Fails before it has written any.
-    pub(crate) print: fn(&Row<'_>, &mut Cells<'_>) -> Result<Condition, serde_json::Error>,
-}
-
-/// One column of a Table.
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    /// The OpenAPI type of its cells.
-    pub(crate) kind: &'static str,
-    /// `name` for the one column that names the object.
-    pub(crate) format: &'static str,
-    pub(crate) description: &'static str,
-    /// 0 is always shown, 1 in wide output only.
-    pub(crate) priority: u8,
+    pub(crate) columns: Vec<Column>,
+    projection: Projection,
 }
 
 /// What a printer prints from.
@@ -49,7 +36,7 @@ pub(crate) struct Row<'a> {
     pub(crate) name: &'a str,
     /// `metadata.creationTimestamp`.
     pub(crate) created: Option<Timestamp>,
-    /// The object without apiVersion, kind and resourceVersion.
+    /// The object as it is served.
     pub(crate) object: &'a [u8],
     /// The time that ages are told from.
     pub(crate) now: Timestamp,
@@ -66,101 +53,66 @@ pub(crate) enum Condition {
     Failed,
 }
 
-/// The cells of one row, written as JSON.
-pub(crate) struct Cells<'a> {
-    out: &'a mut Vec<u8>,
-}
-
 /// Shown for a text that is not there.
 const NONE: &str = "<none>";
+/// Shown for an optional field that was not set.
+const UNSET: &str = "<unset>";
 
 impl Printer {
     /// The printer for a type; those without one of their own show name and age.
-    pub(crate) fn of(group: &str, resource: &str) -> &'static Self {
-        match (group, resource) {
-            ("", "configmaps") => &config_map::PRINTER,
-            ("", "namespaces") => &namespace::PRINTER,
-            ("", "nodes") => &node::PRINTER,
-            ("", "pods") => &pod::PRINTER,
-            ("", "secrets") => &secret::PRINTER,
-            ("", "services") => &service::PRINTER,
-            ("apps", "daemonsets") => &daemon_set::PRINTER,
-            ("apps", "deployments") => &deployment::PRINTER,
-            ("apps", "replicasets") => &replica_set::PRINTER,
-            ("apps", "statefulsets") => &stateful_set::PRINTER,
-            ("batch", "cronjobs") => &cron_job::PRINTER,
-            ("batch", "jobs") => &job::PRINTER,
-            _ => &plain::PRINTER,
-        }
+    pub(crate) fn of(group: &str, resource: &str) -> Arc<Self> {
+        builtin::printer(group, resource).unwrap_or_else(Self::plain)
     }
 
     /// The printer for objects of which only the metadata is wanted.
-    pub(crate) fn plain() -> &'static Self {
-        &plain::PRINTER
+    pub(crate) fn plain() -> Arc<Self> {
+        custom::plain()
     }
-}
 
-impl Column {
-    const fn new(name: &'static str, kind: &'static str, description: &'static str) -> Self {
+    /// A printer with these columns. An object in which something else stands where they expect a text or a number is not printed.
+    fn new(columns: Vec<Column>) -> Self {
+        Self::with(columns, OtherShape::Fails)
+    }
+
+    fn with(columns: Vec<Column>, other: OtherShape) -> Self {
+        let paths = columns.iter().flat_map(|column| column.cell.reads());
+        let projection = Projection::of(paths, other);
         Self {
-            name,
-            kind,
-            format: "",
-            description,
-            priority: 0,
+            columns,
+            projection,
         }
     }
 
-    const fn text(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, "string", description)
-    }
-
-    const fn number(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, "integer", description)
-    }
-
-    const fn wide(name: &'static str, description: &'static str) -> Self {
-        Self {
-            priority: 1,
-            ..Self::text(name, description)
+    /// Writes one cell for each column, or none at all if the object is not what the columns expect.
+    pub(crate) fn print(
+        &self,
+        row: &Row<'_>,
+        cells: &mut Cells<'_>,
+    ) -> Result<Condition, serde_json::Error> {
+        let before = cells.mark();
+        let printed = self.print_all(row, cells);
+        if printed.is_err() {
+            cells.cut_back(before);
         }
+        printed
     }
 
-    const NAME: Self = Self {
-        format: "name",
-        ..Self::text(
-            "Name",
-            "The name of the object, unique within its namespace.",
-        )
-    };
-    const AGE: Self = Self::text("Age", "The time since the object was created.");
-    const CONTAINERS: Self = Self::wide("Containers", "The containers of the pod template.");
-    const IMAGES: Self = Self::wide("Images", "The images of the pod template.");
-    const SELECTOR: Self = Self::wide("Selector", "The labels of the pods that belong to it.");
-}
-
-impl<'a> Cells<'a> {
-    /// Cells that follow what is in `out` already.
-    pub(crate) fn after(out: &'a mut Vec<u8>) -> Self {
-        Self { out }
-    }
-
-    fn text(&mut self, text: &str) {
-        self.out.push(b',');
-        serde_json::to_writer(&mut *self.out, text).expect("a text is always encodable");
-    }
-
-    fn text_or(&mut self, text: &str, absent: &str) {
-        self.text(if text.is_empty() { absent } else { text });
-    }
-
-    fn number(&mut self, number: i64) {
-        self.out.push(b',');
-        self.out.extend_from_slice(number.to_string().as_bytes());
-    }
-
-    fn age(&mut self, row: &Row<'_>) {
-        self.text(&age::since(row.created, row.now));
+    fn print_all(
+        &self,
+        row: &Row<'_>,
+        cells: &mut Cells<'_>,
+    ) -> Result<Condition, serde_json::Error> {
+        let found = self.projection.find(row.object)?;
+        let mut found = found.as_slice();
+        let mut condition = Condition::None;
+        for column in &self.columns {
+            let (own, rest) = found.split_at(column.cell.slots());
+            found = rest;
+            if let Some(told) = column.cell.write(own, row, cells)? {
+                condition = told;
+            }
+        }
+        Ok(condition)
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A list is written in one pass: its items first, then its metadata, because the token of the next page is known last.
 
+use std::sync::Arc;
+
 use armadex_model::params::IncludeObject;
 use armadex_model::{ResourceType, body};
 use armadex_storage::Found;
@@ -41,15 +43,22 @@ pub(crate) struct ListMeta {
 pub(crate) struct Encoder<'a> {
     resource: &'a ResourceType,
     shape: Shape,
+    printer: Arc<Printer>,
     /// Room for the printers to work in.
     scratch: Vec<u8>,
 }
 
 impl<'a> Encoder<'a> {
     pub(crate) fn new(resource: &'a ResourceType, shape: Shape) -> Self {
+        let printer = if shape.only_metadata {
+            Printer::plain()
+        } else {
+            Printer::of(&resource.gvr.group, &resource.gvr.resource)
+        };
         Self {
             resource,
             shape,
+            printer,
             scratch: Vec::new(),
         }
     }
@@ -122,13 +131,8 @@ impl<'a> Encoder<'a> {
     }
 
     fn table(&self, version: MetaVersion) -> Table<'_> {
-        let gvr = &self.resource.gvr;
         Table {
-            printer: if self.shape.only_metadata {
-                Printer::plain()
-            } else {
-                Printer::of(&gvr.group, &gvr.resource)
-            },
+            printer: &self.printer,
             resource: self.resource,
             version,
             include: self.shape.include,

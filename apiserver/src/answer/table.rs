@@ -12,7 +12,7 @@ use crate::request::negotiate::MetaVersion;
 
 /// How the rows of one answer are written.
 pub(crate) struct Table<'a> {
-    pub(crate) printer: &'static Printer,
+    pub(crate) printer: &'a Printer,
     pub(crate) resource: &'a ResourceType,
     pub(crate) version: MetaVersion,
     pub(crate) include: IncludeObject,
@@ -20,7 +20,7 @@ pub(crate) struct Table<'a> {
 }
 
 /// The first column: which cluster an object lives in.
-const CLUSTER: Column = Column {
+const CLUSTER: Definition<'static> = Definition {
     name: "Cluster",
     kind: "string",
     format: "",
@@ -29,30 +29,23 @@ const CLUSTER: Column = Column {
 };
 
 #[derive(Serialize)]
-struct Definition {
-    name: &'static str,
+struct Definition<'a> {
+    name: &'a str,
     #[serde(rename = "type")]
-    kind: &'static str,
-    format: &'static str,
-    description: &'static str,
-    priority: u8,
+    kind: &'a str,
+    format: &'a str,
+    description: &'a str,
+    priority: i32,
 }
 
-impl From<&Column> for Definition {
-    fn from(column: &Column) -> Self {
-        let Column {
-            name,
-            kind,
-            format,
-            description,
-            priority,
-        } = *column;
+impl<'a> From<&'a Column> for Definition<'a> {
+    fn from(column: &'a Column) -> Self {
         Self {
-            name,
-            kind,
-            format,
-            description,
-            priority,
+            name: &column.name,
+            kind: &column.kind,
+            format: &column.format,
+            description: &column.description,
+            priority: column.priority,
         }
     }
 }
@@ -60,8 +53,8 @@ impl From<&Column> for Definition {
 impl Table<'_> {
     /// Writes the value of `columnDefinitions`.
     pub(crate) fn write_columns(&self, out: &mut Vec<u8>) {
-        let columns = std::iter::once(&CLUSTER).chain(self.printer.columns);
-        let definitions: Vec<Definition> = columns.map(Definition::from).collect();
+        let columns = self.printer.columns.iter().map(Definition::from);
+        let definitions: Vec<Definition<'_>> = std::iter::once(CLUSTER).chain(columns).collect();
         serde_json::to_writer(out, &definitions).expect("texts and numbers are always encodable");
     }
 
@@ -85,8 +78,7 @@ impl Table<'_> {
 
     fn write_cells(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>, found: &Found) -> Condition {
         scratch.clear();
-        scratch.extend_from_slice(b"{\"metadata\":{");
-        scratch.extend_from_slice(&found.body);
+        body::write_object(scratch, self.resource, &found.resource_version, &found.body);
         let row = Row {
             name: &found.key.name,
             created: (found.created != 0)
@@ -95,7 +87,7 @@ impl Table<'_> {
             object: scratch,
             now: self.now,
         };
-        let printed = (self.printer.print)(&row, &mut Cells::after(out));
+        let printed = self.printer.print(&row, &mut Cells::after(out));
         printed.unwrap_or_else(|error| {
             tracing::debug!(
                 cluster = %found.cluster, resource = %self.resource.gvr, name = %found.key, error = %error,
@@ -108,7 +100,7 @@ impl Table<'_> {
 
     /// The cells of an object that its printer cannot read: its name, and that nothing else is known.
     fn write_unknown_cells(&self, out: &mut Vec<u8>, name: &str) {
-        for column in self.printer.columns {
+        for column in &self.printer.columns {
             let text = if column.format == "name" {
                 name
             } else {

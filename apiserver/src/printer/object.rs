@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Visitor};
 
 /// A JSON string, borrowed unless it holds escapes. Absent and null are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,37 +67,7 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// The number of entries of a map whose values are not looked at.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Count(pub(super) i64);
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CountVisitor;
-        impl<'de> Visitor<'de> for CountVisitor {
-            type Value = Count;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map or null")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Count, A::Error> {
-                let mut count = 0;
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
-                    count += 1;
-                }
-                Ok(Count(count))
-            }
-
-            fn visit_unit<E>(self) -> Result<Count, E> {
-                Ok(Count(0))
-            }
-        }
-        deserializer.deserialize_any(CountVisitor)
-    }
-}
-
-/// A map of texts, sorted by key as kubectl prints it.
+/// A map of texts.
 pub(super) type Texts<'a> = BTreeMap<Text<'a>, Text<'a>>;
 
 /// `a=1,b=2`, or `<none>`.

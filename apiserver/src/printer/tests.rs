@@ -10,7 +10,7 @@ const CREATED: &str = "2026-03-01T10:59:00Z";
 #[track_caller]
 fn check(group: &str, resource: &str, object: &Value, expected: &[&str]) {
     let printer = Printer::of(group, resource);
-    let (cells, _) = print(printer, object);
+    let (cells, _) = print(&printer, object);
     assert_eq!(cells, expected);
     assert_eq!(
         cells.len(),
@@ -28,7 +28,9 @@ fn print(printer: &Printer, object: &Value) -> (Vec<String>, Condition) {
         now: NOW.parse().expect("a time"),
     };
     let mut out = b"[null".to_vec();
-    let condition = (printer.print)(&row, &mut Cells::after(&mut out)).expect("printed");
+    let condition = printer
+        .print(&row, &mut Cells::after(&mut out))
+        .expect("printed");
     out.push(b']');
     let cells: Vec<Value> = serde_json::from_slice(&out).expect("cells are JSON");
     let text = |cell: &Value| {
@@ -41,7 +43,7 @@ fn print(printer: &Printer, object: &Value) -> (Vec<String>, Condition) {
 /// Checks Ready, Status and Restarts of a pod.
 #[track_caller]
 fn check_pod(pod: &Value, ready: &str, status: &str, restarts: &str) {
-    let (cells, _) = print(Printer::of("", "pods"), pod);
+    let (cells, _) = print(&Printer::of("", "pods"), pod);
     assert_eq!(cells[1..4], [ready, status, restarts], "{pod}");
 }
 
@@ -306,7 +308,7 @@ fn a_finished_pod_says_so_beside_its_cells() {
         ("Running", Condition::None),
     ] {
         assert_eq!(
-            print(Printer::of("", "pods"), &pod(1, &json!({"phase": phase}))).1,
+            print(&Printer::of("", "pods"), &pod(1, &json!({"phase": phase}))).1,
             expected
         );
     }
@@ -706,7 +708,11 @@ fn an_object_of_the_wrong_shape_writes_no_cell() {
             now: Timestamp::UNIX_EPOCH,
         };
         let mut out = Vec::new();
-        assert!((Printer::of(group, resource).print)(&row, &mut Cells::after(&mut out)).is_err());
+        assert!(
+            Printer::of(group, resource)
+                .print(&row, &mut Cells::after(&mut out))
+                .is_err()
+        );
         assert!(out.is_empty());
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
+use super::Cells;
 use super::object::{Text, Texts, nullable};
-use super::{Cells, NONE};
 
 /// `spec.template`.
 #[derive(Debug, Default, Deserialize)]
@@ -19,8 +19,6 @@ pub(super) struct Template<'a> {
 pub(super) struct TemplateSpec<'a> {
     #[serde(borrow, deserialize_with = "nullable")]
     containers: Vec<Container<'a>>,
-    #[serde(borrow, deserialize_with = "nullable")]
-    pub(super) node_selector: Texts<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,16 +78,6 @@ impl LabelSelector<'_> {
         parts.sort_by_key(|(key, _)| *key);
         let texts: Vec<String> = parts.into_iter().map(|(_, text)| text).collect();
         texts.join(",")
-    }
-
-    /// The selector, or `<none>`.
-    pub(super) fn text_or_none(&self) -> String {
-        let text = self.text();
-        if text.is_empty() {
-            NONE.to_owned()
-        } else {
-            text
-        }
     }
 }
 

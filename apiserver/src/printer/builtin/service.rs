@@ -4,24 +4,29 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::object::{Text, Texts, nullable, pairs};
-use super::{Cells, Column, Condition, NONE, Printer, Row};
+use super::super::cell::{Cell, Cells};
+use super::super::object::{Text, Texts, nullable, pairs};
+use super::super::{Column, Condition, NONE, Row};
 
-pub(super) const PRINTER: Printer = Printer {
-    columns: &[
-        Column::NAME,
-        Column::text("Type", "How the service is exposed."),
-        Column::text("Cluster-IP", "Its address inside the cluster."),
-        Column::text("External-IP", "Its addresses outside of the cluster."),
+pub(super) fn services() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text("Type", "How the service is exposed.", Cell::Function(print)),
+        Column::text("Cluster-IP", "Its address inside the cluster.", Cell::Joint),
+        Column::text(
+            "External-IP",
+            "Its addresses outside of the cluster.",
+            Cell::Joint,
+        ),
         Column::text(
             "Port(s)",
             "Its ports, with the port of the nodes where there is one.",
+            Cell::Joint,
         ),
-        Column::AGE,
-        Column::SELECTOR,
-    ],
-    print,
-};
+        Column::text("Age", "The time since the object was created.", Cell::Joint),
+        Column::selector(Cell::Joint),
+    ]
+}
 
 #[derive(Deserialize)]
 struct Service<'a> {
@@ -84,11 +89,10 @@ struct Ingress<'a> {
 
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {
     let Service { spec, status } = serde_json::from_slice(row.object)?;
-    cells.text(row.name);
     cells.text(spec.kind.as_str());
-    cells.text_or(spec.first_cluster_ip(), NONE);
+    cells.text_or_none(spec.first_cluster_ip());
     cells.text(&spec.external(&status.load_balancer));
-    cells.text_or(&spec.ports(), NONE);
+    cells.text_or_none(&spec.ports());
     cells.age(row);
     cells.text(&pairs(&spec.selector));
     Ok(Condition::None)

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 
-use super::super::object::is_true;
+use super::super::super::object::is_true;
 use super::{ContainerStatus, Pod, Terminated};
 
 /// What is shown of a pod's containers.

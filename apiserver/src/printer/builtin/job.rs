@@ -2,24 +2,37 @@
 
 use serde::Deserialize;
 
-use super::object::{StatusCondition, Text, is_true, nullable};
-use super::workload::{LabelSelector, Template};
-use super::{Cells, Column, Condition, Printer, Row};
+use super::super::cell::{Cell, Cells};
+use super::super::object::{StatusCondition, Text, is_true, nullable};
+use super::super::workload::{LabelSelector, Template};
+use super::super::{Column, Condition, Row};
 use crate::age;
 
-pub(super) const PRINTER: Printer = Printer {
-    columns: &[
-        Column::NAME,
-        Column::text("Status", "How far the job is."),
-        Column::text("Completions", "Pods that succeeded of those wanted."),
-        Column::text("Duration", "How long it ran, or has been running."),
-        Column::AGE,
-        Column::CONTAINERS,
-        Column::IMAGES,
-        Column::SELECTOR,
-    ],
-    print,
-};
+pub(super) fn jobs() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text("Status", "How far the job is.", Cell::Function(print)),
+        Column::text(
+            "Completions",
+            "Pods that succeeded of those wanted.",
+            Cell::Joint,
+        ),
+        Column::text(
+            "Duration",
+            "How long it ran, or has been running.",
+            Cell::Joint,
+        ),
+        Column::text("Age", "The time since the object was created.", Cell::Joint),
+        Column::text(
+            "Containers",
+            "The containers of the pod template.",
+            Cell::Joint,
+        )
+        .wide(),
+        Column::text("Images", "The images of the pod template.", Cell::Joint).wide(),
+        Column::selector(Cell::Joint),
+    ]
+}
 
 #[derive(Deserialize)]
 struct Job<'a> {
@@ -63,13 +76,12 @@ struct Status<'a> {
 
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {
     let job: Job<'_> = serde_json::from_slice(row.object)?;
-    cells.text(row.name);
     cells.text(job.state());
     cells.text(&job.completions());
     cells.text(&job.duration(row));
     cells.age(row);
     job.spec.template.print(cells);
-    cells.text(&job.spec.selector.text_or_none());
+    cells.text_or_none(&job.spec.selector.text());
     Ok(Condition::None)
 }
 

@@ -4,24 +4,43 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::object::{StatusCondition, Text, Texts, nullable};
-use super::{Cells, Column, Condition, NONE, Printer, Row};
+use super::super::cell::{Cell, Cells};
+use super::super::object::{StatusCondition, Text, Texts, nullable};
+use super::super::{Column, Condition, NONE, Row};
 
-pub(super) const PRINTER: Printer = Printer {
-    columns: &[
-        Column::NAME,
-        Column::text("Status", "Whether the node is ready and takes pods."),
-        Column::text("Roles", "The roles that its labels give it."),
-        Column::AGE,
-        Column::text("Version", "The version of its kubelet."),
-        Column::wide("Internal-IP", "Its address inside the cluster."),
-        Column::wide("External-IP", "Its address outside of the cluster."),
-        Column::wide("OS-Image", "Its operating system."),
-        Column::wide("Kernel-Version", "Its kernel."),
-        Column::wide("Container-Runtime", "What runs its containers."),
-    ],
-    print,
-};
+pub(super) fn nodes() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text(
+            "Status",
+            "Whether the node is ready and takes pods.",
+            Cell::Function(print),
+        ),
+        Column::text("Roles", "The roles that its labels give it.", Cell::Joint),
+        Column::text("Age", "The time since the object was created.", Cell::Joint),
+        Column::text("Version", "The version of its kubelet.", Cell::Joint),
+        Column::text(
+            "Internal-IP",
+            "Its address inside the cluster.",
+            Cell::Joint,
+        )
+        .wide(),
+        Column::text(
+            "External-IP",
+            "Its address outside of the cluster.",
+            Cell::Joint,
+        )
+        .wide(),
+        Column::text("OS-Image", "Its operating system.", Cell::Joint).wide(),
+        Column::text("Kernel-Version", "Its kernel.", Cell::Joint).wide(),
+        Column::text(
+            "Container-Runtime",
+            "What runs its containers.",
+            Cell::Joint,
+        )
+        .wide(),
+    ]
+}
 
 #[derive(Deserialize)]
 struct Node<'a> {
@@ -84,9 +103,8 @@ struct NodeInfo<'a> {
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {
     let node: Node<'_> = serde_json::from_slice(row.object)?;
     let info = &node.status.node_info;
-    cells.text(row.name);
     cells.text(&node.readiness());
-    cells.text_or(&node.roles(), NONE);
+    cells.text_or_none(&node.roles());
     cells.age(row);
     cells.text(info.kubelet_version.as_str());
     cells.text(node.address("InternalIP"));

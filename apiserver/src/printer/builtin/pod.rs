@@ -4,31 +4,47 @@ mod status;
 
 use serde::Deserialize;
 
-use super::object::{StatusCondition, Text, nullable};
-use super::{Cells, Column, Condition, NONE, Printer, Row};
+use super::super::cell::{Cell, Cells};
+use super::super::object::{self, StatusCondition, Text, nullable};
+use super::super::{Column, Condition, NONE, Row};
 use crate::age;
 use status::Summary;
 
-pub(super) const PRINTER: Printer = Printer {
-    columns: &[
-        Column::NAME,
-        Column::text("Ready", "Ready containers of those that should run."),
-        Column::text("Status", "What its containers are doing, taken together."),
+pub(super) fn pods() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text(
+            "Ready",
+            "Ready containers of those that should run.",
+            Cell::Function(print),
+        ),
+        Column::text(
+            "Status",
+            "What its containers are doing, taken together.",
+            Cell::Joint,
+        ),
         Column::text(
             "Restarts",
             "How often containers were restarted, and when one last was.",
+            Cell::Joint,
         ),
-        Column::AGE,
-        Column::wide("IP", "The pod's first address."),
-        Column::wide("Node", "The node it was given to."),
-        Column::wide(
+        Column::text("Age", "The time since the object was created.", Cell::Joint),
+        Column::text("IP", "The pod's first address.", Cell::Joint).wide(),
+        Column::text("Node", "The node it was given to.", Cell::Joint).wide(),
+        Column::text(
             "Nominated Node",
             "The node on which room is being made for it.",
-        ),
-        Column::wide("Readiness Gates", "Gates that are open of those it has."),
-    ],
-    print,
-};
+            Cell::Joint,
+        )
+        .wide(),
+        Column::text(
+            "Readiness Gates",
+            "Gates that are open of those it has.",
+            Cell::Joint,
+        )
+        .wide(),
+    ]
+}
 
 #[derive(Deserialize)]
 struct Pod<'a> {
@@ -155,7 +171,6 @@ fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::
         restarts,
         last_restart,
     } = Summary::of(&pod);
-    cells.text(row.name);
     cells.text(&format!("{ready}/{total}"));
     cells.text(&reason);
     match last_restart {
@@ -166,9 +181,9 @@ fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::
         _ => cells.text(&restarts.to_string()),
     }
     cells.age(row);
-    cells.text_or(pod.status.first_ip(), NONE);
-    cells.text_or(pod.spec.node_name.as_str(), NONE);
-    cells.text_or(pod.status.nominated_node_name.as_str(), NONE);
+    cells.text_or_none(pod.status.first_ip());
+    cells.text_or_none(pod.spec.node_name.as_str());
+    cells.text_or_none(pod.status.nominated_node_name.as_str());
     cells.text(&pod.gates());
     Ok(match pod.status.phase.as_str() {
         "Succeeded" => Condition::Succeeded,
@@ -184,9 +199,8 @@ impl Pod<'_> {
             return NONE.to_owned();
         }
         let conditions = &self.status.conditions;
-        let open = |gate: &&ReadinessGate<'_>| {
-            super::object::is_true(conditions, gate.condition_type.as_str())
-        };
+        let open =
+            |gate: &&ReadinessGate<'_>| object::is_true(conditions, gate.condition_type.as_str());
         format!("{}/{}", gates.iter().filter(open).count(), gates.len())
     }
 }

@@ -1,0 +1,102 @@
+//! What keeps pods running, but for jobs.
+
+use super::super::cell::Cell;
+use super::super::projection::Path;
+use super::super::{Column, NONE};
+
+/// Where the containers of a pod template are.
+const CONTAINERS: &str = "spec.template.spec.containers";
+
+/// Ready pods of those wanted. A kube-apiserver fills in one replica where none are given.
+fn ready() -> Column {
+    let parts = [
+        (Path::of("status.readyReplicas"), 0),
+        (Path::of("spec.replicas"), 1),
+    ];
+    Column::text("Ready", "Ready pods of those wanted.", Cell::Ratio(parts))
+}
+
+fn selector(empty: &'static str) -> Column {
+    Column::selector(Cell::Selector(Path::of("spec.selector"), empty))
+}
+
+pub(super) fn deployments() -> Vec<Column> {
+    let [containers, images] = Column::containers(CONTAINERS);
+    vec![
+        Column::name(),
+        ready(),
+        Column::text(
+            "Up-to-date",
+            "Pods that run the current template.",
+            Cell::number("status.updatedReplicas"),
+        ),
+        Column::text(
+            "Available",
+            "Pods that have been ready for long enough.",
+            Cell::number("status.availableReplicas"),
+        ),
+        Column::age(),
+        containers,
+        images,
+        selector(""),
+    ]
+}
+
+pub(super) fn replica_sets() -> Vec<Column> {
+    let [containers, images] = Column::containers(CONTAINERS);
+    vec![
+        Column::name(),
+        Column::number(
+            "Desired",
+            "Pods wanted.",
+            Cell::Number(Path::of("spec.replicas"), 1),
+        ),
+        Column::number("Current", "Pods there.", Cell::number("status.replicas")),
+        Column::number("Ready", "Pods ready.", Cell::number("status.readyReplicas")),
+        Column::age(),
+        containers,
+        images,
+        selector(NONE),
+    ]
+}
+
+pub(super) fn stateful_sets() -> Vec<Column> {
+    let [containers, images] = Column::containers(CONTAINERS);
+    vec![Column::name(), ready(), Column::age(), containers, images]
+}
+
+pub(super) fn daemon_sets() -> Vec<Column> {
+    let [containers, images] = Column::containers(CONTAINERS);
+    let nodes = |name, description, field: &str| {
+        Column::number(name, description, Cell::number(&format!("status.{field}")))
+    };
+    vec![
+        Column::name(),
+        nodes(
+            "Desired",
+            "Nodes that should run a pod of it.",
+            "desiredNumberScheduled",
+        ),
+        nodes("Current", "Nodes that run one.", "currentNumberScheduled"),
+        nodes("Ready", "Nodes on which it is ready.", "numberReady"),
+        nodes(
+            "Up-to-date",
+            "Nodes on which it runs the current template.",
+            "updatedNumberScheduled",
+        ),
+        nodes(
+            "Available",
+            "Nodes on which it has been ready for long enough.",
+            "numberAvailable",
+        ),
+        Column::text(
+            "Node Selector",
+            "The labels of the nodes it runs on.",
+            Cell::Pairs(Path::of("spec.template.spec.nodeSelector")),
+        ),
+        Column::age(),
+        containers,
+        images,
+        selector(NONE),
+    ]
+}
