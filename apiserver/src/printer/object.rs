@@ -70,15 +70,16 @@ where
 /// A map of texts.
 pub(super) type Texts<'a> = BTreeMap<Text<'a>, Text<'a>>;
 
-/// `a=1,b=2`, or `<none>`.
+/// `a=1,b=2`, or `<none>`. Pairs are sorted as they are read, so that `app.kubernetes.io/name=x` comes before `app=y`.
 pub(super) fn pairs(texts: &Texts<'_>) -> String {
     if texts.is_empty() {
         return super::NONE.to_owned();
     }
-    let pairs: Vec<String> = texts
+    let mut pairs: Vec<String> = texts
         .iter()
         .map(|(key, value)| format!("{}={}", key.as_str(), value.as_str()))
         .collect();
+    pairs.sort_unstable();
     pairs.join(",")
 }
 

@@ -683,6 +683,25 @@ fn cron_jobs() {
 }
 
 #[test]
+fn labels_are_sorted_as_they_are_read() {
+    let selector = json!({"app": "web", "app.kubernetes.io/name": "x", "app-a": "y"});
+    check(
+        "",
+        "services",
+        &json!({"spec": {"type": "ExternalName", "externalName": "a", "selector": selector}}),
+        &[
+            "web",
+            "ExternalName",
+            "<none>",
+            "a",
+            "<none>",
+            "61m",
+            "app-a=y,app.kubernetes.io/name=x,app=web",
+        ],
+    );
+}
+
+#[test]
 fn other_kinds_show_name_and_age() {
     check(
         "example.com",
