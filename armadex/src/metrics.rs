@@ -64,6 +64,7 @@ mod tests {
             text.contains("# TYPE armadex_member_lists counter"),
             "{text}"
         );
+        assert!(text.contains("armadex_sync_purged_total 0"), "{text}");
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         assert!(samples.clone().count() > 5, "{text}");
         assert!(

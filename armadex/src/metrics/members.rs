@@ -1,4 +1,4 @@
-//! What a synchro counts, for each cluster: a cluster that leaves takes its series with it.
+//! What a synchro counts, mostly for each cluster: a cluster that leaves takes its series with it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -64,6 +64,13 @@ const GAUGES: &[(&str, &str, Read)] = &[
 
 impl Collector for Members {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let purged = encoder.encode_descriptor(
+            "sync_purged",
+            "Rows removed after their cluster or type had left",
+            None,
+            MetricType::Counter,
+        )?;
+        ConstCounter::new(self.0.purged.get()).encode(purged)?;
         let clusters = self.0.clusters();
         for (name, help, read) in COUNTERS {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;

@@ -25,6 +25,7 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
             Ok(step) => {
                 backoff.reset();
                 removed += step.objects;
+                shared.metrics.purged.add(step.objects);
                 if step.finished { None } else { Some(PAUSE) }
             }
             Err(error) => {

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use armadex_model::ClusterName;
 use armadex_storage::Written;
 
-/// The counters of every cluster that is looked after; one that leaves is dropped, so their number is bounded.
+/// What is counted over all clusters, and for each that is looked after; one that leaves is dropped, so their number is bounded.
 #[derive(Debug, Default)]
 pub struct Metrics {
+    /// Rows that were removed after their cluster or type had left.
+    pub purged: Counter,
     clusters: Mutex<BTreeMap<ClusterName, Arc<ClusterMetrics>>>,
 }
 
