@@ -1,8 +1,9 @@
 //! Measures speed, memory and steadfastness of the real binary on real control planes, and prints what was seen as a table or as JSON.
 //!
-//! Not a test: nothing here fails because a machine is slow. Results that are worth keeping go into `docs/performance.md` with the
-//! command and the machine. Only `hostile` has bounds, and fails when one is broken.
+//! Not a test: `footprint` fails nowhere because a machine is slow. `fleet` and `hostile` have bounds, and end with an error when one is
+//! broken. Results that are worth keeping go into `docs/performance.md` with the command and the machine.
 
+mod fleet;
 mod footprint;
 mod hostile;
 mod process;
@@ -19,6 +20,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Many small clusters that come and go at once: wall time, CPU time per cluster, memory, warnings, and searches meanwhile.
+    Fleet(fleet::Flags),
     /// Initial sync, listing everything and restart: wall time, CPU time and peak memory of each process.
     Footprint(footprint::Flags),
     /// Attackers of every kind at once while an ordinary client works: whether it is answered, what that costs, what is left behind.
@@ -28,6 +31,7 @@ enum Command {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
+        Command::Fleet(flags) => fleet::run(flags).await,
         Command::Footprint(flags) => footprint::run(flags).await,
         Command::Hostile(flags) => hostile::run(flags).await,
     }

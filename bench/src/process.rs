@@ -39,12 +39,29 @@ pub(crate) fn forget_peak(pid: i32) -> Result<()> {
     std::fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
 }
 
+/// Memory that is resident now, in MiB.
+pub(crate) fn resident_mib(pid: i32) -> Result<f64> {
+    let path = format!("/proc/{pid}/status");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"))
+        .and_then(|number| number.parse::<f64>().ok())
+        .with_context(|| format!("{path} has no VmRSS"))?;
+    Ok(kib / 1024.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn own() -> i32 {
         i32::try_from(std::process::id()).expect("a pid")
+    }
+
+    #[test]
+    fn memory_is_more_than_nothing() {
+        assert!(resident_mib(own()).expect("readable") > 0.5);
     }
 
     #[test]

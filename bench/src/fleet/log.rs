@@ -1,0 +1,41 @@
+//! Warnings and errors in Armadex's log, by what they say.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Line {
+    level: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// How often each warning was said in a log of JSON lines. A line that is not one counts as well: nothing else should be in there.
+pub(super) fn warnings(log: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for text in log.lines() {
+        let said = match serde_json::from_str::<Line>(text) {
+            Ok(line) if line.level == "WARN" || line.level == "ERROR" => line.message,
+            Ok(_) => continue,
+            Err(_) => "a line that is not JSON".to_owned(),
+        };
+        *counts.entry(said).or_default() += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_counted_by_what_they_say() {
+        let log = "{\"level\":\"INFO\",\"message\":\"fine\"}\n\
+                   {\"level\":\"WARN\",\"message\":\"retrying\",\"cluster\":\"a\"}\n\
+                   {\"level\":\"WARN\",\"message\":\"retrying\",\"cluster\":\"b\"}\npanic\n";
+        let found = warnings(log);
+        assert_eq!(found["retrying"], 2);
+        assert_eq!(found.values().sum::<usize>(), 3);
+    }
+}

@@ -1,0 +1,148 @@
+//! Searches that go on while the fleet comes and goes, asked of Armadex directly: a page of 500 pods as JSON, a label that nothing
+//! has, one object.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use kube::Client;
+use serde::Serialize;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const FLEET: &str = "/apis/clusterpedia.io/v1beta1/resources";
+/// Between two rounds: enough of them for a p99 within half a minute, few enough to cost Armadex a tenth of a core.
+const PAUSE: Duration = Duration::from_millis(150);
+/// Failures that are told in words.
+const TOLD: usize = 3;
+
+/// Where searches go.
+#[derive(Clone)]
+pub(super) struct Target {
+    client: Client,
+    queries: [(&'static str, String); 3],
+}
+
+/// How long answers took, in milliseconds, by query.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Latencies {
+    pub(super) queries: BTreeMap<&'static str, Percentiles>,
+    pub(super) failures: usize,
+    /// The first of them in words.
+    pub(super) words: Vec<String>,
+}
+
+/// Of one query, in milliseconds.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct Percentiles {
+    pub(super) count: usize,
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    pub(super) worst: f64,
+}
+
+/// Searches that are under way.
+pub(super) struct Searches {
+    cancel: CancellationToken,
+    task: JoinHandle<Latencies>,
+}
+
+impl Target {
+    /// The API at `client`, which has `cluster` all the while.
+    pub(super) fn new(client: Client, cluster: &str) -> Self {
+        let one = format!("{FLEET}/clusters/{cluster}/api/v1/namespaces/kube-system");
+        Self {
+            client,
+            queries: [
+                ("page of 500 pods", format!("{FLEET}/api/v1/pods?limit=500")),
+                (
+                    "label without a match",
+                    format!("{FLEET}/api/v1/pods?limit=500&labelSelector=nobody%3Dhas-this"),
+                ),
+                ("one object", one),
+            ],
+        }
+    }
+
+    /// Whether the one object is there.
+    pub(super) async fn get(&self) -> Result<()> {
+        self.ask(&self.queries[2].1).await.map(drop)
+    }
+
+    async fn ask(&self, path: &str) -> Result<Duration> {
+        let request = http::Request::get(path).body(Vec::new())?;
+        let begun = Instant::now();
+        self.client.request_text(request).await?;
+        Ok(begun.elapsed())
+    }
+}
+
+impl Searches {
+    /// Asks again and again until [`Self::finish`].
+    pub(super) fn start(target: Target) -> Self {
+        let cancel = CancellationToken::new();
+        let task = tokio::spawn(ask_all(target, cancel.clone()));
+        Self { cancel, task }
+    }
+
+    /// Ends them and says how long they took.
+    pub(super) async fn finish(self) -> Result<Latencies> {
+        self.cancel.cancel();
+        self.task.await.context("the searches broke off")
+    }
+}
+
+async fn ask_all(target: Target, cancel: CancellationToken) -> Latencies {
+    let mut took: BTreeMap<&'static str, Vec<Duration>> = BTreeMap::new();
+    let mut latencies = Latencies::default();
+    while !cancel.is_cancelled() {
+        for (name, path) in &target.queries {
+            match target.ask(path).await {
+                Ok(time) => took.entry(name).or_default().push(time),
+                Err(error) => {
+                    latencies.failures += 1;
+                    if latencies.words.len() < TOLD {
+                        latencies.words.push(format!("{name}: {error:#}"));
+                    }
+                }
+            }
+        }
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+    let told = took
+        .into_iter()
+        .map(|(name, times)| (name, percentiles(times)));
+    latencies.queries = told.collect();
+    latencies
+}
+
+fn percentiles(mut times: Vec<Duration>) -> Percentiles {
+    times.sort_unstable();
+    let at = |percent: usize| {
+        let rank = (times.len() * percent).div_ceil(100).max(1);
+        let time = times.get(rank - 1).copied().unwrap_or_default();
+        time.as_secs_f64() * 1000.0
+    };
+    Percentiles {
+        count: times.len(),
+        p50: at(50),
+        p99: at(99),
+        worst: at(100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_the_nearest_rank() {
+        let times = (1..=200).rev().map(Duration::from_millis).collect();
+        let found = percentiles(times);
+        assert_eq!((found.p50, found.p99, found.worst), (100.0, 198.0, 200.0));
+        assert_eq!(percentiles(Vec::new()), Percentiles::default());
+    }
+}
