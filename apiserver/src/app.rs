@@ -1,4 +1,5 @@
-//! One request from its head to its reply. The order is fixed: method, health, room, caller, outer permission, target, answer.
+//! One request from its head to its reply. The order is fixed: method, health, room, caller and whom they act as, outer permission, target,
+//! answer.
 
 mod asked;
 mod context;
@@ -28,6 +29,7 @@ use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::caller::authn::{Authenticator, Peer};
 use crate::caller::authz::Authorizer;
+use crate::caller::impersonation;
 use crate::counters::Counters;
 use crate::discovery;
 use crate::request::negotiate::Discovery;
@@ -168,6 +170,8 @@ impl App {
             .authenticator
             .authenticate(peer, &parts.headers, UnixTime::now())
             .await?;
+        let caller =
+            impersonation::assume(&self.context.authorizer, caller, &parts.headers).await?;
         self.context
             .authorizer
             .require(&caller, &attributes::outer(&segments))

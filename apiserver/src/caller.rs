@@ -4,4 +4,5 @@ pub(crate) mod attributes;
 pub(crate) mod authn;
 pub(crate) mod authz;
 pub(crate) mod identity;
+pub(crate) mod impersonation;
 pub(crate) mod review;

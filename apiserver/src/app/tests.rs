@@ -1,5 +1,6 @@
 //! Whole requests against a store in memory, with reviewers that answer what they were told to.
 
+mod callers;
 mod discovery;
 mod lists;
 mod objects;

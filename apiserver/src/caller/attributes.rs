@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(crate) enum Attributes {
     /// About objects.
     Resource {
-        /// `get` or `list`.
+        /// `get` or `list`, or `impersonate` for what a caller wants to act as.
         verb: &'static str,
         /// The API group.
         group: String,

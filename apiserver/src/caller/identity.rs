@@ -32,6 +32,19 @@ impl Identity {
         self
     }
 
+    /// Adds the group that somebody whom a caller acts as is in. Nobody has proved anything, so naming one of the two groups is
+    /// enough to have the other left out.
+    pub(crate) fn assumed(mut self) -> Self {
+        let is_in = |group: &str| self.groups.iter().any(|one| one == group);
+        if self.user == ANONYMOUS {
+            if !is_in(UNAUTHENTICATED) {
+                self.groups.push(UNAUTHENTICATED.to_owned());
+            }
+            return self;
+        }
+        self.authenticated()
+    }
+
     pub(crate) fn is_master(&self) -> bool {
         self.groups.iter().any(|group| group == MASTERS)
     }
