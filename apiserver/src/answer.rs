@@ -6,5 +6,7 @@ pub(crate) mod listing;
 pub(crate) mod object;
 pub(crate) mod pretty;
 pub(crate) mod reply;
+pub(crate) mod rewrite;
 pub(crate) mod status;
 pub(crate) mod table;
+pub(crate) mod yaml;

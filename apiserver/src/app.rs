@@ -32,9 +32,9 @@ use crate::caller::authz::Authorizer;
 use crate::caller::impersonation;
 use crate::counters::Counters;
 use crate::discovery;
-use crate::request::negotiate::Discovery;
+use crate::request::negotiate::{self, Discovery};
 use crate::request::target::{self, Target};
-use asked::Asked;
+use asked::{Asked, accept};
 use context::{Context, OWN_VERSION};
 use readiness::Readiness;
 
@@ -108,13 +108,14 @@ impl App {
             verb: parts.method.clone(),
             started,
         };
+        let refusal = negotiate::refusal(accept(&parts).as_deref());
         let _counted = self.context.counters.request();
         let answering = self.answer(&parts, peer);
         let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
         let (reply, permit) = match answer {
             Ok(Ok((reply, permit))) => (reply, permit),
-            Ok(Err(error)) => (error.into(), None),
-            Err(_) => (ApiError::timed_out().into(), None),
+            Ok(Err(error)) => (Reply::error(&error, refusal), None),
+            Err(_) => (Reply::error(&ApiError::timed_out(), refusal), None),
         };
         self.send(reply, permit, access)
     }

@@ -10,7 +10,7 @@ mod types;
 mod version;
 
 pub(crate) use aggregated::{
-    CONTENT_TYPE as AGGREGATED_CONTENT_TYPE, core as aggregated_core, groups as aggregated_groups,
+    content_type as aggregated_content_type, core as aggregated_core, groups as aggregated_groups,
 };
 pub(crate) use legacy::{core_versions, group, group_list, resources};
 pub(crate) use own::{

@@ -13,13 +13,15 @@ use serde::Serialize;
 use crate::answer::object::{Damaged, metadata_part, write_kind, write_partial_metadata};
 use crate::answer::table::Table;
 use crate::printer::Printer;
-use crate::request::negotiate::{Form, MetaVersion};
+use crate::request::negotiate::{Form, MetaVersion, Notation};
 
 /// How the rows of one answer are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// The form that was negotiated.
     pub(crate) form: Form,
+    /// What the bytes are rewritten into on their way out.
+    pub(crate) notation: Notation,
     /// What a row of a Table carries beside its cells.
     pub(crate) include: IncludeObject,
     /// Objects are written with their metadata alone.

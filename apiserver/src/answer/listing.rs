@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::answer::body::Piece;
 use crate::answer::encode::{Encoder, ListMeta, Shape};
 use crate::answer::object::Damaged;
-use crate::answer::pretty::Pretty;
+use crate::answer::rewrite::Rewrite;
 use crate::answer::status::{ApiError, chain};
 use crate::request::token::{InvalidToken, Token, fingerprint};
 
@@ -103,6 +103,11 @@ impl ListStream {
         })
     }
 
+    /// The media type of what is sent.
+    pub(crate) fn content_type(&self) -> &'static str {
+        self.shape.notation.content_type()
+    }
+
     /// Sends the list until it is complete, the client is gone, or `deadline` has passed.
     pub(crate) async fn send(
         self,
@@ -123,7 +128,8 @@ impl ListStream {
         pieces: mpsc::Sender<Piece>,
         sent: &mut Sent,
     ) -> Result<(), ListFailed> {
-        let mut out = Outlet::new(pieces, self.params.pretty, sent);
+        let rewrite = Rewrite::to(self.shape.notation, self.params.pretty);
+        let mut out = Outlet::new(pieces, rewrite, sent);
         let mut encoder = Encoder::new(&self.resource, self.shape);
         encoder.begin(&mut out.buffer);
         let mut page = self.first;
@@ -180,16 +186,16 @@ fn next_token(
 /// Collects bytes and hands them on in pieces.
 struct Outlet<'a> {
     pieces: mpsc::Sender<Piece>,
-    pretty: Option<Pretty>,
+    rewrite: Rewrite,
     buffer: Vec<u8>,
     sent: &'a mut Sent,
 }
 
 impl<'a> Outlet<'a> {
-    fn new(pieces: mpsc::Sender<Piece>, pretty: bool, sent: &'a mut Sent) -> Self {
+    fn new(pieces: mpsc::Sender<Piece>, rewrite: Rewrite, sent: &'a mut Sent) -> Self {
         Self {
             pieces,
-            pretty: pretty.then(Pretty::default),
+            rewrite,
             buffer: Vec::with_capacity(CAPACITY),
             sent,
         }
@@ -203,11 +209,8 @@ impl<'a> Outlet<'a> {
     }
 
     async fn flush(&mut self) -> Result<(), ListFailed> {
-        let plain = std::mem::replace(&mut self.buffer, Vec::with_capacity(CAPACITY));
-        let bytes = Bytes::from(match &mut self.pretty {
-            Some(pretty) => pretty.indent(&plain),
-            None => plain,
-        });
+        let json = std::mem::replace(&mut self.buffer, Vec::with_capacity(CAPACITY));
+        let bytes = Bytes::from(self.rewrite.piece(json));
         self.sent.bytes += bytes.len() as u64;
         self.pieces
             .send(Piece::Data(bytes))

@@ -7,8 +7,9 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::listing::ListStream;
-use crate::answer::pretty::Pretty;
+use crate::answer::rewrite::Rewrite;
 use crate::answer::status::ApiError;
+use crate::request::negotiate::Notation;
 
 /// An answer before it is sent.
 pub(crate) struct Reply {
@@ -34,17 +35,13 @@ impl Reply {
         Self { head, content }
     }
 
-    /// JSON that is there already.
-    pub(crate) fn json(json: Vec<u8>, pretty: bool) -> Self {
-        let json = if pretty {
-            Pretty::default().indent(&json)
-        } else {
-            json
-        };
+    /// JSON that is there already, written as it was asked for.
+    pub(crate) fn json(json: Vec<u8>, notation: Notation, pretty: bool) -> Self {
+        let bytes = Rewrite::to(notation, pretty).piece(json);
         Self::new(
             StatusCode::OK,
-            "application/json",
-            Content::Whole(json.into()),
+            notation.content_type(),
+            Content::Whole(bytes.into()),
         )
     }
 
@@ -52,7 +49,7 @@ impl Reply {
     pub(crate) fn list(stream: ListStream) -> Self {
         Self::new(
             StatusCode::OK,
-            "application/json",
+            stream.content_type(),
             Content::List(Box::new(stream)),
         )
     }
@@ -66,14 +63,34 @@ impl Reply {
         )
     }
 
+    /// A refusal.
+    pub(crate) fn error(error: &ApiError, notation: Notation) -> Self {
+        let body = Rewrite::to(notation, false).piece(error.body());
+        let mut reply = Self::new(
+            error.code,
+            notation.content_type(),
+            Content::Whole(body.into()),
+        );
+        let headers = reply.head.headers_mut();
+        if let Some(seconds) = error.retry_after() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if error.code == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(http::header::ALLOW, HeaderValue::from_static("GET"));
+        }
+        reply
+    }
+
     /// A document that clients keep: answered with 304 when the client's copy is still right.
     pub(crate) fn document(
         document: &Value,
+        notation: Notation,
         content_type: &'static str,
         known: Option<&str>,
     ) -> Self {
         let json = document.to_string().into_bytes();
-        let tag = format!("\"{}\"", hash(&json));
+        let bytes = Rewrite::to(notation, false).piece(json);
+        let tag = format!("\"{}\"", hash(&bytes));
         let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
         let mut reply = if is_known {
             Self::new(
@@ -82,7 +99,7 @@ impl Reply {
                 Content::Whole(Bytes::new()),
             )
         } else {
-            Self::new(StatusCode::OK, content_type, Content::Whole(json.into()))
+            Self::new(StatusCode::OK, content_type, Content::Whole(bytes.into()))
         };
         let headers = reply.head.headers_mut();
         headers.insert(VARY, HeaderValue::from_static("Accept"));
@@ -98,24 +115,6 @@ impl Reply {
             self.head.headers_mut().append(WARNING, value);
         }
         self
-    }
-}
-
-impl From<ApiError> for Reply {
-    fn from(error: ApiError) -> Self {
-        let mut reply = Self::new(
-            error.code,
-            "application/json",
-            Content::Whole(error.body().into()),
-        );
-        let headers = reply.head.headers_mut();
-        if let Some(seconds) = error.retry_after() {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if error.code == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(http::header::ALLOW, HeaderValue::from_static("GET"));
-        }
-        reply
     }
 }
 
@@ -152,24 +151,26 @@ mod tests {
     #[test]
     fn a_document_that_the_client_has_is_not_sent_again() {
         let document = serde_json::json!({"a": 1});
-        let first = Reply::document(&document, "application/json", None);
+        let document_as = |notation: Notation, known: Option<&str>| {
+            Reply::document(&document, notation, notation.content_type(), known)
+        };
+        let first = document_as(Notation::Json, None);
         let tag = first.head.headers()[ETAG]
             .to_str()
             .expect("text")
             .to_owned();
-        let again = Reply::document(
-            &document,
-            "application/json",
-            Some(&format!("\"x\", {tag}")),
-        );
+        let again = document_as(Notation::Json, Some(&format!("\"x\", {tag}")));
         assert_eq!(again.head.status(), StatusCode::NOT_MODIFIED);
-        let other = Reply::document(&serde_json::json!({}), "application/json", Some(&tag));
+        let yaml = document_as(Notation::Yaml, Some(&tag));
+        assert_eq!(yaml.head.status(), StatusCode::OK);
+        let (other, json) = (serde_json::json!({}), Notation::Json);
+        let other = Reply::document(&other, json, json.content_type(), Some(&tag));
         assert_eq!(other.head.status(), StatusCode::OK);
     }
 
     #[test]
     fn a_warning_cannot_break_out_of_its_header() {
-        let reply = Reply::json(Vec::new(), false).warn("a \"b\" \\ c\r\nd é");
+        let reply = Reply::json(Vec::new(), Notation::Json, false).warn("a \"b\" \\ c\r\nd é");
         assert_eq!(
             reply.head.headers()[WARNING],
             r#"299 - "a \"b\" \\ c??d ?""#

@@ -1,6 +1,5 @@
 //! The parts of a request that decide its answer.
 
-use http::HeaderName;
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::request::Parts;
 
@@ -8,7 +7,7 @@ use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::identity::Identity;
 use crate::discovery;
-use crate::request::negotiate::{self, Discovery};
+use crate::request::negotiate::{self, Discovery, Notation};
 
 /// The parts of a request that decide its answer.
 pub(super) struct Asked<'a> {
@@ -21,15 +20,10 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn of(parts: &'a Parts, caller: &'a Identity) -> Self {
-        let header = |name: HeaderName| {
-            let values = parts.headers.get_all(name).into_iter();
-            let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-            (!texts.is_empty()).then(|| texts.join(","))
-        };
         Self {
             caller,
             query: parts.uri.query().unwrap_or_default(),
-            accept: header(ACCEPT),
+            accept: accept(parts),
             known: parts
                 .headers
                 .get(IF_NONE_MATCH)
@@ -38,23 +32,38 @@ impl<'a> Asked<'a> {
     }
 
     pub(super) fn discovery(&self) -> Result<Discovery, ApiError> {
-        negotiate::discovery(self.accept.as_deref()).ok_or_else(|| {
-            ApiError::not_acceptable(&format!(
-                "application/json, {}",
-                discovery::AGGREGATED_CONTENT_TYPE
-            ))
+        let chosen = negotiate::discovery(self.accept.as_deref());
+        chosen.map(|(form, _)| form).ok_or_else(|| {
+            let aggregated = discovery::aggregated_content_type(Notation::Json);
+            ApiError::not_acceptable(&format!("{}, {aggregated}", negotiate::SERVED))
         })
     }
 
     /// A document that has one form.
     pub(super) fn document(&self, document: &serde_json::Value) -> Result<Reply, ApiError> {
-        if !negotiate::plain_json(self.accept.as_deref()) {
-            return Err(ApiError::not_acceptable("application/json"));
-        }
-        Ok(Reply::document(document, "application/json", self.known))
+        let notation = negotiate::document(self.accept.as_deref())
+            .ok_or_else(|| ApiError::not_acceptable(negotiate::SERVED))?;
+        let content_type = notation.content_type();
+        Ok(Reply::document(
+            document,
+            notation,
+            content_type,
+            self.known,
+        ))
     }
 
+    /// The document of aggregated discovery, once [`Asked::discovery`] has said that it is wanted.
     pub(super) fn aggregated(&self, document: &serde_json::Value) -> Reply {
-        Reply::document(document, discovery::AGGREGATED_CONTENT_TYPE, self.known)
+        let chosen = negotiate::discovery(self.accept.as_deref());
+        let notation = chosen.map(|(_, notation)| notation).unwrap_or_default();
+        let content_type = discovery::aggregated_content_type(notation);
+        Reply::document(document, notation, content_type, self.known)
     }
+}
+
+/// All `Accept` headers as one.
+pub(super) fn accept(parts: &Parts) -> Option<String> {
+    let values = parts.headers.get_all(ACCEPT).into_iter();
+    let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
 }

@@ -56,7 +56,7 @@ impl Context {
         let resource = seen
             .resource(gvr, place.namespace.is_some())
             .ok_or_else(ApiError::no_such_path)?;
-        let form =
+        let (form, notation) =
             negotiate::objects(asked.accept.as_deref(), Arity::Many).ok_or_else(not_acceptable)?;
         params.query.scope = self
             .authorizer
@@ -67,6 +67,7 @@ impl Context {
         let unknown = warnings::unknown_clusters(&seen.catalog, clusters);
         let shape = Shape {
             form,
+            notation,
             include: params.include_object,
             only_metadata: params.only_metadata,
             now: (self.clock)(),
@@ -92,7 +93,7 @@ impl Context {
                 "please specify the cluster name when using the resource name to get a specific resource.",
             ));
         };
-        let form =
+        let (form, notation) =
             negotiate::objects(asked.accept.as_deref(), Arity::One).ok_or_else(not_acceptable)?;
         let Place {
             namespace, name, ..
@@ -122,6 +123,7 @@ impl Context {
         };
         let shape = Shape {
             form,
+            notation,
             include: params.include_object,
             only_metadata: false,
             now: (self.clock)(),
@@ -136,7 +138,10 @@ impl Context {
         self.counters.served(1, 0);
         let entry = seen.entry();
         let unhealthy = entry.and_then(|entry| warnings::unhealthy_cluster(cluster, entry));
-        Ok(warned(Reply::json(json, params.pretty), unhealthy))
+        Ok(warned(
+            Reply::json(json, notation, params.pretty),
+            unhealthy,
+        ))
     }
 
     /// Reads an object that is not older than `asked`.
@@ -214,7 +219,7 @@ fn warned(reply: Reply, warnings: impl IntoIterator<Item = String>) -> Reply {
 }
 
 fn not_acceptable() -> ApiError {
-    ApiError::not_acceptable("application/json")
+    ApiError::not_acceptable(negotiate::SERVED)
 }
 
 fn is_namespace(gvr: &GroupVersionResource, key: &ObjectKey) -> bool {

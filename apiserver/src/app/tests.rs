@@ -5,6 +5,7 @@ mod discovery;
 mod lists;
 mod objects;
 mod order;
+mod yaml;
 
 use std::sync::atomic::Ordering;
 

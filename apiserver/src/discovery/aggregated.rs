@@ -3,11 +3,17 @@
 use armadex_model::ResourceType;
 use serde_json::{Value, json};
 
+use crate::request::negotiate::Notation;
+
 use super::types::{Types, VERBS, Version, singular};
 
 /// Clients compare this text, so it is written exactly as a kube-apiserver writes it.
-pub(crate) const CONTENT_TYPE: &str =
-    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+pub(crate) fn content_type(notation: Notation) -> &'static str {
+    match notation {
+        Notation::Json => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        Notation::Yaml => "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+    }
+}
 
 /// `/api`: the core group.
 pub(crate) fn core(types: &Types<'_>) -> Value {

@@ -1,7 +1,30 @@
-//! Which form of an answer a client accepts, from its `Accept` header. JSON is the only encoding that is served; within it a
-//! client may ask for a Table, for metadata alone, or for aggregated discovery.
+//! Which form of an answer a client accepts, from its `Accept` header. JSON and YAML are served; in both a client may ask for a
+//! Table, for metadata alone, or for aggregated discovery.
 
 use std::cmp::Reverse;
+
+/// What an answer is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Notation {
+    /// JSON, which everybody gets who does not say otherwise.
+    #[default]
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+impl Notation {
+    /// The media type of answers.
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/yaml",
+        }
+    }
+}
+
+/// The media types that are served, as a refusal tells them.
+pub(crate) const SERVED: &str = "application/json, application/yaml";
 
 /// A version of `meta.k8s.io`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +75,24 @@ pub(crate) enum Discovery {
 }
 
 /// The form of objects that `accept` likes best; `None` if it likes none that is served.
-pub(crate) fn objects(accept: Option<&str>, arity: Arity) -> Option<Form> {
+pub(crate) fn objects(accept: Option<&str>, arity: Arity) -> Option<(Form, Notation)> {
     choose(accept, Form::Objects, |range| object_form(range, arity))
 }
 
 /// The form of discovery that `accept` likes best; `None` if it likes none that is served.
-pub(crate) fn discovery(accept: Option<&str>) -> Option<Discovery> {
+pub(crate) fn discovery(accept: Option<&str>) -> Option<(Discovery, Notation)> {
     choose(accept, Discovery::Legacy, discovery_form)
 }
 
-/// Whether `accept` allows plain JSON.
-pub(crate) fn plain_json(accept: Option<&str>) -> bool {
-    choose(accept, (), |range| range.transform.is_none().then_some(())).is_some()
+/// What a document that has one form is written in; `None` if `accept` likes nothing that is served.
+pub(crate) fn document(accept: Option<&str>) -> Option<Notation> {
+    let plain = choose(accept, (), |range| range.transform.is_none().then_some(()));
+    plain.map(|((), notation)| notation)
+}
+
+/// What a refusal is written in: JSON for those who like nothing that is served.
+pub(crate) fn refusal(accept: Option<&str>) -> Notation {
+    choose(accept, (), |_| Some(())).unwrap_or_default().1
 }
 
 fn object_form(range: &Range<'_>, arity: Arity) -> Option<Form> {
@@ -92,8 +121,9 @@ fn discovery_form(range: &Range<'_>) -> Option<Discovery> {
     }
 }
 
-/// One media range that allows JSON.
+/// One media range that allows something that is served.
 struct Range<'a> {
+    notation: Notation,
     /// `as=`: the kind that is asked for instead of the object's own.
     transform: Option<&'a str>,
     group: &'a str,
@@ -106,29 +136,28 @@ fn choose<T>(
     accept: Option<&str>,
     default: T,
     form: impl Fn(&Range<'_>) -> Option<T>,
-) -> Option<T> {
+) -> Option<(T, Notation)> {
     let accept = accept.unwrap_or_default();
     if accept.trim().is_empty() {
-        return Some(default);
+        return Some((default, Notation::default()));
     }
-    let mut ranges: Vec<Range<'_>> = accept.split(',').filter_map(json_range).collect();
+    let mut ranges: Vec<Range<'_>> = accept.split(',').filter_map(media_range).collect();
     ranges.sort_by_key(|range| Reverse(range.quality));
     ranges
         .iter()
         .filter(|range| range.quality > 0)
-        .find_map(form)
+        .find_map(|range| Some((form(range)?, range.notation)))
 }
 
-fn json_range(text: &str) -> Option<Range<'_>> {
+fn media_range(text: &str) -> Option<Range<'_>> {
     let mut parts = text.split(';').map(str::trim);
-    let media_type = parts.next()?;
-    if !["application/json", "application/*", "*/*"]
-        .iter()
-        .any(|known| media_type.eq_ignore_ascii_case(known))
-    {
-        return None;
-    }
+    let notation = match parts.next()?.to_ascii_lowercase().as_str() {
+        "application/json" | "application/*" | "*/*" => Notation::Json,
+        "application/yaml" => Notation::Yaml,
+        _ => return None,
+    };
     let mut range = Range {
+        notation,
         transform: None,
         group: "",
         version: "",
@@ -204,7 +233,6 @@ mod tests {
                 "application/json;as=Nonsense;g=meta.k8s.io;v=v1,application/json",
                 Some(Objects),
             ),
-            ("application/yaml", None),
             ("application/vnd.kubernetes.protobuf", None),
             (
                 "application/vnd.kubernetes.protobuf,application/json",
@@ -214,9 +242,43 @@ mod tests {
             ("application/json;q=2", None),
             ("text/html", None),
         ] {
+            let expected = expected.map(|form| (form, Notation::Json));
             assert_eq!(objects(Some(accept), Arity::Many), expected, "{accept}");
         }
-        assert_eq!(objects(None, Arity::Many), Some(Objects));
+        let default = Some((Objects, Notation::Json));
+        assert_eq!(objects(None, Arity::Many), default);
+    }
+
+    #[test]
+    fn every_form_comes_in_yaml_to_those_who_ask_for_it() {
+        for (accept, expected) in [
+            ("application/yaml", Some((Form::Objects, Notation::Yaml))),
+            (
+                "application/yaml,application/json",
+                Some((Form::Objects, Notation::Yaml)),
+            ),
+            (
+                "application/yaml;q=0.5,application/json",
+                Some((Form::Objects, Notation::Json)),
+            ),
+            (
+                "Application/YAML;as=Table;g=meta.k8s.io;v=v1,application/json",
+                Some((Form::Table(MetaVersion::V1), Notation::Yaml)),
+            ),
+            ("application/yaml;as=Nonsense", None),
+            ("text/yaml", None),
+        ] {
+            assert_eq!(objects(Some(accept), Arity::Many), expected, "{accept}");
+        }
+        for (accept, expected) in [
+            ("application/yaml;as=Nonsense", Notation::Yaml),
+            ("text/html", Notation::Json),
+            ("*/*", Notation::Json),
+        ] {
+            assert_eq!(refusal(Some(accept)), expected, "{accept}");
+        }
+        assert_eq!(document(Some("application/yaml")), Some(Notation::Yaml));
+        assert_eq!(document(Some("application/yaml;as=Table")), None);
     }
 
     #[test]
@@ -224,7 +286,7 @@ mod tests {
         let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1";
         assert_eq!(
             objects(Some(one), Arity::One),
-            Some(Form::PartialMetadata(MetaVersion::V1Beta1))
+            Some((Form::PartialMetadata(MetaVersion::V1Beta1), Notation::Json))
         );
         let many = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
         assert_eq!(objects(Some(many), Arity::One), None);
@@ -247,6 +309,7 @@ mod tests {
             ("application/json".into(), Some(Discovery::Legacy)),
             ("application/vnd.kubernetes.protobuf".into(), None),
         ] {
+            let expected = expected.map(|form| (form, Notation::Json));
             assert_eq!(discovery(Some(&accept)), expected, "{accept}");
         }
     }

@@ -73,7 +73,7 @@ async fn aggregated_discovery_has_its_own_content_type_and_a_tag() {
     assert_eq!(plain.json()["kind"], "APIGroupList");
     assert_eq!(
         server
-            .get_as("resources/apis", "application/yaml")
+            .get_as("resources/apis", "application/vnd.kubernetes.protobuf")
             .await
             .code,
         406

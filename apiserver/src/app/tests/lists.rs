@@ -400,7 +400,7 @@ async fn metadata_alone_comes_in_both_ways() {
 #[tokio::test]
 async fn a_form_that_is_not_served_is_not_acceptable() {
     let server = Server::open(fleet());
-    for accept in ["application/yaml", "application/vnd.kubernetes.protobuf"] {
+    for accept in ["text/yaml", "application/vnd.kubernetes.protobuf"] {
         let answer = server.get_as(PODS, accept).await;
         assert_eq!(
             (answer.code, &answer.json()["reason"]),

@@ -95,7 +95,13 @@ async fn an_object_comes_as_a_table_and_as_metadata() {
     let metadata = server.get_as(POD, accept).await.json();
     assert_eq!(metadata["kind"], "PartialObjectMetadata");
     assert!(metadata.get("spec").is_none());
-    assert_eq!(server.get_as(POD, "application/yaml").await.code, 406);
+    assert_eq!(
+        server
+            .get_as(POD, "application/vnd.kubernetes.protobuf")
+            .await
+            .code,
+        406
+    );
 }
 
 #[tokio::test]
