@@ -55,7 +55,7 @@ fn pods(count: u32) -> Vec<Object> {
     (0..count).map(|number| pod(&mut fleet, number)).collect()
 }
 
-/// Ten labels, three indexed fields and an owner for every five, as real pods have.
+/// Ten labels, all indexed fields and an owner for every five, as real pods have.
 fn pod(fleet: &mut Fleet, number: u32) -> Object {
     let body = (FAMILIES[0].make)(fleet);
     let app = fleet.app();
@@ -80,23 +80,25 @@ fn pod(fleet: &mut Fleet, number: u32) -> Object {
         terms.push(Term::LabelKey { key: key.into() });
     }
     let phase = if fleet.chance(1) { "Failed" } else { "Running" };
-    terms.extend([
-        Term::Field {
-            path: "spec.nodeName",
-            value: fleet.node(),
-        },
-        Term::Field {
-            path: "spec.serviceAccountName",
-            value: fleet.app(),
-        },
-        Term::Field {
-            path: "status.phase",
-            value: phase.into(),
-        },
-        Term::Owner {
-            uid: format!("uid-of-set-{set}"),
-        },
-    ]);
+    terms.extend(
+        [
+            ("spec.nodeName", fleet.node()),
+            ("spec.restartPolicy", "Always".to_owned()),
+            ("spec.schedulerName", "default-scheduler".to_owned()),
+            ("spec.serviceAccountName", fleet.app()),
+            ("spec.hostNetwork", "false".to_owned()),
+            ("status.phase", phase.to_owned()),
+            (
+                "status.podIP",
+                format!("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255),
+            ),
+            ("status.nominatedNodeName", String::new()),
+        ]
+        .map(|(path, value)| Term::Field { path, value }),
+    );
+    terms.push(Term::Owner {
+        uid: format!("uid-of-set-{set}"),
+    });
     Object {
         key: ObjectKey::new(
             format!("namespace-{:02}", number * NAMESPACES / 20_000 % NAMESPACES),
