@@ -1,6 +1,7 @@
 //! What is said: replies and errors, lists as they are read, objects and tables as bytes.
 
 pub(crate) mod body;
+pub(crate) mod budget;
 pub(crate) mod encode;
 pub(crate) mod listing;
 pub(crate) mod object;

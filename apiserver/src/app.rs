@@ -2,9 +2,11 @@
 //! answer.
 
 mod asked;
+mod connection;
 mod context;
 mod native;
 mod objects;
+mod pools;
 mod readiness;
 mod view;
 mod warnings;
@@ -16,33 +18,40 @@ use armadex_storage::Search;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use jiff::Timestamp;
-use rustls::pki_types::UnixTime;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use rustls::pki_types::{CertificateDer, UnixTime};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::answer::body::{self, Body, Piece};
+use crate::answer::budget::{Allowance, Budget};
 use crate::answer::listing::{ListStream, Sent};
 use crate::answer::reply::{self, Content, Reply};
 use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::caller::authn::{Authenticator, Peer};
 use crate::caller::authz::Authorizer;
+use crate::caller::identity::Identity;
 use crate::caller::impersonation;
-use crate::counters::Counters;
+use crate::counters::{Counters, Gauge};
 use crate::discovery;
 use crate::request::negotiate::{self, Discovery};
 use crate::request::target::{self, Target};
 use asked::{Asked, accept};
+pub(crate) use connection::{Connection, Standing};
 use context::{Context, OWN_VERSION};
+pub(crate) use pools::PoolSizes;
+use pools::{Place, Pools, Work};
 use readiness::Readiness;
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Requests served at the same time.
-    pub(crate) in_flight: usize,
+    pub(crate) in_flight: PoolSizes,
+    /// Bytes that are held for clients at the same time.
+    pub(crate) bytes: usize,
     /// From a request's head to the last byte of its answer.
     pub(crate) time: Duration,
 }
@@ -50,7 +59,10 @@ pub(crate) struct Limits {
 /// The server without its sockets.
 pub(crate) struct App {
     context: Context,
-    room: Arc<Semaphore>,
+    pools: Pools,
+    budget: Arc<Budget>,
+    /// Room for those whose token is being reviewed.
+    door: Semaphore,
     limits: Limits,
     /// The tasks that send lists.
     tasks: TaskTracker,
@@ -66,6 +78,7 @@ impl App {
         counters: Arc<Counters>,
         limits: Limits,
     ) -> Self {
+        let budget = Arc::new(Budget::new(limits.bytes, Arc::clone(&counters)));
         let context = Context {
             search,
             authenticator,
@@ -76,15 +89,34 @@ impl App {
         };
         Self {
             context,
-            room: Arc::new(Semaphore::new(limits.in_flight)),
+            pools: Pools::new(limits.in_flight),
+            budget,
+            door: Semaphore::new(limits.in_flight.short),
             limits,
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
         }
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
         &self.context.counters
+    }
+
+    /// A new connection, whose other end proved to hold these certificates.
+    pub(crate) fn connection(&self, certificates: Vec<CertificateDer<'static>>) -> Connection {
+        Connection::new(Peer::new(certificates), self.budget.share())
+    }
+
+    /// What a connection has shown itself to be.
+    pub(crate) fn standing(&self, connection: &Connection) -> Standing {
+        let (authenticator, now) = (&self.context.authenticator, UnixTime::now());
+        if authenticator.is_front_proxy(&connection.peer, now) {
+            Standing::FrontProxy
+        } else if connection.is_known() || authenticator.is_user(&connection.peer, now) {
+            Standing::Known
+        } else {
+            Standing::Unproven
+        }
     }
 
     /// Breaks off the lists that are still being sent and waits for their tasks.
@@ -98,7 +130,7 @@ impl App {
     pub(crate) async fn respond<B>(
         self: &Arc<Self>,
         request: Request<B>,
-        peer: &Peer,
+        connection: &Connection,
     ) -> Response<Body> {
         let started = Instant::now();
         let (parts, _) = request.into_parts();
@@ -109,23 +141,21 @@ impl App {
             started,
         };
         let refusal = negotiate::refusal(accept(&parts).as_deref());
-        let _counted = self.context.counters.request();
-        let answering = self.answer(&parts, peer);
-        let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
-        let (reply, permit) = match answer {
-            Ok(Ok((reply, permit))) => (reply, permit),
-            Ok(Err(error)) => (Reply::error(&error, refusal), None),
-            Err(_) => (Reply::error(&ApiError::timed_out(), refusal), None),
+        let mut ticket = Ticket {
+            _counted: Counters::request(&self.context.counters),
+            place: None,
         };
-        self.send(reply, permit, access)
+        let answering = self.answer(&parts, connection, &mut ticket);
+        let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
+        let reply = match answer {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => Reply::error(&error, refusal),
+            Err(_) => Reply::error(&ApiError::timed_out(), refusal),
+        };
+        self.send(reply, Arc::new(ticket), access)
     }
 
-    fn send(
-        self: &Arc<Self>,
-        reply: Reply,
-        permit: Option<OwnedSemaphorePermit>,
-        access: Access,
-    ) -> Response<Body> {
+    fn send(self: &Arc<Self>, reply: Reply, ticket: Arc<Ticket>, access: Access) -> Response<Body> {
         let code = reply.head.status();
         let body = match reply.content {
             Content::Whole(bytes) => {
@@ -136,23 +166,28 @@ impl App {
                         bytes: bytes.len() as u64,
                     },
                 );
-                body::whole(bytes)
+                body::whole(match reply.held {
+                    Some(reservation) => reservation.with(bytes),
+                    None => bytes,
+                })
             }
             Content::List(stream) => {
                 // Room for one piece: the next is made while the client takes this one.
                 let (sender, receiver) = mpsc::channel(1);
-                self.tasks.spawn(send_list(stream, sender, permit, access));
+                let sending = send_list(stream, sender, Arc::clone(&ticket), access);
+                self.tasks.spawn(sending);
                 body::streamed(receiver)
             }
         };
-        reply.head.map(|()| body)
+        reply.head.map(|()| body::keeping(body, ticket))
     }
 
     async fn answer(
         &self,
         parts: &Parts,
-        peer: &Peer,
-    ) -> Result<(Reply, Option<OwnedSemaphorePermit>), ApiError> {
+        connection: &Connection,
+        ticket: &mut Ticket,
+    ) -> Result<Reply, ApiError> {
         if parts.method != Method::GET {
             return Err(ApiError::method_not_allowed(
                 "the server does not allow this method on the requested resource: it only reads",
@@ -161,16 +196,12 @@ impl App {
         let segments = target::segments(parts.uri.path()).ok_or_else(ApiError::no_such_path)?;
         let target = Target::parse(&segments);
         if let Some(Target::Health(health)) = target {
-            return Ok((self.context.health(health).await, None));
+            return Ok(self.context.health(health).await);
         }
-        let permit = Arc::clone(&self.room)
-            .try_acquire_owned()
-            .map_err(|_| ApiError::too_many_requests())?;
-        let caller = self
-            .context
-            .authenticator
-            .authenticate(peer, &parts.headers, UnixTime::now())
-            .await?;
+        let (caller, is_front_proxy) = self.authenticate(parts, connection).await?;
+        let work = Work::of(target.as_ref());
+        let (place, share) = self.pools.enter(work, &caller.user, &self.budget)?;
+        ticket.place = Some(place);
         let caller =
             impersonation::assume(&self.context.authorizer, caller, &parts.headers).await?;
         self.context
@@ -178,8 +209,40 @@ impl App {
             .require(&caller, &attributes::outer(&segments))
             .await?;
         let target = target.ok_or_else(ApiError::no_such_path)?;
-        let asked = Asked::of(parts, &caller);
-        Ok((self.reply(target, &asked).await?, Some(permit)))
+        let mut shares = vec![share];
+        if !is_front_proxy {
+            shares.push(connection.bytes.clone());
+        }
+        let allowance = Allowance::new(Arc::clone(&self.budget), shares);
+        let asked = Asked::of(parts, &caller, allowance);
+        self.reply(target, &asked)
+            .await?
+            .hold(&asked.allowance)
+            .await
+    }
+
+    /// Who is calling. Tokens are reviewed elsewhere and at leisure, so there is only so much room to wait for that; front proxies
+    /// do not need it.
+    async fn authenticate(
+        &self,
+        parts: &Parts,
+        connection: &Connection,
+    ) -> Result<(Identity, bool), ApiError> {
+        let (authenticator, now) = (&self.context.authenticator, UnixTime::now());
+        let is_front_proxy = authenticator.is_front_proxy(&connection.peer, now);
+        let _waiting = match is_front_proxy {
+            true => None,
+            false => Some(
+                self.door
+                    .try_acquire()
+                    .map_err(|_| ApiError::too_many_requests())?,
+            ),
+        };
+        let caller = authenticator
+            .authenticate(&connection.peer, &parts.headers, now)
+            .await?;
+        connection.prove();
+        Ok((caller, is_front_proxy))
     }
 
     async fn reply(&self, target: Target, asked: &Asked<'_>) -> Result<Reply, ApiError> {
@@ -204,6 +267,12 @@ impl App {
             Target::View(view, native) => self.context.native(view, native, asked).await,
         }
     }
+}
+
+/// What a request takes up, from its head until the last byte of its answer is on its way.
+struct Ticket {
+    _counted: Gauge,
+    place: Option<Place>,
 }
 
 /// A request for the log: told once, when its answer has been made.
@@ -231,11 +300,10 @@ impl Access {
 async fn send_list(
     stream: Box<ListStream>,
     pieces: mpsc::Sender<Piece>,
-    permit: Option<OwnedSemaphorePermit>,
+    ticket: Arc<Ticket>,
     access: Access,
 ) {
     let app = Arc::clone(&access.app);
-    let counted = app.context.counters.request();
     let mut sent = Sent::default();
     let sending = stream.send(pieces, access.started, app.limits.time, &mut sent);
     let result = app.cancel.run_until_cancelled(sending).await;
@@ -248,8 +316,7 @@ async fn send_list(
         None => app.context.counters.broke_off(),
     }
     access.finish(StatusCode::OK, sent);
-    drop(counted);
-    drop(permit);
+    drop(ticket);
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::app::{Limits, PoolSizes};
 use crate::counters::Counters;
 use crate::server::tls::Certificate;
+use crate::server::{ConnectionLimits, SlotLimits};
 
 /// Where to listen, how to prove who we are, and what requests may cost.
 #[derive(Debug)]
@@ -16,10 +18,25 @@ pub struct Config {
     pub certificate: Certificate,
     /// Whom a bearer token must be meant for; empty for the host's kube-apiserver.
     pub token_audiences: Vec<String>,
-    /// Requests served at the same time; more are turned away with 429.
+    /// Short requests served at the same time; more are turned away with 429.
     pub max_in_flight: usize,
-    /// Connections open at the same time; more wait in the listener's backlog.
+    /// Lists served at the same time; more are turned away with 429.
+    pub max_lists_in_flight: usize,
+    /// Short requests of one user served at the same time. A user has the same part of the lists.
+    pub max_in_flight_per_user: usize,
+    /// Bytes that are held for clients at the same time: rows that were read and answers that were not taken yet. A connection or a
+    /// user may hold a quarter.
+    pub max_held_bytes: usize,
+    /// Connections open at the same time. When there is no room for another, one that is of less use is closed.
     pub max_connections: usize,
+    /// Of these, kept for front proxies.
+    pub reserved_connections: usize,
+    /// Connections of one address on which nobody has proved who they are.
+    pub max_unproven_connections_per_address: usize,
+    /// How long a connection is kept without a request.
+    pub idle_timeout: Duration,
+    /// How long an answer is kept of which its client takes nothing.
+    pub stall_timeout: Duration,
     /// From a request's head to the last byte of its answer.
     pub request_timeout: Duration,
     /// How long open connections may finish what they are doing when the server stops.
@@ -29,6 +46,34 @@ pub struct Config {
 }
 
 impl Config {
+    /// What requests may cost.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            in_flight: PoolSizes {
+                short: self.max_in_flight,
+                lists: self.max_lists_in_flight,
+                short_per_user: self.max_in_flight_per_user,
+            },
+            bytes: self.max_held_bytes,
+            time: self.request_timeout,
+        }
+    }
+
+    /// What connections may cost.
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
+        ConnectionLimits {
+            slots: SlotLimits {
+                all: self.max_connections,
+                reserved: self.reserved_connections,
+                unproven_per_address: self.max_unproven_connections_per_address,
+            },
+            idle: self.idle_timeout,
+            stall: self.stall_timeout,
+            answer: self.request_timeout,
+            grace: self.shutdown_grace,
+        }
+    }
+
     /// The defaults for everything but the address and the certificate.
     #[must_use]
     pub fn new(listen: SocketAddr, certificate: Certificate) -> Self {
@@ -37,7 +82,17 @@ impl Config {
             certificate,
             token_audiences: Vec::new(),
             max_in_flight: 400,
+            max_lists_in_flight: 100,
+            max_in_flight_per_user: 100,
+            // 16 pages, 4 of them for one user.
+            max_held_bytes: 32 << 20,
             max_connections: 1000,
+            // An aggregator has a few; a control plane has one to five.
+            reserved_connections: 50,
+            max_unproven_connections_per_address: 250,
+            // As a kube-apiserver, whose clients are used to it.
+            idle_timeout: Duration::from_secs(90),
+            stall_timeout: Duration::from_secs(30),
             // An aggregator cuts a request off after 60 s as well.
             request_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(20),

@@ -1,5 +1,6 @@
 //! What the server counts, for whoever shows it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts since the server was made. Cheap to update, read through [`Counters::read`].
@@ -14,6 +15,9 @@ pub struct Counters {
     reviews: AtomicU64,
     in_flight: AtomicU64,
     connections: AtomicU64,
+    held_bytes: AtomicU64,
+    stalled: AtomicU64,
+    evicted: AtomicU64,
 }
 
 /// The counts at one moment.
@@ -37,14 +41,33 @@ pub struct CounterValues {
     pub in_flight: u64,
     /// Connections open now.
     pub connections: u64,
+    /// Bytes held for clients now.
+    pub held_bytes: u64,
+    /// Answers that were given up because their client took nothing.
+    pub stalled: u64,
+    /// Connections that were closed to make room for others.
+    pub evicted: u64,
 }
 
 /// Counts one while it lives.
-pub(crate) struct Gauge<'a>(&'a AtomicU64);
+pub(crate) struct Gauge {
+    counters: Arc<Counters>,
+    which: fn(&Counters) -> &AtomicU64,
+}
 
-impl Drop for Gauge<'_> {
+impl Gauge {
+    fn new(counters: &Arc<Counters>, which: fn(&Counters) -> &AtomicU64) -> Self {
+        add(which(counters), 1);
+        Self {
+            counters: Arc::clone(counters),
+            which,
+        }
+    }
+}
+
+impl Drop for Gauge {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        (self.which)(&self.counters).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -62,6 +85,9 @@ impl Counters {
             reviews,
             in_flight,
             connections,
+            held_bytes,
+            stalled,
+            evicted,
         } = self;
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CounterValues {
@@ -74,6 +100,9 @@ impl Counters {
             reviews: value(reviews),
             in_flight: value(in_flight),
             connections: value(connections),
+            held_bytes: value(held_bytes),
+            stalled: value(stalled),
+            evicted: value(evicted),
         }
     }
 
@@ -99,14 +128,28 @@ impl Counters {
         add(&self.reviews, 1);
     }
 
-    pub(crate) fn connection(&self) -> Gauge<'_> {
-        add(&self.connections, 1);
-        Gauge(&self.connections)
+    pub(crate) fn hold(&self, bytes: usize) {
+        add(&self.held_bytes, bytes as u64);
     }
 
-    pub(crate) fn request(&self) -> Gauge<'_> {
-        add(&self.in_flight, 1);
-        Gauge(&self.in_flight)
+    pub(crate) fn release(&self, bytes: usize) {
+        self.held_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stalled(&self) {
+        add(&self.stalled, 1);
+    }
+
+    pub(crate) fn evicted(&self) {
+        add(&self.evicted, 1);
+    }
+
+    pub(crate) fn connection(this: &Arc<Self>) -> Gauge {
+        Gauge::new(this, |counters| &counters.connections)
+    }
+
+    pub(crate) fn request(this: &Arc<Self>) -> Gauge {
+        Gauge::new(this, |counters| &counters.in_flight)
     }
 }
 

@@ -26,7 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use app::{App, Limits};
+use app::App;
 use caller::authn::{self, Authenticator, KubeTokens, Trust};
 use caller::authz::{Authorizer, KubeReviews};
 pub use config::Config;
@@ -79,6 +79,7 @@ pub async fn serve_on(
     client: kube::Client,
     cancel: CancellationToken,
 ) -> Result<(), Error> {
+    let (limits, connection_limits) = (config.limits(), config.connection_limits());
     let serving = Arc::new(Serving::load(&config.certificate).await?);
     let tls = TlsAcceptor::from(Arc::new(tls::server_config(Arc::clone(&serving))?));
     let trust = Arc::new(ArcSwap::from_pointee(Trust::default()));
@@ -105,16 +106,12 @@ pub async fn serve_on(
         Authenticator::new(trust, Arc::new(tokens)),
         Authorizer::new(Arc::new(reviews)),
         counters,
-        Limits {
-            in_flight: config.max_in_flight,
-            time: config.request_timeout,
-        },
+        limits,
     );
     let listener = Listener {
         socket,
         tls,
-        max_connections: config.max_connections,
-        grace: config.shutdown_grace,
+        limits: connection_limits,
     };
     listener.serve(Arc::new(app), cancel).await;
     background.wait().await;

@@ -1,8 +1,11 @@
 //! Bodies of responses: there already, or made piece by piece by a task.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
 use futures::stream;
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use tokio::sync::mpsc;
@@ -40,6 +43,39 @@ pub(crate) fn streamed(pieces: mpsc::Receiver<Piece>) -> Body {
         }
     });
     StreamBody::new(frames).boxed()
+}
+
+/// A body that keeps something for as long as it lives.
+pub(crate) fn keeping<T: Send + Sync + 'static>(body: Body, kept: T) -> Body {
+    Keeping { body, _kept: kept }.boxed()
+}
+
+struct Keeping<T> {
+    body: Body,
+    _kept: T,
+}
+
+// Nothing is ever pinned to its place: a boxed body is its own pin.
+impl<T> Unpin for Keeping<T> {}
+
+impl<T> http_body::Body for Keeping<T> {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Lists: a page is read from the store, written, sent, and forgotten before the next is read.
 //!
-//! No transaction and no connection of the store is held while a client reads, and what is in memory is one page at most. A
-//! failure in the middle breaks the answer off; it never looks like a shorter list.
+//! No transaction and no connection of the store is held while a client reads. What is in memory is the page that is being sent
+//! and, where the budget has room for it, the one after, read in the meantime. A failure in the middle breaks the answer off; it
+//! never looks like a shorter list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +10,13 @@ use std::time::Duration;
 use armadex_model::ResourceType;
 use armadex_model::params::{Continue, ListParams, Revision};
 use armadex_model::query::{Position, Start};
-use armadex_storage::{Head, Page, PageBudget, Search, StoreError};
+use armadex_storage::{Found, Head, Page, PageBudget, Search, StoreError};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::answer::body::Piece;
+use crate::answer::budget::{Allowance, Reservation};
 use crate::answer::encode::{Encoder, ListMeta, Shape};
 use crate::answer::object::Damaged;
 use crate::answer::rewrite::Rewrite;
@@ -23,27 +25,27 @@ use crate::request::token::{InvalidToken, Token, fingerprint};
 
 /// Rows read at a time: enough that the store is asked seldom, few enough that a page is small.
 const PAGE_ROWS: u32 = 500;
-/// Bytes of bodies read at a time: 4 MiB, so that large objects do not add up.
-const PAGE_BYTES: usize = 4 << 20;
+/// Bytes of bodies read at a time: what 500 pods of 4 KiB have. Reserved before a page is read.
+const PAGE_BYTES: usize = 2 << 20;
 /// Bytes sent at a time.
 const FLUSH_BYTES: usize = 64 << 10;
 /// Room for those and for the object that fills them up, which seldom has more than 16 KiB.
 const CAPACITY: usize = FLUSH_BYTES + (16 << 10);
+/// Rows that are written where the request runs. A cell takes about a microsecond and a row has up to a dozen, so that more than
+/// these take half a millisecond, and go to a thread that nobody else waits for.
+const INLINE_ROWS: usize = 40;
 
 /// A list that is ready to be sent: its first page has been read, so what could be refused has been.
 pub(crate) struct ListStream {
-    search: Arc<dyn Search>,
+    reader: Reader,
     resource: ResourceType,
     shape: Shape,
-    params: ListParams,
     fingerprint: String,
     head: Head,
     /// Rows on the responses before this one.
     served_before: u64,
     remaining: Option<u64>,
-    /// Rows that this response may hold; `None` for all.
-    wanted: Option<u64>,
-    first: Page,
+    first: HeldPage,
 }
 
 /// What was sent.
@@ -60,6 +62,8 @@ pub(crate) enum ListFailed {
     Gone,
     #[error("it took longer than {} s", .0.as_secs())]
     TimedOut(Duration),
+    #[error("there is no room for its next page: too many answers wait for their clients")]
+    NoRoom,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -73,6 +77,7 @@ impl ListStream {
         resource: ResourceType,
         params: ListParams,
         shape: Shape,
+        allowance: Allowance,
     ) -> Result<Self, ApiError> {
         // Before the first row, so that whatever is missing from the rows is newer than the revision.
         let head = search.head().await?;
@@ -88,17 +93,22 @@ impl ListStream {
             true => Some(remaining(&*search, &params, total, served_before).await?),
             false => None,
         };
-        let first = search.page(&params.query, &start, budget(wanted)).await?;
-        Ok(Self {
+        let reader = Reader {
             search,
+            params,
+            wanted,
+            allowance,
+        };
+        let held = reader.allowance.reserve(PAGE_BYTES).await?;
+        let first = reader.read(&start, wanted, held).await?;
+        Ok(Self {
+            reader,
             resource,
             shape,
-            params,
             fingerprint,
             head,
             served_before,
             remaining,
-            wanted,
             first,
         })
     }
@@ -128,40 +138,91 @@ impl ListStream {
         pieces: mpsc::Sender<Piece>,
         sent: &mut Sent,
     ) -> Result<(), ListFailed> {
-        let rewrite = Rewrite::to(self.shape.notation, self.params.pretty);
-        let mut out = Outlet::new(pieces, rewrite, sent);
-        let mut encoder = Encoder::new(&self.resource, self.shape);
-        encoder.begin(&mut out.buffer);
-        let mut page = self.first;
+        let reader = self.reader;
+        let rewrite = Rewrite::to(self.shape.notation, reader.params.pretty);
+        let mut writer = Writer::new(self.resource, self.shape, rewrite);
+        let mut out = Outlet { pieces, sent };
+        let mut read = self.first;
         let next = loop {
-            for found in &page.rows {
-                encoder.item(&mut out.buffer, found, out.sent.rows == 0)?;
-                out.sent.rows += 1;
-                out.flush_if_full().await?;
-            }
-            let Some(next) = page.next else { break None };
-            let left = self
+            let Page { rows, next } = read.page;
+            let written;
+            (writer, written) = writer.write(rows).await?;
+            read.held.shrink_to(written.iter().map(Bytes::len).sum());
+            let left = reader
                 .wanted
-                .map(|wanted| wanted.saturating_sub(out.sent.rows));
-            if left == Some(0) {
-                break Some(next);
-            }
-            let start = Start::After(next);
-            page = self
-                .search
-                .page(&self.params.query, &start, budget(left))
-                .await?;
+                .map(|wanted| wanted.saturating_sub(writer.rows));
+            let sending = out.send(written, &mut read.held);
+            let start = match next {
+                Some(position) if left != Some(0) => Start::After(position),
+                end => {
+                    sending.await?;
+                    break end;
+                }
+            };
+            let reading = async { Ok(reader.ahead(&start, left).await) };
+            let ((), ahead) = tokio::try_join!(sending, reading)?;
+            out.sent.rows = writer.rows;
+            read = match ahead {
+                Some(page) => page?,
+                None => reader.page(&start, left).await?,
+            };
         };
-        let served = self.served_before + out.sent.rows;
+        out.sent.rows = writer.rows;
+        let served = self.served_before + writer.rows;
         let metadata = ListMeta {
             resource_version: self.head.revision.to_string(),
-            next: next_token(&self.params, &self.fingerprint, &self.head, served, next),
-            remaining_item_count: self
-                .remaining
-                .map(|rows| rows.saturating_sub(out.sent.rows)),
+            next: next_token(&reader.params, &self.fingerprint, &self.head, served, next),
+            remaining_item_count: self.remaining.map(|rows| rows.saturating_sub(writer.rows)),
         };
-        Encoder::end(&mut out.buffer, &metadata);
-        out.finish().await
+        out.send(vec![writer.end(&metadata)], &mut read.held)
+            .await?;
+        out.end().await
+    }
+}
+
+/// Reads pages, each with a reservation for what it holds.
+struct Reader {
+    search: Arc<dyn Search>,
+    params: ListParams,
+    /// Rows that this response may hold; `None` for all.
+    wanted: Option<u64>,
+    allowance: Allowance,
+}
+
+/// A page, and what it holds of the budget.
+struct HeldPage {
+    page: Page,
+    held: Reservation,
+}
+
+impl Reader {
+    /// Reads a page when there is room for it.
+    async fn page(&self, start: &Start, left: Option<u64>) -> Result<HeldPage, ListFailed> {
+        let held = self.allowance.reserve(PAGE_BYTES).await;
+        let held = held.map_err(|_| ListFailed::NoRoom)?;
+        Ok(self.read(start, left, held).await?)
+    }
+
+    /// Reads a page if there is room for it now.
+    async fn ahead(
+        &self,
+        start: &Start,
+        left: Option<u64>,
+    ) -> Option<Result<HeldPage, StoreError>> {
+        let held = self.allowance.reserve_now(PAGE_BYTES)?;
+        Some(self.read(start, left, held).await)
+    }
+
+    async fn read(
+        &self,
+        start: &Start,
+        left: Option<u64>,
+        mut held: Reservation,
+    ) -> Result<HeldPage, StoreError> {
+        let query = &self.params.query;
+        let page = self.search.page(query, start, budget(left)).await?;
+        held.shrink_to(page.rows.iter().map(|found| found.body.len()).sum());
+        Ok(HeldPage { page, held })
     }
 }
 
@@ -183,47 +244,84 @@ fn next_token(
     next.map(|position| Token::new(fingerprint, head, served, position).encode())
 }
 
-/// Collects bytes and hands them on in pieces.
+/// Makes pieces of rows.
+struct Writer {
+    resource: ResourceType,
+    shape: Shape,
+    rewrite: Rewrite,
+    /// Rows that were written.
+    rows: u64,
+    buffer: Vec<u8>,
+}
+
+impl Writer {
+    fn new(resource: ResourceType, shape: Shape, rewrite: Rewrite) -> Self {
+        let mut buffer = Vec::with_capacity(CAPACITY);
+        Encoder::new(&resource, shape).begin(&mut buffer);
+        Self {
+            resource,
+            shape,
+            rewrite,
+            rows: 0,
+            buffer,
+        }
+    }
+
+    /// Writes rows, and returns the pieces that are full.
+    async fn write(self, rows: Vec<Found>) -> Result<(Self, Vec<Bytes>), Damaged> {
+        if rows.len() <= INLINE_ROWS {
+            return self.write_here(rows);
+        }
+        let written = tokio::task::spawn_blocking(move || self.write_here(rows)).await;
+        written.expect("writing does not panic, and a runtime that stops polls nobody")
+    }
+
+    fn write_here(mut self, rows: Vec<Found>) -> Result<(Self, Vec<Bytes>), Damaged> {
+        let mut pieces = Vec::new();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut encoder = Encoder::new(&self.resource, self.shape);
+        for found in rows {
+            encoder.item(&mut buffer, &found, self.rows == 0)?;
+            self.rows += 1;
+            if buffer.len() >= FLUSH_BYTES {
+                let full = std::mem::replace(&mut buffer, Vec::with_capacity(CAPACITY));
+                pieces.push(self.rewrite.piece(full).into());
+            }
+        }
+        self.buffer = buffer;
+        Ok((self, pieces))
+    }
+
+    /// The last piece.
+    fn end(mut self, metadata: &ListMeta) -> Bytes {
+        Encoder::end(&mut self.buffer, metadata);
+        self.rewrite.piece(self.buffer).into()
+    }
+}
+
+/// Hands pieces on to the client.
 struct Outlet<'a> {
     pieces: mpsc::Sender<Piece>,
-    rewrite: Rewrite,
-    buffer: Vec<u8>,
     sent: &'a mut Sent,
 }
 
-impl<'a> Outlet<'a> {
-    fn new(pieces: mpsc::Sender<Piece>, rewrite: Rewrite, sent: &'a mut Sent) -> Self {
-        Self {
-            pieces,
-            rewrite,
-            buffer: Vec::with_capacity(CAPACITY),
-            sent,
+impl Outlet<'_> {
+    /// Hands pieces on, each with its part of what they hold of the budget.
+    async fn send(&mut self, pieces: Vec<Bytes>, held: &mut Reservation) -> Result<(), ListFailed> {
+        for bytes in pieces {
+            self.sent.bytes += bytes.len() as u64;
+            let part = held.split(bytes.len());
+            self.hand_on(Piece::Data(part.with(bytes))).await?;
         }
+        Ok(())
     }
 
-    async fn flush_if_full(&mut self) -> Result<(), ListFailed> {
-        if self.buffer.len() < FLUSH_BYTES {
-            return Ok(());
-        }
-        self.flush().await
+    async fn end(self) -> Result<(), ListFailed> {
+        self.hand_on(Piece::End).await
     }
 
-    async fn flush(&mut self) -> Result<(), ListFailed> {
-        let json = std::mem::replace(&mut self.buffer, Vec::with_capacity(CAPACITY));
-        let bytes = Bytes::from(self.rewrite.piece(json));
-        self.sent.bytes += bytes.len() as u64;
-        self.pieces
-            .send(Piece::Data(bytes))
-            .await
-            .map_err(|_| ListFailed::Gone)
-    }
-
-    async fn finish(mut self) -> Result<(), ListFailed> {
-        self.flush().await?;
-        self.pieces
-            .send(Piece::End)
-            .await
-            .map_err(|_| ListFailed::Gone)
+    async fn hand_on(&self, piece: Piece) -> Result<(), ListFailed> {
+        self.pieces.send(piece).await.map_err(|_| ListFailed::Gone)
     }
 }
 
@@ -300,7 +398,9 @@ impl ListFailed {
     pub(crate) fn log(&self, path: &str) {
         match self {
             Self::Gone => tracing::debug!(path, "the client of a list went away"),
-            Self::TimedOut(_) => tracing::warn!(path, error = %self, "a list was broken off"),
+            Self::TimedOut(_) | Self::NoRoom => {
+                tracing::warn!(path, error = %self, "a list was broken off");
+            }
             Self::Store(_) | Self::Damaged(_) => {
                 tracing::error!(path, error = %chain(self), "a list was broken off");
             }

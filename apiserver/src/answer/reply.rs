@@ -6,6 +6,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::answer::budget::{Allowance, Reservation};
 use crate::answer::listing::ListStream;
 use crate::answer::rewrite::Rewrite;
 use crate::answer::status::ApiError;
@@ -15,6 +16,8 @@ use crate::request::negotiate::Notation;
 pub(crate) struct Reply {
     pub(crate) head: Response<()>,
     pub(crate) content: Content,
+    /// What a whole content holds of the budget.
+    pub(crate) held: Option<Reservation>,
 }
 
 /// What is in an answer.
@@ -32,7 +35,11 @@ impl Reply {
         let headers = head.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-        Self { head, content }
+        Self {
+            head,
+            content,
+            held: None,
+        }
     }
 
     /// JSON that is there already, written as it was asked for.
@@ -107,6 +114,23 @@ impl Reply {
             headers.insert(ETAG, tag);
         }
         reply
+    }
+
+    /// Holds a reservation that was made before the content was.
+    pub(crate) fn holding(mut self, mut reservation: Reservation) -> Self {
+        if let Content::Whole(bytes) = &self.content {
+            reservation.shrink_to(bytes.len());
+            self.held = Some(reservation);
+        }
+        self
+    }
+
+    /// Reserves what a whole content takes up, if that has not been done.
+    pub(crate) async fn hold(mut self, allowance: &Allowance) -> Result<Self, ApiError> {
+        if let (Content::Whole(bytes), None) = (&self.content, &self.held) {
+            self.held = Some(allowance.reserve(bytes.len()).await?);
+        }
+        Ok(self)
     }
 
     /// Adds a warning that kubectl shows to its user.

@@ -137,6 +137,26 @@ impl ApiError {
         .retrying()
     }
 
+    /// One user has taken up a share of what all may.
+    pub(crate) fn too_many_requests_of_user() -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "TooManyRequests",
+            "too many requests of this user are in flight, please try again later",
+        )
+        .retrying()
+    }
+
+    /// Answers that were made wait for their clients and take up what there is for them.
+    pub(crate) fn too_many_bytes() -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "TooManyRequests",
+            "too many answers wait for clients to take them, please try again later",
+        )
+        .retrying()
+    }
+
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -3,6 +3,7 @@
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::request::Parts;
 
+use crate::answer::budget::Allowance;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::identity::Identity;
@@ -12,6 +13,8 @@ use crate::request::negotiate::{self, Discovery, Notation};
 /// The parts of a request that decide its answer.
 pub(super) struct Asked<'a> {
     pub(super) caller: &'a Identity,
+    /// The bytes that the answer may hold.
+    pub(super) allowance: Allowance,
     pub(super) query: &'a str,
     /// All `Accept` headers as one.
     pub(super) accept: Option<String>,
@@ -19,9 +22,10 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn of(parts: &'a Parts, caller: &'a Identity) -> Self {
+    pub(super) fn of(parts: &'a Parts, caller: &'a Identity, allowance: Allowance) -> Self {
         Self {
             caller,
+            allowance,
             query: parts.uri.query().unwrap_or_default(),
             accept: accept(parts),
             known: parts

@@ -22,6 +22,9 @@ use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::request::negotiate::{self, Arity};
 
+/// Reserved before an object is read: etcd takes none that is larger than 1.5 MiB, unless told to.
+const LARGEST_OBJECT: usize = 3 << 19;
+
 impl Context {
     /// Answers a request for the objects of a type.
     pub(super) async fn objects(
@@ -72,8 +75,14 @@ impl Context {
             only_metadata: params.only_metadata,
             now: (self.clock)(),
         };
-        let stream =
-            ListStream::open(Arc::clone(&self.search), resource.clone(), params, shape).await?;
+        let stream = ListStream::open(
+            Arc::clone(&self.search),
+            resource.clone(),
+            params,
+            shape,
+            asked.allowance.clone(),
+        )
+        .await?;
         Ok(warned(
             Reply::list(stream),
             unhealthy.into_iter().chain(unknown),
@@ -107,6 +116,7 @@ impl Context {
             _ => return Err(ApiError::no_such_path()),
         };
         self.authorizer.require(asked.caller, &question).await?;
+        let held = asked.allowance.reserve(LARGEST_OBJECT).await?;
         let stored = self.stored(cluster, gvr, &key, params.revision).await?;
         let found = match stored {
             Some(found) => found,
@@ -138,10 +148,8 @@ impl Context {
         self.counters.served(1, 0);
         let entry = seen.entry();
         let unhealthy = entry.and_then(|entry| warnings::unhealthy_cluster(cluster, entry));
-        Ok(warned(
-            Reply::json(json, notation, params.pretty),
-            unhealthy,
-        ))
+        let reply = Reply::json(json, notation, params.pretty).holding(held);
+        Ok(warned(reply, unhealthy))
     }
 
     /// Reads an object that is not older than `asked`.

@@ -18,6 +18,12 @@ use crate::caller::authn::Trust;
 use crate::testing::{FixedTokens, Memory, Rules, resource};
 
 const BASE: &str = "/apis/clusterpedia.io/v1beta1";
+/// Enough for every test that is not about them.
+const SIZES: PoolSizes = PoolSizes {
+    short: 10,
+    lists: 10,
+    short_per_user: 10,
+};
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 struct Server {
@@ -91,7 +97,8 @@ impl Server {
             memory,
             rules,
             Limits {
-                in_flight: 10,
+                in_flight: SIZES,
+                bytes: 64 << 20,
                 time: Duration::from_secs(60),
             },
         )
@@ -140,7 +147,10 @@ impl Server {
             request = request.header(*name, *value);
         }
         let request = request.body(()).expect("a request");
-        let response = self.app.respond(request, &Peer::default()).await;
+        let response = self
+            .app
+            .respond(request, &self.app.connection(Vec::new()))
+            .await;
         let (parts, body) = response.into_parts();
         Answer {
             code: parts.status.as_u16(),

@@ -49,7 +49,7 @@ impl Authenticator {
         let trust = self.trust.load_full();
         let found = trust
             .front_proxy_identity(peer, headers, now)
-            .or_else(|| trust.verdict(peer, now).user.clone());
+            .or_else(|| trust.verdict(peer, now)?.user.clone());
         if let Some(identity) = found {
             return Ok(identity.authenticated());
         }
@@ -60,6 +60,18 @@ impl Authenticator {
             Some(identity) => Ok(identity.authenticated()),
             None => Err(ApiError::unauthorized()),
         }
+    }
+
+    /// Whether the peer's certificate makes it a front proxy.
+    pub(crate) fn is_front_proxy(&self, peer: &Peer, now: UnixTime) -> bool {
+        let verdict = self.trust.load().verdict(peer, now);
+        verdict.is_some_and(|verdict| verdict.is_front_proxy)
+    }
+
+    /// Whether the peer's certificate names a user.
+    pub(crate) fn is_user(&self, peer: &Peer, now: UnixTime) -> bool {
+        let verdict = self.trust.load().verdict(peer, now);
+        verdict.is_some_and(|verdict| verdict.user.is_some())
     }
 
     /// Whether the trusted certificates have been read; before that only tokens are accepted.

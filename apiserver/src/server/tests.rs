@@ -1,28 +1,53 @@
 //! Real TLS on a loopback socket, over HTTP/1.1 and HTTP/2.
 
+mod slots;
+mod stalls;
+
 use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use http::Request;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
 use super::*;
-use crate::app::Limits;
+use crate::app::{Limits, PoolSizes};
 use crate::caller::authn::{Authenticator, Trust};
 use crate::caller::authz::Authorizer;
-use crate::server::tls::{Certificate, SelfMade, Serving, server_config};
+use crate::counters::CounterValues;
+use crate::server::tls::{Certificate, H2, SelfMade, Serving, server_config};
 use crate::testing::{Authority, FixedTokens, Memory, Rules, extension_authentication, resource};
 
 const LIST: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
+
+const SIZES: PoolSizes = PoolSizes {
+    short: 10,
+    lists: 10,
+    short_per_user: 10,
+};
+
+const CONNECTIONS: ConnectionLimits = ConnectionLimits {
+    slots: SlotLimits {
+        all: 16,
+        reserved: 4,
+        unproven_per_address: 8,
+    },
+    idle: Duration::from_secs(60),
+    stall: Duration::from_secs(60),
+    answer: Duration::from_secs(60),
+    grace: Duration::from_secs(5),
+};
 
 struct Running {
     address: std::net::SocketAddr,
@@ -37,6 +62,11 @@ struct Running {
 
 impl Running {
     async fn start(rows: usize) -> Self {
+        Self::start_with(rows, 200, CONNECTIONS).await
+    }
+
+    /// Serves so many pods of about so many bytes.
+    async fn start_with(rows: usize, bytes: usize, limits: ConnectionLimits) -> Self {
         let (front_proxy, clients) = (Authority::new("proxies"), Authority::new("clients"));
         let pods = resource("", "v1", "pods", "Pod", true);
         let memory = (0..rows).fold(
@@ -47,7 +77,7 @@ impl Running {
                     &pods,
                     "x",
                     &format!("p{number:04}"),
-                    json!({"spec": {"text": "x".repeat(200)}}),
+                    json!({"spec": {"text": "x".repeat(bytes)}}),
                 )
             },
         );
@@ -58,12 +88,13 @@ impl Running {
             Arc::clone(&memory) as Arc<dyn armadex_storage::Search>,
             Authenticator::new(
                 Arc::new(ArcSwap::from_pointee(trust)),
-                Arc::new(FixedTokens::new([("alice", "alice")])),
+                Arc::new(FixedTokens::new([("alice", "alice"), ("bob", "bob")])),
             ),
             Authorizer::new(Arc::new(Rules::new(["everybody may do everything"]))),
             Arc::default(),
             Limits {
-                in_flight: 10,
+                in_flight: SIZES,
+                bytes: 4 << 20,
                 time: Duration::from_secs(60),
             },
         ));
@@ -80,8 +111,7 @@ impl Running {
         let listener = Listener {
             socket,
             tls: TlsAcceptor::from(Arc::new(server_config(serving).expect("TLS"))),
-            max_connections: 16,
-            grace: Duration::from_secs(5),
+            limits,
         };
         let stop = CancellationToken::new();
         let serving = tokio::spawn(listener.serve(Arc::clone(&app), stop.clone()));
@@ -161,6 +191,20 @@ impl Running {
                 .ok()
                 .map(http_body_util::Collected::to_bytes),
         )
+    }
+
+    async fn until(&self, what: &str, condition: impl Fn(&CounterValues) -> bool) {
+        let waiting = async {
+            while !condition(&self.app.counters().read()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(20), waiting)
+            .await
+            .is_err()
+        {
+            panic!("{what}: {:?}", self.app.counters().read());
+        }
     }
 
     async fn stop(self) {
@@ -244,18 +288,18 @@ async fn a_query_string_of_60_kilobytes_is_served() {
 }
 
 #[tokio::test]
-async fn a_query_string_of_300_kilobytes_is_refused() {
+async fn a_url_that_is_too_long_is_refused_over_http_1() {
     let server = Running::start(1).await;
-    let mut stream = server.connect(b"http/1.1", None).await;
-    let request = format!(
-        "GET {LIST}?names={} HTTP/1.1\r\nhost: localhost\r\n\r\n",
-        "x".repeat(300 << 10)
-    );
-    stream.write_all(request.as_bytes()).await.expect("taken");
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).await.expect("an answer");
-    assert_eq!(&head, b"HTTP/1.1 414");
-    drop(stream);
+    for (kilobytes, code) in [(100, "414"), (300, "431")] {
+        let mut stream = server.connect(b"http/1.1", None).await;
+        let query = "x".repeat(kilobytes << 10);
+        let request = format!("GET {LIST}?names={query} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        // The answer comes before all has been taken.
+        let _ = stream.write_all(request.as_bytes()).await;
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).await.expect("an answer");
+        assert_eq!(head, format!("HTTP/1.1 {code}").as_bytes());
+    }
     server.stop().await;
 }
 

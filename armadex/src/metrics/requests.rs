@@ -26,6 +26,9 @@ impl Collector for Requests {
             reviews,
             in_flight,
             connections,
+            held_bytes,
+            stalled,
+            evicted,
         } = self.0.read();
         let counters = [
             ("apiserver_requests", "Requests answered", requests),
@@ -51,6 +54,16 @@ impl Collector for Requests {
                 "Reviews asked of the control plane",
                 reviews,
             ),
+            (
+                "apiserver_stalled",
+                "Answers given up because their client took nothing",
+                stalled,
+            ),
+            (
+                "apiserver_evicted_connections",
+                "Connections closed to make room for others",
+                evicted,
+            ),
         ];
         for (name, help, value) in counters {
             let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -59,6 +72,11 @@ impl Collector for Requests {
         let gauges = [
             ("apiserver_in_flight", "Requests being served", in_flight),
             ("apiserver_connections", "Connections open", connections),
+            (
+                "apiserver_held_bytes",
+                "Bytes read or made for clients and not yet taken",
+                held_bytes,
+            ),
         ];
         for (name, help, value) in gauges {
             let family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;

@@ -499,22 +499,24 @@ async fn a_failure_at_the_beginning_is_a_status_without_details() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_holds_nothing_after_the_time_limit() {
+async fn a_list_that_is_not_taken_breaks_off_after_the_time_limit_and_holds_its_place_until_it_is_gone()
+ {
     let server = Server::open(many());
     let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
+    let connection = server.app.connection(Vec::new());
     let response = server
         .app
-        .respond(request.body(()).expect("a request"), &Peer::default())
+        .respond(request.body(()).expect("a request"), &connection)
         .await;
-    assert_eq!(server.app.room.available_permits(), 9);
     server.app.tasks.close();
     server.app.tasks.wait().await;
-    assert_eq!(server.app.room.available_permits(), 10);
-    assert_eq!(server.app.context.counters.read().broken_off, 1);
+    let counts = || server.app.counters().read();
+    assert_eq!((counts().in_flight, counts().broken_off), (1, 1));
     assert!(
         response.into_body().collect().await.is_err(),
         "the client sees that it broke off"
     );
+    assert_eq!((counts().in_flight, counts().held_bytes), (0, 0));
 }
 
 #[tokio::test]

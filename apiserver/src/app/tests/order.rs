@@ -49,7 +49,8 @@ async fn health_needs_no_name_and_readiness_needs_trust() {
         Authorizer::new(Arc::new(Rules::new([]))),
         Arc::default(),
         Limits {
-            in_flight: 1,
+            in_flight: SIZES,
+            bytes: 64 << 20,
             time: Duration::from_secs(1),
         },
     );
@@ -201,7 +202,8 @@ async fn a_review_that_fails_turns_the_request_away() {
 #[tokio::test]
 async fn one_request_too_many_is_asked_to_come_again() {
     let limits = Limits {
-        in_flight: 0,
+        in_flight: PoolSizes { short: 0, ..SIZES },
+        bytes: 64 << 20,
         time: Duration::from_secs(60),
     };
     let server = Server::with_limits(fleet(), ["everybody may do everything"], limits);
@@ -228,22 +230,24 @@ async fn a_front_proxy_speaks_for_its_callers() {
         Authorizer::new(Arc::new(Rules::new([]))),
         Arc::default(),
         Limits {
-            in_flight: 1,
+            in_flight: SIZES,
+            bytes: 64 << 20,
             time: Duration::from_secs(1),
         },
     ));
-    let ask = async |peer: &Peer| {
+    let ask = async |peer: Peer| {
+        let connection = Connection::new(peer, app.budget.share());
         let request = Request::get("/apis")
             .header("x-remote-user", "system:kube-aggregator")
             .header("x-remote-group", "system:masters");
         let response = app
-            .respond(request.body(()).expect("a request"), peer)
+            .respond(request.body(()).expect("a request"), &connection)
             .await;
         response.status().as_u16()
     };
-    assert_eq!(ask(&proxy.peer("front-proxy-client", &[])).await, 200);
-    assert_eq!(ask(&proxy.peer("other", &[])).await, 401);
-    assert_eq!(ask(&clients.peer("front-proxy-client", &[])).await, 403);
+    assert_eq!(ask(proxy.peer("front-proxy-client", &[])).await, 200);
+    assert_eq!(ask(proxy.peer("other", &[])).await, 401);
+    assert_eq!(ask(clients.peer("front-proxy-client", &[])).await, 403);
 }
 
 #[tokio::test]

@@ -42,15 +42,15 @@ impl Peer {
         }
     }
 
-    /// The verdict of this generation of the trust at this time; `verify` is asked for it once.
+    /// The verdict of this generation of the trust at this time, if there are certificates; `verify` is asked for it once.
     pub(super) fn verdict(
         &self,
         generation: u64,
         now: UnixTime,
         verify: impl FnOnce(&[CertificateDer<'static>]) -> Verdict,
-    ) -> Arc<Verdict> {
+    ) -> Option<Arc<Verdict>> {
         if self.certificates.is_empty() {
-            return Arc::default();
+            return None;
         }
         // Held while verifying, so that a hundred first requests at once make one verification; it takes about a millisecond.
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Peer {
             && kept.generation == generation
             && now < kept.until
         {
-            return Arc::clone(&kept.verdict);
+            return Some(Arc::clone(&kept.verdict));
         }
         let verdict = Arc::new(verify(&self.certificates));
         *found = Some(Found {
@@ -66,7 +66,7 @@ impl Peer {
             until: changes_at(&self.certificates, now),
             verdict: Arc::clone(&verdict),
         });
-        verdict
+        Some(verdict)
     }
 }
 

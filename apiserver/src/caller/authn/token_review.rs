@@ -9,6 +9,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 
 use crate::caller::identity::Identity;
 use crate::caller::review::{ReviewFailed, ask};
@@ -26,12 +27,17 @@ pub(crate) trait TokenReviewer: Send + Sync {
     async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed>;
 }
 
+/// Reviews that are asked at the same time: anybody can show a token, and the host has other work. At 5 ms each that is 6,000 new
+/// tokens a second.
+const AT_ONCE: usize = 32;
+
 /// Asks the host whose a token is and keeps the answer for a moment, under the token's hash.
 pub(crate) struct KubeTokens {
     api: Api<TokenReview>,
     audiences: Vec<String>,
     kept: Cache<[u8; 32], Option<Arc<Identity>>>,
     counters: Arc<Counters>,
+    turns: Semaphore,
 }
 
 impl KubeTokens {
@@ -45,6 +51,7 @@ impl KubeTokens {
                 .time_to_live(KEPT)
                 .build(),
             counters,
+            turns: Semaphore::new(AT_ONCE),
         }
     }
 
@@ -56,6 +63,7 @@ impl KubeTokens {
             },
             ..TokenReview::default()
         };
+        let _turn = self.turns.acquire().await.expect("turns are never closed");
         self.counters.reviewed();
         let answer = ask(self.api.create(&PostParams::default(), &review)).await?;
         Ok(answer

@@ -59,11 +59,11 @@ impl Trust {
         now: UnixTime,
     ) -> Option<Identity> {
         let identity = self.front_proxy.as_ref()?.identity(headers)?;
-        self.verdict(peer, now).is_front_proxy.then_some(identity)
+        self.verdict(peer, now)?.is_front_proxy.then_some(identity)
     }
 
-    /// What the peer's certificates are worth.
-    pub(super) fn verdict(&self, peer: &Peer, now: UnixTime) -> Arc<Verdict> {
+    /// What the peer's certificates are worth, if it has shown any.
+    pub(super) fn verdict(&self, peer: &Peer, now: UnixTime) -> Option<Arc<Verdict>> {
         peer.verdict(self.generation, now, |chain| Verdict {
             is_front_proxy: self
                 .front_proxy

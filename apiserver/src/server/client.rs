@@ -1,0 +1,114 @@
+//! One connection as the server sees it: how busy it is, what it has shown itself to be, and how it is told to go.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, Connection, Standing};
+
+/// Streams of a connection that are given up before the connection is: one may be an accident.
+const STRIKES: u32 = 3;
+
+/// How long a connection is kept that is of no use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IdleLimits {
+    /// Without a request.
+    pub(super) idle: Duration,
+    /// Without anybody having proved who they are.
+    pub(super) unproven: Duration,
+}
+
+/// One connection.
+pub(super) struct Client {
+    app: Arc<App>,
+    since: Instant,
+    connection: OnceLock<Arc<Connection>>,
+    busy: AtomicUsize,
+    quiet_since: Mutex<Instant>,
+    strikes: AtomicU32,
+    /// Ends the connection at once.
+    pub(super) cut: CancellationToken,
+}
+
+/// Keeps a client busy while it lives.
+pub(super) struct Busy(Arc<Client>);
+
+impl Client {
+    pub(super) fn new(app: Arc<App>) -> Arc<Self> {
+        Arc::new(Self {
+            app,
+            since: Instant::now(),
+            connection: OnceLock::new(),
+            busy: AtomicUsize::new(0),
+            quiet_since: Mutex::new(Instant::now()),
+            strikes: AtomicU32::new(0),
+            cut: CancellationToken::new(),
+        })
+    }
+
+    /// The handshake is complete.
+    pub(super) fn connected(&self, connection: Arc<Connection>) {
+        let _ = self.connection.set(connection);
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        match self.connection.get() {
+            Some(connection) => self.app.standing(connection),
+            None => Standing::Unproven,
+        }
+    }
+
+    /// A request begins; it ends when the guard is dropped.
+    pub(super) fn busy(self: &Arc<Self>) -> Busy {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed) > 0
+    }
+
+    /// An answer was given up because nothing of it was taken. If a piece of it cannot be freed otherwise, or it is not the
+    /// first, the connection ends. A front proxy's does not: it brings many users' requests, one of whom may be to blame, and ends
+    /// them by itself after a minute.
+    pub(super) fn strike(&self, is_left: bool) {
+        self.app.counters().stalled();
+        let strikes = self.strikes.fetch_add(1, Ordering::Relaxed) + 1;
+        if (is_left || strikes >= STRIKES) && self.standing() != Standing::FrontProxy {
+            self.cut.cancel();
+        }
+    }
+
+    /// Returns when the connection has been of no use for too long.
+    pub(super) async fn useless(&self, limits: IdleLimits) {
+        loop {
+            let now = Instant::now();
+            let ends = match self.standing() {
+                Standing::Unproven => self.since + limits.unproven,
+                _ if self.is_busy() => now + limits.idle,
+                _ => *self.quiet() + limits.idle,
+            };
+            if ends <= now {
+                return;
+            }
+            // Whoever has proved itself meanwhile is looked at again, no later than it would have been.
+            tokio::time::sleep_until(ends).await;
+        }
+    }
+
+    fn quiet(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.quiet_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        *self.0.quiet() = Instant::now();
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}

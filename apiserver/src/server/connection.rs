@@ -1,0 +1,220 @@
+//! One connection from its handshake to its end: HTTP/1.1 or HTTP/2, and all the reasons to end it.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+
+use super::client::{Client, IdleLimits};
+use super::delivery::{Delivery, Ended, Followed, Patience};
+use super::guarded::Guarded;
+use super::slots::Slot;
+use super::streams::{self, Streams};
+use super::tls::H2;
+use crate::answer::body;
+use crate::app::{App, Connection, Standing};
+
+/// A handshake takes two round trips.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// From one request of an HTTP/1.1 connection to the end of the next one's head.
+const HEAD: Duration = Duration::from_secs(60);
+/// How often an HTTP/2 client is asked whether it is there, and how long it may take to say so.
+const PING: Duration = Duration::from_secs(20);
+/// Longer than a ping and its answer, so that it ends only connections that hyper does not ping.
+const SILENCE: Duration = Duration::from_secs(90);
+/// Three tries of a client whose credentials are refused or whose host is slow.
+const UNPROVEN: Duration = Duration::from_secs(30);
+
+/// The head of an HTTP/2 request: a URL of 60 KiB and the usual headers fit. It must not be more than the longest URL that is
+/// parsed (65,534 bytes): one that is longer ends in a stream error, which Go's client takes for a reason to try again, on a
+/// connection of its own each time, for minutes. Clients that keep to this limit, which they are told, say so to their user;
+/// others get 431.
+const MAX_HEAD: u32 = 64 << 10;
+/// The head of an HTTP/1.1 request, and what is written ahead of its client: twice as much, so that a URL that is too long is still
+/// read and gets its 414. One that is longer than this gets 431.
+const MAX_HEAD_HTTP1: usize = 128 << 10;
+/// Requests at the same time on one HTTP/2 connection, as on a kube-apiserver's; Go's clients open another connection for more.
+const STREAMS: u32 = 100;
+/// An aggregator sends all of its users' requests over a few connections.
+const STREAMS_OF_FRONT_PROXY: u32 = 1000;
+/// What a client may send before it is read. Requests have small bodies or none.
+const RECEIVED: u32 = 64 << 10;
+/// What is handed to a stream ahead of its client's window: the budget counts it until it is on the wire.
+const AHEAD: usize = 64 << 10;
+
+/// What every connection is served with.
+pub(super) struct Service {
+    pub(super) app: Arc<App>,
+    pub(super) tls: TlsAcceptor,
+    pub(super) patience: Patience,
+    pub(super) idle: Duration,
+    pub(super) grace: Duration,
+    pub(super) stop: CancellationToken,
+}
+
+impl Service {
+    /// Serves a connection to its end.
+    pub(super) async fn serve(&self, socket: TcpStream, client: Arc<Client>, slot: Slot) {
+        let cut = client.cut.clone();
+        let served = self.serve_client(socket, client, &slot);
+        if cut.run_until_cancelled(served).await.is_none() {
+            tracing::debug!("a connection was cut off");
+        }
+    }
+
+    async fn serve_client(&self, socket: TcpStream, client: Arc<Client>, slot: &Slot) {
+        // Without it the end of a small answer waits for the client's acknowledgement of its beginning.
+        let _ = socket.set_nodelay(true);
+        let handshake = tokio::time::timeout(HANDSHAKE, self.tls.accept(socket));
+        let Some(Ok(Ok(stream))) = self.stop.run_until_cancelled(handshake).await else {
+            tracing::debug!("a connection ended before its handshake was complete");
+            return;
+        };
+        let (_, session) = stream.get_ref();
+        let certificates = session.peer_certificates().unwrap_or_default();
+        let certificates = certificates.iter().map(|one| one.clone().into_owned());
+        let connection = Arc::new(self.app.connection(certificates.collect()));
+        client.connected(Arc::clone(&connection));
+        // Its certificate is verified here and not while the slots are locked.
+        let standing = client.standing();
+        if !slot.settle() {
+            tracing::debug!("a connection found no slot: the last ones are kept for front proxies");
+            return;
+        }
+        let is_http2 = session.alpn_protocol() == Some(H2);
+        let ended = match is_http2 {
+            true => self.http2(stream, &client, connection, standing).await,
+            false => self.http1(stream, &client, connection).await,
+        };
+        if let Err(error) = ended {
+            tracing::debug!(error = %error, "a connection ended with an error");
+        }
+    }
+
+    async fn http1(
+        &self,
+        stream: TlsStream<TcpStream>,
+        client: &Arc<Client>,
+        connection: Arc<Connection>,
+    ) -> Result<(), hyper::Error> {
+        let delivery = Delivery::new(self.patience);
+        let following = Arc::clone(&delivery);
+        let asked = self.asked(client, connection);
+        let service = service_fn(move |request| {
+            let (answer, delivery) = (asked(request), Arc::clone(&following));
+            async move { Ok::<_, Infallible>(answer.await.map(|body| delivery.follow(body))) }
+        });
+        let io = TokioIo::new(Guarded::new(stream, None, self.patience.stall));
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_headers(200)
+            .max_buf_size(MAX_HEAD_HTTP1);
+        let serving = builder.serve_connection(io, service);
+        let ending = self.finish(client, serving, http1::Connection::graceful_shutdown);
+        match delivery.watch(ending).await {
+            Ended::Complete(result) => result,
+            Ended::Stalled { .. } => {
+                self.app.counters().stalled();
+                Ok(())
+            }
+        }
+    }
+
+    async fn http2(
+        &self,
+        stream: TlsStream<TcpStream>,
+        client: &Arc<Client>,
+        connection: Arc<Connection>,
+        standing: Standing,
+    ) -> Result<(), hyper::Error> {
+        let patience = self.patience;
+        let asked = self.asked(client, connection);
+        let service = service_fn(move |request| {
+            let answer = asked(request);
+            async move {
+                let delivery = streams::present().unwrap_or_else(|| Delivery::new(patience));
+                let answer: Response<Followed> = answer.await.map(|body| delivery.follow(body));
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let io = TokioIo::new(Guarded::new(stream, Some(SILENCE), patience.stall));
+        let streams = Streams {
+            client: Arc::clone(client),
+            patience,
+        };
+        let mut builder = http2::Builder::new(streams);
+        builder
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING)
+            .keep_alive_timeout(PING)
+            .max_concurrent_streams(match standing {
+                Standing::FrontProxy => STREAMS_OF_FRONT_PROXY,
+                Standing::Known | Standing::Unproven => STREAMS,
+            })
+            .max_header_list_size(MAX_HEAD)
+            .initial_stream_window_size(RECEIVED)
+            .initial_connection_window_size(RECEIVED)
+            .max_send_buf_size(AHEAD);
+        let serving = builder.serve_connection(io, service);
+        self.finish(client, serving, http2::Connection::graceful_shutdown)
+            .await
+    }
+
+    /// What answers a connection's requests. The client is busy from a request's head until its answer's body is gone.
+    fn asked(
+        &self,
+        client: &Arc<Client>,
+        connection: Arc<Connection>,
+    ) -> impl Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Response<body::Body>> + Send>> + use<>
+    {
+        let (app, client) = (Arc::clone(&self.app), Arc::clone(client));
+        move |request| {
+            let (app, connection, busy) =
+                (Arc::clone(&app), Arc::clone(&connection), client.busy());
+            Box::pin(async move {
+                let answer = app.respond(request, &connection).await;
+                answer.map(|body| body::keeping(body, busy))
+            })
+        }
+    }
+
+    /// Drives a connection; when the server stops or it has been of no use, lets it finish its requests for a while.
+    async fn finish<C>(
+        &self,
+        client: &Client,
+        connection: C,
+        ask_to_stop: impl FnOnce(Pin<&mut C>),
+    ) -> Result<(), hyper::Error>
+    where
+        C: Future<Output = Result<(), hyper::Error>>,
+    {
+        let limits = IdleLimits {
+            idle: self.idle,
+            unproven: UNPROVEN,
+        };
+        let mut connection = pin!(connection);
+        tokio::select! {
+            result = connection.as_mut() => return result,
+            () = self.stop.cancelled() => {}
+            () = client.useless(limits) => {}
+        }
+        ask_to_stop(connection.as_mut());
+        match tokio::time::timeout(self.grace, connection).await {
+            Ok(result) => result,
+            // What is still running is broken off, and its clients see it.
+            Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Room for connections, and who goes when there is none.
+//!
+//! A new socket always finds a slot as long as another is of less use: first one on which nobody has proved who they are, the
+//! oldest of the address that has most of them, then one that is idle. Front proxies are never asked to go, and a reserve of slots
+//! is kept for them. Addresses are not told apart otherwise: behind a Service all clients may share one.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::client::Client;
+use crate::app::Standing;
+use crate::counters::Counters;
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotLimits {
+    /// All together.
+    pub(crate) all: usize,
+    /// Of these, only for front proxies.
+    pub(crate) reserved: usize,
+    /// Of one address, while nobody on them has proved who they are.
+    pub(crate) unproven_per_address: usize,
+}
+
+/// The slots of a listener.
+pub(super) struct Slots {
+    limits: SlotLimits,
+    counters: Arc<Counters>,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    next: u64,
+    /// By age, the oldest first.
+    clients: BTreeMap<u64, Tenant>,
+}
+
+struct Tenant {
+    address: IpAddr,
+    client: Arc<Client>,
+}
+
+/// One connection's slot, until it is dropped.
+pub(super) struct Slot {
+    slots: Arc<Slots>,
+    number: u64,
+}
+
+impl Slots {
+    pub(super) fn new(limits: SlotLimits, counters: Arc<Counters>) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            counters,
+            taken: Mutex::default(),
+        })
+    }
+
+    /// A slot for a new socket; none if everybody else is of more use.
+    pub(super) fn take(self: &Arc<Self>, address: IpAddr, client: Arc<Client>) -> Option<Slot> {
+        let mut taken = self.taken();
+        if taken.unproven_of(address) >= self.limits.unproven_per_address.max(1) {
+            self.end(taken.oldest_unproven(address));
+        }
+        if taken.staying().count() >= self.limits.all {
+            self.end(Some(taken.least_useful(None)?));
+        }
+        let number = taken.next;
+        taken.next += 1;
+        taken.clients.insert(number, Tenant { address, client });
+        Some(Slot {
+            slots: Arc::clone(self),
+            number,
+        })
+    }
+
+    fn end(&self, client: Option<Arc<Client>>) {
+        if let Some(client) = client {
+            client.cut.cancel();
+            self.counters.evicted();
+        }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    /// Whether the client may stay, now that its certificate is known: the reserve is for front proxies.
+    pub(super) fn settle(&self) -> bool {
+        let slots = &self.slots;
+        let taken = slots.taken();
+        let is_front_proxy = |tenant: &Tenant| tenant.client.standing() == Standing::FrontProxy;
+        let others = taken
+            .staying()
+            .filter(|(_, tenant)| !is_front_proxy(tenant));
+        let room = slots.limits.all.saturating_sub(slots.limits.reserved);
+        let stays = others.count() <= room.max(1)
+            || taken.clients.get(&self.number).is_none_or(is_front_proxy);
+        if stays {
+            return true;
+        }
+        let other = taken.least_useful(Some(self.number));
+        let stays = other.is_some();
+        slots.end(other);
+        stays
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.taken().clients.remove(&self.number);
+    }
+}
+
+impl Taken {
+    /// Those who have not been told to go.
+    fn staying(&self) -> impl Iterator<Item = (&u64, &Tenant)> {
+        let clients = self.clients.iter();
+        clients.filter(|(_, tenant)| !tenant.client.cut.is_cancelled())
+    }
+
+    fn unproven(&self) -> impl Iterator<Item = (&u64, &Tenant)> {
+        self.staying()
+            .filter(|(_, tenant)| tenant.client.standing() == Standing::Unproven)
+    }
+
+    fn unproven_of(&self, address: IpAddr) -> usize {
+        let unproven = self.unproven();
+        unproven
+            .filter(|(_, tenant)| tenant.address == address)
+            .count()
+    }
+
+    fn oldest_unproven(&self, address: IpAddr) -> Option<Arc<Client>> {
+        let mut unproven = self.unproven();
+        let oldest = unproven.find(|(_, tenant)| tenant.address == address);
+        oldest.map(|(_, tenant)| Arc::clone(&tenant.client))
+    }
+
+    /// Who goes first, but for one.
+    fn least_useful(&self, but_for: Option<u64>) -> Option<Arc<Client>> {
+        let others = |(number, _): &(&u64, &Tenant)| Some(**number) != but_for;
+        let unproven = || self.unproven().filter(others);
+        let mut addresses: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for (_, tenant) in unproven() {
+            *addresses.entry(tenant.address).or_default() += 1;
+        }
+        let crowd = addresses.into_iter().max_by_key(|(_, count)| *count);
+        let found = match crowd {
+            Some((address, _)) => unproven().find(|(_, tenant)| tenant.address == address),
+            None => self.staying().filter(others).find(|(_, tenant)| {
+                tenant.client.standing() == Standing::Known && !tenant.client.is_busy()
+            }),
+        };
+        found.map(|(_, tenant)| Arc::clone(&tenant.client))
+    }
+}

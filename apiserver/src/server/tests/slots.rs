@@ -1,0 +1,133 @@
+//! More connections than there are slots.
+
+use super::*;
+
+fn limits(all: usize, reserved: usize, unproven_per_address: usize) -> ConnectionLimits {
+    ConnectionLimits {
+        slots: SlotLimits {
+            all,
+            reserved,
+            unproven_per_address,
+        },
+        ..CONNECTIONS
+    }
+}
+
+/// A list that is not read keeps its connection busy.
+async fn busy(server: &Running, user: &str) -> tokio_rustls::client::TlsStream<TcpStream> {
+    let mut stream = server.connect(b"http/1.1", None).await;
+    let request =
+        format!("GET {LIST} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {user}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("taken");
+    let mut head = [0; 12];
+    // None if the connection was closed instead.
+    if stream.read_exact(&mut head).await.is_ok() {
+        assert_eq!(&head, b"HTTP/1.1 200");
+    }
+    stream
+}
+
+#[tokio::test]
+async fn silent_sockets_make_room_for_those_who_say_who_they_are() {
+    for limits in [limits(16, 4, 100), limits(100, 4, 8)] {
+        let server = Running::start_with(1, 10, limits).await;
+        let mut silent = Vec::new();
+        for _ in 0..60 {
+            silent.push(TcpStream::connect(server.address).await.expect("a socket"));
+        }
+        for protocol in BOTH {
+            assert_eq!(server.get(protocol, None, LIST, ALICE).await.0, 200);
+        }
+        let counts = server.app.counters().read();
+        assert!(
+            counts.evicted >= 44 && counts.connections <= 16,
+            "{counts:?}"
+        );
+        drop(silent);
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_front_proxy_finds_a_slot_when_all_others_are_busy() {
+    let server = Running::start_with(1200, 10 << 10, limits(6, 2, 100)).await;
+    let mut streams = Vec::new();
+    for _ in 0..4 {
+        streams.push(busy(&server, "alice").await);
+    }
+    let mut refused = server.connect(b"http/1.1", None).await;
+    let mut rest = Vec::new();
+    let ended = refused.read_to_end(&mut rest);
+    let ended = tokio::time::timeout(Duration::from_secs(10), ended).await;
+    assert!(ended.is_ok(), "the last slots are not for everybody");
+    let headers = &[("x-remote-user", "carol")][..];
+    let uri = format!("{LIST}?limit=1");
+    for protocol in BOTH {
+        let proxy = server.front_proxy.client("front-proxy-client", &[]);
+        assert_eq!(
+            server.get(protocol, Some(proxy), &uri, headers).await.0,
+            200
+        );
+    }
+    drop((streams, refused));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_makes_room_and_a_front_proxys_does_not() {
+    let server = Running::start_with(1, 10, limits(4, 1, 100)).await;
+    let (certificate, key) = server.front_proxy.client("front-proxy-client", &[]);
+    let proxy = server.connect(H2, Some((vec![certificate], key))).await;
+    let io = TokioIo::new(proxy);
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io)
+        .await
+        .expect("HTTP/2");
+    let driven = tokio::spawn(connection);
+    let mut idle = Vec::new();
+    for _ in 0..8 {
+        let identity = server.clients.client("bob", &[]);
+        let stream = server
+            .connect(b"http/1.1", Some((vec![identity.0], identity.1)))
+            .await;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .expect("HTTP/1.1");
+        tokio::spawn(connection);
+        let request = Request::get(LIST).header("host", "localhost");
+        let request = request.body(Empty::<Bytes>::new()).expect("a request");
+        let answer = sender.send_request(request).await.expect("an answer");
+        assert_eq!(answer.status(), 200);
+        answer.into_body().collect().await.expect("complete");
+        idle.push(sender);
+    }
+    let request = Request::get(format!("https://localhost{LIST}")).header("x-remote-user", "carol");
+    let request = request.body(Empty::<Bytes>::new()).expect("a request");
+    assert_eq!(
+        sender
+            .send_request(request)
+            .await
+            .expect("an answer")
+            .status(),
+        200
+    );
+    drop((sender, idle));
+    let _ = driven.await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_proves_nothing_and_one_that_is_idle_are_ended() {
+    let limits = ConnectionLimits {
+        idle: Duration::from_millis(300),
+        ..CONNECTIONS
+    };
+    let server = Running::start_with(1, 10, limits).await;
+    let (certificate, key) = server.clients.client("bob", &[]);
+    let stream = server.connect(H2, Some((vec![certificate], key))).await;
+    let (_sender, connection) =
+        http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .expect("HTTP/2");
+    connection.await.expect("a graceful end");
+    server.stop().await;
+}
