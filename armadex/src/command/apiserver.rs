@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use armadex_apiserver::{Certificate, Config, SelfMade};
@@ -56,6 +57,77 @@ pub(crate) struct ServingFlags {
     /// Where to write the CA of the certificate that is made: the `caBundle` of the APIService.
     #[arg(long, value_name = "FILE", conflicts_with = "tls_cert_file")]
     self_made_ca: Option<PathBuf>,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+/// What requests and connections may cost.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits of the search API")]
+struct LimitFlags {
+    /// Short requests served at the same time; more get 429 and try again.
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = at_least_one())]
+    max_in_flight: u32,
+    /// Lists served at the same time; more get 429 and try again.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one())]
+    max_lists_in_flight: u32,
+    /// Short requests of one user served at the same time. A user has the same part of the lists.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one())]
+    max_in_flight_per_user: u32,
+    /// MiB that are held for clients: pages that were read and answers that were not taken yet. More wait, then get 429. A quarter
+    /// at most for one user or one connection.
+    #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u32).range(8..=4095))]
+    max_held_mib: u32,
+    /// Seconds from a request's head to the end of its answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = at_least_one())]
+    request_timeout: u32,
+    /// Seconds that an answer is kept of which its client takes nothing.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = at_least_one())]
+    stall_timeout: u32,
+    /// Seconds that a connection is kept without a request.
+    #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = at_least_one())]
+    idle_timeout: u32,
+    /// Connections open at the same time. For another one, one is closed on which nobody has proved who they are, or that is idle.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = at_least_one())]
+    max_connections: u32,
+    /// Of these, kept for the aggregator.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    reserved_connections: u32,
+    /// Connections of one address on which nobody has proved who they are.
+    #[arg(long, value_name = "N", default_value_t = 250, value_parser = at_least_one())]
+    max_unproven_connections_per_address: u32,
+}
+
+fn at_least_one() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..)
+}
+
+impl LimitFlags {
+    fn apply(&self, config: &mut Config) {
+        let Self {
+            max_in_flight,
+            max_lists_in_flight,
+            max_in_flight_per_user,
+            max_held_mib,
+            request_timeout,
+            stall_timeout,
+            idle_timeout,
+            max_connections,
+            reserved_connections,
+            max_unproven_connections_per_address,
+        } = *self;
+        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+        config.max_in_flight = max_in_flight as usize;
+        config.max_lists_in_flight = max_lists_in_flight as usize;
+        config.max_in_flight_per_user = max_in_flight_per_user as usize;
+        config.max_held_bytes = (max_held_mib as usize) << 20;
+        config.request_timeout = seconds(request_timeout);
+        config.stall_timeout = seconds(stall_timeout);
+        config.idle_timeout = seconds(idle_timeout);
+        config.max_connections = max_connections as usize;
+        config.reserved_connections = reserved_connections as usize;
+        config.max_unproven_connections_per_address = max_unproven_connections_per_address as usize;
+    }
 }
 
 /// Runs until a signal.
@@ -67,7 +139,8 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 
 /// Adds the API server.
 pub(crate) fn start(process: &mut Process, flags: &ServingFlags) -> anyhow::Result<()> {
-    let config = Config::new(flags.listen, certificate(flags)?);
+    let mut config = Config::new(flags.listen, certificate(flags)?);
+    flags.limits.apply(&mut config);
     process.metrics.add_requests(Arc::clone(&config.counters));
     let (client, search) = (process.client.clone(), process.store.clone());
     let server = armadex_apiserver::serve(config, search, client, process.parts.cancel());
@@ -89,4 +162,72 @@ fn certificate(flags: &ServingFlags) -> anyhow::Result<Certificate> {
             .with_context(|| format!("cannot write --self-made-ca {}", path.display()))?;
     }
     Ok(Certificate::SelfMade(made))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        limits: LimitFlags,
+    }
+
+    fn config(flags: &[&str]) -> Config {
+        let made = SelfMade::for_names(&["localhost".to_owned()]).expect("a certificate");
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let mut config = Config::new(address, Certificate::SelfMade(made));
+        let line = std::iter::once(&"armadex").chain(flags);
+        Line::try_parse_from(line)
+            .expect("flags")
+            .limits
+            .apply(&mut config);
+        config
+    }
+
+    /// Every limit, in the order of the flags.
+    fn limits(config: &Config) -> [u64; 10] {
+        [
+            config.max_in_flight as u64,
+            config.max_lists_in_flight as u64,
+            config.max_in_flight_per_user as u64,
+            config.max_held_bytes as u64 >> 20,
+            config.request_timeout.as_secs(),
+            config.stall_timeout.as_secs(),
+            config.idle_timeout.as_secs(),
+            config.max_connections as u64,
+            config.reserved_connections as u64,
+            config.max_unproven_connections_per_address as u64,
+        ]
+    }
+
+    #[test]
+    fn the_defaults_of_the_flags_are_those_of_the_server() {
+        let made = SelfMade::for_names(&["localhost".to_owned()]).expect("a certificate");
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let config_without = Config::new(address, Certificate::SelfMade(made));
+        assert_eq!(limits(&config(&[])), limits(&config_without));
+    }
+
+    #[test]
+    fn every_limit_has_its_flag() {
+        let flags = [
+            "--max-in-flight=11",
+            "--max-lists-in-flight=12",
+            "--max-in-flight-per-user=13",
+            "--max-held-mib=14",
+            "--request-timeout=15",
+            "--stall-timeout=16",
+            "--idle-timeout=17",
+            "--max-connections=18",
+            "--reserved-connections=19",
+            "--max-unproven-connections-per-address=20",
+        ];
+        assert_eq!(
+            limits(&config(&flags)),
+            [11, 12, 13, 14, 15, 16, 17, 18, 19, 20]
+        );
+    }
 }
