@@ -94,7 +94,7 @@ fn holdings(of: &Holdings) -> String {
 /// All rounds, for people.
 pub(super) fn table(rounds: &[Round]) -> String {
     let mut text = String::from(
-        "| round | p50 | p99 | slowest | answered, failed | peak RSS | CPU | most held | calm after |\n\
+        "| round | p50 | p99 | slowest | answered, failed | RSS, peak | CPU | most held | calm after |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for round in rounds {
@@ -124,12 +124,13 @@ fn row(round: &Round) -> String {
         false => "never".to_owned(),
     };
     format!(
-        "| {} | {} ms | {} ms | {} ms | {} | {:.0} MiB | {:.1} s of {} s | {} | {calm} |\n",
+        "| {} | {} ms | {} ms | {} ms | {} | {:.0}, {:.0} MiB | {:.1} s of {} s | {} | {calm} |\n",
         round.name,
         times(50),
         times(99),
         times(100),
         answers.join(" / "),
+        round.load.rss_before_mib,
         round.load.peak_rss_mib,
         round.load.cpu_seconds,
         round.seconds,

@@ -62,6 +62,8 @@ impl Holdings {
 /// What a round cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Load {
+    /// When the round began.
+    pub(super) rss_before_mib: f64,
     pub(super) peak_rss_mib: f64,
     pub(super) cpu_seconds: f64,
     /// The most that was held at any sample.
@@ -71,6 +73,7 @@ pub(super) struct Load {
 /// Looks at Armadex while a round is played.
 pub(super) struct Watch {
     armadex: Armadex,
+    rss_before_mib: f64,
     cpu_before: f64,
     stop: CancellationToken,
     samples: JoinHandle<Holdings>,
@@ -83,6 +86,8 @@ impl Watch {
         forget_peak(pid)?;
         let stop = CancellationToken::new();
         Ok(Self {
+            // The peak since a moment ago is what it holds now.
+            rss_before_mib: peak_rss_mib(&armadex)?,
             cpu_before: cpu_seconds(pid)?,
             samples: tokio::spawn(sample(armadex.clone(), stop.clone())),
             armadex,
@@ -94,16 +99,20 @@ impl Watch {
     pub(super) async fn stop(self) -> Result<Load> {
         self.stop.cancel();
         let most = self.samples.await?;
-        let record = self.armadex.record();
-        let peak_kib = record.peak_rss_kib().context("armadex ended")?;
-        #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
-        let peak_rss_mib = peak_kib as f64 / 1024.0;
+        let pid = self.armadex.record().pid;
         Ok(Load {
-            peak_rss_mib,
-            cpu_seconds: cpu_seconds(record.pid)? - self.cpu_before,
+            rss_before_mib: self.rss_before_mib,
+            peak_rss_mib: peak_rss_mib(&self.armadex)?,
+            cpu_seconds: cpu_seconds(pid)? - self.cpu_before,
             most,
         })
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]
+fn peak_rss_mib(armadex: &Armadex) -> Result<f64> {
+    let kib = armadex.record().peak_rss_kib().context("armadex ended")?;
+    Ok(kib as f64 / 1024.0)
 }
 
 async fn sample(armadex: Armadex, stop: CancellationToken) -> Holdings {
