@@ -221,28 +221,27 @@ impl App {
             .await
     }
 
-    /// Who is calling. Tokens are reviewed elsewhere and at leisure, so there is only so much room to wait for that; front proxies
-    /// do not need it.
+    /// Who is calling, and whether a front proxy says so. A token is reviewed by the host and at its leisure, so there is only so much
+    /// room to wait for that on connections that anybody can open.
     async fn authenticate(
         &self,
         parts: &Parts,
         connection: &Connection,
     ) -> Result<(Identity, bool), ApiError> {
-        let (authenticator, now) = (&self.context.authenticator, UnixTime::now());
-        let is_front_proxy = authenticator.is_front_proxy(&connection.peer, now);
-        let _waiting = match is_front_proxy {
-            true => None,
-            false => Some(
-                self.door
-                    .try_acquire()
-                    .map_err(|_| ApiError::too_many_requests())?,
-            ),
+        let standing = self.standing(connection);
+        let _waiting = match standing {
+            Standing::FrontProxy | Standing::Known => None,
+            Standing::Unproven => {
+                let place = self.door.try_acquire();
+                Some(place.map_err(|_| ApiError::too_many_requests())?)
+            }
         };
+        let authenticator = &self.context.authenticator;
         let caller = authenticator
-            .authenticate(&connection.peer, &parts.headers, now)
+            .authenticate(&connection.peer, &parts.headers, UnixTime::now())
             .await?;
         connection.prove();
-        Ok((caller, is_front_proxy))
+        Ok((caller, standing == Standing::FrontProxy))
     }
 
     async fn reply(&self, target: Target, asked: &Asked<'_>) -> Result<Reply, ApiError> {

@@ -74,19 +74,20 @@ impl Allowance {
 
     /// Reserves bytes, waiting a while for others to be given back. More than a share is a whole share.
     pub(crate) async fn reserve(&self, bytes: usize) -> Result<Reservation, ApiError> {
+        let reserved = tokio::time::timeout(PATIENCE, self.wait_for(bytes)).await;
+        reserved.map_err(|_| ApiError::too_many_bytes())
+    }
+
+    /// Reserves bytes, waiting for as long as it takes: for an answer that has begun and has a time limit of its own.
+    pub(crate) async fn wait_for(&self, bytes: usize) -> Reservation {
         let bytes = bytes.min(self.budget.share);
-        let all = async {
-            let mut permits = Vec::with_capacity(self.shares.len() + 1);
-            // The shares first: who waits for what he holds himself keeps nothing from others.
-            for room in self.rooms() {
-                let permit = Arc::clone(room).acquire_many_owned(bytes as u32).await;
-                permits.push(permit.expect("no room is ever closed"));
-            }
-            permits
-        };
-        let permits = tokio::time::timeout(PATIENCE, all).await;
-        let permits = permits.map_err(|_| ApiError::too_many_bytes())?;
-        Ok(self.reserved(bytes, permits))
+        let mut permits = Vec::with_capacity(self.shares.len() + 1);
+        // The shares first: who waits for what he holds himself keeps nothing from others.
+        for room in self.rooms() {
+            let permit = Arc::clone(room).acquire_many_owned(bytes as u32).await;
+            permits.push(permit.expect("no room is ever closed"));
+        }
+        self.reserved(bytes, permits)
     }
 
     /// Reserves bytes if they can be had at once.

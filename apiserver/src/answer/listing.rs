@@ -62,8 +62,6 @@ pub(crate) enum ListFailed {
     Gone,
     #[error("it took longer than {} s", .0.as_secs())]
     TimedOut(Duration),
-    #[error("there is no room for its next page: too many answers wait for their clients")]
-    NoRoom,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -197,10 +195,9 @@ struct HeldPage {
 
 impl Reader {
     /// Reads a page when there is room for it.
-    async fn page(&self, start: &Start, left: Option<u64>) -> Result<HeldPage, ListFailed> {
-        let held = self.allowance.reserve(PAGE_BYTES).await;
-        let held = held.map_err(|_| ListFailed::NoRoom)?;
-        Ok(self.read(start, left, held).await?)
+    async fn page(&self, start: &Start, left: Option<u64>) -> Result<HeldPage, StoreError> {
+        let held = self.allowance.wait_for(PAGE_BYTES).await;
+        self.read(start, left, held).await
     }
 
     /// Reads a page if there is room for it now.
@@ -398,9 +395,7 @@ impl ListFailed {
     pub(crate) fn log(&self, path: &str) {
         match self {
             Self::Gone => tracing::debug!(path, "the client of a list went away"),
-            Self::TimedOut(_) | Self::NoRoom => {
-                tracing::warn!(path, error = %self, "a list was broken off");
-            }
+            Self::TimedOut(_) => tracing::warn!(path, error = %self, "a list was broken off"),
             Self::Store(_) | Self::Damaged(_) => {
                 tracing::error!(path, error = %chain(self), "a list was broken off");
             }

@@ -21,7 +21,8 @@ pub(crate) struct Memory {
     rows: BTreeMap<(GroupVersionResource, String, String, String), Row>,
     /// The read that fails, counted from one; none if zero.
     pub(crate) failing_page: AtomicUsize,
-    pages: AtomicUsize,
+    /// How many pages were read.
+    pub(crate) pages: AtomicUsize,
     /// How often the head was read.
     pub(crate) heads: AtomicUsize,
     /// The largest number of rows that was asked for at a time.

@@ -477,6 +477,27 @@ async fn a_long_list_is_read_in_pages_and_arrives_whole() {
 }
 
 #[tokio::test]
+async fn the_next_page_is_read_while_the_last_is_sent_and_no_further() {
+    let server = Server::open(many());
+    let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
+    let connection = server.app.connection(Vec::new());
+    let request = request.body(()).expect("a request");
+    let response = server.app.respond(request, &connection).await;
+    // The client has taken nothing of the first page.
+    while server.memory.pages.load(Ordering::Relaxed) < 2 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.memory.pages.load(Ordering::Relaxed), 2);
+    assert!(server.app.counters().read().held_bytes > 0);
+    drop(response);
+    server.app.close().await;
+    assert_eq!(server.app.counters().read().held_bytes, 0);
+}
+
+#[tokio::test]
 async fn a_failure_in_the_middle_breaks_the_answer_off() {
     let server = Server::open(many());
     server.memory.failing_page.store(2, Ordering::Relaxed);
