@@ -10,7 +10,7 @@ use armadex_storage::Found;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::answer::object::{Damaged, metadata_part, write_kind, write_partial_metadata};
+use crate::answer::object::{Damaged, write_bare_object, write_kind, write_partial_metadata};
 use crate::answer::table::Table;
 use crate::printer::Printer;
 use crate::request::negotiate::{Form, MetaVersion, Notation};
@@ -138,18 +138,16 @@ impl<'a> Encoder<'a> {
             resource: self.resource,
             version,
             include: self.shape.include,
+            only_metadata: self.shape.only_metadata,
             now: self.shape.now,
         }
     }
 
     fn write_object(&self, out: &mut Vec<u8>, found: &Found) -> Result<(), Damaged> {
-        if !self.shape.only_metadata {
-            body::write_object(out, self.resource, &found.resource_version, &found.body);
-            return Ok(());
+        if self.shape.only_metadata {
+            return write_bare_object(out, self.resource, found);
         }
-        let metadata = metadata_part(found)?;
-        body::write_object(out, self.resource, &found.resource_version, metadata);
-        out.push(b'}');
+        body::write_object(out, self.resource, &found.resource_version, &found.body);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! One object as bytes: what is common to lists, tables and single objects.
 
-use armadex_model::body;
+use armadex_model::{ResourceType, body};
 use armadex_storage::Found;
 
 use crate::request::negotiate::MetaVersion;
@@ -26,8 +26,20 @@ pub(crate) fn write_partial_metadata(
     Ok(())
 }
 
+/// Writes an object of its own kind with its metadata alone.
+pub(super) fn write_bare_object(
+    out: &mut Vec<u8>,
+    resource: &ResourceType,
+    found: &Found,
+) -> Result<(), Damaged> {
+    let metadata = metadata_part(found)?;
+    body::write_object(out, resource, &found.resource_version, metadata);
+    out.push(b'}');
+    Ok(())
+}
+
 /// The metadata of a stored object, up to and with its closing brace.
-pub(super) fn metadata_part(found: &Found) -> Result<&[u8], Damaged> {
+fn metadata_part(found: &Found) -> Result<&[u8], Damaged> {
     body::metadata_part(&found.body)
         .ok_or_else(|| Damaged(format!("{} of cluster {}", found.key, found.cluster)))
 }

@@ -6,7 +6,7 @@ use armadex_storage::Found;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::answer::object::{Damaged, write_partial_metadata};
+use crate::answer::object::{Damaged, write_bare_object, write_partial_metadata};
 use crate::printer::{Cells, Column, Condition, Printer, Row};
 use crate::request::negotiate::MetaVersion;
 
@@ -16,6 +16,8 @@ pub(crate) struct Table<'a> {
     pub(crate) resource: &'a ResourceType,
     pub(crate) version: MetaVersion,
     pub(crate) include: IncludeObject,
+    /// Whole objects are written with their metadata alone.
+    pub(crate) only_metadata: bool,
     pub(crate) now: Timestamp,
 }
 
@@ -117,6 +119,10 @@ impl Table<'_> {
             IncludeObject::Metadata => {
                 out.extend_from_slice(b",\"object\":");
                 write_partial_metadata(out, self.version, found)
+            }
+            IncludeObject::Object if self.only_metadata => {
+                out.extend_from_slice(b",\"object\":");
+                write_bare_object(out, self.resource, found)
             }
             IncludeObject::Object => {
                 out.extend_from_slice(b",\"object\":");

@@ -395,6 +395,19 @@ async fn metadata_alone_comes_in_both_ways() {
         .await
         .json();
     assert_eq!(table["rows"][0]["cells"], json!(["m1", "a", "61m"]));
+    let table = server
+        .get_as(
+            &format!("{PODS}?onlyMetadata=true&includeObject=Object"),
+            TABLE,
+        )
+        .await
+        .json();
+    let object = &table["rows"][0]["object"];
+    assert_eq!(
+        (&object["kind"], path_of(object)),
+        (&json!("Pod"), "m1/x/a".to_owned())
+    );
+    assert!(object.get("spec").is_none() && object.get("status").is_none());
 }
 
 #[tokio::test]
