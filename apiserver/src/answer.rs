@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 pub(crate) mod budget;
+pub(crate) mod document;
 pub(crate) mod encode;
 pub(crate) mod listing;
 pub(crate) mod object;

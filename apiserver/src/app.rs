@@ -1,13 +1,17 @@
-//! One request from its head to its reply. The order is fixed: method, health, room, caller and whom they act as, outer permission, target,
+//! One request from its head to its reply. The order is fixed: method, health, caller, room, whom they act as, outer permission, target,
 //! answer.
 
 mod asked;
 mod connection;
 mod context;
+mod discover;
+mod documents;
 mod native;
 mod objects;
 mod pools;
+mod posted;
 mod readiness;
+mod reviews;
 mod view;
 mod warnings;
 
@@ -27,7 +31,7 @@ use tokio_util::task::TaskTracker;
 use crate::answer::body::{self, Body, Piece};
 use crate::answer::budget::{Allowance, Budget};
 use crate::answer::listing::{ListStream, Sent};
-use crate::answer::reply::{self, Content, Reply};
+use crate::answer::reply::{Content, Reply};
 use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::caller::authn::{Authenticator, Peer};
@@ -35,12 +39,12 @@ use crate::caller::authz::Authorizer;
 use crate::caller::identity::Identity;
 use crate::caller::impersonation;
 use crate::counters::{Counters, Gauge};
-use crate::discovery;
-use crate::request::negotiate::{self, Discovery};
+use crate::request::negotiate;
 use crate::request::target::{self, Target};
 use asked::{Asked, accept};
 pub(crate) use connection::{Connection, Standing};
-use context::{Context, OWN_VERSION};
+use context::Context;
+use documents::Documents;
 pub(crate) use pools::PoolSizes;
 use pools::{Place, Pools, Work};
 use readiness::Readiness;
@@ -85,6 +89,7 @@ impl App {
             authorizer,
             counters,
             readiness: Readiness::default(),
+            documents: Documents::default(),
             clock: Timestamp::now,
         };
         Self {
@@ -126,14 +131,18 @@ impl App {
         self.tasks.wait().await;
     }
 
-    /// Answers a request. Its body is not read: no method that is served has one.
+    /// Answers a request. Its body is read where the caller may post a review, and nowhere else.
     pub(crate) async fn respond<B>(
         self: &Arc<Self>,
         request: Request<B>,
         connection: &Connection,
-    ) -> Response<Body> {
+    ) -> Response<Body>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let started = Instant::now();
-        let (parts, _) = request.into_parts();
+        let (parts, sent) = request.into_parts();
         let access = Access {
             app: Arc::clone(self),
             path: parts.uri.path().to_owned(),
@@ -145,7 +154,7 @@ impl App {
             _counted: Counters::request(&self.context.counters),
             place: None,
         };
-        let answering = self.answer(&parts, connection, &mut ticket);
+        let answering = self.answer(&parts, sent, connection, &mut ticket);
         let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
         let reply = match answer {
             Ok(Ok(reply)) => reply,
@@ -182,19 +191,27 @@ impl App {
         reply.head.map(|()| body::keeping(body, ticket))
     }
 
-    async fn answer(
+    async fn answer<B>(
         &self,
         parts: &Parts,
+        sent: B,
         connection: &Connection,
         ticket: &mut Ticket,
-    ) -> Result<Reply, ApiError> {
-        if parts.method != Method::GET {
+    ) -> Result<Reply, ApiError>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let segments = target::segments(parts.uri.path());
+        let target = segments.as_deref().and_then(Target::parse);
+        let is_review = target.as_ref().is_some_and(Target::is_review);
+        let posts_review = parts.method == Method::POST && is_review;
+        if parts.method != Method::GET && !posts_review {
             return Err(ApiError::method_not_allowed(
                 "the server does not allow this method on the requested resource: it only reads",
             ));
         }
-        let segments = target::segments(parts.uri.path()).ok_or_else(ApiError::no_such_path)?;
-        let target = Target::parse(&segments);
+        let segments = segments.ok_or_else(ApiError::no_such_path)?;
         if let Some(Target::Health(health)) = target {
             return Ok(self.context.health(health).await);
         }
@@ -204,18 +221,25 @@ impl App {
         ticket.place = Some(place);
         let caller =
             impersonation::assume(&self.context.authorizer, caller, &parts.headers).await?;
-        self.context
-            .authorizer
-            .require(&caller, &attributes::outer(&segments))
-            .await?;
+        let question = if posts_review {
+            attributes::outer_create(&segments)
+        } else {
+            attributes::outer(&segments)
+        };
+        self.context.authorizer.require(&caller, &question).await?;
         let target = target.ok_or_else(ApiError::no_such_path)?;
         let mut shares = vec![share];
         if !is_front_proxy {
             shares.push(connection.bytes.clone());
         }
         let allowance = Allowance::new(Arc::clone(&self.budget), shares);
-        let asked = Asked::of(parts, &caller, allowance);
-        self.reply(target, &asked)
+        let posted = if posts_review {
+            Some(posted::read(&parts.headers, sent).await?)
+        } else {
+            None
+        };
+        let asked = Asked::of(parts, &segments, &caller, allowance);
+        self.reply(target, posted.as_deref(), &asked)
             .await?
             .hold(&asked.allowance)
             .await
@@ -244,26 +268,26 @@ impl App {
         Ok((caller, standing == Standing::FrontProxy))
     }
 
-    async fn reply(&self, target: Target, asked: &Asked<'_>) -> Result<Reply, ApiError> {
+    async fn reply(
+        &self,
+        target: Target,
+        posted: Option<&[u8]>,
+        asked: &Asked<'_>,
+    ) -> Result<Reply, ApiError> {
+        let context = &self.context;
         match target {
-            Target::Health(health) => Ok(self.context.health(health).await),
-            Target::Version => asked.document(&discovery::info(OWN_VERSION)),
-            Target::Groups => match asked.discovery()? {
-                Discovery::Legacy => asked.document(&discovery::own_groups()),
-                Discovery::Aggregated => Ok(asked.aggregated(&discovery::own_group_aggregated())),
-            },
-            Target::Group => asked.document(&discovery::own_group()),
-            Target::Resources => asked.document(&discovery::own_resources()),
-            Target::OpenApiV2 => asked.document(&discovery::open_api_v2()),
-            Target::OpenApiV3 => {
-                let hash = reply::hash(discovery::open_api_v3_group().to_string().as_bytes());
-                asked.document(&discovery::open_api_v3(&hash))
-            }
-            Target::OpenApiV3Group => asked.document(&discovery::open_api_v3_group()),
+            Target::Health(health) => Ok(context.health(health).await),
+            Target::Version => context.own_version(asked).await,
+            Target::Groups => context.own_groups(asked).await,
+            Target::Group => context.own_group(asked).await,
+            Target::Resources => context.own_resources(asked).await,
+            Target::OpenApiV2 => context.open_api_v2(asked).await,
+            Target::OpenApiV3 => context.open_api_v3(asked).await,
+            Target::OpenApiV3Group => context.open_api_v3_group(asked).await,
             Target::Collections => Err(ApiError::method_not_allowed(
                 "collection resources are not served yet: list the types one by one",
             )),
-            Target::View(view, native) => self.context.native(view, native, asked).await,
+            Target::View(view, native) => context.native(view, native, posted, asked).await,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Discovery: which groups, versions and types a view has, in the two forms that clients ask for.
 //!
-//! What is served is what is stored: the union over all clusters, or one cluster's types. Documents are small values made from
-//! the catalog; nothing is kept.
+//! What is served is what is stored, the union over all clusters or one cluster's types, and the reviews of a caller. Documents are
+//! values made from the catalog; who serves them keeps them.
 
 mod aggregated;
 mod legacy;

@@ -2,7 +2,7 @@
 //!
 //! A request goes through pure steps with one file each (target, attributes, negotiation, parameters, token), is authenticated and
 //! authorised on the host, and is answered from [`Search`], page by page. The server reads and never
-//! writes; every verb but GET is refused before anything else.
+//! writes; every verb but GET is refused before anything else, but for reviews that callers post about themselves.
 
 mod age;
 mod answer;

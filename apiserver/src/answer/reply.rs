@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WARNING};
 use http::{HeaderValue, Response, StatusCode};
-use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::answer::budget::{Allowance, Reservation};
+use crate::answer::document::Document;
 use crate::answer::listing::ListStream;
 use crate::answer::rewrite::Rewrite;
 use crate::answer::status::ApiError;
@@ -89,29 +88,22 @@ impl Reply {
     }
 
     /// A document that clients keep: answered with 304 when the client's copy is still right.
-    pub(crate) fn document(
-        document: &Value,
-        notation: Notation,
-        content_type: &'static str,
-        known: Option<&str>,
-    ) -> Self {
-        let json = document.to_string().into_bytes();
-        let bytes = Rewrite::to(notation, false).piece(json);
-        let tag = format!("\"{}\"", hash(&bytes));
-        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
-        let mut reply = if is_known {
-            Self::new(
-                StatusCode::NOT_MODIFIED,
-                content_type,
-                Content::Whole(Bytes::new()),
-            )
+    pub(crate) fn document(document: &Document, known: Option<&str>) -> Self {
+        let Document {
+            bytes,
+            content_type,
+            tag,
+        } = document;
+        let (code, bytes) = if document.is_known(known) {
+            (StatusCode::NOT_MODIFIED, Bytes::new())
         } else {
-            Self::new(StatusCode::OK, content_type, Content::Whole(bytes.into()))
+            (StatusCode::OK, bytes.clone())
         };
+        let mut reply = Self::new(code, content_type, Content::Whole(bytes));
         let headers = reply.head.headers_mut();
         headers.insert(VARY, HeaderValue::from_static("Accept"));
-        if let Ok(tag) = HeaderValue::from_str(&tag) {
-            headers.insert(ETAG, tag);
+        if let Some(tag) = tag {
+            headers.insert(ETAG, tag.clone());
         }
         reply
     }
@@ -133,6 +125,13 @@ impl Reply {
         Ok(self)
     }
 
+    /// What was made of what a client sent.
+    pub(crate) fn created(json: Vec<u8>, notation: Notation) -> Self {
+        let mut reply = Self::json(json, notation, false);
+        *reply.head.status_mut() = StatusCode::CREATED;
+        reply
+    }
+
     /// Adds a warning that kubectl shows to its user.
     pub(crate) fn warn(mut self, text: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{}\"", quotable(text))) {
@@ -140,12 +139,6 @@ impl Reply {
         }
         self
     }
-}
-
-/// The name of a document's content.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
 /// A text as it may stand between quotes in a header: printable ASCII, at most some lines long.
@@ -171,25 +164,34 @@ fn quotable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::document::Written;
 
     #[test]
     fn a_document_that_the_client_has_is_not_sent_again() {
-        let document = serde_json::json!({"a": 1});
-        let document_as = |notation: Notation, known: Option<&str>| {
-            Reply::document(&document, notation, notation.content_type(), known)
+        let document_as = |value: serde_json::Value, notation: Notation| {
+            let content_type = notation.content_type();
+            Document::new(
+                &value,
+                Written {
+                    notation,
+                    content_type,
+                },
+            )
         };
-        let first = document_as(Notation::Json, None);
+        let document = document_as(serde_json::json!({"a": 1}), Notation::Json);
+        let first = Reply::document(&document, None);
         let tag = first.head.headers()[ETAG]
             .to_str()
             .expect("text")
             .to_owned();
-        let again = document_as(Notation::Json, Some(&format!("\"x\", {tag}")));
+        let again = Reply::document(&document, Some(&format!("\"x\", {tag}")));
         assert_eq!(again.head.status(), StatusCode::NOT_MODIFIED);
-        let yaml = document_as(Notation::Yaml, Some(&tag));
-        assert_eq!(yaml.head.status(), StatusCode::OK);
-        let (other, json) = (serde_json::json!({}), Notation::Json);
-        let other = Reply::document(&other, json, json.content_type(), Some(&tag));
-        assert_eq!(other.head.status(), StatusCode::OK);
+        let yaml = document_as(serde_json::json!({"a": 1}), Notation::Yaml);
+        let other = document_as(serde_json::json!({}), Notation::Json);
+        for document in [yaml, other] {
+            let reply = Reply::document(&document, Some(&tag));
+            assert_eq!(reply.head.status(), StatusCode::OK);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::request::Parts;
 
 use crate::answer::budget::Allowance;
-use crate::answer::reply::Reply;
+use crate::answer::document::Written;
 use crate::answer::status::ApiError;
 use crate::caller::identity::Identity;
 use crate::discovery;
@@ -15,17 +15,25 @@ pub(super) struct Asked<'a> {
     pub(super) caller: &'a Identity,
     /// The bytes that the answer may hold.
     pub(super) allowance: Allowance,
+    /// The path, decoded.
+    pub(super) segments: &'a [String],
     pub(super) query: &'a str,
     /// All `Accept` headers as one.
     pub(super) accept: Option<String>,
-    known: Option<&'a str>,
+    pub(super) known: Option<&'a str>,
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn of(parts: &'a Parts, caller: &'a Identity, allowance: Allowance) -> Self {
+    pub(super) fn of(
+        parts: &'a Parts,
+        segments: &'a [String],
+        caller: &'a Identity,
+        allowance: Allowance,
+    ) -> Self {
         Self {
             caller,
             allowance,
+            segments,
             query: parts.uri.query().unwrap_or_default(),
             accept: accept(parts),
             known: parts
@@ -43,25 +51,24 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// A document that has one form.
-    pub(super) fn document(&self, document: &serde_json::Value) -> Result<Reply, ApiError> {
+    /// How a document that has one form is to be written.
+    pub(super) fn plain(&self) -> Result<Written, ApiError> {
         let notation = negotiate::document(self.accept.as_deref())
             .ok_or_else(|| ApiError::not_acceptable(negotiate::SERVED))?;
-        let content_type = notation.content_type();
-        Ok(Reply::document(
-            document,
+        Ok(Written {
             notation,
-            content_type,
-            self.known,
-        ))
+            content_type: notation.content_type(),
+        })
     }
 
-    /// The document of aggregated discovery, once [`Asked::discovery`] has said that it is wanted.
-    pub(super) fn aggregated(&self, document: &serde_json::Value) -> Reply {
+    /// How the document of aggregated discovery is to be written, once [`Asked::discovery`] has said that it is wanted.
+    pub(super) fn aggregated(&self) -> Written {
         let chosen = negotiate::discovery(self.accept.as_deref());
         let notation = chosen.map(|(_, notation)| notation).unwrap_or_default();
-        let content_type = discovery::aggregated_content_type(notation);
-        Reply::document(document, notation, content_type, self.known)
+        Written {
+            notation,
+            content_type: discovery::aggregated_content_type(notation),
+        }
     }
 }
 

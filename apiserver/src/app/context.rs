@@ -6,6 +6,7 @@ use armadex_storage::{Catalog, Search};
 use http::StatusCode;
 use jiff::Timestamp;
 
+use super::documents::Documents;
 use super::readiness::Readiness;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
@@ -24,6 +25,7 @@ pub(super) struct Context {
     pub(super) authorizer: Authorizer,
     pub(super) counters: Arc<Counters>,
     pub(super) readiness: Readiness,
+    pub(super) documents: Documents,
     /// The time that ages are told from; given in, so that tests can stop it.
     pub(super) clock: fn() -> Timestamp,
 }

@@ -7,8 +7,6 @@ use super::context::Context;
 use super::view::Seen;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
-use crate::discovery;
-use crate::request::negotiate::Discovery;
 use crate::request::target::{Health, Native, View};
 
 impl Context {
@@ -16,28 +14,20 @@ impl Context {
         &self,
         view: View,
         native: Native,
+        posted: Option<&[u8]>,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
         let seen = self.see(view).await?;
         match native {
             Native::Health => Ok(self.health(Health::Ready).await),
-            Native::Version => asked.document(&discovery::info(seen.version())),
-            Native::CoreVersions => match asked.discovery()? {
-                Discovery::Legacy => asked.document(&discovery::core_versions()),
-                Discovery::Aggregated => {
-                    Ok(asked.aggregated(&discovery::aggregated_core(&seen.types())))
-                }
-            },
-            Native::Groups => match asked.discovery()? {
-                Discovery::Legacy => asked.document(&discovery::group_list(&seen.types())),
-                Discovery::Aggregated => {
-                    Ok(asked.aggregated(&discovery::aggregated_groups(&seen.types())))
-                }
-            },
-            Native::Group(name) => asked.found(discovery::group(&seen.types(), &name)),
+            Native::Version => self.version(&seen, asked).await,
+            Native::CoreVersions => self.core_versions(&seen, asked).await,
+            Native::Groups => self.groups(&seen, asked).await,
+            Native::Group(name) => self.group(&seen, &name, asked).await,
             Native::Resources { group, version } => {
-                asked.found(discovery::resources(&seen.types(), &group, &version))
+                self.resources(&seen, (&group, &version), asked).await
             }
+            Native::Review(review) => self.review(&seen, review, posted, asked).await,
             Native::List {
                 resource,
                 namespace,
@@ -68,11 +58,5 @@ fn place(seen: &Seen, namespace: Option<String>, name: Option<String>) -> Place 
         cluster: seen.cluster.clone(),
         namespace,
         name,
-    }
-}
-
-impl Asked<'_> {
-    fn found(&self, document: Option<serde_json::Value>) -> Result<Reply, ApiError> {
-        self.document(&document.ok_or_else(ApiError::no_such_path)?)
     }
 }

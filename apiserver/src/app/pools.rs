@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::budget::{Budget, Share};
 use crate::answer::status::ApiError;
-use crate::request::target::{Native, Target};
+use crate::request::target::{Native, Review, Target};
 
 /// Users are forgotten when so many are known and they hold nothing: some hundred bytes each.
 const MANY_USERS: usize = 1024;
@@ -30,7 +30,10 @@ impl Work {
     /// What a request for this target is; something that does not exist is refused soon.
     pub(super) fn of(target: Option<&Target>) -> Self {
         match target {
-            Some(Target::View(_, Native::List { .. })) => Self::List,
+            // A list of rules asks the host about type after type.
+            Some(Target::View(_, Native::List { .. } | Native::Review(Review::Rules))) => {
+                Self::List
+            }
             None | Some(Target::View(..) | Target::Collections) => Self::Short,
             Some(_) => Self::Own,
         }

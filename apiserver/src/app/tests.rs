@@ -5,6 +5,7 @@ mod discovery;
 mod lists;
 mod objects;
 mod order;
+mod reviews;
 mod yaml;
 
 use std::sync::atomic::Ordering;
@@ -142,11 +143,22 @@ impl Server {
     }
 
     async fn ask(&self, method: &str, uri: &str, headers: &[(&str, &str)]) -> Answer {
+        self.send(method, uri, headers, String::new()).await
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        uri: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(()).expect("a request");
+        let request = request.body(http_body_util::Full::<bytes::Bytes>::from(body));
+        let request = request.expect("a request");
         let response = self
             .app
             .respond(request, &self.app.connection(Vec::new()))

@@ -26,6 +26,23 @@ impl Seen {
         Types::of(&self.catalog, self.entry())
     }
 
+    /// The types of the view, by group, version and name.
+    pub(super) fn resources(&self) -> impl Iterator<Item = &ResourceType> {
+        let entry = self.entry();
+        let all = self.catalog.types.values();
+        all.filter(move |one| entry.is_none_or(|entry| entry.resources.contains(&one.gvr)))
+    }
+
+    /// Its types of one group and name, in all versions.
+    pub(super) fn types_of(
+        &self,
+        group: &str,
+        resource: &str,
+    ) -> impl Iterator<Item = &ResourceType> {
+        self.resources()
+            .filter(move |one| one.gvr.group == group && one.gvr.resource == resource)
+    }
+
     /// The type, if the view has it and it lives where the path says.
     pub(super) fn resource(
         &self,

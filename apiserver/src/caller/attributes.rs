@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(crate) enum Attributes {
     /// About objects.
     Resource {
-        /// `get` or `list`, or `impersonate` for what a caller wants to act as.
+        /// `get`, `list` or `create`, or `impersonate` for what a caller wants to act as.
         verb: &'static str,
         /// The API group.
         group: String,
@@ -33,9 +33,18 @@ pub(crate) const MAX_NAMESPACES: usize = 50;
 /// What a kube-apiserver makes of a path, by its rules for resource requests: `/apis/<group>/<version>/<resource>/<name>/<subresource>`,
 /// where a GET with a name is a `get`, however long the path goes on.
 pub(crate) fn outer(segments: &[String]) -> Attributes {
+    outer_as(segments, "get")
+}
+
+/// The same for a POST, which is a `create` wherever it goes.
+pub(crate) fn outer_create(segments: &[String]) -> Attributes {
+    outer_as(segments, "create")
+}
+
+fn outer_as(segments: &[String], verb: &'static str) -> Attributes {
     match segments {
         [apis, group, version, resource, rest @ ..] if apis == "apis" => Attributes::Resource {
-            verb: if rest.is_empty() { "list" } else { "get" },
+            verb: if rest.is_empty() { "list" } else { verb },
             group: group.clone(),
             version: version.clone(),
             resource: resource.clone(),
@@ -178,6 +187,15 @@ mod tests {
         check("/apis", "/apis");
         check("/openapi/v2", "/openapi/v2");
         check("/version", "/version");
+    }
+
+    #[test]
+    fn the_outer_question_of_a_post_is_a_create() {
+        let path = "/apis/clusterpedia.io/v1beta1/fleets/all/proxy/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+        assert_eq!(
+            shown(&outer_create(&segments(path).expect("a path"))),
+            "create clusterpedia.io/v1beta1 fleets[all]/proxy in []"
+        );
     }
 
     fn query() -> Query {

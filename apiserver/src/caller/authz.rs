@@ -46,6 +46,15 @@ impl Authorizer {
         }
     }
 
+    /// Whether one question is granted.
+    pub(crate) async fn allows(
+        &self,
+        who: &Identity,
+        what: &Attributes,
+    ) -> Result<bool, ReviewFailed> {
+        Ok(self.decide(who, what).await? == Decision::Allowed)
+    }
+
     /// Grants the inner request of a list, as far as the caller may see, or refuses it.
     pub(crate) async fn require_list(
         &self,

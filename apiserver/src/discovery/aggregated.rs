@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::request::negotiate::Notation;
 
-use super::types::{Types, VERBS, Version, singular};
+use super::types::{Types, Version, singular, verbs};
 
 /// Clients compare this text, so it is written exactly as a kube-apiserver writes it.
 pub(crate) fn content_type(notation: Notation) -> &'static str {
@@ -65,7 +65,7 @@ fn entry(resource: &ResourceType) -> Value {
         },
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": singular(resource),
-        "verbs": VERBS,
+        "verbs": verbs(resource),
     });
     if !resource.short_names.is_empty() {
         value["shortNames"] = json!(resource.short_names);

@@ -3,7 +3,7 @@
 use armadex_model::ResourceType;
 use serde_json::{Value, json};
 
-use super::types::{Types, VERBS, Version, singular};
+use super::types::{Types, Version, singular, verbs};
 
 /// `/api`. There is one core version, whatever is stored.
 pub(crate) fn core_versions() -> Value {
@@ -70,7 +70,7 @@ fn entry(resource: &ResourceType) -> Value {
         "singularName": singular(resource),
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": VERBS,
+        "verbs": verbs(resource),
     });
     if !resource.short_names.is_empty() {
         value["shortNames"] = json!(resource.short_names);

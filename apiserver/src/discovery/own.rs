@@ -1,7 +1,7 @@
 //! What the server says about its own group, to the aggregator and to who asks for it directly.
 //!
-//! `fleets/proxy` and `clusters/proxy` are left out: they are paths for long-running requests, not types, and a client that found
-//! `clusters` here would take it for the clusters of another group.
+//! `clusters` and `fleets` are no objects: they are there for the paths below them, so that `kubectl create clusterrole` finds what to
+//! grant.
 
 use serde_json::{Value, json};
 
@@ -39,27 +39,55 @@ fn group_entry() -> Value {
     })
 }
 
-/// Name, kind and verbs of what the group has.
-const TYPES: [(&str, &str, &[&str]); 2] = [
-    (
-        "collectionresources",
-        "CollectionResource",
-        &["get", "list"],
-    ),
-    ("resources", "Resources", &["get"]),
+/// Something of the group.
+struct Entry {
+    name: &'static str,
+    kind: &'static str,
+    verbs: &'static [&'static str],
+    /// What may be done to its subresource `proxy`; nothing if it has none.
+    proxy: &'static [&'static str],
+}
+
+/// A review of the caller is posted, so it is a `create`.
+const TYPES: [Entry; 3] = [
+    Entry {
+        name: "clusters",
+        kind: "Clusters",
+        verbs: &[],
+        proxy: &["create", "get"],
+    },
+    Entry {
+        name: "fleets",
+        kind: "Fleets",
+        verbs: &[],
+        proxy: &["create", "get"],
+    },
+    Entry {
+        name: "resources",
+        kind: "Resources",
+        verbs: &["create", "get"],
+        proxy: &[],
+    },
 ];
 
 /// `/apis/clusterpedia.io/v1beta1`.
 pub(crate) fn own_resources() -> Value {
-    let resources = TYPES.map(|(name, kind, verbs)| {
-        json!({
+    let mut resources = Vec::new();
+    let mut add = |name: &str, kind: &str, verbs: &[&str]| {
+        resources.push(json!({
             "name": name,
             "singularName": "",
             "namespaced": false,
             "kind": kind,
             "verbs": verbs,
-        })
-    });
+        }));
+    };
+    for one in TYPES {
+        add(one.name, one.kind, one.verbs);
+        if !one.proxy.is_empty() {
+            add(&format!("{}/proxy", one.name), one.kind, one.proxy);
+        }
+    }
     json!({
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -70,14 +98,20 @@ pub(crate) fn own_resources() -> Value {
 
 /// `/apis` in aggregated form.
 pub(crate) fn own_group_aggregated() -> Value {
-    let resources = TYPES.map(|(name, kind, verbs)| {
-        json!({
-            "resource": name,
-            "responseKind": {"group": GROUP, "version": VERSION, "kind": kind},
+    let resources = TYPES.map(|one| {
+        let kind = json!({"group": GROUP, "version": VERSION, "kind": one.kind});
+        let mut value = json!({
+            "resource": one.name,
+            "responseKind": kind,
             "scope": "Cluster",
             "singularResource": "",
-            "verbs": verbs,
-        })
+            "verbs": one.verbs,
+        });
+        if !one.proxy.is_empty() {
+            value["subresources"] =
+                json!([{"subresource": "proxy", "responseKind": kind, "verbs": one.proxy}]);
+        }
+        value
     });
     aggregated::list(&[json!({
         "metadata": {"name": GROUP},

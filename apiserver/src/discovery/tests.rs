@@ -64,13 +64,21 @@ fn the_fleet_has_the_types_of_all_clusters_and_a_cluster_its_own() {
     let fleet = Types::of(&catalog, None);
     assert_eq!(
         names(&group_list(&fleet)["groups"]),
-        ["apps", "example.com"]
+        [
+            "apps",
+            "authentication.k8s.io",
+            "authorization.k8s.io",
+            "example.com"
+        ]
     );
     let core = resources(&fleet, "", "v1").expect("the core group");
     assert_eq!(names(&core["resources"]), ["nodes", "pods"]);
     let b = catalog.clusters.values().last();
     let of_b = Types::of(&catalog, b);
-    assert_eq!(names(&group_list(&of_b)["groups"]), [""; 0]);
+    assert_eq!(
+        names(&group_list(&of_b)["groups"]),
+        ["authentication.k8s.io", "authorization.k8s.io"]
+    );
     assert_eq!(
         names(&resources(&of_b, "", "v1").expect("the core group")["resources"]),
         ["pods"]
@@ -127,7 +135,7 @@ fn aggregated_documents_hold_the_same() {
     );
     let groups = aggregated_groups(&fleet);
     assert_eq!(groups["items"][0]["metadata"]["name"], "apps");
-    assert_eq!(groups["items"][1]["versions"][0]["version"], "v1");
+    assert_eq!(groups["items"][3]["versions"][0]["version"], "v1");
     assert_eq!(
         groups["items"][0]["versions"][0]["resources"][0]["shortNames"],
         json!(["deploy"])
@@ -143,11 +151,36 @@ fn the_own_group_is_described_to_the_aggregator() {
     );
     assert_eq!(
         names(&own_resources()["resources"]),
-        ["collectionresources", "resources"]
+        [
+            "clusters",
+            "clusters/proxy",
+            "fleets",
+            "fleets/proxy",
+            "resources"
+        ]
     );
     let aggregated = own_group_aggregated();
+    let fleets = &aggregated["items"][0]["versions"][0]["resources"][1];
+    assert_eq!(fleets["resource"], "fleets");
+    assert_eq!(fleets["subresources"][0]["subresource"], "proxy");
+}
+
+#[test]
+fn reviews_are_below_every_view_and_can_only_be_created() {
+    let nothing = Catalog::default();
+    let types = Types::of(&nothing, None);
+    let list = resources(&types, "authorization.k8s.io", "v1").expect("a version");
     assert_eq!(
-        aggregated["items"][0]["versions"][0]["resources"][1]["resource"],
-        "resources"
+        names(&list["resources"]),
+        ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]
+    );
+    for one in list["resources"].as_array().expect("a list") {
+        assert_eq!(one["verbs"], json!(["create"]));
+    }
+    let groups = aggregated_groups(&types);
+    let identity = &groups["items"][0]["versions"][0]["resources"][0];
+    assert_eq!(
+        (&identity["resource"], &identity["verbs"]),
+        (&json!("selfsubjectreviews"), &json!(["create"]))
     );
 }

@@ -1,14 +1,39 @@
 //! The types of one view, by group and version: what every document of discovery is made from.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use armadex_model::ResourceType;
+use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, ClusterEntry};
 
 use super::version::priority;
+use crate::request::target::Review;
 
-/// What may be done to every type.
-pub(super) const VERBS: [&str; 2] = ["get", "list"];
+/// What may be done to every type that is stored.
+const VERBS: [&str; 2] = ["get", "list"];
+/// What may be done to a review.
+const REVIEW_VERBS: [&str; 1] = ["create"];
+
+/// What every view has beside what is stored: reviews of the caller by the caller.
+static REVIEWS: LazyLock<[ResourceType; 3]> = LazyLock::new(|| {
+    Review::ALL.map(|review| ResourceType {
+        gvr: GroupVersionResource::new(review.group(), "v1", review.resource()),
+        kind: review.kind().to_owned(),
+        namespaced: false,
+        singular: review.kind().to_lowercase(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+    })
+});
+
+/// What may be done to a type.
+pub(super) fn verbs(resource: &ResourceType) -> &'static [&'static str] {
+    if REVIEWS.iter().any(|review| review.gvr == resource.gvr) {
+        &REVIEW_VERBS
+    } else {
+        &VERBS
+    }
+}
 
 /// The types of one view: by group, then by version with the preferred one first.
 #[derive(Debug, Default)]
@@ -26,9 +51,9 @@ impl<'a> Types<'a> {
     /// Those of all clusters, or of one.
     pub(crate) fn of(catalog: &'a Catalog, cluster: Option<&ClusterEntry>) -> Self {
         let listed = catalog.types.values();
-        Self::from_types(
-            listed.filter(|one| cluster.is_none_or(|entry| entry.resources.contains(&one.gvr))),
-        )
+        let stored =
+            listed.filter(|one| cluster.is_none_or(|entry| entry.resources.contains(&one.gvr)));
+        Self::from_types(stored.chain(REVIEWS.iter()))
     }
 
     pub(super) fn from_types(types: impl Iterator<Item = &'a ResourceType>) -> Self {

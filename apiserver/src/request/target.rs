@@ -94,6 +94,8 @@ pub(crate) enum Native {
         /// The object's name.
         name: String,
     },
+    /// A review of the caller by the caller.
+    Review(Review),
     /// Something below an object: `pods/<name>/log`.
     Subresource {
         /// The type.
@@ -103,7 +105,54 @@ pub(crate) enum Native {
     },
 }
 
+/// What a caller may have reviewed about themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Review {
+    /// Whether they may do one thing.
+    Access,
+    /// What they may do.
+    Rules,
+    /// Who they are.
+    Identity,
+}
+
+impl Review {
+    pub(crate) const ALL: [Self; 3] = [Self::Access, Self::Rules, Self::Identity];
+
+    pub(crate) fn group(self) -> &'static str {
+        match self {
+            Self::Access | Self::Rules => "authorization.k8s.io",
+            Self::Identity => "authentication.k8s.io",
+        }
+    }
+
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Access => "SelfSubjectAccessReview",
+            Self::Rules => "SelfSubjectRulesReview",
+            Self::Identity => "SelfSubjectReview",
+        }
+    }
+
+    pub(crate) fn resource(self) -> &'static str {
+        match self {
+            Self::Access => "selfsubjectaccessreviews",
+            Self::Rules => "selfsubjectrulesreviews",
+            Self::Identity => "selfsubjectreviews",
+        }
+    }
+
+    pub(crate) fn is_named(self, group: &str, resource: &str) -> bool {
+        (self.group(), self.resource()) == (group, resource)
+    }
+}
+
 impl Target {
+    /// Whether the path is one that a review is posted to.
+    pub(crate) fn is_review(&self) -> bool {
+        matches!(self, Self::View(_, Native::Review(_)))
+    }
+
     /// Reads the segments of a path; `None` if it names nothing.
     pub(crate) fn parse(segments: &[String]) -> Option<Self> {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -146,9 +195,27 @@ impl Native {
             ["apis"] => Some(Self::Groups),
             ["apis", group] => Some(Self::Group((*group).to_owned())),
             ["api", version, rest @ ..] => Some(Self::of_version("", version, rest)),
+            ["apis", group, "v1", resource] if review(group, resource).is_some() => {
+                review(group, resource).map(Self::Review)
+            }
             ["apis", group, version, rest @ ..] => Some(Self::of_version(group, version, rest)),
             _ => None,
         }
+    }
+
+    /// Whether a path below a view names a document, and no objects.
+    pub(crate) fn is_document(path: &[&str]) -> bool {
+        matches!(
+            Self::parse(path),
+            Some(
+                Self::Health
+                    | Self::Version
+                    | Self::CoreVersions
+                    | Self::Groups
+                    | Self::Group(_)
+                    | Self::Resources { .. }
+            )
+        )
     }
 
     fn of_version(group: &str, version: &str, rest: &[&str]) -> Self {
@@ -191,6 +258,11 @@ impl Native {
             },
         }
     }
+}
+
+fn review(group: &str, resource: &str) -> Option<Review> {
+    let mut all = Review::ALL.into_iter();
+    all.find(|one| one.is_named(group, resource))
 }
 
 /// Splits a path into decoded segments. `None` if it does not begin with a slash, a segment is empty, or decodes to something

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use armadex_model::label::Operator;
 use armadex_model::query::{Position, Start};
@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 #[derive(Default)]
 pub(crate) struct Memory {
     catalog: Catalog,
+    /// The same for every reader, as a store's is until something changes.
+    shared: OnceLock<Arc<Catalog>>,
     rows: BTreeMap<(GroupVersionResource, String, String, String), Row>,
     /// The read that fails, counted from one; none if zero.
     pub(crate) failing_page: AtomicUsize,
@@ -195,7 +197,8 @@ fn position(index: usize, found: &Found) -> Position {
 #[async_trait]
 impl Search for Memory {
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
-        Ok(Arc::new(self.catalog.clone()))
+        let shared = self.shared.get_or_init(|| Arc::new(self.catalog.clone()));
+        Ok(Arc::clone(shared))
     }
 
     async fn head(&self) -> Result<Head, StoreError> {

@@ -1,6 +1,7 @@
 //! Discovery, versions and the documents for the aggregator.
 
 use super::*;
+use crate::app::context::OWN_VERSION;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -48,8 +49,8 @@ async fn aggregated_discovery_has_its_own_content_type_and_a_tag() {
     let accept = format!("{V2},application/json");
     for (path, items) in [
         ("resources/api", 1),
-        ("resources/apis", 1),
-        ("resources/clusters/m2/apis", 0),
+        ("resources/apis", 3),
+        ("resources/clusters/m2/apis", 2),
     ] {
         let answer = server.get_as(path, &accept).await;
         assert_eq!(answer.header("content-type"), [V2], "{path}");
@@ -150,4 +151,28 @@ async fn collections_say_that_they_are_not_served_yet() {
         assert_eq!(answer.code, 405, "{path}");
         assert!(answer.message().contains("not served yet"), "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_document_is_made_once_for_each_view_and_form() {
+    let server = Server::open(fleet());
+    let documents = || server.app.context.documents.built();
+    let accept = format!("{V2},application/json");
+    for _ in 0..5 {
+        for path in ["resources/apis", "fleets/all/proxy/apis"] {
+            assert_eq!(server.get_as(path, &accept).await.code, 200);
+        }
+    }
+    assert_eq!(documents(), 1, "the fleet's, under both of its paths");
+    for _ in 0..5 {
+        server.get_as("clusters/m1/proxy/apis", &accept).await;
+        server.get("resources/apis").await;
+        server.get("resources/apis/apps/v1").await;
+    }
+    assert_eq!(documents(), 4);
+    for number in 0..100 {
+        let answer = server.get(&format!("resources/apis/junk{number}")).await;
+        assert_eq!(answer.code, 404);
+    }
+    assert_eq!(documents(), 4, "what is not there is not kept");
 }

@@ -494,7 +494,7 @@ async fn the_next_page_is_read_while_the_last_is_sent_and_no_further() {
     let server = Server::open(many());
     let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
     let connection = server.app.connection(Vec::new());
-    let request = request.body(()).expect("a request");
+    let request = request.body(String::new()).expect("a request");
     let response = server.app.respond(request, &connection).await;
     // The client has taken nothing of the first page.
     while server.memory.pages.load(Ordering::Relaxed) < 2 {
@@ -540,7 +540,7 @@ async fn a_list_that_is_not_taken_breaks_off_after_the_time_limit_and_holds_its_
     let connection = server.app.connection(Vec::new());
     let response = server
         .app
-        .respond(request.body(()).expect("a request"), &connection)
+        .respond(request.body(String::new()).expect("a request"), &connection)
         .await;
     server.app.tasks.close();
     server.app.tasks.wait().await;

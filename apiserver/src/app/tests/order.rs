@@ -241,7 +241,7 @@ async fn a_front_proxy_speaks_for_its_callers() {
             .header("x-remote-user", "system:kube-aggregator")
             .header("x-remote-group", "system:masters");
         let response = app
-            .respond(request.body(()).expect("a request"), &connection)
+            .respond(request.body(String::new()).expect("a request"), &connection)
             .await;
         response.status().as_u16()
     };
@@ -293,7 +293,7 @@ async fn one_user_cannot_keep_another_out() {
         let ask = async |user: &str| {
             let request = Request::get(format!("{BASE}/{path}"))
                 .header("authorization", format!("Bearer {user}"));
-            let request = request.body(()).expect("a request");
+            let request = request.body(String::new()).expect("a request");
             let connection = server.app.connection(Vec::new());
             server.app.respond(request, &connection).await
         };
