@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 /// The sources of the crates that have been untied.
 const UNTIED: [&str; 1] = ["apiserver/src"];
-/// Rooms inside them that have not: a printer is a row of one flat table, which the parent holds.
-const STILL_TIED: [&str; 1] = ["printer"];
 
 /// A module by its path below the crate: `["answer", "listing"]`; empty for the crate itself.
 type Module = Vec<String>;
@@ -57,11 +55,7 @@ fn imports(root: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
         let is_test = module
             .iter()
             .any(|part| part == "tests" || part == "testing");
-        if is_test
-            || module
-                .first()
-                .is_some_and(|room| STILL_TIED.contains(&room.as_str()))
-        {
+        if is_test {
             continue;
         }
         texts.insert(module, std::fs::read_to_string(&file).expect("readable"));

@@ -13,7 +13,8 @@ mod workloads;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use super::{Column, Printer};
+use super::column::Column;
+use super::engine::Printer;
 
 /// Group and plural name of a type, and what makes its columns.
 type Entry = (&'static str, &'static str, fn() -> Vec<Column>);

@@ -7,6 +7,9 @@
 mod find;
 mod parse;
 
+/// The longest path. People write some dozen characters; a path is kept for as long as its type is served.
+const MAX_BYTES: usize = 2048;
+
 /// A path through a JSON value: steps from values to values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JsonPath {
@@ -16,7 +19,7 @@ pub(super) struct JsonPath {
 /// Why a text is no path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum InvalidPath {
-    #[error("it is longer than {} bytes", parse::MAX_BYTES)]
+    #[error("it is longer than {} bytes", MAX_BYTES)]
     TooLong,
     #[error("it ends in the middle of {0}")]
     Unfinished(&'static str),

@@ -73,7 +73,7 @@ pub(super) type Texts<'a> = BTreeMap<Text<'a>, Text<'a>>;
 /// `a=1,b=2`, or `<none>`. Pairs are sorted as they are read, so that `app.kubernetes.io/name=x` comes before `app=y`.
 pub(super) fn pairs(texts: &Texts<'_>) -> String {
     if texts.is_empty() {
-        return super::NONE.to_owned();
+        return super::row::NONE.to_owned();
     }
     let mut pairs: Vec<String> = texts
         .iter()

@@ -11,6 +11,8 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
+use super::slot::Slot;
+
 /// A way through an object: the fields to go through, and after a list of which every element counts, those of its elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
@@ -25,19 +27,6 @@ pub(super) enum Read<'a> {
     Value(&'a Path),
     /// How many entries or elements it has.
     Count(&'a Path),
-}
-
-/// What was found at the end of one path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Slot<'a> {
-    #[default]
-    Absent,
-    /// One value, as JSON.
-    Value(&'a str),
-    /// One value for each element of a list, as JSON, where it has one.
-    Each(Vec<Option<&'a str>>),
-    /// A number of entries.
-    Count(i64),
 }
 
 /// What becomes of an object in which something else stands where an object or a list is expected.
@@ -154,22 +143,6 @@ impl Node {
     /// Whether something inside of what is here is wanted.
     fn goes_on(&self) -> bool {
         !self.fields.is_empty() || !self.counts.is_empty() || self.each.is_some()
-    }
-}
-
-impl<'a> Slot<'a> {
-    fn take(&mut self, json: &'a str) {
-        match self {
-            Self::Each(values) => values.push(Some(json)),
-            Self::Absent | Self::Value(_) | Self::Count(_) => *self = Self::Value(json),
-        }
-    }
-
-    /// Sees to it that a list with `elements` elements has as many values.
-    fn fill_up(&mut self, elements: usize) {
-        if let Self::Each(values) = self {
-            values.resize(elements, None);
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! An object on the left, its cells on the right, as kubectl prints them for the member itself.
 
 use super::*;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// Noon, and objects are created an hour and a minute before.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Cells;
+use super::cells::Cells;
 use super::object::{Text, Texts, nullable};
 
 /// `spec.template`.

@@ -1,7 +1,7 @@
 //! Kinds of the core group.
 
-use super::super::Column;
 use super::super::cell::Cell;
+use super::super::column::Column;
 use super::super::projection::Path;
 
 pub(super) fn config_maps() -> Vec<Column> {

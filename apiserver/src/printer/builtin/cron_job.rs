@@ -1,8 +1,9 @@
 //! CronJobs.
 
 use super::super::cell::Cell;
+use super::super::column::Column;
 use super::super::projection::Path;
-use super::super::{Column, NONE};
+use super::super::row::NONE;
 
 pub(super) fn cron_jobs() -> Vec<Column> {
     let [containers, images] = Column::containers("spec.jobTemplate.spec.template.spec.containers");

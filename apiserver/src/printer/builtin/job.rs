@@ -2,10 +2,12 @@
 
 use serde::Deserialize;
 
-use super::super::cell::{Cell, Cells};
+use super::super::cell::Cell;
+use super::super::cells::Cells;
+use super::super::column::Column;
 use super::super::object::{StatusCondition, Text, is_true, nullable};
+use super::super::row::{Condition, Row};
 use super::super::workload::{LabelSelector, Template};
-use super::super::{Column, Condition, Row};
 use crate::age;
 
 pub(super) fn jobs() -> Vec<Column> {

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::super::cell::{Cell, Cells};
+use super::super::cell::Cell;
+use super::super::cells::Cells;
+use super::super::column::Column;
 use super::super::object::{StatusCondition, Text, Texts, nullable};
-use super::super::{Column, Condition, NONE, Row};
+use super::super::row::{Condition, NONE, Row};
 
 pub(super) fn nodes() -> Vec<Column> {
     vec![

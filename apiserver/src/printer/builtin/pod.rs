@@ -1,13 +1,15 @@
 //! Pods: the one kind whose status is worked out from its containers, by the rules that kubectl's users know.
 
+mod parts;
 mod status;
 
-use serde::Deserialize;
-
-use super::super::cell::{Cell, Cells};
-use super::super::object::{self, StatusCondition, Text, nullable};
-use super::super::{Column, Condition, NONE, Row};
+use super::super::cell::Cell;
+use super::super::cells::Cells;
+use super::super::column::Column;
+use super::super::object;
+use super::super::row::{Condition, NONE, Row};
 use crate::age;
+use parts::{Pod, ReadinessGate, Status};
 use status::Summary;
 
 pub(super) fn pods() -> Vec<Column> {
@@ -44,122 +46,6 @@ pub(super) fn pods() -> Vec<Column> {
         )
         .wide(),
     ]
-}
-
-#[derive(Deserialize)]
-struct Pod<'a> {
-    #[serde(default, borrow, deserialize_with = "nullable")]
-    metadata: Metadata<'a>,
-    #[serde(default, borrow, deserialize_with = "nullable")]
-    spec: Spec<'a>,
-    #[serde(default, borrow, deserialize_with = "nullable")]
-    status: Status<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    deletion_timestamp: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Spec<'a> {
-    #[serde(borrow, deserialize_with = "nullable")]
-    containers: Vec<Container<'a>>,
-    #[serde(borrow, deserialize_with = "nullable")]
-    init_containers: Vec<Container<'a>>,
-    #[serde(borrow)]
-    node_name: Text<'a>,
-    #[serde(borrow, deserialize_with = "nullable")]
-    readiness_gates: Vec<ReadinessGate<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Container<'a> {
-    #[serde(borrow)]
-    name: Text<'a>,
-    #[serde(borrow)]
-    restart_policy: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ReadinessGate<'a> {
-    #[serde(borrow)]
-    condition_type: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status<'a> {
-    #[serde(borrow)]
-    phase: Text<'a>,
-    #[serde(borrow)]
-    reason: Text<'a>,
-    #[serde(rename = "podIP", borrow)]
-    pod_ip: Text<'a>,
-    #[serde(rename = "podIPs", borrow, deserialize_with = "nullable")]
-    pod_ips: Vec<PodIp<'a>>,
-    #[serde(borrow)]
-    nominated_node_name: Text<'a>,
-    #[serde(borrow, deserialize_with = "nullable")]
-    conditions: Vec<StatusCondition<'a>>,
-    #[serde(borrow, deserialize_with = "nullable")]
-    init_container_statuses: Vec<ContainerStatus<'a>>,
-    #[serde(borrow, deserialize_with = "nullable")]
-    container_statuses: Vec<ContainerStatus<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodIp<'a> {
-    #[serde(borrow)]
-    ip: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ContainerStatus<'a> {
-    #[serde(borrow)]
-    name: Text<'a>,
-    ready: bool,
-    started: Option<bool>,
-    restart_count: i64,
-    #[serde(borrow, deserialize_with = "nullable")]
-    state: State<'a>,
-    #[serde(borrow, deserialize_with = "nullable")]
-    last_state: State<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct State<'a> {
-    #[serde(borrow)]
-    waiting: Option<Waiting<'a>>,
-    running: Option<serde::de::IgnoredAny>,
-    #[serde(borrow)]
-    terminated: Option<Terminated<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Waiting<'a> {
-    #[serde(borrow)]
-    reason: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Terminated<'a> {
-    exit_code: i64,
-    signal: i64,
-    #[serde(borrow)]
-    reason: Text<'a>,
-    #[serde(borrow)]
-    finished_at: Text<'a>,
 }
 
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {

@@ -1,8 +1,9 @@
 //! What keeps pods running, but for jobs.
 
 use super::super::cell::Cell;
+use super::super::column::Column;
 use super::super::projection::Path;
-use super::super::{Column, NONE};
+use super::super::row::NONE;
 
 /// Where the containers of a pod template are.
 const CONTAINERS: &str = "spec.template.spec.containers";

@@ -1,8 +1,9 @@
 //! Columns as a CustomResourceDefinition declares them, and their cells.
 
-use super::super::{Condition, Row};
+use super::super::cells::Cells;
+use super::super::row::{Condition, Row};
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn declared(columns: Value) -> Vec<CustomResourceColumnDefinition> {
     serde_json::from_value(columns).expect("columns")

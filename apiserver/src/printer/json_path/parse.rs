@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Comparison, End, InvalidPath, JsonPath, Slice, Step};
-
-/// The longest path. People write some dozen characters; a path is kept for as long as its type is served.
-pub(super) const MAX_BYTES: usize = 2048;
+use super::{Comparison, End, InvalidPath, JsonPath, MAX_BYTES, Slice, Step};
 
 impl JsonPath {
     pub(in super::super) fn parse(text: &str) -> Result<Self, InvalidPath> {

@@ -154,7 +154,7 @@ fn what_is_no_path_is_refused() {
         let error = JsonPath::parse(path).expect_err(path);
         assert_eq!(error.to_string(), expected, "{path}");
     }
-    let long = format!(".{}", "a".repeat(parse::MAX_BYTES));
+    let long = format!(".{}", "a".repeat(MAX_BYTES));
     assert_eq!(JsonPath::parse(&long), Err(InvalidPath::TooLong));
 }
 

@@ -6,8 +6,8 @@
 
 use jiff::Timestamp;
 
-use super::super::super::object::is_true;
-use super::{ContainerStatus, Pod, Terminated};
+use super::super::super::object::{StatusCondition, is_true};
+use super::parts::{ContainerStatus, Pod, Terminated};
 
 /// What is shown of a pod's containers.
 pub(super) struct Summary {
@@ -158,7 +158,7 @@ impl Pod<'_> {
 
     /// The status before any container has a say.
     fn reason(&self) -> String {
-        let gated = |one: &super::StatusCondition<'_>| {
+        let gated = |one: &StatusCondition<'_>| {
             one.kind == *"PodScheduled" && one.reason == *"SchedulingGated"
         };
         if self.status.conditions.iter().any(gated) {

@@ -1,0 +1,116 @@
+//! The writer of cells: JSON, each after a comma.
+
+use serde_json::Error;
+
+use super::object::Text;
+use super::projection::Path;
+use super::row::{NONE, Row};
+use super::slot::{Slot, quoted};
+use crate::age;
+
+/// The cells of one row, written as JSON.
+pub(crate) struct Cells<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Cells<'a> {
+    /// Cells that follow what is in `out` already.
+    pub(crate) fn after(out: &'a mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// A place to which [`Cells::cut_back`] goes back.
+    pub(super) fn mark(&self) -> usize {
+        self.out.len()
+    }
+
+    pub(super) fn cut_back(&mut self, mark: usize) {
+        self.out.truncate(mark);
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.out.push(b',');
+        serde_json::to_writer(&mut *self.out, text).expect("a text is always encodable");
+    }
+
+    pub(super) fn text_or(&mut self, text: &str, absent: &str) {
+        self.text(if text.is_empty() { absent } else { text });
+    }
+
+    pub(super) fn text_or_none(&mut self, text: &str) {
+        self.text_or(text, NONE);
+    }
+
+    pub(super) fn number(&mut self, number: i64) {
+        self.json(&number.to_string());
+    }
+
+    pub(super) fn age(&mut self, row: &Row<'_>) {
+        self.text(&age::since(row.created, row.now));
+    }
+
+    /// What is JSON already.
+    pub(super) fn json(&mut self, json: &str) {
+        self.out.push(b',');
+        self.out.extend_from_slice(json.as_bytes());
+    }
+
+    /// A text as it stands in the object; the other one if it is absent, or is what counts as empty.
+    pub(super) fn known_text(&mut self, json: Option<&str>, empty: Option<&str>, absent: &str) {
+        match json {
+            Some(json) if Some(json) != empty => self.json(json),
+            _ => self.text(absent),
+        }
+    }
+
+    pub(super) fn since(
+        &mut self,
+        found: &Slot<'_>,
+        absent: &str,
+        row: &Row<'_>,
+    ) -> Result<(), Error> {
+        match found.read::<Text<'_>>()?.time() {
+            Some(time) => self.text(&age::since(Some(time), row.now)),
+            None => self.text(absent),
+        }
+        Ok(())
+    }
+
+    pub(super) fn ratio(
+        &mut self,
+        parts: &[(Path, i64); 2],
+        found: &[Slot<'_>],
+    ) -> Result<(), Error> {
+        let mut numbers = [0; 2];
+        for ((number, (_, absent)), slot) in numbers.iter_mut().zip(parts).zip(found) {
+            *number = slot.number(*absent)?;
+        }
+        let [part, whole] = numbers;
+        self.json(&format!("\"{part}/{whole}\""));
+        Ok(())
+    }
+
+    /// Texts stay as they are encoded: only their quotes are taken off.
+    pub(super) fn joined(&mut self, found: &Slot<'_>, empty: &str) -> Result<(), Error> {
+        let Slot::Each(values) = found else {
+            self.text(empty);
+            return Ok(());
+        };
+        if values.is_empty() {
+            self.text(empty);
+            return Ok(());
+        }
+        self.out.extend_from_slice(b",\"");
+        for (index, json) in values.iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            let json = json.filter(|json| *json != "null").unwrap_or("\"\"");
+            let json = quoted(json)?;
+            self.out
+                .extend_from_slice(&json.as_bytes()[1..json.len() - 1]);
+        }
+        self.out.push(b'"');
+        Ok(())
+    }
+}

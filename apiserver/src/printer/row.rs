@@ -1,0 +1,31 @@
+//! One row of a Table: what it is printed from, and what it says beside its cells.
+
+use jiff::Timestamp;
+
+/// What a printer prints from.
+pub(crate) struct Row<'a> {
+    /// `metadata.name`.
+    pub(crate) name: &'a str,
+    /// `metadata.creationTimestamp`.
+    pub(crate) created: Option<Timestamp>,
+    /// The object as it is served.
+    pub(crate) object: &'a [u8],
+    /// The time that ages are told from.
+    pub(crate) now: Timestamp,
+}
+
+/// What a row says about its object beside its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// Nothing.
+    None,
+    /// A pod that has run to its end.
+    Succeeded,
+    /// A pod that has failed.
+    Failed,
+}
+
+/// Shown for a text that is not there.
+pub(super) const NONE: &str = "<none>";
+/// Shown for an optional field that was not set.
+pub(super) const UNSET: &str = "<unset>";
