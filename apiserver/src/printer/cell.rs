@@ -25,6 +25,12 @@ pub(super) enum Cell {
     Optional(Path, &'static str),
     /// A whole number; the other one where it is absent.
     Number(Path, i64),
+    /// The first whole number that is there and not 0; the other one where there is none.
+    FirstNumber(Vec<Path>, i64),
+    /// A whole number; a text where it is absent.
+    NumberOr(Path, &'static str),
+    /// A whole number or a text, as a text; the other one where it is absent.
+    NumberOrText(Path, &'static str),
     /// True or false; the other one where it is absent.
     Boolean(Path, bool),
     /// True or false as words.
@@ -42,11 +48,16 @@ pub(super) enum Cell {
     /// What a custom resource's column shows: the beginning of its path, which only goes through fields, the rest, and the type
     /// that decides how it looks.
     Custom(Path, JsonPath, Kind),
-    /// Worked out from the object. It also writes the cells of the [`Cell::Joint`] columns that follow.
+    /// A text made of what is at some paths.
+    Made(Vec<Path>, Make),
+    /// Worked out from the whole object. It also writes the cells of the [`Cell::Joint`] columns that follow.
     Function(Print),
     /// Written by the function of a column before.
     Joint,
 }
+
+/// Makes a text.
+pub(super) type Make = fn(&[Slot<'_>], &Row<'_>) -> Result<String, Error>;
 
 /// Writes some cells of a row. May fail after it has written.
 pub(super) type Print = fn(&Row<'_>, &mut Cells<'_>) -> Result<Condition, Error>;
@@ -79,16 +90,26 @@ impl Cell {
         Self::Count(vec![Path::of(path)])
     }
 
+    /// A text made of what is at these paths.
+    pub(super) fn made(paths: &[&str], make: Make) -> Self {
+        Self::Made(paths.iter().map(|path| Path::of(path)).collect(), make)
+    }
+
     /// What it has to know of an object, in the order in which [`Cell::write`] wants it.
     pub(super) fn reads(&self) -> Vec<Read<'_>> {
         match self {
             Self::Name | Self::Age | Self::Function(_) | Self::Joint => Vec::new(),
             Self::Count(paths) => paths.iter().map(Read::Count).collect(),
+            Self::Made(paths, _) | Self::FirstNumber(paths, _) => {
+                paths.iter().map(Read::Value).collect()
+            }
             Self::Ratio(parts) => parts.iter().map(|(path, _)| Read::Value(path)).collect(),
             Self::Since(path, _)
             | Self::Text(path, _)
             | Self::Optional(path, _)
             | Self::Number(path, _)
+            | Self::NumberOr(path, _)
+            | Self::NumberOrText(path, _)
             | Self::Boolean(path, _)
             | Self::Switch(path)
             | Self::Joined(path, _)
@@ -102,12 +123,14 @@ impl Cell {
     pub(super) fn slots(&self) -> usize {
         match self {
             Self::Name | Self::Age | Self::Function(_) | Self::Joint => 0,
-            Self::Count(paths) => paths.len(),
+            Self::Count(paths) | Self::Made(paths, _) | Self::FirstNumber(paths, _) => paths.len(),
             Self::Ratio(parts) => parts.len(),
             Self::Since(..)
             | Self::Text(..)
             | Self::Optional(..)
             | Self::Number(..)
+            | Self::NumberOr(..)
+            | Self::NumberOrText(..)
             | Self::Boolean(..)
             | Self::Switch(_)
             | Self::Joined(..)
@@ -135,6 +158,8 @@ impl Cell {
             Self::Boolean(_, absent) => {
                 cells.json(boolean_text(first.boolean()?.unwrap_or(*absent)));
             }
+            Self::NumberOr(_, absent) => cells.number_or(first, absent)?,
+            Self::NumberOrText(_, absent) => cells.number_or_text(first, absent)?,
             Self::Switch(_) => cells.text(switch_text(first.boolean()?)),
             Self::Count(_) => cells.number(found.iter().map(Slot::count).sum()),
             Self::Ratio(parts) => cells.ratio(parts, found)?,
@@ -144,6 +169,8 @@ impl Cell {
                 cells.text_or(&first.read::<LabelSelector<'_>>()?.text(), empty);
             }
             Self::Custom(_, rest, kind) => shown::write(cells, first, rest, *kind, row.now),
+            Self::FirstNumber(_, absent) => cells.first_number(found, *absent)?,
+            Self::Made(_, make) => cells.text(&make(found, row)?),
             Self::Function(print) => return print(row, cells).map(Some),
             Self::Joint => {}
         }

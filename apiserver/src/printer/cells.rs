@@ -63,6 +63,34 @@ impl<'a> Cells<'a> {
         }
     }
 
+    pub(super) fn first_number(&mut self, found: &[Slot<'_>], absent: i64) -> Result<(), Error> {
+        for slot in found {
+            let number = slot.number(0)?;
+            if number != 0 {
+                self.number(number);
+                return Ok(());
+            }
+        }
+        self.number(absent);
+        Ok(())
+    }
+
+    pub(super) fn number_or(&mut self, found: &Slot<'_>, absent: &str) -> Result<(), Error> {
+        match found.whole()? {
+            Some(number) => self.number(number),
+            None => self.text(absent),
+        }
+        Ok(())
+    }
+
+    pub(super) fn number_or_text(&mut self, found: &Slot<'_>, absent: &str) -> Result<(), Error> {
+        match found.text() {
+            Ok(json) => self.known_text(json, None, absent),
+            Err(_) => self.text(&found.number(0)?.to_string()),
+        }
+        Ok(())
+    }
+
     pub(super) fn since(
         &mut self,
         found: &Slot<'_>,

@@ -42,6 +42,16 @@ impl Column {
         Self::new(name, "boolean", description, cell)
     }
 
+    pub(super) fn date(name: &'static str, description: &'static str, cell: Cell) -> Self {
+        Self::new(name, "date", description, cell)
+    }
+
+    /// The same column, always shown.
+    pub(super) fn always(mut self) -> Self {
+        self.priority = 0;
+        self
+    }
+
     /// The same column, shown in wide output only.
     pub(super) fn wide(mut self) -> Self {
         self.priority = 1;

@@ -63,13 +63,13 @@ struct Elements {
 }
 
 impl Path {
-    /// Reads `spec.template.spec.containers[*].name`.
+    /// Reads `spec.template.spec.containers[*].name`, or `spec.cidrs[*]`.
     pub(super) fn of(text: &str) -> Self {
-        let fields = |text: &str| text.split('.').map(str::to_owned).collect();
-        match text.split_once("[*].") {
+        let fields = |text: &str| -> Vec<String> { text.split('.').map(str::to_owned).collect() };
+        match text.split_once("[*]") {
             Some((list, element)) => Self {
                 fields: fields(list),
-                each: Some(fields(element)),
+                each: Some(element.strip_prefix('.').map(fields).unwrap_or_default()),
             },
             None => Self::through(fields(text)),
         }

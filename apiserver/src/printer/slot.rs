@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Error;
 
+use super::object::Text;
+
 /// What was found at the end of one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Slot<'a> {
@@ -51,11 +53,27 @@ impl<'a> Slot<'a> {
         self.json().map(quoted).transpose()
     }
 
-    pub(super) fn number(&self, absent: i64) -> Result<i64, Error> {
-        self.json().map_or(Ok(absent), |json| {
+    /// The whole number that is there.
+    pub(super) fn whole(&self) -> Result<Option<i64>, Error> {
+        let parse = |json: &str| {
             json.parse()
                 .map_err(|_| Error::custom("a whole number was expected"))
-        })
+        };
+        self.json().map(parse).transpose()
+    }
+
+    pub(super) fn number(&self, absent: i64) -> Result<i64, Error> {
+        Ok(self.whole()?.unwrap_or(absent))
+    }
+
+    /// The text that is there, as the characters that it means; empty where there is none.
+    pub(super) fn word(&self) -> Result<Text<'a>, Error> {
+        self.read()
+    }
+
+    /// Whether there is anything.
+    pub(super) fn is_there(&self) -> bool {
+        self.json().is_some()
     }
 
     pub(super) fn boolean(&self) -> Result<Option<bool>, Error> {

@@ -1,9 +1,13 @@
 //! What keeps pods running, but for jobs.
 
+use serde::Deserialize;
+
 use super::super::cell::Cell;
 use super::super::column::Column;
+use super::super::object::Text;
 use super::super::projection::Path;
-use super::super::row::NONE;
+use super::super::row::{NONE, Row};
+use super::super::slot::Slot;
 
 /// Where the containers of a pod template are.
 const CONTAINERS: &str = "spec.template.spec.containers";
@@ -100,4 +104,51 @@ pub(super) fn daemon_sets() -> Vec<Column> {
         images,
         selector(NONE),
     ]
+}
+
+pub(super) fn replication_controllers() -> Vec<Column> {
+    let mut columns = replica_sets();
+    columns.pop();
+    let labels = Cell::Pairs(Path::of("spec.selector"));
+    columns.push(Column::selector(labels));
+    columns
+}
+
+pub(super) fn controller_revisions() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text(
+            "Controller",
+            "The object that it is a revision of.",
+            Cell::made(&["metadata.ownerReferences"], controller),
+        ),
+        Column::text("Revision", "Its number.", Cell::number("revision")),
+        Column::age(),
+    ]
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Owner<'a> {
+    #[serde(borrow)]
+    api_version: Text<'a>,
+    #[serde(borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    controller: Option<bool>,
+}
+
+/// `daemonset.apps/name`
+fn controller(found: &[Slot<'_>], _: &Row<'_>) -> Result<String, serde_json::Error> {
+    let owners: Vec<Owner<'_>> = found[0].read()?;
+    let Some(owner) = owners.iter().find(|one| one.controller == Some(true)) else {
+        return Ok(NONE.to_owned());
+    };
+    let group = owner.api_version.as_str().split_once('/');
+    let kind = match group {
+        Some((group, _)) => format!("{}.{group}", owner.kind.as_str()),
+        None => owner.kind.as_str().to_owned(),
+    };
+    Ok(format!("{}/{}", kind.to_lowercase(), owner.name.as_str()))
 }
