@@ -5,6 +5,7 @@
 //! Opening ──> Checking ──> Watching ──> Watching ...      the stored position is good: nothing is listed
 //!    │            │            └──> Checking               the watch broke: is the member still the one it was?
 //!    └────────────┴──> Listing ──> Sweeping ──> Watching   it is not good, or there is none
+//!                         └──────────────────> Watching   one page, and nothing was stored before
 //! ```
 
 use std::hash::{BuildHasher, RandomState};
@@ -44,7 +45,7 @@ pub(crate) struct Listing {
     pub(crate) seen: Seen,
     /// There may be rows that are not in the list.
     pub(crate) over_rows: bool,
-    /// The store knows that a list is under way.
+    /// The store has rows of this list, and knows that it is under way.
     pub(crate) marked: bool,
 }
 
@@ -74,6 +75,11 @@ pub(crate) enum Outcome {
         version: String,
         /// Where the next page begins.
         token: Option<String>,
+    },
+    /// The only page of a list was read, and stored together with the position that it leads to.
+    Listed {
+        /// Version of the list.
+        version: String,
     },
     /// Stored keys were compared; `None` when all are and the position is stored.
     Swept(Option<ObjectKey>),
@@ -145,6 +151,7 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
         (State::Listing(listing), Outcome::Page { version, token }) => {
             go(listing.next_page(version, token))
         }
+        (State::Listing(_), Outcome::Listed { version }) => go(State::Watching { version }),
         (State::Sweeping(sweep), Outcome::Swept(Some(after))) => go(State::Sweeping(Sweep {
             after: Some(after),
             ..sweep
@@ -194,6 +201,20 @@ impl Listing {
             over_rows: true,
             ..Self::default()
         }
+    }
+
+    /// Before a page is asked for. The first one may have been tried before: what it stored then may be gone from the member by now,
+    /// and the watch will begin after that. Later pages are of one version, however often they are read.
+    pub(crate) fn begin_page(&mut self) {
+        if self.token.is_none() {
+            self.over_rows |= self.marked;
+            self.seen = Seen::default();
+        }
+    }
+
+    /// Whether the first page is being read and nothing was stored before this list. What it has stored itself is in it.
+    pub(crate) fn is_first_over_nothing(&self) -> bool {
+        self.token.is_none() && !self.over_rows
     }
 
     fn next_page(self, version: String, token: Option<String>) -> State {
@@ -327,6 +348,27 @@ mod tests {
             walk(outcomes),
             "open list:first@ list:t@10 sweep@10 watch@10"
         );
+    }
+
+    #[test]
+    fn a_list_that_is_stored_with_its_position_is_watched_at_once() {
+        let listed = Outcome::Listed {
+            version: "10".into(),
+        };
+        let outcomes = vec![Outcome::Opened(None), listed];
+        assert_eq!(walk(outcomes), "open list:first@ watch@10");
+    }
+
+    #[test]
+    fn a_first_page_that_is_read_again_is_compared_with_what_it_left() {
+        let mut listing = Listing::default();
+        listing.begin_page();
+        assert!(listing.is_first_over_nothing());
+        listing.seen.insert(&ObjectKey::new("n", "gone"));
+        listing.marked = true;
+        listing.begin_page();
+        assert!(!listing.is_first_over_nothing());
+        assert!(!listing.seen.contains(&ObjectKey::new("n", "gone")));
     }
 
     #[test]

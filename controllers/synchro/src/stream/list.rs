@@ -1,14 +1,14 @@
 //! Reading one page of a list, item by item.
 
 use armadex_member::{ByteStream, ListRequest, MemberError};
-use armadex_storage::{Change, Phase};
+use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
 use tokio::sync::SemaphorePermit;
 
 use crate::items::{Items, ListMetadata};
 use crate::lines::Piece;
 use crate::prune::{self, Skipped};
-use crate::step::{Listing, Outcome, Seen};
+use crate::step::{Listing, Outcome};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::writer::Halt;
@@ -22,6 +22,7 @@ impl Stream {
             self.context.report.listing();
             self.context.metrics.lists.add(1);
         }
+        listing.begin_page();
         let cancel = self.context.cancel.clone();
         let page = async {
             match self.request_page(listing).await {
@@ -33,16 +34,7 @@ impl Stream {
             () = cancel.cancelled() => return Err(Halt::Cancelled),
             read = page => read?,
         };
-        Ok(match read {
-            Err(error) => self.failed(&error),
-            Ok(ListMetadata {
-                resource_version,
-                r#continue,
-            }) => Outcome::Page {
-                version: resource_version,
-                token: (!r#continue.is_empty()).then_some(r#continue),
-            },
-        })
+        Ok(read.unwrap_or_else(|error| self.failed(&error)))
     }
 
     /// Waits for its turn, first among the streams of this cluster, then among all.
@@ -65,56 +57,99 @@ impl Stream {
         &self,
         mut body: ByteStream,
         listing: &mut Listing,
-    ) -> Result<Result<ListMetadata, MemberError>, Halt> {
+    ) -> Result<Result<Outcome, MemberError>, Halt> {
         self.context.report.listing_goes();
-        if !listing.marked {
-            let begun = Some(self.position("", Phase::Listing));
-            self.flush(&mut Gathering::default(), begun).await?;
-            listing.marked = true;
-        }
         let mut items = Items::new(self.incoming_limit());
         let mut gathering = Gathering::default();
         while let Some(chunk) = body.next().await {
             match chunk {
                 Err(error) => {
-                    self.flush(&mut gathering, None).await?;
+                    self.flush_page(&mut gathering, listing).await?;
                     return Ok(Err(error));
                 }
                 Ok(chunk) => {
                     self.context.metrics.received_bytes.add(chunk.len() as u64);
                     items.push(chunk);
-                    self.take_items(&mut items, &mut gathering, &mut listing.seen)
-                        .await?;
+                    self.take_items(&mut items, &mut gathering, listing).await?;
                 }
             }
         }
-        self.flush(&mut gathering, None).await?;
-        Ok(items.finish().ok_or_else(|| MemberError::Malformed {
-            path: self.context.resource.gvr.list_path(),
-            problem: "it is no whole list".to_owned(),
-        }))
+        let Some(metadata) = items.finish() else {
+            self.flush_page(&mut gathering, listing).await?;
+            return Ok(Err(MemberError::Malformed {
+                path: self.context.resource.gvr.list_path(),
+                problem: "it is no whole list".to_owned(),
+            }));
+        };
+        self.end_page(metadata, gathering, listing).await.map(Ok)
+    }
+
+    /// A list of one page over no rows needs no comparing: its end and the position that it leads to are stored together, which for
+    /// most types of most members is one write in all.
+    async fn end_page(
+        &self,
+        metadata: ListMetadata,
+        mut gathering: Gathering,
+        listing: &mut Listing,
+    ) -> Result<Outcome, Halt> {
+        let ListMetadata {
+            resource_version: version,
+            r#continue,
+        } = metadata;
+        if r#continue.is_empty() && listing.is_first_over_nothing() {
+            let position = self.position(&version, Phase::Live);
+            self.flush(&mut gathering, Some(position)).await?;
+            self.context.report.listed();
+            return Ok(Outcome::Listed { version });
+        }
+        self.flush_page(&mut gathering, listing).await?;
+        Ok(Outcome::Page {
+            version,
+            token: (!r#continue.is_empty()).then_some(r#continue),
+        })
     }
 
     async fn take_items(
         &self,
         items: &mut Items,
         gathering: &mut Gathering,
-        seen: &mut Seen,
+        listing: &mut Listing,
     ) -> Result<(), Halt> {
+        let Listing { seen, marked, .. } = listing;
         while let Some(piece) = items.next() {
             self.context.metrics.received_objects.add(1);
             match self.read_item(&piece) {
                 Err(skipped) => self.skip(skipped),
                 Ok(change) => {
                     seen.insert(change.key());
-                    self.gather(gathering, change, || None).await?;
+                    self.gather(gathering, change, || self.mark(marked)).await?;
                     if gathering.pending.is_full() {
-                        self.flush(gathering, None).await?;
+                        let position = self.mark(marked);
+                        self.flush(gathering, position).await?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Writes what a page has brought so far, if it has.
+    async fn flush_page(
+        &self,
+        gathering: &mut Gathering,
+        listing: &mut Listing,
+    ) -> Result<(), Halt> {
+        if gathering.pending.is_empty() {
+            return Ok(());
+        }
+        let position = self.mark(&mut listing.marked);
+        self.flush(gathering, position).await
+    }
+
+    /// The position that goes with the first rows of a list: whoever finds it knows that a list was under way.
+    fn mark(&self, marked: &mut bool) -> Option<MemberPosition> {
+        let known = std::mem::replace(marked, true);
+        (!known).then(|| self.position("", Phase::Listing))
     }
 
     fn read_item(&self, piece: &Piece) -> Result<Change, Skipped> {

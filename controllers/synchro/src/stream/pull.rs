@@ -25,7 +25,7 @@ impl Stream {
         &self,
         gathering: &mut Gathering,
         change: Change,
-        position: impl Fn() -> Option<MemberPosition>,
+        position: impl FnOnce() -> Option<MemberPosition>,
     ) -> Result<(), Halt> {
         let size = batch::size(&change);
         let budget = &self.context.shared.budget;

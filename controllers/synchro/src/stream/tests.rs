@@ -363,6 +363,31 @@ async fn a_page_that_breaks_off_is_read_again() {
 }
 
 #[tokio::test]
+async fn a_list_of_one_page_is_one_write() {
+    let scene = Scene::new().await;
+    scene.member.lists([page(10, "", &[("a", 1), ("b", 2)])]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.sink.with(|stored| stored.writes), 1);
+    act.end().await;
+}
+
+#[tokio::test]
+async fn what_a_first_page_brought_before_it_broke_off_does_not_outlive_its_object() {
+    let scene = Scene::new().await;
+    let items = [pod("gone", 1), pod("stays", 2)].join(",");
+    let half = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":[{items},"#);
+    scene.member.lists([
+        Answer::ok(half).that_breaks(),
+        page(20, "", &[("stays", 2)]),
+    ]);
+    let act = scene.run();
+    scene.comes_to(&["n/stays@2"], "Live@20").await;
+    act.end().await;
+}
+
+#[tokio::test]
 async fn an_expired_token_begins_the_list_anew() {
     let scene = Scene::new().await;
     scene.member.lists([
