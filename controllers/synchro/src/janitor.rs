@@ -1,8 +1,9 @@
-//! Removes the rows of clusters and types that have left, in small steps with pauses, so that nobody waits for it.
+//! Removes the rows of clusters and types that have left, in small steps, so that nobody waits for it: half of the time it rests.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -11,8 +12,10 @@ use crate::config::Shared;
 
 /// Rows of one step: a transaction of some 10 ms.
 const STEP: u32 = 500;
-/// Between two steps: the writers of the store get most of its time.
-const PAUSE: Duration = Duration::from_millis(25);
+/// Steps that follow each other at once. A step over a small stream takes a millisecond, less than a pause can be short.
+const SPELL: Duration = Duration::from_millis(25);
+/// The longest rest after a spell, should the store be slow for another reason.
+const LONGEST_REST: Duration = Duration::from_secs(1);
 /// Without being told: what a former process left.
 const PERIOD: Duration = Duration::from_secs(300);
 
@@ -20,13 +23,17 @@ const PERIOD: Duration = Duration::from_secs(300);
 pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
     let mut removed = 0;
+    let mut begun = Instant::now();
     loop {
         let wait = match shared.sink.purge(STEP).await {
             Ok(step) => {
                 backoff.reset();
                 removed += step.objects;
                 shared.metrics.purged.add(step.objects);
-                if step.finished { None } else { Some(PAUSE) }
+                match step.finished {
+                    true => None,
+                    false => Some(rest_after(begun.elapsed())),
+                }
             }
             Err(error) => {
                 warn!(error = %error, "rows of what has left were not purged, retrying");
@@ -37,11 +44,36 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
             info!(rows = removed, "purged the rows of what has left");
             removed = 0;
         }
+        if wait == Some(Duration::ZERO) && !cancel.is_cancelled() {
+            continue;
+        }
         let pause = wait.unwrap_or_else(|| jittered(PERIOD, rand::random()));
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
             () = shared.purge.notified(), if wait.is_none() => {}
         }
+        begun = Instant::now();
+    }
+}
+
+/// How long to rest after working for so long: not at all within a spell, as long again after it.
+fn rest_after(worked: Duration) -> Duration {
+    if worked < SPELL {
+        Duration::ZERO
+    } else {
+        worked.min(LONGEST_REST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_time_is_left_to_others() {
+        assert_eq!(rest_after(SPELL / 2), Duration::ZERO);
+        assert_eq!(rest_after(2 * SPELL), 2 * SPELL);
+        assert_eq!(rest_after(9 * LONGEST_REST), LONGEST_REST);
     }
 }
