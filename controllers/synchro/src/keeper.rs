@@ -1,4 +1,5 @@
-//! Writes the status of one PediaCluster when it changed, not more often than the floor allows, and tells transitions as Events.
+//! Writes the status of one PediaCluster when it changed, not more often than the floor allows and in turns with all others, and tells
+//! transitions as Events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +16,14 @@ use tracing::{debug, info, warn};
 
 use crate::backoff::Backoff;
 use crate::board::Board;
+use crate::config::Shared;
 use crate::status::{self, Built};
 
 /// Who writes, in `managedFields` and Events.
 pub(crate) const MANAGER: &str = "armadex-synchro";
-/// Between two writes: a cluster whose streams all begin at once has one status to tell, not forty.
-const FLOOR: Duration = Duration::from_secs(1);
+/// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
+/// first already.
+const FLOOR: Duration = Duration::from_secs(2);
 /// What changes together is written together.
 const SETTLE: Duration = Duration::from_millis(150);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -36,6 +39,7 @@ const FIELDS: [&str; 6] = [
 
 /// Keeps the status of one PediaCluster.
 pub(crate) struct StatusKeeper {
+    pub(crate) shared: Arc<Shared>,
     pub(crate) api: Api<PediaCluster>,
     pub(crate) name: String,
     pub(crate) reference: ObjectReference,
@@ -57,6 +61,13 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = tokio::time::sleep(SETTLE) => {}
             }
+            if self.is_written() {
+                continue;
+            }
+            tokio::select! {
+                () = cancel.cancelled() => break,
+                () = self.shared.statuses.turn() => {}
+            }
             let wait = if self.write().await {
                 backoff.reset();
                 FLOOR
@@ -72,13 +83,22 @@ impl StatusKeeper {
         self.write().await;
     }
 
+    /// What the status should be now.
+    fn built(&self) -> Built {
+        let (facts, streams) = (self.board.facts(), self.board.progress());
+        status::build(&self.written, &facts, &streams, Timestamp::now())
+    }
+
+    fn is_written(&self) -> bool {
+        self.built().status == self.written
+    }
+
     /// Whether the status is as it should be now.
     async fn write(&mut self) -> bool {
-        let (facts, streams) = (self.board.facts(), self.board.progress());
         let Built {
             status,
             transitions,
-        } = status::build(&self.written, &facts, &streams, Timestamp::now());
+        } = self.built();
         if status == self.written {
             return true;
         }

@@ -134,6 +134,7 @@ impl Tree {
         });
         let keeper_cancel = CancellationToken::new();
         let keeper = StatusKeeper {
+            shared: Arc::clone(&self.shared),
             api: Api::all(self.client.clone()),
             name: self.name.to_string(),
             reference: object.object_ref(&()),
