@@ -47,6 +47,7 @@ use context::Context;
 use documents::Documents;
 pub(crate) use pools::PoolSizes;
 use pools::{Place, Pools, Work};
+use posted::Posted;
 use readiness::Readiness;
 
 /// What a request may cost.
@@ -239,7 +240,7 @@ impl App {
             None
         };
         let asked = Asked::of(parts, &segments, &caller, allowance);
-        self.reply(target, posted.as_deref(), &asked)
+        self.reply(target, posted.as_ref(), &asked)
             .await?
             .hold(&asked.allowance)
             .await
@@ -271,7 +272,7 @@ impl App {
     async fn reply(
         &self,
         target: Target,
-        posted: Option<&[u8]>,
+        posted: Option<&Posted>,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
         let context = &self.context;

@@ -1,5 +1,6 @@
 //! What is asked: the path, the form that is accepted, the place to continue from.
 
 pub(crate) mod negotiate;
+pub(crate) mod protobuf;
 pub(crate) mod target;
 pub(crate) mod token;

@@ -4,6 +4,7 @@ use armadex_model::params::Place;
 
 use super::asked::Asked;
 use super::context::Context;
+use super::posted::Posted;
 use super::view::Seen;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
@@ -14,7 +15,7 @@ impl Context {
         &self,
         view: View,
         native: Native,
-        posted: Option<&[u8]>,
+        posted: Option<&Posted>,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
         let seen = self.see(view).await?;

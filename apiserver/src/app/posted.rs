@@ -15,30 +15,48 @@ const LARGEST: usize = 16 << 10;
 /// A body of this size takes one round trip.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads a body that is JSON.
-pub(super) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, ApiError>
+/// A body, by what its head says that it is.
+#[derive(Debug)]
+pub(super) enum Posted {
+    /// JSON.
+    Json(Bytes),
+    /// Kubernetes' protobuf, which kubectl prefers.
+    Protobuf(Bytes),
+}
+
+/// Reads a body.
+pub(super) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Posted, ApiError>
 where
     B: Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if !is_json(headers) {
-        return Err(ApiError::unsupported_media_type("application/json"));
-    }
+    let posted = form(headers)
+        .ok_or_else(|| ApiError::unsupported_media_type(&format!("{JSON}, {PROTOBUF}")))?;
     let reading = Box::pin(Limited::new(body, LARGEST).collect());
     match tokio::time::timeout(PATIENCE, reading).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Ok(collected)) => Ok(posted(collected.to_bytes())),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(ApiError::too_large(LARGEST)),
         Ok(Err(_)) => Err(ApiError::bad_request("the body broke off")),
         Err(_) => Err(ApiError::timed_out()),
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// What the bytes are to be taken for; `None` for what is not read here.
+fn form(headers: &HeaderMap) -> Option<fn(Bytes) -> Posted> {
     let Some(value) = headers.get(CONTENT_TYPE) else {
-        return true;
+        return Some(Posted::Json);
     };
-    let media_type = value.to_str().ok().and_then(|text| text.split(';').next());
-    media_type.is_some_and(|text| text.trim().eq_ignore_ascii_case("application/json"))
+    let media_type = value.to_str().ok()?.split(';').next()?.trim();
+    if media_type.eq_ignore_ascii_case(JSON) {
+        Some(Posted::Json)
+    } else if media_type.eq_ignore_ascii_case(PROTOBUF) {
+        Some(Posted::Protobuf)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -59,10 +77,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_is_json_and_small() {
+    async fn a_body_is_of_a_known_kind_and_small() {
         assert_eq!(code("application/json; charset=utf-8", LARGEST).await, 200);
         assert_eq!(code("application/json", LARGEST + 1).await, 413);
-        assert_eq!(code("application/vnd.kubernetes.protobuf", 10).await, 415);
+        assert_eq!(code("application/vnd.kubernetes.protobuf", 10).await, 200);
+        assert_eq!(code("application/cbor", 10).await, 415);
         assert_eq!(code("application/yaml", 10).await, 415);
     }
 

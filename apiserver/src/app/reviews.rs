@@ -13,17 +13,18 @@ use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::context::Context;
+use super::posted::Posted;
 use super::view::Seen;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::attributes::{self, Attributes};
+use crate::request::protobuf;
 use crate::request::target::{Native, Review};
 
-/// What is posted.
-#[derive(Deserialize)]
+/// What every review has.
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct Posted {
+struct Envelope {
     kind: String,
     api_version: String,
     spec: Value,
@@ -52,7 +53,7 @@ impl Context {
         &self,
         seen: &Seen,
         review: Review,
-        posted: Option<&[u8]>,
+        posted: Option<&Posted>,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
         let Some(posted) = posted else {
@@ -342,20 +343,27 @@ fn identity(asked: &Asked<'_>) -> Value {
 }
 
 /// The `spec` of what was posted, if it is the review that its path names.
-fn spec_of(review: Review, posted: &[u8]) -> Result<Value, ApiError> {
-    let posted: Posted = serde_json::from_slice(posted)
-        .map_err(|error| ApiError::bad_request(format!("the body is not a review: {error}")))?;
+fn spec_of(review: Review, posted: &Posted) -> Result<Value, ApiError> {
+    let envelope: Envelope = match posted {
+        Posted::Json(bytes) => serde_json::from_slice(bytes)
+            .map_err(|error| ApiError::bad_request(format!("the body is not a review: {error}")))?,
+        Posted::Protobuf(bytes) => {
+            let value = protobuf::review(bytes)
+                .ok_or_else(|| ApiError::bad_request("the body is not a review"))?;
+            parsed(&value)?
+        }
+    };
     let api_version = format!("{}/v1", review.group());
-    if posted.kind != review.kind() || posted.api_version != api_version {
+    if envelope.kind != review.kind() || envelope.api_version != api_version {
         let kind = review.kind();
         return Err(ApiError::bad_request(format!(
             "the body is not a {kind} of {api_version}"
         )));
     }
-    Ok(if posted.spec.is_null() {
+    Ok(if envelope.spec.is_null() {
         json!({})
     } else {
-        posted.spec
+        envelope.spec
     })
 }
 

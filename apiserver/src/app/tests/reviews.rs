@@ -252,17 +252,14 @@ async fn what_is_no_review_is_refused() {
     let both = r#"{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": {}}"#;
     assert_eq!(post(both).await.0, 400);
     assert_eq!(post(&" ".repeat(20_000)).await.0, 413);
-    let protobuf = [
-        alice,
-        ("content-type", "application/vnd.kubernetes.protobuf"),
-    ];
-    assert_eq!(
-        server
-            .send("POST", &uri, &protobuf, String::new())
-            .await
-            .code,
-        415
-    );
+    for (content_type, code) in [
+        ("application/vnd.kubernetes.protobuf", 400),
+        ("application/cbor", 415),
+    ] {
+        let headers = [alice, ("content-type", content_type)];
+        let answer = server.send("POST", &uri, &headers, String::new()).await;
+        assert_eq!(answer.code, code, "{content_type}");
+    }
     assert_eq!(server.ask("GET", &uri, &[alice]).await.code, 405);
     let nobody = server.send("POST", &uri, &[], String::new()).await;
     assert_eq!(nobody.code, 401);
