@@ -1,5 +1,5 @@
-//! One request from its head to its reply. The order is fixed: method, health, caller, room, whom they act as, outer permission, target,
-//! answer.
+//! One request from its head to its reply. The order is fixed: method, health, caller, their place, whom they act as, outer permission,
+//! target, answer.
 
 mod asked;
 mod connection;

@@ -7,7 +7,10 @@ use std::time::Duration;
 use crate::app::{Limits, PoolSizes};
 use crate::counters::Counters;
 use crate::server::tls::Certificate;
-use crate::server::{ConnectionLimits, SlotLimits};
+use crate::server::{ConnectionLimits, IdleLimits, SlotLimits};
+
+/// Three reviews of tokens by a host that is as slow as it may be.
+const UNPROVEN: Duration = Duration::from_secs(30);
 
 /// Where to listen, how to prove who we are, and what requests may cost.
 #[derive(Debug)]
@@ -67,7 +70,10 @@ impl Config {
                 reserved: self.reserved_connections,
                 unproven_per_address: self.max_unproven_connections_per_address,
             },
-            idle: self.idle_timeout,
+            idle: IdleLimits {
+                idle: self.idle_timeout,
+                unproven: UNPROVEN,
+            },
             stall: self.stall_timeout,
             answer: self.request_timeout,
             grace: self.shutdown_grace,

@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::counters::Counters;
 use client::Client;
+pub(crate) use client::IdleLimits;
 use connection::Service;
 use delivery::Patience;
 pub(crate) use slots::SlotLimits;
@@ -34,8 +35,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct ConnectionLimits {
     /// How many there may be.
     pub(crate) slots: SlotLimits,
-    /// How long one is kept without a request.
-    pub(crate) idle: Duration,
+    /// How long one is kept that is of no use.
+    pub(crate) idle: IdleLimits,
     /// How long an answer is kept of which nothing is taken.
     pub(crate) stall: Duration,
     /// How long an answer may take; its last bytes have the stall limit more.

@@ -14,11 +14,11 @@ const STRIKES: u32 = 3;
 
 /// How long a connection is kept that is of no use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IdleLimits {
+pub(crate) struct IdleLimits {
     /// Without a request.
-    pub(super) idle: Duration,
+    pub(crate) idle: Duration,
     /// Without anybody having proved who they are.
-    pub(super) unproven: Duration,
+    pub(crate) unproven: Duration,
 }
 
 /// One connection.
@@ -71,8 +71,8 @@ impl Client {
         self.busy.load(Ordering::Relaxed) > 0
     }
 
-    /// An answer was given up because nothing of it was taken. If a piece of it cannot be freed otherwise, or it is not the
-    /// first, the connection ends. A front proxy's does not: it brings many users' requests, one of whom may be to blame, and ends
+    /// An answer was given up because nothing of it was taken. If a piece of it cannot be freed otherwise, or it has happened too
+    /// often, the connection ends. A front proxy's does not: it brings many users' requests, one of whom may be to blame, and ends
     /// them by itself after a minute.
     pub(super) fn strike(&self, is_left: bool) {
         self.app.counters().stalled();

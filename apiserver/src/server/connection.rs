@@ -32,8 +32,6 @@ const HEAD: Duration = Duration::from_secs(60);
 const PING: Duration = Duration::from_secs(20);
 /// Longer than a ping and its answer, so that it ends only connections that hyper does not ping.
 const SILENCE: Duration = Duration::from_secs(90);
-/// Three tries of a client whose credentials are refused or whose host is slow.
-const UNPROVEN: Duration = Duration::from_secs(30);
 
 /// The head of an HTTP/2 request: a URL of 60 KiB and the usual headers fit. It must not be more than the longest URL that is
 /// parsed (65,534 bytes): one that is longer ends in a stream error, which Go's client takes for a reason to try again, on a
@@ -57,7 +55,7 @@ pub(super) struct Service {
     pub(super) app: Arc<App>,
     pub(super) tls: TlsAcceptor,
     pub(super) patience: Patience,
-    pub(super) idle: Duration,
+    pub(super) idle: IdleLimits,
     pub(super) grace: Duration,
     pub(super) stop: CancellationToken,
 }
@@ -200,15 +198,11 @@ impl Service {
     where
         C: Future<Output = Result<(), hyper::Error>>,
     {
-        let limits = IdleLimits {
-            idle: self.idle,
-            unproven: UNPROVEN,
-        };
         let mut connection = pin!(connection);
         tokio::select! {
             result = connection.as_mut() => return result,
             () = self.stop.cancelled() => {}
-            () = client.useless(limits) => {}
+            () = client.useless(self.idle) => {}
         }
         ask_to_stop(connection.as_mut());
         match tokio::time::timeout(self.grace, connection).await {

@@ -43,7 +43,10 @@ const CONNECTIONS: ConnectionLimits = ConnectionLimits {
         reserved: 4,
         unproven_per_address: 8,
     },
-    idle: Duration::from_secs(60),
+    idle: IdleLimits {
+        idle: Duration::from_secs(60),
+        unproven: Duration::from_secs(60),
+    },
     stall: Duration::from_secs(60),
     answer: Duration::from_secs(60),
     grace: Duration::from_secs(5),

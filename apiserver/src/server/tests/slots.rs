@@ -116,18 +116,23 @@ async fn an_idle_connection_makes_room_and_a_front_proxys_does_not() {
 }
 
 #[tokio::test]
-async fn a_connection_that_proves_nothing_and_one_that_is_idle_are_ended() {
-    let limits = ConnectionLimits {
-        idle: Duration::from_millis(300),
-        ..CONNECTIONS
-    };
-    let server = Running::start_with(1, 10, limits).await;
-    let (certificate, key) = server.clients.client("bob", &[]);
-    let stream = server.connect(H2, Some((vec![certificate], key))).await;
-    let (_sender, connection) =
-        http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .expect("HTTP/2");
-    connection.await.expect("a graceful end");
-    server.stop().await;
+async fn a_connection_that_is_idle_and_one_that_proves_nothing_are_ended() {
+    let (short, long) = (Duration::from_millis(300), Duration::from_secs(60));
+    for (idle, unproven, knows) in [(short, long, true), (long, short, false)] {
+        let limits = ConnectionLimits {
+            idle: IdleLimits { idle, unproven },
+            ..CONNECTIONS
+        };
+        let server = Running::start_with(1, 10, limits).await;
+        let (certificate, key) = server.clients.client("bob", &[]);
+        let identity = knows.then(|| (vec![certificate], key));
+        let io = TokioIo::new(server.connect(H2, identity).await);
+        let (_sender, connection) =
+            http2::handshake::<_, _, Empty<Bytes>>(TokioExecutor::new(), io)
+                .await
+                .expect("HTTP/2");
+        let ended = tokio::time::timeout(Duration::from_secs(20), connection).await;
+        ended.expect("in time").expect("a graceful end");
+        server.stop().await;
+    }
 }
