@@ -25,6 +25,7 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> R
     fleet.install_cluster_api().await?;
     a_policy_may_come_before_its_source(&fleet).await?;
     every_context_of_the_kubeconfig_works(&fleet).await?;
+    who_may_search_is_granted_by_kubectl_and_can_ask_so(&fleet).await?;
     a_third_member_appears_by_itself(&fleet).await?;
     a_rotated_token_is_followed(&fleet, &armadex).await?;
     a_member_that_leaves_is_gone(&fleet).await?;
@@ -79,6 +80,68 @@ async fn every_context_of_the_kubeconfig_works(fleet: &Harness) -> Result<()> {
         whole == parts,
         "{whole} pods in the fleet, {parts} in its members"
     );
+    Ok(())
+}
+
+/// Bob gets the paths of the fleet and the pods of one namespace, in kubectl's own words.
+async fn who_may_search_is_granted_by_kubectl_and_can_ask_so(fleet: &Harness) -> Result<()> {
+    let host = fleet.kubectl("host");
+    let paths = "--resource=fleets.clusterpedia.io/proxy,clusters.clusterpedia.io/proxy";
+    for grant in [
+        &["clusterrole", "searcher", "--verb=get,create", paths][..],
+        &["clusterrole", "pods", "--verb=list", "--resource=pods"],
+        &[
+            "clusterrolebinding",
+            "searcher",
+            "--clusterrole=searcher",
+            "--user=bob",
+        ],
+        &[
+            "rolebinding",
+            "pods",
+            "--clusterrole=pods",
+            "--user=bob",
+            "--namespace=default",
+        ],
+    ] {
+        host.run(&[&["create"], grant].concat()).await?;
+    }
+    let may = [
+        "--as=bob",
+        "auth",
+        "can-i",
+        "list",
+        "pods",
+        "--namespace=default",
+    ];
+    for context in ["clusterpedia", "member1"] {
+        let kubectl = fleet.fleet_kubectl(context);
+        // The host learns of a binding a moment after it is there.
+        wait_until(&format!("bob may list pods in {context}"), SOON, || async {
+            Ok(kubectl.run(&may).await?.trim() == "yes")
+        })
+        .await?;
+        let who = kubectl.run(&["--as=bob", "auth", "whoami"]).await?;
+        ensure!(who.contains("bob"), "{context}: {who}");
+        let list = ["--as=bob", "auth", "can-i", "--list", "--namespace=default"];
+        let rules = kubectl.run(&list).await?;
+        let pods = rules.lines().find(|line| line.starts_with("pods "));
+        ensure!(
+            pods.is_some_and(|line| line.contains("[list]")),
+            "{context}: {rules}"
+        );
+        for refused in [
+            &["auth", "can-i", "delete", "pods", "--namespace=default"][..],
+            &["auth", "can-i", "list", "pods", "--all-namespaces"],
+            &["get", "pods", "--all-namespaces"],
+        ] {
+            let output = kubectl.output(&[&["--as=bob"], refused].concat()).await?;
+            ensure!(!output.status.success(), "{context}: bob: {refused:?}");
+        }
+        kubectl
+            .run(&["--as=bob", "get", "pods", "--namespace=default"])
+            .await?;
+    }
     Ok(())
 }
 
