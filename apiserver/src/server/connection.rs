@@ -91,8 +91,9 @@ impl Service {
         }
         let is_http2 = session.alpn_protocol() == Some(H2);
         let ended = match is_http2 {
-            true => self.http2(stream, &client, connection, standing).await,
-            false => self.http1(stream, &client, connection).await,
+            // Boxed, so that those who never get here do not take up the room for it.
+            true => Box::pin(self.http2(stream, &client, connection, standing)).await,
+            false => Box::pin(self.http1(stream, &client, connection)).await,
         };
         if let Err(error) = ended {
             tracing::debug!(error = %error, "a connection ended with an error");

@@ -1,6 +1,6 @@
 //! Room for connections, and who goes when there is none.
 //!
-//! A new socket always finds a slot as long as another is of less use: first one on which nobody has proved who they are, the
+//! Sockets on which nobody has proved who they are have half of the slots. A new socket always finds a slot as long as another is of less use: first one on which nobody has proved who they are, the
 //! oldest of the address that has most of them, then one that is idle. Front proxies are never asked to go, and a reserve of slots
 //! is kept for them. Addresses are not told apart otherwise: behind a Service all clients may share one.
 
@@ -63,7 +63,9 @@ impl Slots {
         if taken.unproven_of(address) >= self.limits.unproven_per_address.max(1) {
             self.end(taken.oldest_unproven(address));
         }
-        if taken.staying().count() >= self.limits.all {
+        // Strangers get half of the slots at most: a thousand handshakes that are never completed were seen to take 35 MiB.
+        let strangers = (self.limits.all / 2).max(1);
+        if taken.staying().count() >= self.limits.all || taken.unproven().count() >= strangers {
             self.end(Some(taken.least_useful(None)?));
         }
         let number = taken.next;
