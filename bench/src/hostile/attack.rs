@@ -1,7 +1,8 @@
 //! The attackers. Each is a file of its own: what it does, how many of it there are, and why that many.
 //!
 //! They run on one thread of their own, so that they take one core at most and none of the ordinary client's time, and all stop at
-//! the end of their round. Each comes from addresses of its own, so that the server can tell them apart.
+//! the end of their round. Each comes from addresses of its own and, where it takes a user, as a user of its own: what the server refuses
+//! to one of them must not spare it the others.
 
 mod chain;
 mod deep_chains;
@@ -25,7 +26,7 @@ use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
-use super::target::Target;
+use super::target::{Face, Target};
 
 /// How long an attacker whom the server has shown out waits before it comes again: it is a nuisance, not a flood of its own.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -56,6 +57,12 @@ pub(super) enum Attack {
 }
 
 impl Attack {
+    /// What it is called on the command line, in the report and, where it takes a user, as that user.
+    pub(super) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.expect("no attack is skipped").get_name().to_owned()
+    }
+
     fn head_start_of_others(self) -> Duration {
         match self {
             Self::SilentSockets | Self::HalfOpenHandshakes => HEAD_START,
@@ -90,6 +97,8 @@ pub(super) struct Deeds {
 /// Where one kind of attacker stands.
 struct Ground {
     target: Arc<Target>,
+    /// A user who may read.
+    user: Face,
     /// Its network: 127.0.`network`.0/24.
     network: u8,
     seen: Mutex<BTreeMap<String, u64>>,
@@ -149,6 +158,7 @@ impl Attackers {
         for (&attack, network) in attacks.iter().zip(10..) {
             let ground = Arc::new(Ground {
                 target: Arc::clone(target),
+                user: target.user(&attack.name())?,
                 network,
                 seen: Mutex::default(),
             });

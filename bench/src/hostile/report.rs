@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use clap::ValueEnum as _;
 use serde::Serialize;
 
 use super::attack::{Attack, Deeds};
@@ -46,15 +45,9 @@ pub(super) struct Round {
 pub(super) fn round_name(attacks: &[Attack]) -> String {
     match attacks {
         [] => "quiet".to_owned(),
-        [attack] => attack_name(*attack),
+        [attack] => attack.name(),
         _ => format!("{} attackers at once", attacks.len()),
     }
-}
-
-fn attack_name(attack: Attack) -> String {
-    attack
-        .to_possible_value()
-        .map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 impl Round {
@@ -149,7 +142,7 @@ fn details(round: &Round) -> String {
             .iter()
             .map(|(what, count)| format!("{what} {count}"))
             .collect();
-        line(&attack_name(*attack), seen.join(", "));
+        line(&attack.name(), seen.join(", "));
     }
     for experience in &round.ordinary {
         for failure in &experience.failures {

@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::world::{HOSTILE, ORDINARY, READERS};
+use super::world::{ORDINARY, READERS};
 
 /// A client certificate with its chain, and the key of its leaf.
 pub(super) struct Identity {
@@ -42,30 +42,34 @@ pub(super) type Face = Arc<ClientConfig>;
 /// Armadex's own port.
 pub(super) struct Target {
     address: SocketAddr,
+    pki: Pki,
     roots: RootCertStore,
     /// Nobody.
     pub(super) nobody: Face,
-    /// A user who may read.
-    pub(super) hostile: Face,
     /// The kube-apiserver in its role as a front proxy.
     front_proxy: Face,
 }
 
 impl Target {
     /// The server on `port` of loopback, whose certificate is of the authority of `pki`.
-    pub(super) fn new(port: u16, pki: &Pki) -> Result<Self> {
+    pub(super) fn new(port: u16, pki: Pki) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&pki.read("ca.crt")?)? {
             roots.add(certificate)?;
         }
-        let face = |name: &str| anyhow::Ok(face(&roots, Some(Identity::read(pki, name)?))?);
+        let front_proxy = Identity::read(&pki, "front-proxy-client")?;
         Ok(Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
-            nobody: self::face(&roots, None)?,
-            hostile: face(HOSTILE)?,
-            front_proxy: face("front-proxy-client")?,
+            nobody: face(&roots, None)?,
+            front_proxy: face(&roots, Some(front_proxy))?,
+            pki,
             roots,
         })
+    }
+
+    /// A user whose certificate the host's authority has issued.
+    pub(super) fn user(&self, name: &str) -> Result<Face> {
+        Ok(face(&self.roots, Some(Identity::read(&self.pki, name)?))?)
     }
 
     /// Somebody with a certificate that the server has never seen.

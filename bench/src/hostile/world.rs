@@ -1,4 +1,5 @@
-//! The demo's fleet with rows enough to search, one large object in each member, and two users with the same rights.
+//! The demo's fleet with rows enough to search, one large object in each member, and users with the same rights: the ordinary one and each
+//! attacker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use armadex_e2e::armadex::Armadex;
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Cluster, Harness, Options, kubeconfig, scenario, wait_for};
+use clap::ValueEnum as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
@@ -15,6 +17,7 @@ use kube::api::PostParams;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::attack::Attack;
 use super::ordinary::Callers;
 use super::target::Target;
 use super::usage::Holdings;
@@ -24,9 +27,7 @@ const MEMBERS: [&str; 2] = ["member1", "member2"];
 const LIMIT: Duration = Duration::from_secs(900);
 /// Who works.
 pub(super) const ORDINARY: &str = "alice";
-/// Who attacks, as far as a name is needed.
-pub(super) const HOSTILE: &str = "mallory";
-/// The group that gives both their rights.
+/// The group that gives the users their rights.
 pub(super) const READERS: &str = "fleet-readers";
 /// The large object of each member, in `default`.
 pub(super) const LARGE: &str = "one-mebibyte";
@@ -86,7 +87,7 @@ impl World {
         let pod = first_pod(&host.client().await?).await?;
         Ok(Callers {
             client,
-            target: Arc::new(Target::new(self.armadex.listen, &host.pki())?),
+            target: Arc::new(Target::new(self.armadex.listen, host.pki())?),
             pod,
         })
     }
@@ -137,9 +138,11 @@ async fn first_pod(host: &kube::Client) -> Result<String> {
     Ok(format!("{member}/namespaces/{namespace}/pods/{name}"))
 }
 
-/// Both users may read pods and ConfigMaps of the whole fleet, and nothing else.
+/// Users may read pods and ConfigMaps of the whole fleet, and nothing else.
 async fn grant(host: &Cluster) -> Result<()> {
-    host.kubeconfig_for(HOSTILE, Some(READERS))?;
+    for attack in Attack::value_variants() {
+        host.pki().issue_for_user(&attack.name(), Some(READERS))?;
+    }
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READERS},
         "rules": [

@@ -24,7 +24,7 @@ pub(super) async fn run(ground: &Ground) {
 async fn connection(ground: &Ground, number: usize) -> Result<()> {
     let target = &ground.target;
     let from = ground.address(number, 1);
-    let mut client = target.http1(from, &target.hostile).await?;
+    let mut client = target.http1(from, &ground.user).await?;
     ground.count("connected");
     for query in QUERIES.iter().cycle().skip(number) {
         let code = client.get_all(&format!("{PODS}?{query}")).await?;

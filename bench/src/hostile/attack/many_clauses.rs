@@ -34,7 +34,7 @@ fn list(clauses: usize, clause: impl Fn(usize) -> String) -> String {
 async fn connection(ground: &Ground, number: usize, path: &str) -> Result<()> {
     let target = &ground.target;
     let from = ground.address(number, 1);
-    let mut client = target.http1(from, &target.hostile).await?;
+    let mut client = target.http1(from, &ground.user).await?;
     ground.count("connected");
     loop {
         let code = client.get_all(path).await?;

@@ -23,7 +23,7 @@ pub(super) async fn run(ground: &Ground) {
 async fn reader(ground: &Ground, number: usize) -> Result<()> {
     let target = &ground.target;
     let stream = target.tcp(ground.address(number, 1), Some(RECEIVE)).await?;
-    let mut stream = target.tls(stream, &target.hostile).await?;
+    let mut stream = target.tls(stream, &ground.user).await?;
     ground.count("connected");
     let request = format!("GET {PODS} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

@@ -19,7 +19,7 @@ pub(super) async fn run(ground: &Ground) {
 async fn connection(ground: &Ground, number: usize) -> Result<()> {
     let target = &ground.target;
     let from = ground.address(number, 1);
-    let client = target.http2(from, &target.hostile, 0).await?;
+    let client = target.http2(from, &ground.user, 0).await?;
     ground.count("connected");
     let answers = client.get_many(&large_path(), STREAMS).await;
     for answer in &answers {
