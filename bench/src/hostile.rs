@@ -67,8 +67,10 @@ impl Flags {
 /// Starts a fleet, has it attacked, prints what was seen, and stops it. An error if a bound was broken.
 pub(crate) async fn run(flags: Flags) -> Result<()> {
     let world = World::start(flags.count).await?;
+    let cold = world.settle().await?;
+    let mut rounds = vec![play(&world, cold, &[], QUIET).await?];
+    // With the connections to the host and the database that ordinary work has opened.
     let start = world.settle().await?;
-    let mut rounds = vec![play(&world, start, &[], QUIET).await?];
     for attacks in flags.rounds() {
         rounds.push(play(&world, start, &attacks, Duration::from_secs(flags.seconds)).await?);
     }
