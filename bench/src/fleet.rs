@@ -94,7 +94,7 @@ async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
     onboard(&stage, &clusters, &mut report).await?;
     report.idle_cores = idle(&stage).await?;
     offboard(&stage, &clusters, &mut report).await?;
-    let log = stage.armadex.log();
+    let log = stage.log();
     report.log_lines = log.lines().count();
     report.warnings = log::warnings(&log);
     report.peak_mib = stage.peak_mib()?;

@@ -32,6 +32,8 @@ pub(super) struct Stage {
     host: Client,
     member: Client,
     others: Vec<Record>,
+    /// Bytes of Armadex's log before the fleet.
+    logged: usize,
 }
 
 /// Work of everybody but Armadex so far, by name: requests answered, seconds of processor time.
@@ -55,7 +57,7 @@ impl Stage {
         let path = fleet.folder().root().join("direct.kubeconfig");
         let url = format!("https://127.0.0.1:{}", armadex.listen);
         kubeconfig::write(&path, "direct", &url, &host.pki())?;
-        let stage = Self {
+        let mut stage = Self {
             objects: count(&member, kinds).await?,
             searches: Target::new(kubeconfig::client(&path).await?, STAYS),
             armadex,
@@ -63,8 +65,10 @@ impl Stage {
             host: host.client().await?,
             member,
             others: Record::all(&fleet.folder().run()),
+            logged: 0,
         };
         stage.on_board().await?;
+        stage.logged = stage.armadex.log().len();
         Ok(stage)
     }
 
@@ -92,6 +96,12 @@ impl Stage {
             }
         }
         Ok(work)
+    }
+
+    /// What Armadex has logged since the fleet began. A control plane that has just got its CRDs may not serve them at once, which is
+    /// said before that.
+    pub(super) fn log(&self) -> String {
+        self.armadex.log().split_off(self.logged)
     }
 
     /// The most memory that Armadex ever held.
