@@ -25,6 +25,8 @@ use crate::request::token::{InvalidToken, Token, fingerprint};
 
 /// Rows read at a time: enough that the store is asked seldom, few enough that a page is small.
 const PAGE_ROWS: u32 = 500;
+/// A client that asks for pages gets what was found after so many of the store's: each is bounded by work, and may have found nothing.
+const MOST_PAGES: u32 = 32;
 /// Bytes of bodies read at a time: what 500 pods of 4 KiB have. Reserved before a page is read.
 const PAGE_BYTES: usize = 2 << 20;
 /// Bytes sent at a time.
@@ -77,18 +79,16 @@ impl ListStream {
         shape: Shape,
         allowance: Allowance,
     ) -> Result<Self, ApiError> {
-        // Before the first row, so that whatever is missing from the rows is newer than the revision.
-        let head = search.head().await?;
-        check_revision(params.revision, &head)?;
         let total = params.limits.total.map(std::num::NonZeroU64::get);
         let fingerprint = fingerprint(&params.query, total);
-        let (start, served_before) = begin(&params.start, &fingerprint, &head)?;
+        let token = token(&params.start, &fingerprint)?;
+        let served_before = token.as_ref().map_or(0, |token| token.served);
         let wanted = smaller(
             params.limits.page.map(std::num::NonZeroU64::get),
             total.map(|total| total.saturating_sub(served_before)),
         );
         let remaining = match params.with_remaining_count {
-            true => Some(remaining(&*search, &params, total, served_before).await?),
+            true => remaining(&*search, &params, total, served_before).await?,
             false => None,
         };
         let reader = Reader {
@@ -98,7 +98,15 @@ impl ListStream {
             allowance,
         };
         let held = reader.allowance.reserve(PAGE_BYTES).await?;
+        let start = start(&reader.params.start, token.as_ref());
         let first = reader.read(&start, wanted, held).await?;
+        let now = &first.page.head;
+        check_revision(reader.params.revision, now)?;
+        // All pages carry the revision that was there before the first row: a client that goes on from it misses nothing.
+        let head = match &token {
+            Some(token) => token.first_head(now)?,
+            None => now.clone(),
+        };
         Ok(Self {
             reader,
             resource,
@@ -141,8 +149,9 @@ impl ListStream {
         let mut writer = Writer::new(self.resource, self.shape, rewrite);
         let mut out = Outlet { pieces, sent };
         let mut read = self.first;
+        let mut pages = 1;
         let next = loop {
-            let Page { rows, next } = read.page;
+            let (rows, next) = (std::mem::take(&mut read.page.rows), read.page.next.take());
             let written;
             (writer, written) = writer.write(rows).await?;
             read.held.shrink_to(written.iter().map(Bytes::len).sum());
@@ -150,8 +159,9 @@ impl ListStream {
                 .wanted
                 .map(|wanted| wanted.saturating_sub(writer.rows));
             let sending = out.send(written, &mut read.held);
+            let looked_long = left.is_some() && reader.params.with_continue && pages >= MOST_PAGES;
             let start = match next {
-                Some(position) if left != Some(0) => Start::After(position),
+                Some(position) if left != Some(0) && !looked_long => Start::After(position),
                 end => {
                     sending.await?;
                     break end;
@@ -164,6 +174,12 @@ impl ListStream {
                 Some(page) => page?,
                 None => reader.page(&start, left).await?,
             };
+            if read.page.head.incarnation != self.head.incarnation {
+                return Err(ListFailed::Store(StoreError::Gone {
+                    reason: "the database was restored in the middle of a list".to_owned(),
+                }));
+            }
+            pages += 1;
         };
         out.sent.rows = writer.rows;
         let served = self.served_before + writer.rows;
@@ -322,14 +338,18 @@ impl Outlet<'_> {
     }
 }
 
-fn begin(start: &Continue, fingerprint: &str, head: &Head) -> Result<(Start, u64), ApiError> {
+fn token(start: &Continue, fingerprint: &str) -> Result<Option<Token>, InvalidToken> {
     match start {
-        Continue::Beginning => Ok((Start::Beginning, 0)),
-        Continue::Offset(rows) => Ok((Start::Offset(*rows), 0)),
-        Continue::Token(text) => {
-            let token = Token::decode(text, fingerprint, head)?;
-            Ok((Start::After(token.position), token.served))
-        }
+        Continue::Token(text) => Token::decode(text, fingerprint).map(Some),
+        Continue::Beginning | Continue::Offset(_) => Ok(None),
+    }
+}
+
+fn start(start: &Continue, token: Option<&Token>) -> Start {
+    match (token, start) {
+        (Some(token), _) => Start::After(token.position.clone()),
+        (None, Continue::Offset(rows)) => Start::Offset(*rows),
+        (None, _) => Start::Beginning,
     }
 }
 
@@ -346,22 +366,23 @@ fn check_revision(asked: Revision, head: &Head) -> Result<(), ApiError> {
     }
 }
 
-/// Rows from the beginning of this response on.
+/// Rows from the beginning of this response on, if they can be counted.
 async fn remaining(
     search: &dyn Search,
     params: &ListParams,
     total: Option<u64>,
     served_before: u64,
-) -> Result<u64, StoreError> {
-    let rows = search.count(&params.query).await?;
+) -> Result<Option<u64>, StoreError> {
+    let Some(rows) = search.count(&params.query).await? else {
+        return Ok(None);
+    };
     let skipped = match params.start {
         Continue::Offset(offset) => offset,
         Continue::Beginning | Continue::Token(_) => 0,
     };
     let rows = rows.saturating_sub(skipped);
-    Ok(total
-        .map_or(rows, |total| rows.min(total))
-        .saturating_sub(served_before))
+    let rows = total.map_or(rows, |total| rows.min(total));
+    Ok(Some(rows.saturating_sub(served_before)))
 }
 
 fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {

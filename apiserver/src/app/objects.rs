@@ -5,11 +5,8 @@ use std::sync::Arc;
 use armadex_model::params::{
     GetParams, ListParams, Parsed, Place, RawParams, Request, Revision, parse,
 };
-use armadex_model::query::Start;
-use armadex_model::{
-    ClusterName, GroupVersionResource, NameFilter, ObjectKey, Query, ResourceType,
-};
-use armadex_storage::{Found, PageBudget};
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
+use armadex_storage::Found;
 
 use super::asked::Asked;
 use super::context::Context;
@@ -61,10 +58,7 @@ impl Context {
             .ok_or_else(ApiError::no_such_path)?;
         let (form, notation) =
             negotiate::objects(asked.accept.as_deref(), Arity::Many).ok_or_else(not_acceptable)?;
-        params.query.scope = self
-            .authorizer
-            .require_list(asked.caller, place.namespace.as_deref(), &params.query)
-            .await?;
+        self.narrow(asked, place, &mut params.query).await?;
         let clusters = &params.query.clusters;
         let unhealthy = warnings::unhealthy_clusters(&seen.catalog, clusters, gvr);
         let unknown = warnings::unknown_clusters(&seen.catalog, clusters);
@@ -87,6 +81,24 @@ impl Context {
             Reply::list(stream),
             unhealthy.into_iter().chain(unknown),
         ))
+    }
+
+    /// Restricts each type to what the caller may see of it.
+    async fn narrow(
+        &self,
+        asked: &Asked<'_>,
+        place: &Place,
+        query: &mut Query,
+    ) -> Result<(), ApiError> {
+        let namespace = place.namespace.as_deref();
+        for index in 0..query.types.len() {
+            let scope = self
+                .authorizer
+                .require_list(asked.caller, namespace, query, &query.types[index].resource)
+                .await?;
+            query.types[index].scope = scope;
+        }
+        Ok(())
     }
 
     async fn get(
@@ -121,7 +133,8 @@ impl Context {
         let found = match stored {
             Some(found) => found,
             None if is_namespace(gvr, &key) && seen.resource(gvr, false).is_none() => {
-                self.implied_namespace(seen, cluster, &key.name).await?
+                self.implied_namespace(&resource, cluster, &key.name)
+                    .await?
             }
             None => {
                 return Err(ApiError::no_such_object(
@@ -185,41 +198,17 @@ impl Context {
     /// the namespace is missing.
     async fn implied_namespace(
         &self,
-        seen: &Seen,
+        resource: &ResourceType,
         cluster: &ClusterName,
         namespace: &str,
     ) -> Result<Found, ApiError> {
-        if self.has_rows(seen, cluster, namespace).await? {
-            Ok(namespace_of(cluster, namespace))
+        if self.search.has_namespace(cluster, namespace).await? {
+            Ok(namespace_of(resource, cluster, namespace))
         } else {
             Err(ApiError::no_such_object("", "namespaces", namespace))
         }
     }
-
-    async fn has_rows(
-        &self,
-        seen: &Seen,
-        cluster: &ClusterName,
-        namespace: &str,
-    ) -> Result<bool, ApiError> {
-        let resources = seen.entry().into_iter().flat_map(|entry| &entry.resources);
-        let namespaced = resources.filter(|gvr| seen.resource(gvr, true).is_some());
-        for gvr in namespaced.take(MAX_TYPES_ASKED) {
-            let mut query = Query::all(gvr.clone());
-            query.clusters = NameFilter::only(cluster.as_str());
-            query.namespaces = NameFilter::only(namespace);
-            let budget = PageBudget { rows: 1, bytes: 1 };
-            let page = self.search.page(&query, &Start::Beginning, budget).await?;
-            if !page.rows.is_empty() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
 }
-
-/// One small read each; a cluster seldom has more namespaced types.
-const MAX_TYPES_ASKED: usize = 200;
 
 fn warned(reply: Reply, warnings: impl IntoIterator<Item = String>) -> Reply {
     let warn = |reply: Reply, text: String| reply.warn(&text);
@@ -249,7 +238,7 @@ fn namespaces(gvr: &GroupVersionResource) -> ResourceType {
 const CLUSTER_ANNOTATION: &str = "shadow.clusterpedia.io/cluster-name";
 
 /// A namespace with all that is known of it: its name and its cluster.
-fn namespace_of(cluster: &ClusterName, namespace: &str) -> Found {
+fn namespace_of(resource: &ResourceType, cluster: &ClusterName, namespace: &str) -> Found {
     let metadata = serde_json::json!({
         "name": namespace,
         "annotations": {CLUSTER_ANNOTATION: cluster.as_str()},
@@ -257,6 +246,7 @@ fn namespace_of(cluster: &ClusterName, namespace: &str) -> Found {
     // A body is what follows the opening brace of the metadata.
     let body = format!("{}}}", &metadata.to_string()[1..]);
     Found {
+        resource: Arc::new(resource.clone()),
         cluster: cluster.clone(),
         key: ObjectKey::new("", namespace),
         resource_version: "0".to_owned(),

@@ -19,7 +19,8 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn entry(&self) -> Option<&ClusterEntry> {
-        self.catalog.clusters.get(self.cluster.as_ref()?)
+        let entry = self.catalog.clusters.get(self.cluster.as_ref()?)?;
+        Some(entry)
     }
 
     pub(super) fn types(&self) -> Types<'_> {
@@ -29,7 +30,7 @@ impl Seen {
     /// The types of the view, by group, version and name.
     pub(super) fn resources(&self) -> impl Iterator<Item = &ResourceType> {
         let entry = self.entry();
-        let all = self.catalog.types.values();
+        let all = self.catalog.types.values().map(|one| &**one);
         all.filter(move |one| entry.is_none_or(|entry| entry.resources.contains(&one.gvr)))
     }
 
@@ -53,7 +54,7 @@ impl Seen {
         let is_here = self
             .entry()
             .is_none_or(|entry| entry.resources.contains(gvr));
-        (is_here && (found.namespaced || !namespaced)).then_some(found)
+        (is_here && (found.namespaced || !namespaced)).then_some(&**found)
     }
 
     /// The member's version; for the fleet the highest of all, so that a client holds nothing back. While none is known, our own.

@@ -57,7 +57,8 @@ pub(super) fn unhealthy_clusters(
     let unhealthy = catalog.clusters.iter().filter(|(name, entry)| {
         !is_healthy(entry) && asked.admits(name.as_str()) && entry.resources.contains(resource)
     });
-    let unhealthy: Vec<(&ClusterName, &ClusterEntry)> = unhealthy.collect();
+    let unhealthy: Vec<(&ClusterName, &ClusterEntry)> =
+        unhealthy.map(|(name, entry)| (name, &**entry)).collect();
     match unhealthy.as_slice() {
         [] => None,
         [(name, entry)] => unhealthy_cluster(name, entry),
@@ -97,6 +98,8 @@ fn a_few(names: &[impl AsRef<str>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use armadex_storage::Health;
 
     use super::*;
@@ -118,10 +121,10 @@ mod tests {
             let entry = ClusterEntry {
                 health,
                 version: None,
-                resources: resources.iter().cloned().collect(),
+                resources: Arc::new(resources.iter().cloned().collect()),
             };
             let name = ClusterName::new(name).expect("a name");
-            catalog.clusters.insert(name, entry);
+            catalog.clusters.insert(name, Arc::new(entry));
         };
         for number in 0..unhealthy {
             let health = health(false, "NotReachable");
@@ -174,7 +177,7 @@ mod tests {
     fn a_cluster_that_was_never_asked_for_its_health_is_not_ready() {
         let mut catalog = fleet(1);
         for entry in catalog.clusters.values_mut() {
-            entry.health = None;
+            Arc::make_mut(entry).health = None;
         }
         let said = unhealthy_clusters(&catalog, &NameFilter::only("down-0"), &pods());
         assert_eq!(

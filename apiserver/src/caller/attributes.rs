@@ -77,10 +77,13 @@ pub(crate) struct ListQuestions {
     pub(crate) otherwise: Vec<Attributes>,
 }
 
-/// What to ask for a list: for the namespace of its path; else for all namespaces, and failing that for each of the few that
+/// What to ask for a list of one type: for the namespace of its path; else for all namespaces, and failing that for each of the few that
 /// the query names.
-pub(crate) fn inner_list(path_namespace: Option<&str>, query: &Query) -> ListQuestions {
-    let resource = &query.resource;
+pub(crate) fn inner_list(
+    path_namespace: Option<&str>,
+    query: &Query,
+    resource: &GroupVersionResource,
+) -> ListQuestions {
     // Who may list only some names may list these.
     let name = match &query.names {
         NameFilter::In(names) if names.len() == 1 => names.first().map_or("", String::as_str),
@@ -203,7 +206,8 @@ mod tests {
     }
 
     fn questions(path_namespace: Option<&str>, query: &Query) -> Vec<String> {
-        let ListQuestions { first, otherwise } = inner_list(path_namespace, query);
+        let ListQuestions { first, otherwise } =
+            inner_list(path_namespace, query, &query.types[0].resource);
         std::iter::once(&first)
             .chain(&otherwise)
             .map(shown)

@@ -5,8 +5,8 @@ mod access_review;
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_model::Query;
 use armadex_model::query::Scope;
+use armadex_model::{GroupVersionResource, Query};
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
@@ -55,14 +55,15 @@ impl Authorizer {
         Ok(self.decide(who, what).await? == Decision::Allowed)
     }
 
-    /// Grants the inner request of a list, as far as the caller may see, or refuses it.
+    /// Grants the inner request of a list of one of its types, as far as the caller may see, or refuses it.
     pub(crate) async fn require_list(
         &self,
         who: &Identity,
         path_namespace: Option<&str>,
         query: &Query,
+        resource: &GroupVersionResource,
     ) -> Result<Scope, ApiError> {
-        let questions = attributes::inner_list(path_namespace, query);
+        let questions = attributes::inner_list(path_namespace, query, resource);
         if self.decide(who, &questions.first).await? == Decision::Allowed {
             return Ok(Scope::Everything);
         }

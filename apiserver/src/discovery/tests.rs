@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, ClusterEntry};
@@ -37,16 +38,14 @@ fn catalog() -> Catalog {
         let entry = ClusterEntry {
             health: None,
             version: None,
-            resources,
+            resources: Arc::new(resources),
         };
         catalog
             .clusters
-            .insert(ClusterName::new(name).expect("a name"), entry);
+            .insert(ClusterName::new(name).expect("a name"), Arc::new(entry));
     }
-    catalog.types = types
-        .into_iter()
-        .map(|one| (one.gvr.clone(), one))
-        .collect();
+    let types = types.into_iter();
+    catalog.types = Arc::new(types.map(|one| (one.gvr.clone(), Arc::new(one))).collect());
     catalog
 }
 
@@ -73,7 +72,7 @@ fn the_fleet_has_the_types_of_all_clusters_and_a_cluster_its_own() {
     );
     let core = resources(&fleet, "", "v1").expect("the core group");
     assert_eq!(names(&core["resources"]), ["nodes", "pods"]);
-    let b = catalog.clusters.values().last();
+    let b = catalog.clusters.values().last().map(|entry| &**entry);
     let of_b = Types::of(&catalog, b);
     assert_eq!(
         names(&group_list(&of_b)["groups"]),

@@ -50,7 +50,7 @@ pub(super) struct Version<'a> {
 impl<'a> Types<'a> {
     /// Those of all clusters, or of one.
     pub(crate) fn of(catalog: &'a Catalog, cluster: Option<&ClusterEntry>) -> Self {
-        let listed = catalog.types.values();
+        let listed = catalog.types.values().map(|one| &**one);
         let stored =
             listed.filter(|one| cluster.is_none_or(|entry| entry.resources.contains(&one.gvr)));
         Self::from_types(stored.chain(REVIEWS.iter()))

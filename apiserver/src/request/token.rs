@@ -3,7 +3,7 @@
 //! A token carries a place and no rights: whoever presents one is authorised anew, so it needs no signature.
 
 use armadex_model::NameFilter;
-use armadex_model::query::{NamespaceScope, Position, Query, Scope};
+use armadex_model::query::{Position, Query};
 use armadex_storage::Head;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// The form of a token; another one is refused like a damaged token.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
-/// A name has at most 253 characters and so has a sort value: in JSON and base64 that stays well below this.
+/// A name has at most 253 characters and so has a sort value, and a place has eight of them: in JSON and base64 that stays below this.
 const MAX_LENGTH: usize = 8 * 1024;
 
 /// Where the next page begins.
@@ -31,7 +31,7 @@ pub(crate) struct Token {
     /// Rows on the pages before.
     #[serde(rename = "n")]
     pub(crate) served: u64,
-    /// The last row of the page before.
+    /// How far the pages before went.
     #[serde(rename = "p")]
     pub(crate) position: Position,
 }
@@ -67,8 +67,8 @@ impl Token {
         URL_SAFE_NO_PAD.encode(json)
     }
 
-    /// Reads a token and checks that it continues this search on this database.
-    pub(crate) fn decode(text: &str, fingerprint: &str, head: &Head) -> Result<Self, InvalidToken> {
+    /// Reads a token and checks that it continues this search.
+    pub(crate) fn decode(text: &str, fingerprint: &str) -> Result<Self, InvalidToken> {
         if text.len() > MAX_LENGTH {
             return Err(InvalidToken::Damaged);
         }
@@ -82,14 +82,23 @@ impl Token {
         if token.fingerprint != fingerprint {
             return Err(InvalidToken::Foreign);
         }
-        if token.incarnation != head.incarnation || token.revision > head.revision {
+        Ok(token)
+    }
+
+    /// The store as the first page was read from it, if that is a past of the store as it is now.
+    pub(crate) fn first_head(&self, now: &Head) -> Result<Head, InvalidToken> {
+        if self.incarnation != now.incarnation || self.revision > now.revision {
             return Err(InvalidToken::Expired);
         }
-        Ok(token)
+        Ok(Head {
+            revision: self.revision,
+            incarnation: self.incarnation.clone(),
+        })
     }
 }
 
-/// A short text that is the same for the same search, and practically only then.
+/// A short text that is the same for the same search, and practically only then. What the caller may see is not part of it: that is
+/// worked out for each page, and may change between two.
 pub(crate) fn fingerprint(query: &Query, total: Option<u64>) -> String {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
@@ -97,8 +106,7 @@ pub(crate) fn fingerprint(query: &Query, total: Option<u64>) -> String {
         hash.update(part);
     };
     let Query {
-        resource,
-        scope,
+        types,
         clusters,
         namespaces,
         names,
@@ -106,8 +114,10 @@ pub(crate) fn fingerprint(query: &Query, total: Option<u64>) -> String {
         fields,
         order,
     } = query;
-    add(&resource.to_string());
-    add_scope(&mut add, scope);
+    add(&types.len().to_string());
+    for searched in types {
+        add(&searched.resource.to_string());
+    }
     for filter in [clusters, namespaces, names] {
         add_filter(&mut add, filter);
     }
@@ -136,23 +146,6 @@ fn add_filter(add: &mut impl FnMut(&str), filter: &NameFilter) {
     names.iter().for_each(|name| add(name));
 }
 
-fn add_scope(add: &mut impl FnMut(&str), scope: &Scope) {
-    let Scope::Clusters(clusters) = scope else {
-        return add("everything");
-    };
-    add(&clusters.len().to_string());
-    for (cluster, namespaces) in clusters {
-        add(cluster);
-        match namespaces {
-            NamespaceScope::All => add("all"),
-            NamespaceScope::Only(names) => {
-                add(&names.len().to_string());
-                names.iter().for_each(|name| add(name));
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +168,9 @@ mod tests {
     fn position(name: &str, key: i64) -> Position {
         Position {
             keys: vec![SortValue::Number(key), SortValue::Text(name.to_owned())],
-            namespace_id: key,
+            resource: GroupVersionResource::new("", "v1", "pods"),
+            cluster: "member1".into(),
+            namespace: "default".into(),
             name: name.to_owned(),
         }
     }
@@ -198,11 +193,27 @@ mod tests {
         other.namespaces = NameFilter::only("x");
         others.push(fingerprint(&other, None));
         for other in others {
-            assert_eq!(
-                Token::decode(&text, &other, &head()),
-                Err(InvalidToken::Foreign)
-            );
+            assert_eq!(Token::decode(&text, &other), Err(InvalidToken::Foreign));
         }
+    }
+
+    #[test]
+    fn a_token_tells_the_revision_of_the_first_page() {
+        let print = fingerprint(&query(), None);
+        let text = Token::new(&print, &head(), 5, position("a", 1)).encode();
+        let later = Head {
+            revision: 12,
+            ..head()
+        };
+        let token = Token::decode(&text, &print).expect("a token");
+        assert_eq!(token.first_head(&later), Ok(head()));
+    }
+
+    #[test]
+    fn rights_that_change_between_two_pages_make_no_other_search() {
+        use armadex_model::query::Scope;
+        let narrowed = query().scoped(&Scope::Clusters(Default::default()));
+        assert_eq!(fingerprint(&narrowed, None), fingerprint(&query(), None));
     }
 
     #[test]
@@ -218,10 +229,8 @@ mod tests {
             ..head()
         };
         for head in [restored, rewound] {
-            assert_eq!(
-                Token::decode(&text, &print, &head),
-                Err(InvalidToken::Expired)
-            );
+            let token = Token::decode(&text, &print).expect("a token");
+            assert_eq!(token.first_head(&head), Err(InvalidToken::Expired));
         }
     }
 
@@ -230,13 +239,13 @@ mod tests {
         fn a_token_is_read_back(name in "\\PC{0,20}", key in any::<i64>(), served in any::<u64>()) {
             let print = fingerprint(&query(), None);
             let token = Token::new(&print, &head(), served, position(&name, key));
-            prop_assert_eq!(Token::decode(&token.encode(), &print, &head()), Ok(token));
+            prop_assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
         }
 
         #[test]
         fn junk_is_damaged_and_never_panics(text in "[A-Za-z0-9_-]{0,200}", other in "\\PC{0,40}") {
-            prop_assert_eq!(Token::decode(&text, "x", &head()), Err(InvalidToken::Damaged));
-            prop_assert_eq!(Token::decode(&other, "x", &head()), Err(InvalidToken::Damaged));
+            prop_assert_eq!(Token::decode(&text, "x"), Err(InvalidToken::Damaged));
+            prop_assert_eq!(Token::decode(&other, "x"), Err(InvalidToken::Damaged));
         }
 
         #[test]
@@ -245,7 +254,7 @@ mod tests {
             let mut text = Token::new(&print, &head(), 5, position("a", 1)).encode();
             let at = index % text.len();
             text.replace_range(at..=at, &with);
-            let _ = Token::decode(&text, &print, &head());
+            let _ = Token::decode(&text, &print);
         }
     }
 }

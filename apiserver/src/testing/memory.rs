@@ -71,22 +71,22 @@ impl Memory {
                 reason: reason.to_owned(),
             }),
             version: Some(version.to_owned()),
-            resources: std::collections::BTreeSet::new(),
+            resources: Arc::default(),
         };
         self.catalog
             .clusters
-            .insert(ClusterName::new(name).expect("a name"), entry);
+            .insert(ClusterName::new(name).expect("a name"), Arc::new(entry));
         self
     }
 
     /// Adds a type to a cluster.
     pub(crate) fn synced(mut self, cluster: &str, resource: &ResourceType) -> Self {
-        self.catalog
-            .types
-            .insert(resource.gvr.clone(), resource.clone());
+        let types = Arc::make_mut(&mut self.catalog.types);
+        types.insert(resource.gvr.clone(), Arc::new(resource.clone()));
         let name = ClusterName::new(cluster).expect("a name");
         let entry = self.catalog.clusters.get_mut(&name).expect("a cluster");
-        entry.resources.insert(resource.gvr.clone());
+        let entry = Arc::make_mut(entry);
+        Arc::make_mut(&mut entry.resources).insert(resource.gvr.clone());
         self
     }
 
@@ -118,6 +118,7 @@ impl Memory {
         let separator = if rest == "}" { "" } else { "," };
         let body = format!("{}{separator}{rest}", &metadata.to_string()[1..]);
         let found = Found {
+            resource: Arc::new(resource.clone()),
             cluster: ClusterName::new(cluster).expect("a name"),
             key: ObjectKey::new(namespace, name),
             resource_version: (1000 + revision).to_string(),
@@ -144,7 +145,7 @@ impl Memory {
         let of_type = self
             .rows
             .iter()
-            .filter(|((gvr, ..), _)| *gvr == query.resource);
+            .filter(|((gvr, ..), _)| *gvr == query.types[0].resource);
         of_type
             .map(|(_, row)| row)
             .filter(|row| row.matches(query))
@@ -185,13 +186,30 @@ fn number(value: Option<&str>) -> Option<i64> {
     value?.parse().ok()
 }
 
-/// The row's place in the answer stands for the store's number of its namespace.
-fn position(index: usize, found: &Found) -> Position {
+fn position(found: &Found) -> Position {
     Position {
         keys: Vec::new(),
-        namespace_id: i64::try_from(index).expect("a small number"),
+        resource: found.resource.gvr.clone(),
+        cluster: found.cluster.to_string(),
+        namespace: found.key.namespace.clone(),
         name: found.key.name.clone(),
     }
+}
+
+/// Whether a row comes after a position.
+fn is_after(found: &Found, position: &Position) -> bool {
+    let Position {
+        cluster,
+        namespace,
+        name,
+        ..
+    } = position;
+    let place = (cluster.as_str(), namespace, name);
+    (
+        found.cluster.as_str(),
+        &found.key.namespace,
+        &found.key.name,
+    ) > place
 }
 
 #[async_trait]
@@ -232,20 +250,35 @@ impl Search for Memory {
         let all = self.matching(query);
         let begin = match start {
             Start::Beginning => 0,
-            Start::After(position) => usize::try_from(position.namespace_id).expect("a place") + 1,
+            Start::After(position) => all
+                .iter()
+                .position(|found| is_after(found, position))
+                .unwrap_or(all.len()),
             Start::Offset(rows) => usize::try_from(*rows).unwrap_or(usize::MAX),
         };
         let begin = begin.min(all.len());
         let end = all.len().min(begin + rows);
-        let next = (end < all.len()).then(|| position(end - 1, all[end - 1]));
+        let next = (end < all.len()).then(|| position(all[end - 1]));
         Ok(Page {
             rows: all[begin..end].iter().map(|&found| found.clone()).collect(),
             next,
+            head: self.head().await?,
+            looked_at: 0,
         })
     }
 
-    async fn count(&self, query: &Query) -> Result<u64, StoreError> {
-        Ok(self.matching(query).len() as u64)
+    async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
+        Ok(Some(self.matching(query).len() as u64))
+    }
+
+    async fn has_namespace(
+        &self,
+        cluster: &ClusterName,
+        namespace: &str,
+    ) -> Result<bool, StoreError> {
+        let here =
+            |row: &Row| row.found.cluster == *cluster && row.found.key.namespace == namespace;
+        Ok(self.rows.values().any(here))
     }
 
     async fn get(

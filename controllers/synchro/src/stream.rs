@@ -22,7 +22,7 @@ use tracing::{debug, info, warn};
 use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
 use crate::metrics::ClusterMetrics;
-use crate::prune::Rules;
+use crate::prune::{Rules, rules_version};
 use crate::report::Report;
 use crate::step::{Outcome, State, Wait, step};
 use crate::writer::{Halt, Opened, Writer};
@@ -130,8 +130,9 @@ impl Stream {
             context, writer, ..
         } = self;
         let sink = &context.shared.sink;
+        let rules = armadex_storage::Rules(rules_version(&context.resource.gvr));
         let opened = writer
-            .attempt(|| sink.open(context.cluster, &context.resource))
+            .attempt(|| sink.open(context.cluster, &context.resource, rules))
             .await?;
         let stream = match opened {
             Ok(stream) => stream,
@@ -140,6 +141,7 @@ impl Stream {
         self.opened = Some(Opened {
             resource: stream.resource,
             epoch: stream.epoch,
+            rules,
         });
         let live = |position: &MemberPosition| position.phase == Phase::Live;
         if stream.position.as_ref().is_some_and(live) {

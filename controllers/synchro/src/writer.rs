@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_model::ObjectKey;
-use armadex_storage::{Batch, Change, ClusterId, MemberPosition, StoreError, TypeId};
+use armadex_storage::{Batch, Change, ClusterId, MemberPosition, Rules, StoreError, TypeId};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -41,6 +41,7 @@ pub(crate) struct Writer {
 pub(crate) struct Opened {
     pub(crate) resource: TypeId,
     pub(crate) epoch: i64,
+    pub(crate) rules: Rules,
 }
 
 impl Writer {
@@ -58,6 +59,7 @@ impl Writer {
             cluster: self.cluster,
             resource: opened.resource,
             epoch: opened.epoch,
+            rules: opened.rules,
             changes,
             position,
         };

@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::label::parse::{label_clauses, shorten};
-use crate::query::{Limits, Scope};
+use crate::query::{Limits, Scope, Searched};
 use crate::search::{self, SearchLabels};
 use crate::{ClusterName, GroupVersionResource, NameFilter, Query, field_selector};
 
@@ -286,7 +286,10 @@ fn query(
 ) -> Result<Query, InvalidParams> {
     let fields = field_terms(&resource, raw)?;
     Ok(Query {
-        scope: Scope::Everything,
+        types: vec![Searched {
+            resource,
+            scope: Scope::Everything,
+        }],
         clusters: place_or(
             place.cluster.as_ref().map(ClusterName::as_str),
             raw.names("clusters")?,
@@ -305,7 +308,6 @@ fn query(
             Some(text) => search::order(text)?,
             None => labels.order,
         },
-        resource,
     })
 }
 

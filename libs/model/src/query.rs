@@ -6,13 +6,11 @@ use std::num::NonZeroU64;
 use crate::label::Requirement;
 use crate::{GroupVersionResource, NameFilter};
 
-/// One search over one resource type. All restrictions hold together.
+/// One search over one or several resource types. All restrictions hold together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The type that is searched.
-    pub resource: GroupVersionResource,
-    /// What this caller may see; applied before counting, sorting and paging.
-    pub scope: Scope,
+    /// What is searched, each type once; rows without another order come type by type as they stand here.
+    pub types: Vec<Searched>,
     /// Clusters asked for.
     pub clusters: NameFilter,
     /// Namespaces asked for; the namespace of a cluster-scoped object is empty.
@@ -23,7 +21,7 @@ pub struct Query {
     pub labels: Vec<Requirement>,
     /// Requirements on indexed fields ([`crate::field`]); the key is the label.
     pub fields: Vec<Requirement>,
-    /// Sort order; cluster, namespace and name follow as tie-breakers in the store's page order.
+    /// Sort order; type, cluster, namespace and name follow as tie-breakers: the page order.
     pub order: Vec<OrderBy>,
 }
 
@@ -32,8 +30,10 @@ impl Query {
     #[must_use]
     pub fn all(resource: GroupVersionResource) -> Self {
         Self {
-            resource,
-            scope: Scope::Everything,
+            types: vec![Searched {
+                resource,
+                scope: Scope::Everything,
+            }],
             clusters: NameFilter::Any,
             namespaces: NameFilter::Any,
             names: NameFilter::Any,
@@ -42,9 +42,27 @@ impl Query {
             order: Vec::new(),
         }
     }
+
+    /// The same search by a caller who may see no more than this of each of its types.
+    #[must_use]
+    pub fn scoped(mut self, scope: &Scope) -> Self {
+        for searched in &mut self.types {
+            searched.scope = scope.clone();
+        }
+        self
+    }
 }
 
-/// The clusters and namespaces that a caller may see of the type that is searched.
+/// A type that is searched, and what the caller may see of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Searched {
+    /// The type.
+    pub resource: GroupVersionResource,
+    /// Applied before counting, sorting and paging.
+    pub scope: Scope,
+}
+
+/// The clusters and namespaces that a caller may see of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Authorised for every cluster and namespace.
@@ -93,22 +111,35 @@ pub enum OrderField {
 pub enum Start {
     /// With the first row.
     Beginning,
-    /// Right after this row.
+    /// Right after this place, whether a row is there or not.
     After(Position),
     /// After this many rows: Clusterpedia's integer `continue` and the `offset` label.
     Offset(u64),
 }
 
-/// The place of a row in the total order of a query: its sort values, then the store's page order.
+/// A place in the total order of a query: its sort values, then the page order. It is made of names alone, so it outlives every
+/// number of a store; no row has to be there, because a page may end where nothing was found.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Position {
     /// One value for each key of the query's order.
+    #[serde(rename = "k", default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<SortValue>,
-    /// The store's number for (cluster, namespace).
-    pub namespace_id: i64,
-    /// The object's name.
+    /// The type.
+    #[serde(rename = "t")]
+    pub resource: GroupVersionResource,
+    /// The cluster.
+    #[serde(rename = "c")]
+    pub cluster: String,
+    /// The namespace; empty for cluster-scoped objects.
+    #[serde(rename = "s")]
+    pub namespace: String,
+    /// The object's name, or [`END`].
+    #[serde(rename = "n")]
     pub name: String,
 }
+
+/// Stands for the end of a namespace: no name of an object comes after it.
+pub const END: &str = "\u{10FFFF}";
 
 /// A value that rows are sorted by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]

@@ -144,6 +144,7 @@ fn batch(cluster: ClusterId, stream: &Stream, objects: &[Object]) -> Batch {
     Batch {
         cluster,
         resource: stream.resource,
+        rules: armadex_storage::Rules(1),
         epoch: stream.epoch,
         changes: objects.iter().cloned().map(Change::Put).collect(),
         position: None,
@@ -162,7 +163,9 @@ async fn open(store: &SqlStore) -> Result<(ClusterId, Stream), Failure> {
     let cluster = store
         .join(&ClusterName::new("member1")?, "incarnation")
         .await?;
-    let stream = store.open(cluster, &resource).await?;
+    let stream = store
+        .open(cluster, &resource, armadex_storage::Rules(1))
+        .await?;
     Ok((cluster, stream))
 }
 
@@ -271,7 +274,7 @@ async fn measure(store: &SqlStore, name: &str, query: &Query) -> Result<(), Fail
     let start = Instant::now();
     let count = store.count(query).await?;
     say(&format!(
-        "{name}, count: {count} in {:.1?}",
+        "{name}, count: {count:?} in {:.1?}",
         start.elapsed()
     ));
     Ok(())

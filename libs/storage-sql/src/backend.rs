@@ -20,7 +20,6 @@ pub(crate) type RowSink<'a> = &'a mut (dyn FnMut(&dyn Row) -> Result<(), StoreEr
 /// A row of an answer; columns are counted from 0. A value of another type than asked for is a broken store.
 pub(crate) trait Row {
     fn int(&self, column: usize) -> Result<i64, StoreError>;
-    fn optional_int(&self, column: usize) -> Result<Option<i64>, StoreError>;
     fn text(&self, column: usize) -> Result<String, StoreError>;
     fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError>;
     fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError>;
@@ -43,16 +42,31 @@ pub(crate) trait Transaction: Connection {
     async fn rollback(self: Box<Self>) -> Result<(), StoreError>;
 }
 
+/// Which connections a read uses: what takes a moment never waits behind what may take long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// The catalogue, the head, one object: a few rows by key.
+    Short,
+    /// Pages and counts.
+    Search,
+}
+
 /// A database that hands out transactions.
 #[async_trait]
 pub(crate) trait Database: Send + Sync {
     fn dialect(&self) -> Dialect;
 
     /// A snapshot to read from.
-    async fn read(&self) -> Result<Box<dyn Transaction>, StoreError>;
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError>;
 
     /// A transaction that may write; only the writer task asks for one.
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError>;
+
+    /// Notes what was committed where a restored database would not have it. Called after each commit; must be cheap.
+    fn note_committed(&self, incarnation: &str, revision: i64);
+
+    /// Lets the database catch up with what only an idle moment lets it do. Called by the writer between two transactions.
+    async fn catch_up(&self);
 
     /// Gives the connections back.
     async fn close(&self);

@@ -1,171 +1,281 @@
-//! What a reader must know before it plans: clusters, types and streams, read once and kept until the store's catalogue changes.
+//! What a reader must know before it plans: clusters, types and open streams. Kept in memory and brought up to date by what changed, so
+//! that one more stream costs one row, whatever the size of the fleet.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
 use std::sync::Arc;
 
-use armadex_model::{ClusterName, GroupVersionResource};
-use armadex_storage::{Catalog, ClusterEntry, Health, StoreError};
+use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_storage::{Catalog, ClusterEntry, StoreError};
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
-use crate::form::codec::Family;
-use crate::sql::catalog::{self, ClusterRow, TypeRow};
-use crate::sql::stream::{self, StreamRow};
-use crate::write::allocate::slot_range;
+use crate::sql::catalog::{self, ClusterRow, HealthRow, TypeRow};
+use crate::sql::stream;
 
-/// One state of the catalogue. Immutable.
-#[derive(Debug, Default)]
+/// One state of the catalogue. Immutable. Clusters and streams that wait for their purge are not in it: their rows are hidden.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     /// The head row's `catalog` that this belongs to.
     pub(crate) version: i64,
     /// What the API server sees of it.
     pub(crate) catalog: Arc<Catalog>,
-    /// In the order of their namespace ids, those that wait for their purge included.
-    clusters: Vec<Member>,
-    types: BTreeMap<GroupVersionResource, i32>,
-    families: HashMap<i32, Family>,
-    /// Whether the stream of this cluster and type is open.
-    streams: HashMap<(i64, i32), bool>,
+    members: BTreeMap<ClusterName, Member>,
+    names: HashMap<i64, ClusterName>,
+    type_ids: HashMap<GroupVersionResource, i32>,
+    types: HashMap<i32, Arc<ResourceType>>,
+    /// How many clusters have a type.
+    holders: BTreeMap<i32, usize>,
+    /// The sets of types that clusters have, each once.
+    sets: HashMap<Arc<[i32]>, Arc<BTreeSet<GroupVersionResource>>>,
 }
 
-/// A cluster with its range of namespace ids.
+/// A cluster that is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) id: i64,
-    pub(crate) name: ClusterName,
-    pub(crate) active: bool,
-    pub(crate) in_order: bool,
-    pub(crate) range: Range<i64>,
+    /// The types that are shown of it, sorted.
+    types: Arc<[i32]>,
+}
+
+/// What changed since a state.
+#[derive(Debug, Default)]
+pub(crate) struct Delta {
+    /// The head row's `catalog` that it leads to.
+    pub(crate) version: i64,
+    pub(crate) clusters: Vec<ClusterRow>,
+    pub(crate) health: Vec<HealthRow>,
+    pub(crate) types: Vec<TypeRow>,
+    /// Cluster, type, and whether it is open.
+    pub(crate) streams: Vec<(i64, i32, bool)>,
+}
+
+impl Delta {
+    /// Reads what changed after `since`; `version` is the head's in the same transaction.
+    pub(crate) async fn read(
+        connection: &mut dyn Connection,
+        since: i64,
+        version: i64,
+    ) -> Result<Self, StoreError> {
+        let clusters = catalog::clusters_since(since);
+        let (types, streams) = (catalog::types_since(since), stream::since(since));
+        let health = catalog::health_since(since);
+        Ok(Self {
+            version,
+            clusters: rows(connection, clusters, catalog::decode_cluster).await?,
+            types: rows(connection, types, catalog::decode_type).await?,
+            streams: rows(connection, streams, stream::decode_since).await?,
+            health: rows(connection, health, catalog::decode_health).await?,
+        })
+    }
 }
 
 impl Snapshot {
-    /// Reads the catalogue; `version` is the head's in the same transaction.
-    pub(crate) async fn load(
-        connection: &mut dyn Connection,
-        version: i64,
-    ) -> Result<Self, StoreError> {
-        let clusters = rows(connection, catalog::clusters(), catalog::decode_cluster).await?;
-        let types = rows(connection, catalog::types(), catalog::decode_type).await?;
-        let streams = rows(connection, stream::all(), stream::decode).await?;
-        Self::new(version, &clusters, &types, &streams)
+    /// The state after a change.
+    pub(crate) fn apply(&self, delta: Delta) -> Result<Self, StoreError> {
+        let Delta {
+            version,
+            clusters,
+            health,
+            types,
+            streams,
+        } = delta;
+        let structural = !(clusters.is_empty() && types.is_empty() && streams.is_empty());
+        let mut next = self.clone();
+        next.version = version;
+        let mut catalog = Catalog::clone(&self.catalog);
+        next.take_types(types);
+        next.take_clusters(clusters, &mut catalog)?;
+        let touched = next.take_streams(streams);
+        next.fill_entries(&touched, &mut catalog);
+        next.take_health(health, &mut catalog);
+        if structural {
+            catalog.generation += 1;
+            catalog.types = Arc::new(next.shown_types());
+            next.drop_unused_sets();
+        }
+        next.catalog = Arc::new(catalog);
+        Ok(next)
     }
 
-    /// Puts the rows together.
-    pub(crate) fn new(
-        version: i64,
-        clusters: &[ClusterRow],
-        types: &[TypeRow],
-        streams: &[StreamRow],
-    ) -> Result<Self, StoreError> {
-        let mut members = clusters.iter().map(member).collect::<Result<Vec<_>, _>>()?;
-        members.sort_by_key(|member| member.range.start);
-        Ok(Self {
-            version,
-            catalog: Arc::new(public_catalog(clusters, types, streams)?),
-            clusters: members,
-            types: types
+    fn take_types(&mut self, types: Vec<TypeRow>) {
+        for TypeRow { id, resource } in types {
+            self.type_ids.insert(resource.gvr.clone(), id);
+            self.types.insert(id, Arc::new(resource));
+        }
+    }
+
+    fn take_clusters(
+        &mut self,
+        clusters: Vec<ClusterRow>,
+        catalog: &mut Catalog,
+    ) -> Result<(), StoreError> {
+        let (come, gone): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|row| row.active);
+        for row in gone {
+            if let Some(name) = self.names.remove(&row.id)
+                && let Some(member) = self.members.remove(&name)
+            {
+                self.count(&member.types, false);
+                catalog.clusters.remove(&name);
+            }
+        }
+        for row in come {
+            if self.names.contains_key(&row.id) {
+                continue;
+            }
+            let name = ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?;
+            let member = Member {
+                id: row.id,
+                types: Arc::default(),
+            };
+            self.names.insert(row.id, name.clone());
+            self.members.insert(name.clone(), member);
+            let entry = ClusterEntry {
+                health: None,
+                version: None,
+                resources: Arc::default(),
+            };
+            catalog.clusters.insert(name, Arc::new(entry));
+        }
+        Ok(())
+    }
+
+    /// Opens and closes streams; the clusters that were touched.
+    fn take_streams(&mut self, streams: Vec<(i64, i32, bool)>) -> BTreeSet<ClusterName> {
+        let mut changes: BTreeMap<ClusterName, Vec<(i32, bool)>> = BTreeMap::new();
+        for (cluster, resource, is_open) in streams {
+            if let Some(name) = self.names.get(&cluster) {
+                changes
+                    .entry(name.clone())
+                    .or_default()
+                    .push((resource, is_open));
+            }
+        }
+        for (name, changes) in &changes {
+            let Some(before) = self
+                .members
+                .get(name)
+                .map(|member| Arc::clone(&member.types))
+            else {
+                continue;
+            };
+            let mut types: BTreeSet<i32> = before.iter().copied().collect();
+            for &(resource, is_open) in changes {
+                if is_open {
+                    types.insert(resource);
+                } else {
+                    types.remove(&resource);
+                }
+            }
+            let after: Arc<[i32]> = types.into_iter().collect();
+            self.count(&before, false);
+            self.count(&after, true);
+            if let Some(member) = self.members.get_mut(name) {
+                member.types = after;
+            }
+        }
+        changes.into_keys().collect()
+    }
+
+    fn count(&mut self, types: &[i32], more: bool) {
+        for &resource in types {
+            let holders = self.holders.entry(resource).or_default();
+            *holders = if more {
+                *holders + 1
+            } else {
+                holders.saturating_sub(1)
+            };
+        }
+    }
+
+    fn fill_entries(&mut self, touched: &BTreeSet<ClusterName>, catalog: &mut Catalog) {
+        for name in touched {
+            let Some(types) = self
+                .members
+                .get(name)
+                .map(|member| Arc::clone(&member.types))
+            else {
+                continue;
+            };
+            let resources = self.set_of(types);
+            if let Some(entry) = catalog.clusters.get_mut(name) {
+                Arc::make_mut(entry).resources = resources;
+            }
+        }
+    }
+
+    fn set_of(&mut self, types: Arc<[i32]>) -> Arc<BTreeSet<GroupVersionResource>> {
+        let known = &self.types;
+        let set = self.sets.entry(types).or_insert_with_key(|types| {
+            let gvrs = types
                 .iter()
-                .map(|row| (row.resource.gvr.clone(), row.id))
-                .collect(),
-            families: types
-                .iter()
-                .map(|row| (row.id, Family::of(&row.resource.gvr)))
-                .collect(),
-            streams: streams
-                .iter()
-                .map(|row| ((row.cluster, row.resource), row.is_open))
-                .collect(),
-        })
+                .filter_map(|id| Some(known.get(id)?.gvr.clone()));
+            Arc::new(gvrs.collect())
+        });
+        Arc::clone(set)
+    }
+
+    fn drop_unused_sets(&mut self) {
+        self.sets.retain(|_, set| Arc::strong_count(set) > 1);
+    }
+
+    fn take_health(&self, health: Vec<HealthRow>, catalog: &mut Catalog) {
+        for row in health {
+            let entry = self
+                .names
+                .get(&row.cluster)
+                .and_then(|name| catalog.clusters.get_mut(name));
+            if let Some(entry) = entry {
+                let entry = Arc::make_mut(entry);
+                entry.health = Some(row.health);
+                entry.version = row.version;
+            }
+        }
+    }
+
+    fn shown_types(&self) -> BTreeMap<GroupVersionResource, Arc<ResourceType>> {
+        let shown = self.holders.iter().filter(|(_, holders)| **holders > 0);
+        shown
+            .filter_map(|(id, _)| {
+                let resource = self.types.get(id)?;
+                Some((resource.gvr.clone(), Arc::clone(resource)))
+            })
+            .collect()
     }
 
     /// The number of a type.
     pub(crate) fn type_id(&self, gvr: &GroupVersionResource) -> Option<i32> {
-        self.types.get(gvr).copied()
+        self.type_ids.get(gvr).copied()
     }
 
-    /// The family of a type; unknown types have none of their own.
-    pub(crate) fn family(&self, resource: i32) -> Family {
-        self.families
-            .get(&resource)
-            .copied()
-            .unwrap_or(Family::Generic)
+    /// A type by its number.
+    pub(crate) fn resource(&self, id: i32) -> Option<&Arc<ResourceType>> {
+        self.types.get(&id)
     }
 
-    /// All clusters in page order.
-    pub(crate) fn clusters(&self) -> &[Member] {
-        &self.clusters
+    /// The clusters of which a type is shown, by name.
+    pub(crate) fn holders(&self, resource: i32) -> impl Iterator<Item = (&ClusterName, &Member)> {
+        self.members
+            .iter()
+            .filter(move |(_, member)| member.shows(resource))
     }
 
-    /// The cluster whose range holds this namespace id.
-    pub(crate) fn cluster_at(&self, nsid: i64) -> Option<&Member> {
-        let next = self
-            .clusters
-            .partition_point(|member| member.range.start <= nsid);
-        let member = self.clusters.get(next.checked_sub(1)?)?;
-        member.range.contains(&nsid).then_some(member)
-    }
-
-    /// Whether rows of the type in the cluster may be shown.
-    pub(crate) fn is_visible(&self, member: &Member, resource: i32) -> bool {
-        member.active && self.streams.get(&(member.id, resource)) == Some(&true)
-    }
-
-    /// Whether there may be rows of the type in the cluster, shown or not.
-    pub(crate) fn may_have_rows(&self, member: &Member, resource: i32) -> bool {
-        self.streams.contains_key(&(member.id, resource))
+    /// A cluster that is shown.
+    pub(crate) fn member(&self, name: &ClusterName) -> Option<&Member> {
+        self.members.get(name)
     }
 }
 
-fn member(row: &ClusterRow) -> Result<Member, StoreError> {
-    Ok(Member {
-        id: row.id,
-        name: cluster_name(row)?,
-        active: row.active,
-        in_order: row.in_order,
-        range: slot_range(row.slot),
-    })
-}
-
-fn cluster_name(row: &ClusterRow) -> Result<ClusterName, StoreError> {
-    ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))
-}
-
-fn public_catalog(
-    clusters: &[ClusterRow],
-    types: &[TypeRow],
-    streams: &[StreamRow],
-) -> Result<Catalog, StoreError> {
-    let gvrs: HashMap<i32, &TypeRow> = types.iter().map(|row| (row.id, row)).collect();
-    let mut open: HashMap<i64, BTreeSet<GroupVersionResource>> = HashMap::new();
-    for stream in streams.iter().filter(|stream| stream.is_open) {
-        if let Some(row) = gvrs.get(&stream.resource) {
-            open.entry(stream.cluster)
-                .or_default()
-                .insert(row.resource.gvr.clone());
-        }
+impl Member {
+    /// Whether rows of the type may be shown.
+    pub(crate) fn shows(&self, resource: i32) -> bool {
+        self.types.binary_search(&resource).is_ok()
     }
-    let mut catalog = Catalog::default();
-    for row in clusters.iter().filter(|row| row.active) {
-        let entry = ClusterEntry {
-            health: row.healthy.map(|healthy| Health {
-                healthy,
-                reason: row.reason.clone(),
-            }),
-            version: row.version.clone(),
-            resources: open.remove(&row.id).unwrap_or_default(),
-        };
-        catalog.clusters.insert(cluster_name(row)?, entry);
+
+    /// The numbers of the types that are shown.
+    pub(crate) fn types(&self) -> &[i32] {
+        &self.types
     }
-    let stored: BTreeSet<&GroupVersionResource> = catalog
-        .clusters
-        .values()
-        .flat_map(|entry| &entry.resources)
-        .collect();
-    catalog.types = types
-        .iter()
-        .filter(|row| stored.contains(&row.resource.gvr))
-        .map(|row| (row.resource.gvr.clone(), row.resource.clone()))
-        .collect();
-    Ok(catalog)
 }

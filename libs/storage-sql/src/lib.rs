@@ -20,5 +20,6 @@ mod store;
 mod write;
 
 pub use location::{InvalidLocation, Location, migrate, open, open_with};
+pub use read::Tuning;
 pub use store::check::CheckReport;
 pub use store::{Options, SqlStore};

@@ -1,39 +1,46 @@
 //! The store as its two sides see it.
 
 pub(crate) mod check;
+mod families;
 mod search;
 mod sink;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use armadex_storage::StoreError;
+use armadex_storage::{Head, StoreError};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::broken;
 use crate::backend::identity;
-use crate::backend::{Connection, SharedDatabase, row};
-use crate::catalog::Snapshot;
+use crate::backend::{Connection, Lane, SharedDatabase, Transaction, row};
+use crate::catalog::{Delta, Snapshot};
 use crate::form::term::TermHasher;
+use crate::read::Tuning;
 use crate::sql::head::{self, HeadRow};
+use crate::write::incarnation::Committed;
 use crate::write::numbers::ObjectIds;
-use crate::write::writer::{Order, Writer};
+use crate::write::writer::{Done, Order, Work, Writer};
+use families::Families;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Connections that read.
+    /// Connections that search.
     pub readers: u32,
-    /// Batches that may wait for the writer; when it is full, writers wait.
+    /// Orders that may wait for the writer; when it is full, writers wait.
     pub queue: usize,
     /// How long a statement waits for another process's transaction.
     pub busy_timeout: Duration,
     /// How many revisions superseded versions and tombstones are kept for. 0 keeps none and writes no tombstone; what is past any
     /// other figure is removed by [`armadex_storage::Sink::purge`].
     pub retention: u64,
+    /// How much is read at a time.
+    pub tuning: Tuning,
 }
 
 impl Default for Options {
@@ -41,10 +48,11 @@ impl Default for Options {
         Self {
             // Reads of one machine's fleet are short; more connections would only divide its cores.
             readers: 4,
-            // Batches of 500 objects are about 2 MB; the writer takes up to 16 at once.
-            queue: 16,
+            // What waits here is bounded by bytes before it is sent; this many orders are one good transaction.
+            queue: 128,
             busy_timeout: Duration::from_secs(5),
             retention: 0,
+            tuning: Tuning::default(),
         }
     }
 }
@@ -53,10 +61,24 @@ impl Default for Options {
 pub struct SqlStore {
     pub(crate) database: SharedDatabase,
     pub(crate) hasher: TermHasher,
+    tuning: Tuning,
     snapshot: ArcSwap<Snapshot>,
+    /// Held while the snapshot is brought up to date, so that many readers do it once.
+    refreshing: Mutex<()>,
+    seen: Seen,
+    families: Families,
     orders: mpsc::Sender<Order>,
     stop: CancellationToken,
+    /// Cancelled when the writer has ended, for whatever reason.
+    ended: CancellationToken,
     writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A snapshot of the database, the catalogue and the head as of it.
+pub(crate) struct Moment {
+    pub(crate) transaction: Box<dyn Transaction>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) head: Head,
 }
 
 impl SqlStore {
@@ -65,27 +87,46 @@ impl SqlStore {
         database: SharedDatabase,
         options: &Options,
     ) -> Result<Self, StoreError> {
-        let mut transaction = database.read().await?;
+        let mut transaction = database.read(Lane::Short).await?;
         let key = identity::hash_key(&mut *transaction).await?;
         let head = read_head(&mut *transaction).await?;
-        let snapshot = Snapshot::load(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;
         let (orders, waiting) = mpsc::channel(options.queue.max(1));
-        let stop = CancellationToken::new();
+        let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
         let writer = Writer {
             database: Arc::clone(&database),
             retention: options.retention,
             object_ids: ObjectIds::default(),
+            committed: Committed {
+                incarnation: head.incarnation,
+                revision: head.revision,
+            },
         };
-        let task = tokio::spawn(writer.run(waiting, stop.clone()));
+        let (stopping, ending) = (stop.clone(), ended.clone().drop_guard());
+        let task = tokio::spawn(async move {
+            // Dropped by a panic too.
+            let _ending = ending;
+            writer.run(waiting, stopping).await;
+        });
         Ok(Self {
             database,
-            snapshot: ArcSwap::from_pointee(snapshot),
             hasher: TermHasher::new(key),
+            tuning: options.tuning.clone(),
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            refreshing: Mutex::new(()),
+            seen: Seen::default(),
+            families: Families::default(),
             orders,
             stop,
+            ended,
             writer: Mutex::new(Some(task)),
         })
+    }
+
+    /// Returns when nothing can be written any more: after [`SqlStore::shutdown`], or because the writer failed. A process whose
+    /// writer failed must not live on: it would look sound and store nothing.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
     }
 
     /// Carries out what was accepted, then closes the database. Calls after this fail as unavailable.
@@ -98,37 +139,85 @@ impl SqlStore {
         self.database.close().await;
     }
 
-    /// The catalogue as of this transaction, and its head.
-    pub(crate) async fn current(
-        &self,
-        connection: &mut dyn Connection,
-    ) -> Result<(Arc<Snapshot>, HeadRow), StoreError> {
-        let head = read_head(connection).await?;
-        let known = self.snapshot.load_full();
-        if known.version == head.catalog {
-            return Ok((known, head));
+    /// Begins a read.
+    pub(crate) async fn moment(&self, lane: Lane) -> Result<Moment, StoreError> {
+        let seen = self.seen.before();
+        let mut transaction = self.database.read(lane).await?;
+        let head = read_head(&mut *transaction).await?;
+        if head.revision < seen {
+            transaction.rollback().await?;
+            return Err(self.rewound(seen).await);
         }
-        let fresh = Arc::new(Snapshot::load(connection, head.catalog).await?);
-        self.snapshot.store(Arc::clone(&fresh));
-        Ok((fresh, head))
+        self.seen.note(head.revision);
+        let snapshot = self.current(&mut *transaction, &head).await?;
+        Ok(Moment {
+            transaction,
+            snapshot,
+            head: Head {
+                revision: head.revision,
+                incarnation: head.incarnation,
+            },
+        })
     }
 
-    /// Looks whether the catalogue changed.
-    async fn refresh(&self) -> Result<Arc<Snapshot>, StoreError> {
-        let mut transaction = self.database.read().await?;
-        let (snapshot, _) = self.current(&mut *transaction).await?;
-        transaction.rollback().await?;
-        Ok(snapshot)
+    /// The catalogue as of this transaction, or newer.
+    async fn current(
+        &self,
+        connection: &mut dyn Connection,
+        head: &HeadRow,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let known = self.snapshot.load_full();
+        if known.version >= head.catalog {
+            return Ok(known);
+        }
+        let _refreshing = self.refreshing.lock().await;
+        let known = self.snapshot.load_full();
+        if known.version >= head.catalog {
+            return Ok(known);
+        }
+        let delta = Delta::read(connection, known.version, head.catalog).await?;
+        let fresh = Arc::new(known.apply(delta)?);
+        self.snapshot.store(Arc::clone(&fresh));
+        Ok(fresh)
+    }
+
+    /// The database is behind a state that was read from it: everything that was handed out since means something else now.
+    async fn rewound(&self, seen: i64) -> StoreError {
+        if let Err(err) = self.order(Work::Rewound(seen)).await {
+            return err;
+        }
+        self.seen.forget();
+        self.snapshot.store(Arc::default());
+        StoreError::Gone {
+            reason: "the database was restored or has lost writes".into(),
+        }
     }
 
     /// Gives the writer an order and waits for its answer.
-    async fn order<T>(
-        &self,
-        make: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Order,
-    ) -> Result<T, StoreError> {
+    async fn order(&self, work: Work) -> Result<Done, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.orders.send(make(reply)).await.map_err(|_| stopped())?;
+        let order = Order { work, reply };
+        self.orders.send(order).await.map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
+    }
+}
+
+/// The highest revision that this process has read: whoever reads a lower one later reads a database that was rewound.
+#[derive(Debug, Default)]
+struct Seen(AtomicI64);
+
+impl Seen {
+    /// What had been read before a transaction began: it must not be behind that.
+    fn before(&self) -> i64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn note(&self, revision: i64) {
+        self.0.fetch_max(revision, Ordering::AcqRel);
+    }
+
+    fn forget(&self) {
+        self.0.store(0, Ordering::Release);
     }
 }
 

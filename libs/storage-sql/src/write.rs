@@ -1,9 +1,11 @@
 //! Writing: one task, one transaction at a time, from batches to rows.
 
-pub(crate) mod allocate;
 pub(crate) mod batch;
+pub(crate) mod catalog_change;
 pub(crate) mod clusters;
+pub(crate) mod counters;
 pub(crate) mod diff;
+pub(crate) mod incarnation;
 pub(crate) mod index;
 pub(crate) mod namespaces;
 pub(crate) mod numbers;

@@ -1,18 +1,40 @@
-//! The behaviour suite on SQLite.
+//! The behaviour suite on SQLite: as it is opened by users, and with budgets of next to nothing, so that every continuation is taken.
 
 use std::sync::Arc;
 
 use armadex_storage::conformance::Fixture;
-use armadex_storage_sql::{Options, SqlStore};
+use armadex_storage_sql::{Options, SqlStore, Tuning};
 
-armadex_storage::conformance!(empty_store());
+mod usual {
+    armadex_storage::conformance!(super::empty_store(super::Options::default(), false));
+}
 
-async fn empty_store() -> Fixture {
+mod tiny {
+    armadex_storage::conformance!(super::empty_store(super::tiny(), true));
+}
+
+fn tiny() -> Options {
+    let tuning = Tuning {
+        work: 4,
+        probe: 3,
+        blocks: 2,
+        places: 2,
+        rows: 3,
+        sorted: 2,
+        most_sorted: 100_000,
+        ties: 2,
+        most_skipped: 100_000,
+    };
+    Options {
+        tuning,
+        ..Options::default()
+    }
+}
+
+async fn empty_store(options: Options, tiny: bool) -> Fixture {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("store.db");
-    let store = SqlStore::sqlite(&path, &Options::default())
-        .await
-        .expect("a store");
+    let store = SqlStore::sqlite(&path, &options).await.expect("a store");
     let store = Arc::new(store);
     let audited = Arc::clone(&store);
     let audit = move || -> futures::future::BoxFuture<'static, Vec<String>> {
@@ -23,6 +45,7 @@ async fn empty_store() -> Fixture {
         sink: Arc::clone(&store) as _,
         search: store,
         audit: Box::new(audit),
+        tiny,
         guard: Box::new(directory),
     }
 }

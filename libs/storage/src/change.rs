@@ -3,7 +3,7 @@
 use armadex_model::{ObjectKey, Term};
 use bytes::Bytes;
 
-use crate::sink::{ClusterId, TypeId};
+use crate::sink::{ClusterId, Rules, TypeId};
 
 /// Changes of one stream that are stored together with the position they lead to, or not at all.
 ///
@@ -16,6 +16,8 @@ pub struct Batch {
     pub resource: TypeId,
     /// The writer's fence, from [`crate::Stream::epoch`].
     pub epoch: i64,
+    /// By which the objects were made; those that the stream was opened with.
+    pub rules: Rules,
     /// What changed, in any order.
     pub changes: Vec<Change>,
     /// Where the stream stands after these changes; `None` leaves the stored position as it is.

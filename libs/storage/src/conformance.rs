@@ -14,7 +14,7 @@ pub mod orders;
 pub mod selectors;
 pub mod writes;
 
-pub use fixture::{Fixture, ObjectBuilder, Writer, object, resource};
+pub use fixture::{Fixture, ObjectBuilder, RULES, Writer, object, resource};
 
 /// Makes a test of each case of the suite. `$open` is a future of a [`Fixture`] on an empty store.
 #[macro_export]
@@ -58,6 +58,7 @@ macro_rules! conformance {
             writes::a_writer_of_a_cluster_that_left_is_fenced,
             writes::an_object_that_is_too_large_is_rejected_by_name,
             writes::keys_are_listed_page_by_page,
+            writes::other_rules_write_what_did_not_change,
             writes::many_writers_at_once_lose_nothing,
             writes::revisions_have_no_gaps,
         }

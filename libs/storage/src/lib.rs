@@ -14,4 +14,4 @@ mod sink;
 pub use change::{Batch, Change, MemberPosition, Object, Phase, Written};
 pub use error::StoreError;
 pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
-pub use sink::{ClusterId, Health, Purged, Sink, Stream, StreamState, TypeId};
+pub use sink::{ClusterId, Health, Purged, Rules, Sink, Stream, StreamState, TypeId};

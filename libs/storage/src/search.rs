@@ -13,10 +13,13 @@ use crate::{Health, StoreError};
 /// What is in the store: clusters, their types and their health. Small, shared and immutable.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
+    /// Grows when a cluster or a type comes, goes or is described otherwise, and not when a cluster's health changes: what is made
+    /// from clusters and types alone may be kept as long as this stays.
+    pub generation: u64,
     /// Every cluster that has joined and not left, by name.
-    pub clusters: BTreeMap<ClusterName, ClusterEntry>,
+    pub clusters: BTreeMap<ClusterName, Arc<ClusterEntry>>,
     /// Every type that some cluster has, by what a URL names.
-    pub types: BTreeMap<GroupVersionResource, ResourceType>,
+    pub types: Arc<BTreeMap<GroupVersionResource, Arc<ResourceType>>>,
 }
 
 /// One cluster of the catalog.
@@ -26,8 +29,8 @@ pub struct ClusterEntry {
     pub health: Option<Health>,
     /// The member's `gitVersion`, once known.
     pub version: Option<String>,
-    /// The types that are stored of it.
-    pub resources: BTreeSet<GroupVersionResource>,
+    /// The types that are stored of it; clusters that have the same share one set.
+    pub resources: Arc<BTreeSet<GroupVersionResource>>,
 }
 
 /// The store's revision and the incarnation it belongs to.
@@ -51,6 +54,8 @@ pub struct PageBudget {
 /// One row of an answer.
 #[derive(Clone, Debug)]
 pub struct Found {
+    /// Its type.
+    pub resource: Arc<ResourceType>,
     /// The cluster it lives in.
     pub cluster: ClusterName,
     /// Namespace and name.
@@ -68,11 +73,15 @@ pub struct Found {
 /// Some rows of an answer, in its order.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The rows; may be empty although more follow.
+    /// The rows. A page has a budget of work beside that of rows: it may be short, or empty, although more follow.
     pub rows: Vec<Found>,
     /// Where the next page begins; `None` when no row is left. When `rows` is full, the store has looked one row further, so
     /// that a last full page is not followed by an empty one.
     pub next: Option<Position>,
+    /// The store as the rows were read from it.
+    pub head: Head,
+    /// Rows and index blocks that were looked at to find these: what the page cost, in a figure that no machine changes.
+    pub looked_at: u64,
 }
 
 /// What an API server may ask of a store.
@@ -81,7 +90,7 @@ pub trait Search: Send + Sync + 'static {
     /// What is in the store now; cheap enough to call for every request.
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError>;
 
-    /// The store's revision. Read it before the first row of a list.
+    /// The store's revision.
     async fn head(&self) -> Result<Head, StoreError>;
 
     /// The rows of `query` from `start` on, as many as `budget` allows. Holds no transaction or connection afterwards.
@@ -92,8 +101,8 @@ pub trait Search: Send + Sync + 'static {
         budget: PageBudget,
     ) -> Result<Page, StoreError>;
 
-    /// How many rows `query` has, without its order.
-    async fn count(&self, query: &Query) -> Result<u64, StoreError>;
+    /// How many rows `query` has, without its order; `None` if it would take too much work to tell.
+    async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError>;
 
     /// One object, or `None`.
     async fn get(
@@ -102,4 +111,11 @@ pub trait Search: Send + Sync + 'static {
         resource: &GroupVersionResource,
         key: &ObjectKey,
     ) -> Result<Option<Found>, StoreError>;
+
+    /// Whether the cluster has objects of any type in this namespace.
+    async fn has_namespace(
+        &self,
+        cluster: &ClusterName,
+        namespace: &str,
+    ) -> Result<bool, StoreError>;
 }

@@ -13,6 +13,11 @@ pub struct ClusterId(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub i32);
 
+/// What decides how an object of one type is stored: which parts are cut away, which terms are made of it. Two streams with equal
+/// rules store the same object in the same form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules(pub i64);
+
 /// Whether a member answered its last health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
@@ -29,7 +34,8 @@ pub struct Stream {
     pub resource: TypeId,
     /// The fence: a batch with an older epoch is refused.
     pub epoch: i64,
-    /// Where it stood when it was last written; `None` for a stream that was never written.
+    /// Where it stood when it was last written; `None` for a stream that was never written. A stream whose rows were stored by other
+    /// rules stands at [`crate::Phase::Listing`], so that its writer compares every object anew.
     pub position: Option<MemberPosition>,
 }
 
@@ -74,14 +80,18 @@ pub trait Sink: Send + Sync + 'static {
         version: Option<&str>,
     ) -> Result<(), StoreError>;
 
-    /// Takes the stream of one type over: from now on only the returned epoch may write it.
-    async fn open(&self, cluster: ClusterId, resource: &ResourceType)
-    -> Result<Stream, StoreError>;
+    /// Takes the stream of one type over: from now on only the returned epoch may write it, by these rules.
+    async fn open(
+        &self,
+        cluster: ClusterId,
+        resource: &ResourceType,
+        rules: Rules,
+    ) -> Result<Stream, StoreError>;
 
     /// Stores a batch in one transaction: rows, index, counters, position and revision, or nothing.
     async fn write(&self, batch: Batch) -> Result<Written, StoreError>;
 
-    /// The stored keys of a stream, at most `limit` after `after`, in a total order of the store's choosing.
+    /// The stored keys of a stream, at most `limit` after `after`, in a total order of the store's choosing; fewer only at the end.
     async fn keys(
         &self,
         cluster: ClusterId,

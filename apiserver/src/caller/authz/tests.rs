@@ -31,7 +31,12 @@ async fn refusal(
     let authorizer = Authorizer::new(Arc::clone(rules) as Arc<dyn AccessReviewer>);
     let query = pods(namespaces);
     match authorizer
-        .require_list(&caller("alice", "dev"), path_namespace, &query)
+        .require_list(
+            &caller("alice", "dev"),
+            path_namespace,
+            &query,
+            &query.types[0].resource,
+        )
         .await
     {
         Ok(scope) => {
@@ -85,8 +90,9 @@ async fn masters_need_no_review() {
     let rules = Arc::new(Rules::new([]));
     let authorizer = Authorizer::new(Arc::clone(&rules) as Arc<dyn AccessReviewer>);
     let master = caller("root", "system:masters");
+    let query = pods(NameFilter::Any);
     authorizer
-        .require_list(&master, None, &pods(NameFilter::Any))
+        .require_list(&master, None, &query, &query.types[0].resource)
         .await
         .expect("granted");
     assert_eq!(rules.asked(), 0);

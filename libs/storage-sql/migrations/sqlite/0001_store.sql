@@ -1,4 +1,5 @@
--- Namespace ids (nsid) stand for (cluster, namespace) and are the page order. Revisions (rev) are the commit order.
+-- Revisions (rev) are the commit order. A namespace id (nsid) stands for (cluster, namespace): the cluster's number times 2^32, plus a number
+-- within it. Neither says anything about order: pages come in the order of names, which `counter` and the list of clusters have.
 
 CREATE TABLE meta (
     name  TEXT NOT NULL PRIMARY KEY,
@@ -12,7 +13,8 @@ CREATE TABLE allocation (
 ) WITHOUT ROWID;
 INSERT INTO allocation (name, next) VALUES ('cluster', 1), ('epoch', 1), ('object', 1), ('type', 1);
 
--- One row. `pruned`: versions that were superseded up to this revision are gone. `catalog` counts changes of what a snapshot holds.
+-- One row. `pruned`: versions that were superseded up to this revision are gone. `catalog` counts changes of clusters, types, streams and
+-- health; each changed row carries the count of its change in `seq`, so that a reader asks only for what is new to it.
 CREATE TABLE head (
     id          INTEGER PRIMARY KEY,
     rev         INTEGER NOT NULL,
@@ -30,45 +32,61 @@ CREATE TABLE type (
     namespaced  INTEGER NOT NULL,
     singular    TEXT    NOT NULL,
     short_names TEXT    NOT NULL,
-    categories  TEXT    NOT NULL
+    categories  TEXT    NOT NULL,
+    seq         INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX type_gvr ON type (api_group, version, resource);
+CREATE INDEX type_seq ON type (seq);
 
--- One row for each incarnation of a cluster that has rows; `slot` numbers its range of nsids.
+-- One row for each incarnation of a cluster that has rows. `next_namespace`: the next free number of a namespace within it.
 CREATE TABLE cluster (
-    id          INTEGER PRIMARY KEY,
-    name        TEXT    NOT NULL,
-    incarnation TEXT    NOT NULL,
-    active      INTEGER NOT NULL,
-    slot        INTEGER NOT NULL,
-    in_order    INTEGER NOT NULL,
-    healthy     INTEGER,
-    reason      TEXT    NOT NULL,
-    version     TEXT
+    id             INTEGER PRIMARY KEY,
+    name           TEXT    NOT NULL,
+    incarnation    TEXT    NOT NULL,
+    active         INTEGER NOT NULL,
+    next_namespace INTEGER NOT NULL,
+    seq            INTEGER NOT NULL
 );
-CREATE UNIQUE INDEX cluster_slot ON cluster (slot);
+CREATE INDEX cluster_name ON cluster (name);
+CREATE INDEX cluster_active ON cluster (active, id);
+CREATE INDEX cluster_seq ON cluster (seq);
 
+-- Apart from `cluster`, because it changes often and nothing but warnings depends on it.
+CREATE TABLE health (
+    cluster INTEGER PRIMARY KEY,
+    healthy INTEGER NOT NULL,
+    reason  TEXT    NOT NULL,
+    version TEXT,
+    seq     INTEGER NOT NULL
+);
+CREATE INDEX health_seq ON health (seq);
+
+-- `types`: how many types have objects there. `emptied`: the revision at which the last of them was gone; the row goes once the log no longer
+-- reaches back to it.
 CREATE TABLE ns (
     nsid      INTEGER PRIMARY KEY,
     cluster   INTEGER NOT NULL,
-    namespace TEXT    NOT NULL
+    namespace TEXT    NOT NULL,
+    types     INTEGER NOT NULL,
+    emptied   INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX ns_key ON ns (cluster, namespace);
-CREATE INDEX ns_namespace ON ns (namespace, nsid);
+CREATE INDEX ns_types ON ns (types, emptied);
 
--- `rv_text` holds a member's resourceVersion that is not a number; `rv` is 0 then.
+-- `rv_text` holds a member's resourceVersion that is not a number; `rv` is 0 then. `form` stands for the object's terms and the rules that it
+-- was stored by: the same uid, resourceVersion and form are the same row.
 CREATE TABLE obj (
-    oid        INTEGER PRIMARY KEY,
-    type       INTEGER NOT NULL,
-    nsid       INTEGER NOT NULL,
-    name       TEXT    NOT NULL,
-    uid        TEXT    NOT NULL,
-    created    INTEGER NOT NULL,
-    rv         INTEGER NOT NULL,
-    rv_text    TEXT,
-    size       INTEGER NOT NULL,
-    rev        INTEGER NOT NULL,
-    label_hash INTEGER NOT NULL
+    id      INTEGER PRIMARY KEY,
+    type    INTEGER NOT NULL,
+    nsid    INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    uid     TEXT    NOT NULL,
+    created INTEGER NOT NULL,
+    rv      INTEGER NOT NULL,
+    rv_text TEXT,
+    size    INTEGER NOT NULL,
+    rev     INTEGER NOT NULL,
+    form    INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX obj_key ON obj (type, nsid, name);
 CREATE INDEX obj_created ON obj (type, created, nsid);
@@ -78,7 +96,7 @@ CREATE INDEX obj_name ON obj (type, name, nsid);
 CREATE TABLE ver (
     rev      INTEGER PRIMARY KEY,
     prev_rev INTEGER NOT NULL,
-    oid      INTEGER NOT NULL,
+    obj      INTEGER NOT NULL,
     op       INTEGER NOT NULL,
     type     INTEGER NOT NULL,
     nsid     INTEGER NOT NULL,
@@ -89,23 +107,27 @@ CREATE TABLE ver (
 );
 
 CREATE TABLE post (
-    term      INTEGER NOT NULL,
-    type      INTEGER NOT NULL,
-    nsid      INTEGER NOT NULL,
-    first_oid INTEGER NOT NULL,
-    n         INTEGER NOT NULL,
-    oids      BLOB    NOT NULL,
-    PRIMARY KEY (term, type, nsid, first_oid)
+    term     INTEGER NOT NULL,
+    type     INTEGER NOT NULL,
+    nsid     INTEGER NOT NULL,
+    first_id INTEGER NOT NULL,
+    n        INTEGER NOT NULL,
+    ids      BLOB    NOT NULL,
+    PRIMARY KEY (term, type, nsid, first_id)
 ) WITHOUT ROWID;
 
+-- Where a type has objects, and how many: never 0. Its key is the page order within a cluster.
 CREATE TABLE counter (
-    type INTEGER NOT NULL,
-    nsid INTEGER NOT NULL,
-    n    INTEGER NOT NULL,
-    PRIMARY KEY (type, nsid)
+    type      INTEGER NOT NULL,
+    cluster   INTEGER NOT NULL,
+    namespace TEXT    NOT NULL,
+    nsid      INTEGER NOT NULL,
+    n         INTEGER NOT NULL,
+    PRIMARY KEY (type, cluster, namespace)
 ) WITHOUT ROWID;
 
--- `is_open` 0: hidden from reads, its rows wait for the purge. `phase`: 0 never written, 1 listing, 2 live.
+-- `is_open` 0: hidden from reads, its rows wait for the purge. `phase`: 0 never written, 1 listing, 2 live. `rules`: those that the rows were
+-- stored by when the stream last became live. `objects`: the sum of its counters.
 CREATE TABLE stream (
     cluster INTEGER NOT NULL,
     type    INTEGER NOT NULL,
@@ -115,8 +137,13 @@ CREATE TABLE stream (
     rv      TEXT    NOT NULL,
     member  TEXT    NOT NULL,
     at      INTEGER NOT NULL,
+    rules   INTEGER NOT NULL,
+    objects INTEGER NOT NULL,
+    seq     INTEGER NOT NULL,
     PRIMARY KEY (cluster, type)
 ) WITHOUT ROWID;
+CREATE INDEX stream_open ON stream (is_open, cluster, type);
+CREATE INDEX stream_seq ON stream (seq);
 
 -- Trained dictionaries; numbers below 16 are built in and never stored.
 CREATE TABLE dict (

@@ -22,6 +22,14 @@ pub(crate) fn classify(doing: &str, err: sqlx::Error) -> StoreError {
     })
 }
 
+/// Two writers met, and the same work succeeds when it is done anew.
+pub(crate) fn collided(reason: &str) -> StoreError {
+    StoreError::Unavailable {
+        reason: reason.to_owned(),
+        source: Box::new(std::io::Error::from(std::io::ErrorKind::ResourceBusy)),
+    }
+}
+
 /// The store's content is not what it must be.
 pub(crate) fn broken(reason: impl Into<String>) -> StoreError {
     StoreError::Broken {

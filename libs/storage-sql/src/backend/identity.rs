@@ -7,6 +7,7 @@ use crate::backend::error::broken;
 use crate::backend::{Connection, row};
 use crate::form::term::HASH_KEY_BYTES;
 use crate::sql::statement::Statement;
+use crate::write::incarnation;
 
 const HASH_KEY: &str = "hash-key";
 
@@ -20,8 +21,9 @@ pub(crate) async fn create_missing(connection: &mut dyn Connection) -> Result<()
         .await?
         .is_none()
     {
-        let incarnation = format!("{:032x}", rand::rng().random::<u128>());
-        connection.execute(insert_head(&incarnation)).await?;
+        connection
+            .execute(insert_head(&incarnation::draw()))
+            .await?;
     }
     Ok(())
 }

@@ -1,30 +1,39 @@
 //! SQLite: one writing connection and a few reading ones on one file in WAL mode.
 
 mod connection;
+mod mark;
 mod schema;
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Sqlite, SqlitePool};
+use sqlx::{Row as _, Sqlite, SqlitePool};
 
 use crate::backend::error::classify;
-use crate::backend::{Database, Transaction};
+use crate::backend::{Database, Lane, Transaction, row};
 use crate::sql::dialect::Dialect;
 use crate::store::Options;
+
+use crate::sql::head;
+use crate::write::incarnation;
+use mark::{Mark, MarkFile, boot};
 
 pub(crate) use schema::migrate;
 
 /// Larger pages fit posting blocks and compressed bodies better than the default of 4,096: half more rows a second.
 const PAGE_SIZE: u32 = 16_384;
 /// Pages in the log before it is copied back: 128 MiB. Copying often is what slows a load down.
-const CHECKPOINT_PAGES: &str = "8000";
+const CHECKPOINT_PAGES: u64 = 8000;
+/// Beyond this the log is emptied even if that means to wait for those who read: copying it back while somebody always reads never lets it
+/// begin anew.
+const LONG_LOG_BYTES: u64 = 3 * CHECKPOINT_PAGES * PAGE_SIZE as u64;
 /// The log file is cut back to this many bytes (64 MiB) once it has been copied.
 const LOG_BYTES: &str = "67108864";
 /// Statement texts are few, see [`crate::sql::statement`]; all of them stay prepared.
@@ -36,20 +45,84 @@ const READER_CACHE: &str = "-4096";
 /// How long a reader waits for a connection: longer than any page takes, shorter than a client waits.
 const ACQUIRE: Duration = Duration::from_secs(10);
 
+/// Connections for what takes a moment: one would do, but for the time that a cold page takes.
+const SHORT_READERS: u32 = 2;
+
 /// A file and its connections.
 pub(crate) struct SqliteDatabase {
+    path: PathBuf,
     writer: SqlitePool,
-    readers: SqlitePool,
+    short: SqlitePool,
+    searches: SqlitePool,
+    mark: MarkFile,
+    marked: Mutex<Mark>,
 }
 
 impl SqliteDatabase {
     /// Opens the file, which is made if it is not there, and brings its schema up to date.
     pub(crate) async fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
+        // Before the database: whatever is committed after this cannot make the mark look ahead of it.
+        let known = MarkFile::read(path).map_err(|err| out_of_reach(path, err))?;
         create_private(path)?;
         let writer = connect(writer_options(path, options), 1).await?;
         migrate(&writer).await?;
-        let readers = connect(reader_options(path, options), options.readers).await?;
-        Ok(Self { writer, readers })
+        let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
+        let marked = check_mark(&writer, known).await?;
+        mark.write(&marked).map_err(|err| out_of_reach(path, err))?;
+        Ok(Self {
+            short: connect(reader_options(path, options), SHORT_READERS).await?,
+            searches: connect(reader_options(path, options), options.readers).await?,
+            path: path.to_owned(),
+            writer,
+            mark,
+            marked: Mutex::new(marked),
+        })
+    }
+
+    fn write_mark(&self, change: impl FnOnce(&mut Mark)) {
+        let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut marked);
+        // Without a mark a restored file is not noticed; that is worth a word and no more.
+        if let Err(err) = self.mark.write(&marked) {
+            tracing::warn!(error = %err, "the mark beside the database cannot be written");
+        }
+    }
+}
+
+/// Gives a database that is behind its mark another incarnation, and makes the mark that it has from now on.
+async fn check_mark(writer: &SqlitePool, known: Option<Mark>) -> Result<Mark, StoreError> {
+    let mut transaction = begin(writer, "BEGIN IMMEDIATE").await?;
+    let connection = &mut *transaction;
+    let mut head = row(connection, head::select(), head::decode).await?;
+    let boot = boot();
+    if let Some(found) = &mut head {
+        let behind = match &known {
+            Some(mark) => mark.is_ahead_of(&found.incarnation, found.revision, &boot),
+            // A file that came here without its mark.
+            None => found.revision > 0,
+        };
+        if behind {
+            incarnation::renew(connection).await?;
+            head = row(connection, head::select(), head::decode).await?;
+        }
+    }
+    transaction.commit().await?;
+    let head = head.ok_or_else(|| crate::backend::error::broken("it has no head row"))?;
+    Ok(Mark {
+        incarnation: head.incarnation,
+        revision: head.revision,
+        boot,
+        closed: false,
+    })
+}
+
+fn out_of_reach(path: &Path, err: std::io::Error) -> StoreError {
+    StoreError::Unavailable {
+        reason: format!(
+            "{} and what belongs to it cannot be read or made",
+            path.display()
+        ),
+        source: Box::new(err),
     }
 }
 
@@ -68,17 +141,42 @@ impl Database for SqliteDatabase {
         Dialect::Sqlite
     }
 
-    async fn read(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        begin(&self.readers, "BEGIN").await
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        let readers = match lane {
+            Lane::Short => &self.short,
+            Lane::Search => &self.searches,
+        };
+        begin(readers, "BEGIN").await
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
         begin(&self.writer, "BEGIN IMMEDIATE").await
     }
 
+    fn note_committed(&self, incarnation: &str, revision: i64) {
+        self.write_mark(|mark| {
+            incarnation.clone_into(&mut mark.incarnation);
+            mark.revision = revision;
+        });
+    }
+
+    async fn catch_up(&self) {
+        if log_bytes(&self.path) < LONG_LOG_BYTES {
+            return;
+        }
+        let done = sqlx::query("PRAGMA wal_checkpoint(RESTART)").fetch_one(&self.writer);
+        match done.await.map(|row| row.try_get::<i64, _>(0)) {
+            Ok(Ok(0)) => {}
+            Ok(_) => tracing::debug!("a reader kept the database's log from being emptied"),
+            Err(err) => tracing::warn!(error = %err, "the database's log could not be emptied"),
+        }
+    }
+
     async fn close(&self) {
-        self.readers.close().await;
+        self.short.close().await;
+        self.searches.close().await;
         self.writer.close().await;
+        self.write_mark(|mark| mark.closed = true);
     }
 }
 
@@ -104,7 +202,7 @@ fn writer_options(path: &Path, options: &Options) -> SqliteConnectOptions {
         .page_size(PAGE_SIZE)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Normal)
-        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
         .pragma("journal_size_limit", LOG_BYTES)
         .pragma("cache_size", WRITER_CACHE)
 }
@@ -122,6 +220,13 @@ fn shared_options(path: &Path, options: &Options) -> SqliteConnectOptions {
         .busy_timeout(options.busy_timeout)
         .foreign_keys(false)
         .statement_cache_capacity(STATEMENTS)
+}
+
+/// The size of the log beside a database file.
+fn log_bytes(path: &Path) -> u64 {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).map_or(0, |file| file.len())
 }
 
 /// Makes the file so that only its owner reads it. SQLite gives the log the same mode.

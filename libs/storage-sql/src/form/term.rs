@@ -3,10 +3,14 @@
 use std::hash::Hasher;
 
 use armadex_model::Term;
+use armadex_storage::Rules;
 use siphasher::sip::SipHasher13;
 
 /// SipHash takes a key of 128 bits.
 pub(crate) const HASH_KEY_BYTES: usize = 16;
+
+/// The bits of a form that stand for the rules.
+const RULES_BITS: u64 = (1 << 24) - 1;
 
 /// Hashes terms with the key of one store. What it gives is stored: it must never change.
 #[derive(Clone, Copy)]
@@ -37,11 +41,27 @@ impl TermHasher {
         TermSet(hashes)
     }
 
-    /// One number for a whole set; equal numbers mean equal sets.
-    pub(crate) fn set(&self, terms: &TermSet) -> i64 {
+    /// One number for the form that an object is stored in: 40 bits tell its set of terms from the one it had before, 24 the rules that
+    /// it was stored by.
+    pub(crate) fn form(&self, terms: &TermSet, rules: Rules) -> i64 {
+        let rules = self.bytes(&rules.0.to_le_bytes()) & RULES_BITS;
+        self.terms_of_form(terms) | rules.cast_signed()
+    }
+
+    /// The part of [`TermHasher::form`] that stands for the terms.
+    pub(crate) fn terms_of_form(&self, terms: &TermSet) -> i64 {
+        (self.bytes(&terms.to_bytes()) & !RULES_BITS).cast_signed()
+    }
+
+    /// Whether a form stands for these terms, by whatever rules.
+    pub(crate) fn is_form_of(&self, form: i64, terms: &TermSet) -> bool {
+        form & !RULES_BITS.cast_signed() == self.terms_of_form(terms)
+    }
+
+    fn bytes(&self, bytes: &[u8]) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.key);
-        hasher.write(&terms.to_bytes());
-        hasher.finish().cast_signed()
+        hasher.write(bytes);
+        hasher.finish()
     }
 
     fn parts(&self, kind: u8, first: &str, second: &str) -> i64 {
@@ -69,6 +89,11 @@ impl TermSet {
     /// As stored beside each version.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|hash| hash.to_le_bytes()).collect()
+    }
+
+    /// Whether any of these is in the set.
+    pub(crate) fn has_any(&self, terms: &[i64]) -> bool {
+        terms.iter().any(|term| self.0.binary_search(term).is_ok())
     }
 
     /// `None` for bytes that are no term set.

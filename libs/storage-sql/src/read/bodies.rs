@@ -1,81 +1,85 @@
-//! From chosen rows to answers: bodies fetched and unpacked, ids turned back into names.
+//! From chosen rows to answers: bodies fetched and unpacked.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use armadex_model::ObjectKey;
+use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::{Found, StoreError};
 use bytes::Bytes;
 
+use super::place::Row;
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
-use crate::catalog::Snapshot;
 use crate::form::codec::{Packed, Unpacker};
-use crate::sql::namespace;
 use crate::sql::select::{self, Candidate};
 use crate::sql::statement::MAX_LIST;
 
-/// Rows with their packed bodies, and what their namespace ids stand for.
+/// A row with its type and its packed body; what is known of it without a database.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    rows: Vec<(Candidate, Packed)>,
-    namespaces: HashMap<i64, String>,
+    resource: Arc<ResourceType>,
+    row: Row,
+    body: Packed,
 }
 
 /// Fetches what belongs to the rows; afterwards the database is no longer needed.
 pub(crate) async fn fetch(
     connection: &mut dyn Connection,
-    chosen: Vec<Candidate>,
-) -> Result<Chosen, StoreError> {
-    let mut bodies = fetch_bodies(connection, &chosen).await?;
-    let namespaces = fetch_namespaces(connection, &chosen).await?;
-    let mut rows = Vec::with_capacity(chosen.len());
-    for row in chosen {
-        let body = bodies.remove(&row.rev);
-        let body = body.ok_or_else(|| broken(format!("no version of revision {}", row.rev)))?;
-        rows.push((row, body));
-    }
-    Ok(Chosen { rows, namespaces })
-}
-
-/// Unpacks the bodies. Takes the processor for microseconds a row: not for an async thread.
-pub(crate) fn unpack(chosen: Chosen, snapshot: &Snapshot) -> Result<Vec<Found>, StoreError> {
-    let Chosen { rows, namespaces } = chosen;
-    let mut unpacker = Unpacker::default();
-    rows.into_iter()
-        .map(|(row, packed)| {
-            let body = unpacker.unpack(packed);
-            let body =
-                body.map_err(|err| broken(format!("the body of revision {}: {err}", row.rev)))?;
-            found(row, body, snapshot, &namespaces)
+    chosen: Vec<(Arc<ResourceType>, Row)>,
+) -> Result<Vec<Chosen>, StoreError> {
+    let revs: Vec<i64> = chosen.iter().map(|(_, row)| row.object.rev).collect();
+    let mut bodies = fetch_bodies(connection, &revs).await?;
+    chosen
+        .into_iter()
+        .map(|(resource, row)| {
+            let rev = row.object.rev;
+            let body = bodies.remove(&rev);
+            let body = body.ok_or_else(|| broken(format!("no version of revision {rev}")))?;
+            Ok(Chosen {
+                resource,
+                row,
+                body,
+            })
         })
         .collect()
 }
 
-fn found(
-    row: Candidate,
-    body: Vec<u8>,
-    snapshot: &Snapshot,
-    namespaces: &HashMap<i64, String>,
-) -> Result<Found, StoreError> {
-    let unknown = || broken(format!("namespace id {} stands for nothing", row.nsid));
-    let cluster = snapshot.cluster_at(row.nsid).ok_or_else(unknown)?;
-    let namespace = namespaces.get(&row.nsid).ok_or_else(unknown)?;
-    Ok(Found {
-        cluster: cluster.name.clone(),
-        key: ObjectKey::new(namespace, row.name),
-        resource_version: row.version.into_text(),
-        revision: row.rev,
-        created: row.created,
-        body: Bytes::from(body),
-    })
+/// Unpacks the bodies. Takes the processor for microseconds a row: not for an async thread.
+pub(crate) fn unpack(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
+    let mut unpacker = Unpacker::default();
+    let mut unpack = |chosen: Chosen| {
+        let Chosen {
+            resource,
+            row: Row { place, object },
+            body,
+        } = chosen;
+        let Candidate {
+            name,
+            created,
+            version,
+            rev,
+            ..
+        } = object;
+        let body = unpacker.unpack(body);
+        let body = body.map_err(|err| broken(format!("the body of revision {rev}: {err}")))?;
+        Ok(Found {
+            resource,
+            cluster: place.cluster.clone(),
+            key: ObjectKey::new(&*place.namespace, name),
+            resource_version: version.into_text(),
+            revision: rev,
+            created,
+            body: Bytes::from(body),
+        })
+    };
+    chosen.into_iter().map(&mut unpack).collect()
 }
 
 async fn fetch_bodies(
     connection: &mut dyn Connection,
-    chosen: &[Candidate],
+    revs: &[i64],
 ) -> Result<HashMap<i64, Packed>, StoreError> {
-    let mut bodies = HashMap::with_capacity(chosen.len());
-    let revs: Vec<i64> = chosen.iter().map(|row| row.rev).collect();
+    let mut bodies = HashMap::with_capacity(revs.len());
     for part in revs.chunks(MAX_LIST) {
         let found = rows(connection, select::bodies(part), |row| {
             let dictionary = row.int(1)?;
@@ -85,19 +89,4 @@ async fn fetch_bodies(
         bodies.extend(found.await?);
     }
     Ok(bodies)
-}
-
-async fn fetch_namespaces(
-    connection: &mut dyn Connection,
-    chosen: &[Candidate],
-) -> Result<HashMap<i64, String>, StoreError> {
-    let mut ids: Vec<i64> = chosen.iter().map(|row| row.nsid).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let mut namespaces = HashMap::with_capacity(ids.len());
-    for part in ids.chunks(MAX_LIST) {
-        let found = rows(connection, namespace::by_id(part), namespace::decode).await?;
-        namespaces.extend(found.into_iter().map(|row| (row.id, row.namespace)));
-    }
-    Ok(namespaces)
 }

@@ -2,25 +2,34 @@
 
 use armadex_storage::PageBudget;
 
-use crate::sql::select::Candidate;
+use super::place::Row;
 
 /// Counts rows off until a page is full.
 #[derive(Debug)]
 pub(crate) struct Collector {
     skip: u64,
     wanted: usize,
-    pub(crate) found: Vec<Candidate>,
+    found: Vec<Row>,
 }
 
 impl Collector {
     /// One row more than a page holds, to know whether another page follows.
-    pub(crate) fn new(skip: u64, budget: PageBudget) -> Self {
-        let rows = usize::try_from(budget.rows.max(1)).unwrap_or(usize::MAX);
+    pub(crate) fn new(skip: u64, rows: usize) -> Self {
         Self {
             skip,
             wanted: rows.saturating_add(1),
             found: Vec::new(),
         }
+    }
+
+    /// Rows that are still to be skipped.
+    pub(crate) fn skip(&self) -> u64 {
+        self.skip
+    }
+
+    /// Notes that rows were skipped without being looked at.
+    pub(crate) fn skipped(&mut self, rows: u64) {
+        self.skip = self.skip.saturating_sub(rows);
     }
 
     /// How many rows of an order decide the page: what is skipped, what it holds and one more.
@@ -31,15 +40,13 @@ impl Collector {
 
     /// How many rows are still worth reading; 0 when the page is full.
     pub(crate) fn missing(&self) -> usize {
-        let missing = self.wanted.saturating_sub(self.found.len());
-        let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
-        match missing {
+        match self.wanted.saturating_sub(self.found.len()) {
             0 => 0,
-            missing => missing.saturating_add(skip).min(MOST_AT_ONCE.max(missing)),
+            missing => missing.saturating_add(usize::try_from(self.skip).unwrap_or(usize::MAX)),
         }
     }
 
-    pub(crate) fn extend(&mut self, rows: Vec<Candidate>) {
+    pub(crate) fn extend(&mut self, rows: impl IntoIterator<Item = Row>) {
         for row in rows {
             if self.skip > 0 {
                 self.skip -= 1;
@@ -49,13 +56,23 @@ impl Collector {
         }
     }
 
+    /// Takes whatever comes; for rows that are drained as they come.
+    pub(crate) fn endless() -> Self {
+        Self::new(0, usize::MAX)
+    }
+
+    /// The rows that were taken so far.
+    pub(crate) fn drain(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.found)
+    }
+
     /// The page within its budget, and whether rows were left over.
-    pub(crate) fn finish(self, budget: PageBudget) -> (Vec<Candidate>, bool) {
+    pub(crate) fn finish(self, budget: PageBudget) -> (Vec<Row>, bool) {
         let found = self.found.len();
         let mut bytes = 0_usize;
         let mut page = Vec::with_capacity(found);
         for row in self.found.into_iter().take(self.wanted - 1) {
-            bytes = bytes.saturating_add(usize::try_from(row.size).unwrap_or(usize::MAX));
+            bytes = bytes.saturating_add(usize::try_from(row.object.size).unwrap_or(usize::MAX));
             if bytes > budget.bytes && !page.is_empty() {
                 break;
             }
@@ -66,24 +83,35 @@ impl Collector {
     }
 }
 
-/// While rows are skipped they are read in portions of this size, so that a large offset takes time but no memory.
-const MOST_AT_ONCE: usize = 5000;
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::form::version::MemberVersion;
+    use crate::read::place::Place;
+    use crate::sql::select::Candidate;
 
-    fn rows(sizes: &[i64]) -> Vec<Candidate> {
-        let row = |(index, &size): (usize, &i64)| Candidate {
-            oid: index as i64,
+    fn rows(sizes: &[i64]) -> Vec<Row> {
+        let place = Arc::new(Place {
+            index: 0,
+            cluster: armadex_model::ClusterName::new("a").expect("a name"),
+            namespace: "".into(),
             nsid: 0,
-            name: String::new(),
-            uid: String::new(),
-            created: 0,
-            version: MemberVersion::Number(0),
-            size,
-            rev: 0,
+            objects: 0,
+        });
+        let row = |(index, &size): (usize, &i64)| Row {
+            place: Arc::clone(&place),
+            object: Candidate {
+                id: index as i64,
+                nsid: 0,
+                name: String::new(),
+                uid: String::new(),
+                created: 0,
+                version: MemberVersion::Number(0),
+                size,
+                rev: 0,
+            },
         };
         sizes.iter().enumerate().map(row).collect()
     }
@@ -94,10 +122,13 @@ mod tests {
             rows: rows_allowed,
             bytes,
         };
-        let mut collector = Collector::new(skip, budget);
+        let mut collector = Collector::new(skip, rows_allowed as usize);
         collector.extend(rows(sizes));
         let (page, left) = collector.finish(budget);
-        assert_eq!(page.iter().map(|row| row.oid).collect::<Vec<_>>(), ids);
+        assert_eq!(
+            page.iter().map(|row| row.object.id).collect::<Vec<_>>(),
+            ids
+        );
         assert_eq!(left, more);
     }
 

@@ -1,30 +1,26 @@
-//! From a query to a plan: which namespace ids to read, along which index, in which order. Pure; a plan prints itself.
+//! From a query to a plan: which clusters and namespaces of each type to look at, which terms must hold, in which order. Pure; a plan
+//! prints itself.
 
 mod clause;
-mod order;
-mod space;
+pub(crate) mod order;
 
 use std::fmt;
+use std::sync::Arc;
 
-use armadex_model::query::OrderBy;
-use armadex_model::{NameFilter, Query};
+use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched};
+use armadex_model::{ClusterName, NameFilter, Query, ResourceType};
 use armadex_storage::StoreError;
 
 use crate::catalog::Snapshot;
 use crate::form::term::TermHasher;
-use crate::sql::dialect::ObjIndex;
-use crate::sql::namespace::NamespaceRow;
 
 pub(crate) use clause::Clause;
-pub(crate) use order::{Rank, index_of, ranked_before};
-pub(crate) use space::{EVERYTHING, Segment, named_namespaces};
 
 /// How a query is answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(crate) resource: i32,
     /// Where to look, in page order.
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) types: Vec<TypePlan>,
     /// Which names pass.
     pub(crate) names: NameFilter,
     /// Each of these must hold: the object has one of the terms.
@@ -33,7 +29,28 @@ pub(crate) struct Plan {
     pub(crate) has_not: Vec<Clause>,
     /// The order as it was asked for; positions carry its values.
     pub(crate) order: Vec<OrderBy>,
+    /// All rows are in one namespace, though it may be one in each cluster.
+    pub(crate) one_namespace: bool,
     pub(crate) strategy: Strategy,
+}
+
+/// A type that is stored, and where to look for it.
+#[derive(Clone, Debug)]
+pub(crate) struct TypePlan {
+    /// Its place among the query's types.
+    pub(crate) index: usize,
+    pub(crate) id: i32,
+    pub(crate) resource: Arc<ResourceType>,
+    /// By name.
+    pub(crate) clusters: Vec<Space>,
+}
+
+/// What may be shown of a type in one cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    pub(crate) name: ClusterName,
+    pub(crate) id: i64,
+    pub(crate) namespaces: Arc<NameFilter>,
 }
 
 /// What is read, and in which order.
@@ -41,51 +58,55 @@ pub(crate) struct Plan {
 pub(crate) enum Strategy {
     /// The query admits nothing.
     Nothing,
-    /// Objects in page order.
-    Walk,
-    /// Posting blocks in page order, then the objects they name.
-    Blocks,
-    /// Objects in another order: along an index that has it, or sorted by the database.
-    Sort(Option<ObjIndex>),
-    /// Posting blocks, and of the objects they name the first in another order.
-    TopOfBlocks,
+    /// Namespace by namespace, in page order; the clusters may be walked backwards.
+    Walk { backwards: bool },
+    /// Objects in another order.
+    Sort,
 }
 
-/// Plans a query; `named` are the namespaces of [`named_namespaces`] that are stored.
+impl Plan {
+    /// Whether objects are chosen by terms.
+    pub(crate) fn has_terms(&self) -> bool {
+        !(self.has.is_empty() && self.has_not.is_empty())
+    }
+}
+
+/// The most requirements of one query; equal ones are counted once.
+const MOST_CLAUSES: usize = 64;
+/// The most names or values in one requirement: what all databases take as parameters of one statement, rounded down.
+const MOST_VALUES: usize = 16_000;
+
+/// Plans a query.
 pub(crate) fn plan(
     query: &Query,
-    resource: i32,
     snapshot: &Snapshot,
     hasher: &TermHasher,
-    named: &[NamespaceRow],
 ) -> Result<Plan, StoreError> {
     let (has, has_not) = clause::clauses(query, hasher)?;
-    check_size("names", names_in(&query.names))?;
+    check_size("requirements", has.len() + has_not.len(), MOST_CLAUSES)?;
+    check_size("names", names_in(&query.names), MOST_VALUES)?;
     for clause in has.iter().chain(&has_not) {
-        check_size("values", clause.terms.len())?;
+        check_size("values", clause.terms.len(), MOST_VALUES)?;
     }
     let mut plan = Plan {
-        resource,
-        segments: space::space(query, resource, snapshot, named),
+        types: types(query, snapshot),
         names: query.names.clone(),
         has,
         has_not,
         order: query.order.clone(),
+        one_namespace: matches!(&query.namespaces, NameFilter::In(names) if names.len() == 1),
         strategy: Strategy::Nothing,
     };
-    plan.strategy = strategy(&plan, order::is_page_order(query, resource, snapshot));
+    plan.strategy = strategy(&plan);
     Ok(plan)
 }
 
-/// The most names or values in one requirement: what all databases take as parameters of one statement, rounded down.
-const MOST_VALUES: usize = 16_000;
-
-fn check_size(what: &str, count: usize) -> Result<(), StoreError> {
-    if count <= MOST_VALUES {
+fn check_size(what: &str, count: usize, most: usize) -> Result<(), StoreError> {
+    if count <= most {
         return Ok(());
     }
     Err(StoreError::Unsupported {
-        what: format!("{count} {what} at once, which is more than {MOST_VALUES}"),
+        what: format!("{count} {what} at once, which is more than {most}: ask in several requests"),
     })
 }
 
@@ -96,36 +117,124 @@ fn names_in(names: &NameFilter) -> usize {
     }
 }
 
-fn strategy(plan: &Plan, page_order: bool) -> Strategy {
+fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
+    let asked = Arc::new(query.namespaces.clone());
+    let types = query.types.iter().enumerate();
+    types
+        .filter_map(|(index, searched)| {
+            let id = snapshot.type_id(&searched.resource)?;
+            let resource = Arc::clone(snapshot.resource(id)?);
+            let shown = snapshot.holders(id).filter_map(|(name, member)| {
+                Some(Space {
+                    name: name.clone(),
+                    id: member.id,
+                    namespaces: namespaces_in(query, searched, name, &asked)?,
+                })
+            });
+            let clusters: Vec<Space> = shown.collect();
+            (!clusters.is_empty()).then_some(TypePlan {
+                index,
+                id,
+                resource,
+                clusters,
+            })
+        })
+        .collect()
+}
+
+/// The namespaces that the query and its scope let through in one cluster; `None` if nothing of the cluster is let through.
+fn namespaces_in(
+    query: &Query,
+    searched: &Searched,
+    cluster: &ClusterName,
+    asked: &Arc<NameFilter>,
+) -> Option<Arc<NameFilter>> {
+    if !query.clusters.admits(cluster.as_str()) {
+        return None;
+    }
+    let allowed = match &searched.scope {
+        Scope::Everything => Arc::clone(asked),
+        Scope::Clusters(allowed) => match allowed.get(cluster.as_str())? {
+            NamespaceScope::All => Arc::clone(asked),
+            NamespaceScope::Only(names) => {
+                Arc::new(NameFilter::clone(asked).and(NameFilter::In(names.clone())))
+            }
+        },
+    };
+    let nothing = matches!(&*allowed, NameFilter::In(names) if names.is_empty());
+    (!nothing).then_some(allowed)
+}
+
+fn strategy(plan: &Plan) -> Strategy {
     let no_name = matches!(&plan.names, NameFilter::In(names) if names.is_empty());
     let no_term = plan.has.iter().any(|clause| clause.terms.is_empty());
-    let plain = plan.has.is_empty() && plan.has_not.is_empty();
-    match (plain, page_order) {
-        _ if plan.segments.is_empty() || no_name || no_term => Strategy::Nothing,
-        (true, true) => Strategy::Walk,
-        (false, true) => Strategy::Blocks,
-        (true, false) => Strategy::Sort(order::index_of(&plan.order)),
-        (false, false) => Strategy::TopOfBlocks,
+    if plan.types.is_empty() || no_name || no_term {
+        return Strategy::Nothing;
     }
+    let walkable = match plan.types.as_slice() {
+        _ if plan.order.is_empty() => Some(false),
+        [only] => page_order(&plan.order, only, plan.one_namespace),
+        _ => None,
+    };
+    match walkable {
+        Some(backwards) => Strategy::Walk { backwards },
+        None => Strategy::Sort,
+    }
+}
+
+/// The order of a walk: of these, only clusters can be walked backwards.
+const PAGE_ORDER: [OrderField; 3] = [OrderField::Cluster, OrderField::Namespace, OrderField::Name];
+
+/// Whether a walk gives the order that was asked for, and then whether its clusters go backwards. A key that is the same for all rows orders
+/// nothing.
+pub(crate) fn page_order(order: &[OrderBy], only: &TypePlan, one_namespace: bool) -> Option<bool> {
+    let one_namespace = one_namespace || !only.resource.namespaced;
+    let varies = |field: OrderField| match field {
+        OrderField::Cluster => only.clusters.len() > 1,
+        OrderField::Namespace => !one_namespace,
+        _ => true,
+    };
+    let mut walked = PAGE_ORDER.into_iter().filter(|&field| varies(field));
+    let mut backwards = false;
+    for key in order.iter().filter(|key| varies(key.field)) {
+        if walked.next() != Some(key.field) {
+            return None;
+        }
+        match key.field {
+            OrderField::Cluster => backwards = key.descending,
+            _ if key.descending => return None,
+            _ => {}
+        }
+    }
+    Some(backwards)
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.strategy {
+        f.write_str(match self.strategy {
             Strategy::Nothing => return f.write_str("nothing: the query admits no object"),
-            Strategy::Walk => f.write_str("walk objects in page order")?,
-            Strategy::Blocks => f.write_str("read posting blocks in page order")?,
-            Strategy::Sort(Some(index)) => write!(f, "walk objects along {index:?}, or sort few")?,
-            Strategy::Sort(None) => f.write_str("sort objects in the database")?,
-            Strategy::TopOfBlocks => f.write_str("read posting blocks, keep the first")?,
-        }
-        write!(f, "\n  type {}", self.resource)?;
-        for segment in &self.segments {
-            write!(f, "\n  in {segment}")?;
+            Strategy::Walk { backwards: false } => "walk namespaces in page order",
+            Strategy::Walk { backwards: true } => "walk namespaces, the last cluster first",
+            Strategy::Sort => "sort few objects, or walk the index of the order",
+        })?;
+        for planned in &self.types {
+            let TypePlan { id, clusters, .. } = planned;
+            write!(f, "\n  {} (type {id})", planned.resource.gvr)?;
+            write!(f, " in {} clusters", clusters.len())?;
+            let first = clusters.first().map(|space| &*space.namespaces);
+            match first {
+                None | Some(NameFilter::Any) => {}
+                Some(NameFilter::In(names)) => {
+                    write!(f, ", of the first {} namespaces", names.len())?;
+                }
+                Some(NameFilter::NotIn(names)) => {
+                    write!(f, ", without {} namespaces", names.len())?;
+                }
+            }
         }
         match &self.names {
             NameFilter::Any => {}
-            NameFilter::In(names) => write!(f, "\n  {} names, along Name", names.len())?,
+            NameFilter::In(names) => write!(f, "\n  {} names", names.len())?,
             NameFilter::NotIn(names) => write!(f, "\n  without {} names", names.len())?,
         }
         for clause in &self.has {

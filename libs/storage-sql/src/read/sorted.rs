@@ -1,63 +1,51 @@
-//! Rows in another order than that of pages: the first of each part of the space, merged.
+//! Rows in another order than that of pages. Few are fetched and sorted; many are found along the index of the order's first key.
+
+mod along;
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
-use armadex_model::query::{OrderBy, OrderField, SortValue};
+use armadex_model::NameFilter;
+use armadex_model::query::{OrderBy, OrderField};
 use armadex_storage::StoreError;
 
-use super::blocks::BlockWalk;
-use super::hits::Hits;
-use super::{PORTION, Reading};
-use crate::backend::rows;
-use crate::catalog::Snapshot;
-use crate::read::plan::{EVERYTHING, Plan, Rank, Segment, index_of, ranked_before};
-use crate::sql::dialect::ObjIndex;
-use crate::sql::select::{self, Candidate};
-use crate::sql::sort::{self, Placed, Sorting};
-use crate::sql::statement::MAX_LIST;
+use super::collect::Collector;
+use super::fetch::Only;
+use super::matches::hits;
+use super::named;
+use super::place::Row;
+use super::places::Places;
+use super::plan::order::Rank;
+use super::plan::{Plan, TypePlan};
+use super::reading::Reading;
+use super::walk::{Step, Walk};
+use crate::sql::sort::SortIndex;
 
-/// Keeps the first rows of an order.
+/// Keeps the first rows of an order after a place.
 pub(crate) struct Top<'a> {
     order: &'a [OrderBy],
-    snapshot: &'a Snapshot,
     after: Option<&'a Rank>,
     wanted: usize,
-    best: Vec<(Rank, Candidate)>,
+    best: Vec<(Rank, Row)>,
 }
 
 impl<'a> Top<'a> {
-    pub(crate) fn new(
-        order: &'a [OrderBy],
-        snapshot: &'a Snapshot,
-        after: Option<&'a Rank>,
-        wanted: usize,
-    ) -> Self {
+    pub(crate) fn new(order: &'a [OrderBy], after: Option<&'a Rank>, wanted: usize) -> Self {
         Self {
             order,
-            snapshot,
             after,
             wanted,
             best: Vec::new(),
         }
     }
 
-    /// The best rows in order.
-    pub(crate) fn finish(mut self) -> Vec<Candidate> {
-        self.settle();
-        self.best.into_iter().map(|(_, row)| row).collect()
-    }
-
     /// Takes more rows into account. What cannot be among the first any more is dropped now and then, so that memory stays
-    /// at twice what is wanted and one portion.
-    fn extend(&mut self, rows: Vec<Placed>) {
-        for placed in rows {
-            let rank = rank(&placed, self.order, self.snapshot);
-            let before = self
-                .after
-                .is_some_and(|after| ranked_before(self.order, &rank, after) != Ordering::Greater);
-            if !before {
-                self.best.push((rank, placed.row));
+    /// at twice what is wanted and what is taken at once.
+    pub(crate) fn extend(&mut self, rows: impl IntoIterator<Item = Row>) {
+        for row in rows {
+            let rank = Rank::of_row(&row, self.order);
+            let later = |after: &Rank| rank.compare(after, self.order) == Ordering::Greater;
+            if self.after.is_none_or(later) {
+                self.best.push((rank, row));
             }
         }
         if self.best.len() > self.wanted.saturating_mul(2) {
@@ -67,165 +55,149 @@ impl<'a> Top<'a> {
 
     fn settle(&mut self) {
         let order = self.order;
-        self.best
-            .sort_by(|(a, _), (b, _)| ranked_before(order, a, b));
+        self.best.sort_by(|(a, _), (b, _)| a.compare(b, order));
         self.best.truncate(self.wanted);
     }
-}
 
-fn rank(placed: &Placed, order: &[OrderBy], snapshot: &Snapshot) -> Rank {
-    let Placed { row, namespace } = placed;
-    Rank {
-        keys: sort_values(row, order, namespace, snapshot),
-        nsid: row.nsid,
-        name: row.name.clone(),
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.best.len()
+    }
+
+    /// The first rows in order.
+    pub(crate) fn finish(mut self) -> Vec<(Rank, Row)> {
+        self.settle();
+        self.best
     }
 }
 
-/// A row's value for each key of an order.
-pub(crate) fn sort_values(
-    row: &Candidate,
-    order: &[OrderBy],
-    namespace: &str,
-    snapshot: &Snapshot,
-) -> Vec<SortValue> {
-    let cluster = || {
-        snapshot
-            .cluster_at(row.nsid)
-            .map_or_else(String::new, |member| member.name.to_string())
-    };
-    let value = |key: &OrderBy| match key.field {
-        OrderField::Cluster => SortValue::Text(cluster()),
-        OrderField::Namespace => SortValue::Text(namespace.to_owned()),
-        OrderField::Name => SortValue::Text(row.name.clone()),
-        OrderField::CreatedAt => SortValue::Number(row.created),
-        OrderField::ResourceVersion => SortValue::Number(row.version.number()),
-        OrderField::Uid => SortValue::Text(row.uid.clone()),
-    };
-    order.iter().map(value).collect()
+/// The page of rows that are all there, in no order. Nothing is left after them.
+pub(crate) fn take(
+    all: Vec<Row>,
+    plan: &Plan,
+    after: Option<&Rank>,
+    collector: &mut Collector,
+) -> Option<Rank> {
+    let mut top = Top::new(&plan.order, after, collector.reach());
+    top.extend(all);
+    collector.extend(top.finish().into_iter().map(|(_, row)| row));
+    None
 }
 
-/// The first rows, sorted by the database.
-pub(crate) async fn sort(
+/// The rows of a page, and how far was looked if that was not to the end.
+pub(crate) async fn page(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    index: Option<ObjIndex>,
-    mut top: Top<'_>,
-) -> Result<Vec<Candidate>, StoreError> {
-    let limit = i64::try_from(top.wanted).unwrap_or(i64::MAX);
-    for segment in &plan.segments {
-        let index = choose(reading, plan, segment, index, limit).await?;
-        let sorting = Sorting {
-            resource: plan.resource,
-            index,
-            names: &plan.names,
-            order: &plan.order,
-            after: top.after,
-            limit,
-        };
-        match segment {
-            Segment::Range(range) => {
-                let statement = sort::range(reading.dialect, &sorting, range);
-                top.extend(rows(reading.connection, statement, sort::decode).await?);
-            }
-            Segment::Ids(ids) => {
-                for part in ids.chunks(MAX_LIST) {
-                    let statement = sort::within(reading.dialect, &sorting, part);
-                    top.extend(rows(reading.connection, statement, sort::decode).await?);
-                }
-            }
+    after: Option<&Rank>,
+    collector: &mut Collector,
+) -> Result<Option<Rank>, StoreError> {
+    if let Some(all) = named::all(reading, plan).await? {
+        return Ok(take(all, plan, after, collector));
+    }
+    let index = index_of(&plan.order);
+    let most = match index {
+        Some(_) => reading.tuning.sorted,
+        None => reading.tuning.most_sorted,
+    };
+    if is_at_most(reading, plan, most).await? {
+        let mut top = Top::new(&plan.order, after, collector.reach());
+        fetch_all(reading, plan, &mut top).await?;
+        collector.extend(top.finish().into_iter().map(|(_, row)| row));
+        return Ok(None);
+    }
+    match index {
+        Some(index) => along::page(reading, plan, index, after, collector).await,
+        None => Err(too_many(plan, most)),
+    }
+}
+
+fn too_many(plan: &Plan, most: usize) -> StoreError {
+    let field = plan.order.first().map(|key| match key.field {
+        OrderField::Cluster => "cluster",
+        OrderField::Namespace => "namespace",
+        OrderField::Name => "name",
+        OrderField::CreatedAt => "created_at",
+        OrderField::ResourceVersion => "resource_version",
+        OrderField::Uid => "uid",
+    });
+    StoreError::Unsupported {
+        what: format!(
+            "sorting more than {most} objects by {}: restrict clusters, namespaces or labels, or sort by name or created_at",
+            field.unwrap_or("nothing")
+        ),
+    }
+}
+
+/// The index that begins with the order's first key, and its direction.
+fn index_of(order: &[OrderBy]) -> Option<(SortIndex, bool)> {
+    let first = order.first()?;
+    let index = match first.field {
+        OrderField::Name => SortIndex::Name,
+        OrderField::CreatedAt => SortIndex::Created,
+        _ => return None,
+    };
+    Some((index, first.descending))
+}
+
+/// Whether there are certainly no more objects to look at than this.
+async fn is_at_most(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    most: usize,
+) -> Result<bool, StoreError> {
+    let mut left = i64::try_from(most).unwrap_or(i64::MAX);
+    for planned in &plan.types {
+        left -= at_most(reading, plan, planned, left).await?;
+        if left < 0 {
+            return Ok(false);
         }
     }
-    Ok(top.finish())
+    Ok(true)
 }
 
-/// A walk along the sort index passes `limit * all / here` rows until it has met enough of this segment; sorting takes each of
-/// the segment's rows, which costs about twice as much a row.
-async fn choose(
+/// At least as many objects as match; counting ends past `enough`.
+async fn at_most(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    segment: &Segment,
-    index: Option<ObjIndex>,
-    limit: i64,
-) -> Result<ObjIndex, StoreError> {
-    let (Some(index), Segment::Range(range)) = (index, segment) else {
-        return Ok(ObjIndex::Key);
+    planned: &TypePlan,
+    enough: i64,
+) -> Result<i64, StoreError> {
+    let mut places = match hits(reading, plan, planned.id).await?.1 {
+        Some(hits) if hits.values().sum::<i64>() <= enough => return Ok(hits.values().sum()),
+        Some(hits) => Places::of_hits(planned, false, None, &hits),
+        None => Places::all(planned, false, None),
     };
-    if *range == EVERYTHING {
-        return Ok(index);
+    let each = match &plan.names {
+        NameFilter::In(names) => i64::try_from(names.len()).unwrap_or(i64::MAX),
+        NameFilter::Any | NameFilter::NotIn(_) => i64::MAX,
+    };
+    let most = reading.tuning.places;
+    let mut sum = 0;
+    while sum <= enough
+        && let Some(found) = places.next(reading, most).await?
+    {
+        sum += found
+            .iter()
+            .map(|place| place.objects.min(each))
+            .sum::<i64>();
     }
-    let here = reading
-        .number(select::count_range(plan.resource, range))
-        .await?
-        .max(1);
-    let all = reading
-        .number(select::count_range(plan.resource, &EVERYTHING))
-        .await?;
-    let walked = limit.saturating_mul(all) / here;
-    Ok(if walked < here.saturating_mul(2) {
-        index
-    } else {
-        ObjIndex::Key
-    })
+    Ok(sum)
 }
 
-/// The first rows of those that match.
-pub(crate) async fn top_of_blocks(
-    reading: &mut Reading<'_>,
-    plan: &Plan,
-    top: Top<'_>,
-) -> Result<Vec<Candidate>, StoreError> {
-    if let (Some(index), [Segment::Range(range)]) = (index_of(&plan.order), &*plan.segments) {
-        let hits = Hits::read(reading, plan).await?;
-        let all = reading
-            .number(select::count_range(plan.resource, range))
-            .await?;
-        if hits.are_dense(top.wanted, all) {
-            return along_index(reading, plan, (index, range), &hits, top).await;
-        }
-    }
-    fetch_all(reading, plan, top).await
-}
-
-/// Fetches all that match and keeps the best.
+/// Looks at all that matches. It is known to be bounded.
 async fn fetch_all(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    mut top: Top<'_>,
-) -> Result<Vec<Candidate>, StoreError> {
-    let mut walk = BlockWalk::new(reading, plan, None).await?;
-    while let Some(found) = walk.next(reading, PORTION).await? {
-        top.extend(reading.placed(found, plan).await?);
+    top: &mut Top<'_>,
+) -> Result<(), StoreError> {
+    for planned in &plan.types {
+        let only = Only::Named(&plan.names);
+        let mut walk = Walk::begin(reading, plan, planned, (only, false), None).await?;
+        reading.lift();
+        let mut portion = Collector::endless();
+        while walk.step(reading, &mut portion).await? == Step::More {
+            top.extend(portion.drain());
+        }
     }
-    Ok(top.finish())
-}
-
-/// Walks the index of the order and keeps what matches, until there is enough.
-async fn along_index(
-    reading: &mut Reading<'_>,
-    plan: &Plan,
-    (index, range): (ObjIndex, &Range<i64>),
-    hits: &Hits,
-    mut top: Top<'_>,
-) -> Result<Vec<Candidate>, StoreError> {
-    let mut after = top.after.cloned();
-    while top.best.len() < top.wanted {
-        let sorting = Sorting {
-            resource: plan.resource,
-            index,
-            names: &plan.names,
-            order: &plan.order,
-            after: after.as_ref(),
-            limit: i64::try_from(PORTION).unwrap_or(i64::MAX),
-        };
-        let statement = sort::range(reading.dialect, &sorting, range);
-        let mut found = rows(reading.connection, statement, sort::decode).await?;
-        let Some(last) = found.last() else {
-            break;
-        };
-        after = Some(rank(last, top.order, top.snapshot));
-        found.retain(|placed| hits.admit(placed.row.nsid, placed.row.oid));
-        top.extend(found);
-    }
-    Ok(top.finish())
+    Ok(())
 }

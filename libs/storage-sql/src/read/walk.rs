@@ -1,229 +1,243 @@
-//! Walking the page order: along (type, namespace id, name), segment by segment.
+//! Walking a type in page order: place by place, small ones together, large ones along their index.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::sync::Arc;
 
-use armadex_model::NameFilter;
+use armadex_model::query::END;
 use armadex_storage::StoreError;
 
-use super::Reading;
-use crate::backend::rows;
-use crate::read::plan::Segment;
-use crate::sql::select::{self, Candidate};
-
-/// Namespaces that are small enough are read together, this many at most.
-const GROUP_NAMESPACES: usize = 16;
-/// Together they have at most this many objects, because the database sorts a group before it gives the first row.
-const GROUP_OBJECTS: i64 = 1000;
-
-/// A piece of the walk that one statement reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// What follows a name in a namespace.
-    Rest {
-        nsid: i64,
-        after: String,
-    },
-    Range(Range<i64>),
-    /// Ids of which some may have no objects.
-    Ids(Vec<i64>),
-    /// Few enough to be read together.
-    Group(Vec<i64>),
-}
+use super::collect::Collector;
+use super::fetch::{self, Only};
+use super::matches::{Matches, hits, matches};
+use super::place::{Place, Row};
+use super::places::{From, Places};
+use super::plan::{Plan, TypePlan};
+use super::reading::Reading;
 
 /// A walk in progress.
-#[derive(Debug)]
-pub(crate) struct Walk {
-    steps: VecDeque<Step>,
-    names: NameFilter,
+pub(crate) struct Walk<'a> {
+    plan: &'a Plan,
+    planned: &'a TypePlan,
+    only: Only<'a>,
+    /// The clause with the fewest objects.
+    first: usize,
+    places: Places<'a>,
+    /// Places that were found and not yet looked at.
+    waiting: VecDeque<Arc<Place>>,
+    /// Where the walk began: rows up to there are not its own.
+    from: Option<From>,
+    /// Everything up to here was looked at.
+    reached: Option<From>,
 }
 
-impl Walk {
-    /// A walk over the segments, right after a place if there is one.
-    pub(crate) fn new(
-        segments: &[Segment],
-        names: &NameFilter,
-        after: Option<(i64, &str)>,
-    ) -> Self {
-        Self {
-            steps: steps(segments, after).into(),
-            names: names.clone(),
-        }
+/// How a walk stands after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    More,
+    Done,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) async fn begin(
+        reading: &mut Reading<'_>,
+        plan: &'a Plan,
+        planned: &'a TypePlan,
+        (only, backwards): (Only<'a>, bool),
+        from: Option<From>,
+    ) -> Result<Self, StoreError> {
+        let (first, hits) = hits(reading, plan, planned.id).await?;
+        let places = match hits {
+            Some(hits) => Places::of_hits(planned, backwards, from.as_ref(), &hits),
+            None => Places::all(planned, backwards, from.as_ref()),
+        };
+        Ok(Self {
+            plan,
+            planned,
+            only,
+            first,
+            places,
+            waiting: VecDeque::new(),
+            reached: from.clone(),
+            from,
+        })
     }
 
-    /// The next rows, at most `limit`; none when the walk is over.
-    pub(crate) async fn next(
+    /// Everything up to here was looked at.
+    pub(crate) fn reached(self) -> Option<From> {
+        self.reached
+    }
+
+    /// Looks at some more places, and hands their rows on until the collector is full or the page has cost enough.
+    pub(crate) async fn step(
         &mut self,
         reading: &mut Reading<'_>,
-        limit: usize,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        while let Some(step) = self.steps.pop_front() {
-            if let Step::Ids(ids) = step {
-                let counts = reading.counts(&ids).await?;
-                groups(&counts)
-                    .into_iter()
-                    .rev()
-                    .for_each(|group| self.steps.push_front(group));
-                continue;
-            }
-            let found = self.read(reading, &step, limit).await?;
-            if let (true, Some(last)) = (found.len() == limit, found.last()) {
-                let left = after_step(step, last.nsid, &last.name);
-                left.into_iter()
-                    .rev()
-                    .for_each(|step| self.steps.push_front(step));
-            }
-            if !found.is_empty() {
-                return Ok(found);
-            }
+        collector: &mut Collector,
+    ) -> Result<Step, StoreError> {
+        let most = reading.tuning.places.max(1);
+        if self.waiting.is_empty() {
+            let wanted = collector.missing().clamp(1, most);
+            let Some(found) = self.places.next(reading, wanted).await? else {
+                return Ok(Step::Done);
+            };
+            self.waiting.extend(found);
         }
-        Ok(Vec::new())
+        let here: Vec<Arc<Place>> = self.waiting.iter().take(most).cloned().collect();
+        if here.is_empty() {
+            self.settle(true);
+            return Ok(Step::More);
+        }
+        let resource = self.planned.id;
+        let found = matches(reading, self.plan, resource, self.first, &here).await?;
+        let mut matched: VecDeque<(Arc<Place>, Matches)> = here.into_iter().zip(found).collect();
+        self.waiting.drain(..matched.len());
+        // One unit of work is always done, whatever finding it has cost: every page gets further.
+        let mut idle = true;
+        let mut whole = true;
+        while collector.missing() > 0 && (idle || !reading.is_spent()) {
+            self.skip(&mut matched, collector);
+            let Some(first) = matched.front() else {
+                break;
+            };
+            if self.is_large(reading, first, collector.missing()) {
+                if let Some(first) = matched.pop_front() {
+                    whole = self.along(reading, first, collector).await?;
+                }
+            } else {
+                self.together(reading, &mut matched, collector).await?;
+            }
+            idle = false;
+        }
+        self.settle(whole && matched.is_empty());
+        Ok(Step::More)
     }
 
-    async fn read(
+    /// Notes that clusters in which nothing was found are behind, too.
+    fn settle(&mut self, all_looked_at: bool) {
+        if all_looked_at
+            && self.waiting.is_empty()
+            && let Some(next) = self.places.next_from()
+        {
+            self.reached = Some(next);
+        }
+    }
+
+    /// Skips whole places, as long as it is known how many rows that is.
+    fn skip(&mut self, matched: &mut VecDeque<(Arc<Place>, Matches)>, collector: &mut Collector) {
+        if !matches!(self.only, Only::Named(armadex_model::NameFilter::Any)) {
+            return;
+        }
+        while let Some((place, matches)) = matched.front() {
+            let count = matches
+                .count(place)
+                .and_then(|count| u64::try_from(count).ok());
+            let Some(count) = count.filter(|&count| count <= collector.skip()) else {
+                return;
+            };
+            if count > 0 && self.after(place).is_some() {
+                return;
+            }
+            collector.skipped(count);
+            self.reach(place, END);
+            matched.pop_front();
+        }
+    }
+
+    /// The name in a place after which the walk begins.
+    fn after(&self, place: &Place) -> Option<&str> {
+        let from = self.from.as_ref()?;
+        let here = from.cluster == place.cluster.as_str() && from.namespace == *place.namespace;
+        here.then_some(from.name.as_str())
+    }
+
+    fn reach(&mut self, place: &Place, name: &str) {
+        self.reached = Some(From {
+            cluster: place.cluster.as_str().to_owned(),
+            namespace: place.namespace.to_string(),
+            name: name.to_owned(),
+        });
+    }
+
+    /// Whether a place has more objects than are fetched to be sorted. Where every object matches, the index gives just as many as are
+    /// wanted, so that pays early.
+    fn is_large(
         &self,
+        reading: &Reading<'_>,
+        (place, matches): &(Arc<Place>, Matches),
+        missing: usize,
+    ) -> bool {
+        let objects = self.only.most(place, matches);
+        let plain = *matches == Matches::All
+            && matches!(self.only, Only::Named(armadex_model::NameFilter::Any));
+        let walkable = matches!(self.only, Only::Named(names) if !matches!(names, armadex_model::NameFilter::In(_)));
+        walkable
+            && (objects > reading.tuning.rows
+                || plain && objects > missing.saturating_mul(2).saturating_add(64))
+    }
+
+    /// Walks one place along its index; whether to its end.
+    async fn along(
+        &mut self,
         reading: &mut Reading<'_>,
-        step: &Step,
-        limit: usize,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        let (dialect, resource, names) = (reading.dialect, reading.resource, &self.names);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let statement = match step {
-            Step::Rest { nsid, after } => {
-                select::rest(dialect, resource, (*nsid, after), names, limit)
+        (place, matches): (Arc<Place>, Matches),
+        collector: &mut Collector,
+    ) -> Result<bool, StoreError> {
+        let mut after = self.after(&place).unwrap_or_default().to_owned();
+        let plain = matches == Matches::All;
+        let mut idle = true;
+        while collector.missing() > 0 && (idle || !reading.is_spent()) {
+            idle = false;
+            let most = reading.tuning.rows.max(1);
+            let limit = match plain {
+                true => collector.missing().min(most),
+                false => most.div_ceil(2),
+            };
+            let here = (&place, &matches);
+            let (rows, last) =
+                fetch::part(reading, self.plan, self.planned.id, here, &after, limit).await?;
+            collector.extend(rows);
+            let Some(last) = last else {
+                self.reach(&place, END);
+                return Ok(true);
+            };
+            self.reach(&place, &last);
+            after = last;
+        }
+        Ok(false)
+    }
+
+    /// Fetches the next small places together.
+    async fn together(
+        &mut self,
+        reading: &mut Reading<'_>,
+        matched: &mut VecDeque<(Arc<Place>, Matches)>,
+        collector: &mut Collector,
+    ) -> Result<(), StoreError> {
+        let missing = collector.missing();
+        let mut few: Vec<(Arc<Place>, Matches)> = Vec::new();
+        let mut objects = 0_usize;
+        while let Some(next) = matched.front() {
+            let more = self.only.most(&next.0, &next.1);
+            let full = objects >= missing
+                || objects.saturating_add(more) > reading.tuning.rows
+                || self.is_large(reading, next, missing);
+            if full && !few.is_empty() {
+                break;
             }
-            Step::Range(range) => select::range(dialect, resource, range, names, limit),
-            Step::Ids(ids) | Step::Group(ids) => {
-                select::group(dialect, resource, ids, names, limit)
-            }
-        };
-        rows(reading.connection, statement, select::decode).await
-    }
-}
-
-/// What is left of the segments after a place.
-pub(crate) fn steps(segments: &[Segment], after: Option<(i64, &str)>) -> Vec<Step> {
-    let all = segments.iter().map(|segment| match segment {
-        Segment::Range(range) => Step::Range(range.clone()),
-        Segment::Ids(ids) => Step::Ids(ids.clone()),
-    });
-    match after {
-        None => all.collect(),
-        Some((nsid, name)) => all.flat_map(|step| after_step(step, nsid, name)).collect(),
-    }
-}
-
-/// What is left of a step after a place.
-fn after_step(step: Step, nsid: i64, name: &str) -> Vec<Step> {
-    let rest = |present: bool| {
-        present.then(|| Step::Rest {
-            nsid,
-            after: name.to_owned(),
-        })
-    };
-    match step {
-        Step::Rest { nsid: own, .. } => rest(own == nsid).into_iter().collect(),
-        Step::Range(range) => {
-            let left = range.start.max(nsid.saturating_add(1))..range.end;
-            let tail = (!left.is_empty()).then_some(Step::Range(left));
-            rest(range.contains(&nsid))
-                .into_iter()
-                .chain(tail)
-                .collect()
+            objects = objects.saturating_add(more);
+            few.extend(matched.pop_front());
         }
-        Step::Ids(ids) => {
-            let left = after_ids(&ids, nsid);
-            let tail = (!left.is_empty()).then_some(Step::Ids(left));
-            rest(ids.contains(&nsid)).into_iter().chain(tail).collect()
+        let rows = fetch::whole(reading, self.plan, self.planned.id, self.only, &few).await?;
+        let rows = rows.into_iter().filter(|row| self.is_later(row));
+        let rows: Vec<Row> = rows.collect();
+        collector.extend(rows);
+        if let Some((last, _)) = few.last() {
+            self.reach(last, END);
         }
-        Step::Group(ids) => {
-            let left = after_ids(&ids, nsid);
-            let tail = (!left.is_empty()).then_some(Step::Group(left));
-            rest(ids.contains(&nsid)).into_iter().chain(tail).collect()
-        }
-    }
-}
-
-fn after_ids(ids: &[i64], nsid: i64) -> Vec<i64> {
-    ids.iter().copied().filter(|&id| id > nsid).collect()
-}
-
-/// Puts small namespaces together; a large one is a group of its own, so that it is read along the index.
-fn groups(counts: &[(i64, i64)]) -> Vec<Step> {
-    let mut groups: Vec<(Vec<i64>, i64)> = Vec::new();
-    for &(nsid, count) in counts {
-        match groups.last_mut() {
-            Some((ids, sum)) if ids.len() < GROUP_NAMESPACES && *sum + count <= GROUP_OBJECTS => {
-                ids.push(nsid);
-                *sum += count;
-            }
-            _ => groups.push((vec![nsid], count)),
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(ids, _)| Step::Group(ids))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rest(nsid: i64) -> Step {
-        Step::Rest {
-            nsid,
-            after: "m".into(),
-        }
+        Ok(())
     }
 
-    #[test]
-    fn a_walk_resumes_within_and_between_segments() {
-        let segments = [
-            Segment::Range(0..10),
-            Segment::Ids(vec![20, 25, 30]),
-            Segment::Range(40..50),
-        ];
-        let after = |nsid| steps(&segments, Some((nsid, "m")));
-        assert_eq!(
-            after(5),
-            [
-                rest(5),
-                Step::Range(6..10),
-                Step::Ids(vec![20, 25, 30]),
-                Step::Range(40..50)
-            ]
-        );
-        assert_eq!(
-            after(9),
-            [rest(9), Step::Ids(vec![20, 25, 30]), Step::Range(40..50)]
-        );
-        assert_eq!(
-            after(25),
-            [rest(25), Step::Ids(vec![30]), Step::Range(40..50)]
-        );
-        assert_eq!(after(33), [Step::Range(40..50)]);
-        assert_eq!(after(60), []);
-    }
-
-    #[test]
-    fn a_place_that_is_no_longer_shown_is_passed_over() {
-        let segments = [Segment::Range(0..10), Segment::Range(20..30)];
-        assert_eq!(steps(&segments, Some((15, "m"))), [Step::Range(20..30)]);
-    }
-
-    #[test]
-    fn small_namespaces_are_read_together_and_large_ones_alone() {
-        let counts = [(1, 10), (2, 20), (3, 5000), (4, 1)];
-        assert_eq!(
-            groups(&counts),
-            [
-                Step::Group(vec![1, 2]),
-                Step::Group(vec![3]),
-                Step::Group(vec![4])
-            ]
-        );
-        let many: Vec<(i64, i64)> = (0..40).map(|nsid| (nsid, 1)).collect();
-        assert_eq!(groups(&many).len(), 3);
+    fn is_later(&self, row: &Row) -> bool {
+        self.after(&row.place)
+            .is_none_or(|after| row.object.name.as_str() > after)
     }
 }

@@ -2,20 +2,20 @@
 
 use crate::sql::statement::Statement;
 
-/// (type, nsid, oid, label_hash, terms) of every object that has a version.
+/// (type, nsid, id, form, terms) of every object that has a version.
 pub(crate) fn objects() -> Statement {
     Statement::fixed(
         "check.objects",
-        "SELECT o.type, o.nsid, o.oid, o.label_hash, v.terms FROM obj o JOIN ver v ON v.rev = o.rev",
+        "SELECT o.type, o.nsid, o.id, o.form, v.terms FROM obj o JOIN ver v ON v.rev = o.rev",
         [],
     )
 }
 
-/// (type, nsid, term, first_oid, n, oids) of every block.
+/// (type, nsid, term, first_id, n, ids) of every block.
 pub(crate) fn blocks() -> Statement {
     Statement::fixed(
         "check.blocks",
-        "SELECT type, nsid, term, first_oid, n, oids FROM post",
+        "SELECT type, nsid, term, first_id, n, ids FROM post",
         [],
     )
 }
@@ -23,6 +23,20 @@ pub(crate) fn blocks() -> Statement {
 /// (type, nsid, n) of every counter.
 pub(crate) fn counters() -> Statement {
     Statement::fixed("check.counters", "SELECT type, nsid, n FROM counter", [])
+}
+
+/// (cluster, type, objects) of every stream.
+pub(crate) fn streams() -> Statement {
+    Statement::fixed(
+        "check.streams",
+        "SELECT cluster, type, objects FROM stream",
+        [],
+    )
+}
+
+/// (nsid, types) of every namespace.
+pub(crate) fn namespaces() -> Statement {
+    Statement::fixed("check.namespaces", "SELECT nsid, types FROM ns", [])
 }
 
 pub(crate) fn count_objects() -> Statement {

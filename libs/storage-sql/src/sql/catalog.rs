@@ -1,11 +1,11 @@
-//! Clusters and resource types.
+//! Clusters, their health, and resource types.
 
 use armadex_model::{GroupVersionResource, ResourceType};
-use armadex_storage::StoreError;
+use armadex_storage::{Health, StoreError};
 
 use crate::backend::Row;
 use crate::backend::error::broken;
-use crate::sql::statement::Statement;
+use crate::sql::statement::{Sql, Statement};
 
 /// A cluster, active or waiting for its purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,11 +14,13 @@ pub(crate) struct ClusterRow {
     pub(crate) name: String,
     pub(crate) incarnation: String,
     pub(crate) active: bool,
-    pub(crate) slot: i64,
-    /// Its namespace ids sort as the namespaces' names do.
-    pub(crate) in_order: bool,
-    pub(crate) healthy: Option<bool>,
-    pub(crate) reason: String,
+}
+
+/// What the last health check of a cluster said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HealthRow {
+    pub(crate) cluster: i64,
+    pub(crate) health: Health,
     pub(crate) version: Option<String>,
 }
 
@@ -29,12 +31,21 @@ pub(crate) struct TypeRow {
     pub(crate) resource: ResourceType,
 }
 
-pub(crate) fn clusters() -> Statement {
+/// The clusters that changed after a count of the catalogue.
+pub(crate) fn clusters_since(seq: i64) -> Statement {
     Statement::fixed(
-        "cluster.all",
-        "SELECT id, name, incarnation, active, slot, in_order, healthy, reason, version \
-         FROM cluster ORDER BY slot",
-        [],
+        "cluster.since",
+        "SELECT id, name, incarnation, active FROM cluster WHERE seq > ? ORDER BY id",
+        [seq.into()],
+    )
+}
+
+/// The present and former incarnations of a cluster that have rows.
+pub(crate) fn clusters_called(name: &str) -> Statement {
+    Statement::fixed(
+        "cluster.called",
+        "SELECT id, name, incarnation, active FROM cluster WHERE name = ? ORDER BY id",
+        [name.into()],
     )
 }
 
@@ -44,20 +55,15 @@ pub(crate) fn decode_cluster(row: &dyn Row) -> Result<ClusterRow, StoreError> {
         name: row.text(1)?,
         incarnation: row.text(2)?,
         active: row.int(3)? != 0,
-        slot: row.int(4)?,
-        in_order: row.int(5)? != 0,
-        healthy: row.optional_int(6)?.map(|healthy| healthy != 0),
-        reason: row.text(7)?,
-        version: row.optional_text(8)?,
     })
 }
 
-pub(crate) fn insert_cluster(id: i64, name: &str, incarnation: &str, slot: i64) -> Statement {
+pub(crate) fn insert_cluster(id: i64, name: &str, incarnation: &str) -> Statement {
     Statement::fixed(
         "cluster.insert",
-        "INSERT INTO cluster (id, name, incarnation, active, slot, in_order, reason) \
-         VALUES (?, ?, ?, 1, ?, 1, '')",
-        [id.into(), name.into(), incarnation.into(), slot.into()],
+        "INSERT INTO cluster (id, name, incarnation, active, next_namespace, seq) \
+         VALUES (?, ?, ?, 1, 0, 0)",
+        [id.into(), name.into(), incarnation.into()],
     )
 }
 
@@ -69,22 +75,6 @@ pub(crate) fn deactivate_cluster(id: i64) -> Statement {
     )
 }
 
-pub(crate) fn mark_out_of_order(id: i64) -> Statement {
-    Statement::fixed(
-        "cluster.mark_out_of_order",
-        "UPDATE cluster SET in_order = 0 WHERE id = ?",
-        [id.into()],
-    )
-}
-
-pub(crate) fn set_health(id: i64, healthy: bool, reason: &str, version: Option<&str>) -> Statement {
-    Statement::fixed(
-        "cluster.set_health",
-        "UPDATE cluster SET healthy = ?, reason = ?, version = ? WHERE id = ?",
-        [healthy.into(), reason.into(), version.into(), id.into()],
-    )
-}
-
 pub(crate) fn delete_cluster(id: i64) -> Statement {
     Statement::fixed(
         "cluster.delete",
@@ -93,18 +83,27 @@ pub(crate) fn delete_cluster(id: i64) -> Statement {
     )
 }
 
-pub(crate) fn cluster_slot(id: i64) -> Statement {
-    Statement::fixed(
-        "cluster.slot",
-        "SELECT slot FROM cluster WHERE id = ?",
-        [id.into()],
-    )
-}
-
 pub(crate) fn is_active(id: i64) -> Statement {
     Statement::fixed(
         "cluster.is_active",
         "SELECT active FROM cluster WHERE id = ?",
+        [id.into()],
+    )
+}
+
+/// Takes numbers for namespaces of a cluster; [`next_namespace`] in the same transaction tells the one after the last.
+pub(crate) fn take_namespaces(id: i64, count: i64) -> Statement {
+    Statement::fixed(
+        "cluster.take_namespaces",
+        "UPDATE cluster SET next_namespace = next_namespace + ? WHERE id = ?",
+        [count.into(), id.into()],
+    )
+}
+
+pub(crate) fn next_namespace(id: i64) -> Statement {
+    Statement::fixed(
+        "cluster.next_namespace",
+        "SELECT next_namespace FROM cluster WHERE id = ?",
         [id.into()],
     )
 }
@@ -118,12 +117,93 @@ pub(crate) fn first_inactive() -> Statement {
     )
 }
 
-pub(crate) fn types() -> Statement {
+/// Stamps clusters with the count of their change.
+pub(crate) fn stamp_clusters(seq: i64, ids: &[i64]) -> Statement {
+    Sql::new("cluster.stamp", "UPDATE cluster SET seq = ")
+        .bind(seq)
+        .push(" WHERE id IN ")
+        .list(ids)
+        .build()
+}
+
+/// The health checks that changed after a count of the catalogue.
+pub(crate) fn health_since(seq: i64) -> Statement {
     Statement::fixed(
-        "type.all",
+        "health.since",
+        "SELECT cluster, healthy, reason, version FROM health WHERE seq > ?",
+        [seq.into()],
+    )
+}
+
+pub(crate) fn health_of(cluster: i64) -> Statement {
+    Statement::fixed(
+        "health.of",
+        "SELECT cluster, healthy, reason, version FROM health WHERE cluster = ?",
+        [cluster.into()],
+    )
+}
+
+pub(crate) fn decode_health(row: &dyn Row) -> Result<HealthRow, StoreError> {
+    Ok(HealthRow {
+        cluster: row.int(0)?,
+        health: Health {
+            healthy: row.int(1)? != 0,
+            reason: row.text(2)?,
+        },
+        version: row.optional_text(3)?,
+    })
+}
+
+pub(crate) fn insert_health(cluster: i64, health: &Health, version: Option<&str>) -> Statement {
+    Statement::fixed(
+        "health.insert",
+        "INSERT INTO health (cluster, healthy, reason, version, seq) VALUES (?, ?, ?, ?, 0)",
+        [
+            cluster.into(),
+            health.healthy.into(),
+            (&health.reason).into(),
+            version.into(),
+        ],
+    )
+}
+
+pub(crate) fn update_health(cluster: i64, health: &Health, version: Option<&str>) -> Statement {
+    Statement::fixed(
+        "health.update",
+        "UPDATE health SET healthy = ?, reason = ?, version = ? WHERE cluster = ?",
+        [
+            health.healthy.into(),
+            (&health.reason).into(),
+            version.into(),
+            cluster.into(),
+        ],
+    )
+}
+
+pub(crate) fn delete_health(cluster: i64) -> Statement {
+    Statement::fixed(
+        "health.delete",
+        "DELETE FROM health WHERE cluster = ?",
+        [cluster.into()],
+    )
+}
+
+/// Stamps health checks with the count of their change.
+pub(crate) fn stamp_health(seq: i64, clusters: &[i64]) -> Statement {
+    Sql::new("health.stamp", "UPDATE health SET seq = ")
+        .bind(seq)
+        .push(" WHERE cluster IN ")
+        .list(clusters)
+        .build()
+}
+
+/// The types that changed after a count of the catalogue.
+pub(crate) fn types_since(seq: i64) -> Statement {
+    Statement::fixed(
+        "type.since",
         "SELECT id, api_group, version, resource, kind, namespaced, singular, short_names, categories \
-         FROM type ORDER BY id",
-        [],
+         FROM type WHERE seq > ? ORDER BY id",
+        [seq.into()],
     )
 }
 
@@ -138,6 +218,16 @@ pub(crate) fn type_of(gvr: &GroupVersionResource) -> Statement {
             (&gvr.resource).into(),
         ],
     )
+}
+
+pub(crate) fn types_by_id(ids: &[i64]) -> Statement {
+    Sql::new(
+        "type.by_id",
+        "SELECT id, api_group, version, resource, kind, namespaced, singular, short_names, categories \
+         FROM type WHERE id IN ",
+    )
+    .list(ids)
+    .build()
 }
 
 pub(crate) fn decode_type(row: &dyn Row) -> Result<TypeRow, StoreError> {
@@ -170,8 +260,8 @@ pub(crate) fn insert_type(id: i32, resource: &ResourceType) -> Statement {
     } = resource;
     Statement::fixed(
         "type.insert",
-        "INSERT INTO type (id, api_group, version, resource, kind, namespaced, singular, short_names, categories) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO type (id, api_group, version, resource, kind, namespaced, singular, short_names, categories, seq) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
         [
             id.into(),
             (&gvr.group).into(),
@@ -208,6 +298,15 @@ pub(crate) fn update_type(id: i32, resource: &ResourceType) -> Statement {
             id.into(),
         ],
     )
+}
+
+/// Stamps types with the count of their change.
+pub(crate) fn stamp_types(seq: i64, ids: &[i64]) -> Statement {
+    Sql::new("type.stamp", "UPDATE type SET seq = ")
+        .bind(seq)
+        .push(" WHERE id IN ")
+        .list(ids)
+        .build()
 }
 
 /// Names in a list have no commas.

@@ -34,6 +34,13 @@ impl Dialect {
         }
     }
 
+    /// A sum of whole numbers as one of 64 bits, 0 where there is nothing to add. Some databases widen it to a decimal.
+    pub(crate) fn sum_of_n(self) -> &'static str {
+        match self {
+            Self::Sqlite => sqlite::SUM_OF_N,
+        }
+    }
+
     /// The clause that turns an insert into an update when the key is there.
     pub(crate) fn on_conflict(self, target: Upsert) -> &'static str {
         match self {
@@ -45,11 +52,11 @@ impl Dialect {
 /// What is inserted or updated; each dialect has its own clause for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upsert {
-    /// The row of an object, by oid; its key stays.
+    /// The row of an object, by id; its key stays.
     Object,
     /// A posting block, by its whole key.
     Block,
-    /// A counter, to which the inserted number is added.
+    /// A counter, by its whole key.
     Counter,
     /// A stream, by cluster and type: taken over and opened.
     Stream,

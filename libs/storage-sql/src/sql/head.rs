@@ -71,12 +71,21 @@ pub(crate) fn set_pruned(from: i64, until: i64) -> Statement {
     )
 }
 
-/// Makes every process read the catalogue anew.
+/// Counts one more change of the catalogue.
 pub(crate) fn bump_catalog() -> Statement {
     Statement::fixed(
         "head.bump_catalog",
         "UPDATE head SET catalog = catalog + 1 WHERE id = 1",
         [],
+    )
+}
+
+/// Makes every revision that was handed out so far meaningless.
+pub(crate) fn set_incarnation(incarnation: &str) -> Statement {
+    Statement::fixed(
+        "head.set_incarnation",
+        "UPDATE head SET incarnation = ? WHERE id = 1",
+        [incarnation.into()],
     )
 }
 

@@ -50,13 +50,13 @@ pub(crate) fn around(resource: i32, parts: &[RunPart]) -> Statement {
     Sql::new("post.around", "WITH k (term, nsid, low, high, shrinks) AS (VALUES ")
         .tuples(5, tuples)
         .bound(
-            ") SELECT p.term, p.nsid, p.first_oid, p.n, p.oids FROM k CROSS JOIN post p \
+            ") SELECT p.term, p.nsid, p.first_id, p.n, p.ids FROM k CROSS JOIN post p \
              WHERE p.term = k.term AND p.type = ? AND p.nsid = k.nsid \
-             AND p.first_oid >= COALESCE((SELECT MAX(q.first_oid) FROM post q \
-             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_oid <= (SELECT MAX(r.first_oid) FROM post r \
-             WHERE r.term = k.term AND r.type = ? AND r.nsid = k.nsid AND r.first_oid <= k.low) - k.shrinks), 0) \
-             AND p.first_oid <= COALESCE((SELECT MIN(q.first_oid) FROM post q \
-             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_oid > k.high), k.high)",
+             AND p.first_id >= COALESCE((SELECT MAX(q.first_id) FROM post q \
+             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_id <= (SELECT MAX(r.first_id) FROM post r \
+             WHERE r.term = k.term AND r.type = ? AND r.nsid = k.nsid AND r.first_id <= k.low) - k.shrinks), 0) \
+             AND p.first_id <= COALESCE((SELECT MIN(q.first_id) FROM post q \
+             WHERE q.term = k.term AND q.type = ? AND q.nsid = k.nsid AND q.first_id > k.high), k.high)",
             [resource; 4].map(Param::from),
         )
         .build()
@@ -91,7 +91,7 @@ pub(crate) fn put(dialect: Dialect, resource: i32, blocks: &[BlockRow]) -> State
     });
     Sql::new(
         "post.put",
-        "INSERT INTO post (term, type, nsid, first_oid, n, oids) VALUES ",
+        "INSERT INTO post (term, type, nsid, first_id, n, ids) VALUES ",
     )
     .tuples(6, tuples)
     .push(dialect.on_conflict(Upsert::Block))
@@ -106,29 +106,9 @@ pub(crate) fn delete(dialect: Dialect, resource: i32, blocks: &[(RunKey, i64)]) 
         .map(|(run, first)| [run.term, run.nsid, *first].map(Param::from));
     Sql::new("post.delete", "DELETE FROM post WHERE type = ")
         .bind(resource)
-        .push(" AND (term, nsid, first_oid) IN ")
+        .push(" AND (term, nsid, first_id) IN ")
         .push(open)
         .tuples(3, tuples)
         .push(close)
         .build()
-}
-
-/// Adds to counters, which begin at 0.
-pub(crate) fn count(dialect: Dialect, resource: i32, deltas: &[(i64, i64)]) -> Statement {
-    let tuples = deltas
-        .iter()
-        .map(|&(nsid, delta)| [Param::from(resource), nsid.into(), delta.into()]);
-    Sql::new("counter.add", "INSERT INTO counter (type, nsid, n) VALUES ")
-        .tuples(3, tuples)
-        .push(dialect.on_conflict(Upsert::Counter))
-        .build()
-}
-
-/// Deletes the counters of a type within a range of namespace ids.
-pub(crate) fn delete_counters(resource: i32, (from, until): (i64, i64)) -> Statement {
-    Statement::fixed(
-        "counter.delete",
-        "DELETE FROM counter WHERE type = ? AND nsid >= ? AND nsid < ?",
-        [resource.into(), from.into(), until.into()],
-    )
 }

@@ -3,7 +3,7 @@
 use armadex_storage::StoreError;
 
 use crate::backend::Row;
-use crate::sql::statement::{Sql, Statement};
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// A namespace with its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,17 +25,6 @@ pub(crate) fn of_cluster(cluster: i64, namespaces: &[String]) -> Statement {
     .build()
 }
 
-/// Those of any cluster that are called so, in page order.
-pub(crate) fn called(namespaces: &[String]) -> Statement {
-    Sql::new(
-        "ns.called",
-        "SELECT nsid, cluster, namespace FROM ns WHERE namespace IN ",
-    )
-    .list(namespaces)
-    .push(" ORDER BY nsid")
-    .build()
-}
-
 /// What these ids stand for.
 pub(crate) fn by_id(ids: &[i64]) -> Statement {
     Sql::new(
@@ -54,38 +43,61 @@ pub(crate) fn decode(row: &dyn Row) -> Result<NamespaceRow, StoreError> {
     })
 }
 
-/// The id of the neighbour before `namespace`.
-pub(crate) fn before(cluster: i64, namespace: &str) -> Statement {
-    Statement::fixed(
-        "ns.before",
-        "SELECT nsid FROM ns WHERE cluster = ? AND namespace < ? ORDER BY namespace DESC LIMIT 1",
-        [cluster.into(), namespace.into()],
-    )
-}
-
-/// The id of the neighbour after `namespace`.
-pub(crate) fn after(cluster: i64, namespace: &str) -> Statement {
-    Statement::fixed(
-        "ns.after",
-        "SELECT nsid FROM ns WHERE cluster = ? AND namespace > ? ORDER BY namespace LIMIT 1",
-        [cluster.into(), namespace.into()],
-    )
-}
-
-/// All ids of a cluster, sorted.
-pub(crate) fn taken(cluster: i64) -> Statement {
-    Statement::fixed(
-        "ns.taken",
-        "SELECT nsid FROM ns WHERE cluster = ? ORDER BY nsid",
-        [cluster.into()],
-    )
-}
-
-pub(crate) fn insert(id: i64, cluster: i64, namespace: &str) -> Statement {
-    Statement::fixed(
+/// Makes namespaces that no type has objects in yet.
+pub(crate) fn insert(rows: &[NamespaceRow]) -> Statement {
+    let tuples = rows.iter().map(|row| {
+        [
+            Param::from(row.id),
+            row.cluster.into(),
+            (&row.namespace).into(),
+            0_i64.into(),
+            0_i64.into(),
+        ]
+    });
+    Sql::new(
         "ns.insert",
-        "INSERT INTO ns (nsid, cluster, namespace) VALUES (?, ?, ?)",
-        [id.into(), cluster.into(), namespace.into()],
+        "INSERT INTO ns (nsid, cluster, namespace, types, emptied) VALUES ",
+    )
+    .tuples(5, tuples)
+    .build()
+}
+
+/// One more type has objects in each of these.
+pub(crate) fn occupy(ids: &[i64]) -> Statement {
+    Sql::new(
+        "ns.occupy",
+        "UPDATE ns SET types = types + 1, emptied = 0 WHERE nsid IN ",
+    )
+    .list(ids)
+    .build()
+}
+
+/// One type fewer has objects in each of these.
+pub(crate) fn vacate(ids: &[i64]) -> Statement {
+    Sql::new(
+        "ns.vacate",
+        "UPDATE ns SET types = types - 1 WHERE nsid IN ",
+    )
+    .list(ids)
+    .build()
+}
+
+/// Notes the revision at which namespaces were found empty.
+pub(crate) fn note_empty(revision: i64, limit: u32) -> Statement {
+    Statement::fixed(
+        "ns.note_empty",
+        "UPDATE ns SET emptied = ? WHERE nsid IN \
+         (SELECT nsid FROM ns WHERE types = 0 AND emptied = 0 LIMIT ?)",
+        [revision.into(), limit.into()],
+    )
+}
+
+/// Some namespaces that were empty at `revision` or before: whatever the log says of them is older.
+pub(crate) fn empty_since(revision: i64, limit: u32) -> Statement {
+    Statement::fixed(
+        "ns.empty_since",
+        "SELECT nsid FROM ns WHERE types = 0 AND emptied > 0 AND emptied <= ? LIMIT ?",
+        [revision.into(), limit.into()],
     )
 }
 
@@ -98,8 +110,9 @@ pub(crate) fn some(cluster: i64, limit: u32) -> Statement {
     )
 }
 
+/// Deletes namespaces, unless a type has objects there again.
 pub(crate) fn delete(ids: &[i64]) -> Statement {
-    Sql::new("ns.delete", "DELETE FROM ns WHERE nsid IN ")
+    Sql::new("ns.delete", "DELETE FROM ns WHERE types = 0 AND nsid IN ")
         .list(ids)
         .build()
 }

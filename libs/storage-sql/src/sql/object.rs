@@ -12,19 +12,19 @@ use crate::sql::statement::{Param, Sql, Statement};
 /// What a stored object is compared by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OldRow {
-    pub(crate) oid: i64,
+    pub(crate) id: i64,
     pub(crate) nsid: i64,
     pub(crate) name: String,
     pub(crate) uid: String,
     pub(crate) version: MemberVersion,
     pub(crate) rev: i64,
-    pub(crate) label_hash: i64,
+    pub(crate) form: i64,
 }
 
 /// A row of `obj`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectRow<'a> {
-    pub(crate) oid: i64,
+    pub(crate) id: i64,
     pub(crate) resource: i32,
     pub(crate) nsid: i64,
     pub(crate) name: &'a str,
@@ -33,7 +33,7 @@ pub(crate) struct ObjectRow<'a> {
     pub(crate) version: &'a MemberVersion,
     pub(crate) size: i64,
     pub(crate) rev: i64,
-    pub(crate) label_hash: i64,
+    pub(crate) form: i64,
 }
 
 /// What a version records.
@@ -51,7 +51,7 @@ pub(crate) struct VersionRow<'a> {
     pub(crate) rev: i64,
     /// 0 for the first version of an object.
     pub(crate) prev_rev: i64,
-    pub(crate) oid: i64,
+    pub(crate) object: i64,
     pub(crate) operation: Operation,
     pub(crate) resource: i32,
     pub(crate) nsid: i64,
@@ -62,7 +62,7 @@ pub(crate) struct VersionRow<'a> {
 }
 
 const OLD_COLUMNS: &str =
-    "SELECT o.oid, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.label_hash FROM ";
+    "SELECT o.id, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.form FROM ";
 
 /// The stored rows of these keys.
 pub(crate) fn old(dialect: Dialect, resource: i32, keys: &[(i64, &str)]) -> Statement {
@@ -98,13 +98,13 @@ pub(crate) fn some(
 
 pub(crate) fn decode_old(row: &dyn Row) -> Result<OldRow, StoreError> {
     Ok(OldRow {
-        oid: row.int(0)?,
+        id: row.int(0)?,
         nsid: row.int(1)?,
         name: row.text(2)?,
         uid: row.text(3)?,
         version: MemberVersion::from_columns(row.int(4)?, row.optional_text(5)?),
         rev: row.int(6)?,
-        label_hash: row.int(7)?,
+        form: row.int(7)?,
     })
 }
 
@@ -135,13 +135,13 @@ pub(crate) fn update(dialect: Dialect, rows: &[ObjectRow<'_>]) -> Statement {
 }
 
 fn insert_rows(name: &'static str, rows: &[ObjectRow<'_>]) -> Sql {
-    Sql::new(name, "INSERT INTO obj (oid, type, nsid, name, uid, created, rv, rv_text, size, rev, label_hash) VALUES ")
+    Sql::new(name, "INSERT INTO obj (id, type, nsid, name, uid, created, rv, rv_text, size, rev, form) VALUES ")
         .tuples(11, rows.iter().map(object_params))
 }
 
 fn object_params(row: &ObjectRow<'_>) -> [Param; 11] {
     [
-        row.oid.into(),
+        row.id.into(),
         row.resource.into(),
         row.nsid.into(),
         row.name.into(),
@@ -151,7 +151,7 @@ fn object_params(row: &ObjectRow<'_>) -> [Param; 11] {
         row.version.text().into(),
         row.size.into(),
         row.rev.into(),
-        row.label_hash.into(),
+        row.form.into(),
     ]
 }
 
@@ -159,7 +159,7 @@ fn object_params(row: &ObjectRow<'_>) -> [Param; 11] {
 pub(crate) fn append(rows: &[VersionRow<'_>]) -> Statement {
     Sql::new(
         "ver.append",
-        "INSERT INTO ver (rev, prev_rev, oid, op, type, nsid, name, dict, terms, body) VALUES ",
+        "INSERT INTO ver (rev, prev_rev, obj, op, type, nsid, name, dict, terms, body) VALUES ",
     )
     .tuples(10, rows.iter().map(version_params))
     .build()
@@ -169,7 +169,7 @@ fn version_params(row: &VersionRow<'_>) -> [Param; 10] {
     [
         row.rev.into(),
         row.prev_rev.into(),
-        row.oid.into(),
+        row.object.into(),
         (row.operation as i64).into(),
         row.resource.into(),
         row.nsid.into(),
@@ -180,9 +180,9 @@ fn version_params(row: &VersionRow<'_>) -> [Param; 10] {
     ]
 }
 
-pub(crate) fn delete(oids: &[i64]) -> Statement {
-    Sql::new("obj.delete", "DELETE FROM obj WHERE oid IN ")
-        .list(oids)
+pub(crate) fn delete(ids: &[i64]) -> Statement {
+    Sql::new("obj.delete", "DELETE FROM obj WHERE id IN ")
+        .list(ids)
         .build()
 }
 

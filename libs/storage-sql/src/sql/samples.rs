@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use armadex_model::query::{OrderBy, OrderField, SortValue};
 use armadex_model::{GroupVersionResource, NameFilter, ResourceType};
 use armadex_postings::Block;
-use armadex_storage::{MemberPosition, Phase};
+use armadex_storage::{Health, MemberPosition, Phase};
 
+use super::counter::CounterRow;
 use super::head::Numbered;
 use super::index::{BlockRow, RunKey, RunPart};
+use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
-use super::sort::Sorting;
-use super::{audit, catalog, head, index, namespace, object, post, select, sort, stream};
+use super::sort::{Cursor, SortIndex};
+use super::stream::Fence;
+use super::{audit, catalog, counter, head, index, namespace, object, post, select, sort, stream};
 use crate::form::version::MemberVersion;
-use crate::read::plan::Rank;
-use crate::sql::dialect::{Dialect, ObjIndex};
-use crate::sql::statement::Statement;
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::{Param, Statement};
 
 const TYPE: i32 = 3;
 const CLUSTER: i64 = 7;
@@ -28,6 +29,7 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
         catalogs(),
         streams(dialect),
         namespaces(),
+        counters(dialect),
         objects(dialect),
         indexes(dialect),
         selects(dialect),
@@ -43,6 +45,7 @@ fn heads() -> Vec<Statement> {
         head::advance(5),
         head::set_pruned(35, 40),
         head::bump_catalog(),
+        head::set_incarnation("other"),
         head::take_numbers(Numbered::Object, 10_000),
         head::next_number(Numbered::Object),
     ]
@@ -58,20 +61,33 @@ fn catalogs() -> Vec<Statement> {
         short_names: vec!["deploy".into()],
         categories: vec!["all".into()],
     };
+    let health = Health {
+        healthy: false,
+        reason: "refused".into(),
+    };
     vec![
-        catalog::clusters(),
-        catalog::insert_cluster(CLUSTER, "member1", "uid", 33),
+        catalog::clusters_since(9),
+        catalog::clusters_called("member1"),
+        catalog::insert_cluster(CLUSTER, "member1", "uid"),
         catalog::deactivate_cluster(CLUSTER),
-        catalog::mark_out_of_order(CLUSTER),
-        catalog::set_health(CLUSTER, false, "refused", Some("v1.36.0")),
         catalog::delete_cluster(CLUSTER),
-        catalog::cluster_slot(CLUSTER),
         catalog::is_active(CLUSTER),
+        catalog::take_namespaces(CLUSTER, 2),
+        catalog::next_namespace(CLUSTER),
         catalog::first_inactive(),
-        catalog::types(),
+        catalog::stamp_clusters(10, &[CLUSTER]),
+        catalog::health_since(9),
+        catalog::health_of(CLUSTER),
+        catalog::insert_health(CLUSTER, &health, Some("v1.36.0")),
+        catalog::update_health(CLUSTER, &health, None),
+        catalog::delete_health(CLUSTER),
+        catalog::stamp_health(10, &[CLUSTER]),
+        catalog::types_since(9),
+        catalog::types_by_id(&[1, 2]),
         catalog::type_of(&gvr),
         catalog::insert_type(TYPE, &resource),
         catalog::update_type(TYPE, &resource),
+        catalog::stamp_types(10, &[1, 2]),
     ]
 }
 
@@ -81,15 +97,27 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         member: "uid".into(),
         phase: Phase::Live,
     };
-    let fence = (CLUSTER, TYPE, 12);
+    let fence = Fence {
+        cluster: CLUSTER,
+        resource: TYPE,
+        epoch: 12,
+    };
+    let listing = MemberPosition {
+        phase: Phase::Listing,
+        ..position.clone()
+    };
     vec![
-        stream::all(),
+        stream::since(9),
         stream::of_cluster(CLUSTER),
         stream::one(CLUSTER, TYPE),
         stream::first_closed(),
+        stream::objects(TYPE, &[CLUSTER]),
         stream::take_over(dialect, CLUSTER, TYPE, 12),
-        stream::advance(fence, &position, 1_800_000_000),
-        stream::touch(fence, 1_800_000_000),
+        stream::advance(fence, &position, 77, 2, 1_800_000_000),
+        stream::advance(fence, &listing, 77, 2, 1_800_000_000),
+        stream::touch(fence, -2, 1_800_000_000),
+        stream::purged(CLUSTER, TYPE, 500),
+        stream::stamp(10, CLUSTER, TYPE),
         stream::close(CLUSTER, TYPE),
         stream::close_all(CLUSTER),
         stream::delete(CLUSTER, TYPE),
@@ -98,23 +126,45 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
 
 fn namespaces() -> Vec<Statement> {
     let names = ["default".to_owned(), "web".to_owned()];
+    let row = NamespaceRow {
+        id: 1000,
+        cluster: CLUSTER,
+        namespace: "web".into(),
+    };
     vec![
         namespace::of_cluster(CLUSTER, &names),
-        namespace::called(&names),
         namespace::by_id(&NSIDS),
-        namespace::before(CLUSTER, "web"),
-        namespace::after(CLUSTER, "web"),
-        namespace::taken(CLUSTER),
-        namespace::insert(1000, CLUSTER, "web"),
+        namespace::insert(&[row]),
+        namespace::occupy(&NSIDS),
+        namespace::vacate(&NSIDS),
+        namespace::note_empty(40, 100),
+        namespace::empty_since(40, 100),
         namespace::some(CLUSTER, 100),
         namespace::delete(&NSIDS),
+    ]
+}
+
+fn counters(dialect: Dialect) -> Vec<Statement> {
+    let row = CounterRow {
+        cluster: CLUSTER,
+        namespace: "web".into(),
+        nsid: 1000,
+        objects: 3,
+    };
+    vec![
+        counter::first(TYPE, &[CLUSTER, 8], 501),
+        counter::from(TYPE, CLUSTER, "web", 501),
+        counter::named(TYPE, &[CLUSTER, 8], &["default", "web"]),
+        counter::any(&[1, 2], CLUSTER, "web"),
+        counter::put(dialect, TYPE, &[row]),
+        counter::delete(TYPE, CLUSTER, &["default", "web"]),
     ]
 }
 
 fn objects(dialect: Dialect) -> Vec<Statement> {
     let version = MemberVersion::new("42");
     let row = ObjectRow {
-        oid: 5,
+        id: 5,
         resource: TYPE,
         nsid: 1000,
         name: "web-1",
@@ -123,12 +173,12 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         version: &version,
         size: 4600,
         rev: 41,
-        label_hash: -9,
+        form: -9,
     };
     let version = VersionRow {
         rev: 41,
         prev_rev: 17,
-        oid: 5,
+        object: 5,
         operation: Operation::Change,
         resource: TYPE,
         nsid: 1000,
@@ -177,82 +227,46 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
         ),
         index::put(dialect, TYPE, &[BlockRow { run, block }]),
         index::delete(dialect, TYPE, &[(run, 5)]),
-        index::count(dialect, TYPE, &[(1000, 2)]),
-        index::delete_counters(TYPE, (0, 4096)),
-        post::from(&[-77], TYPE, &(0..4096), 64),
-        post::from(&[-77, 12], TYPE, &(0..4096), 64),
-        post::within(&[-77, 12], TYPE, &NSIDS),
-        post::sums(&[-77, 12], TYPE, &NSIDS),
-        post::sum(&[-77], TYPE, &(0..4096)),
-        post::estimate(&[-77], TYPE, 512),
+        post::within(&[-77, 12], TYPE, &NSIDS, 2049),
+        post::sums(dialect, &[-77, 12], TYPE, &NSIDS),
+        post::sizes(&[-77, 12], TYPE, 2049),
+        post::sum(dialect, &[-77], TYPE, (0, 4096)),
     ]
 }
 
 fn selects(dialect: Dialect) -> Vec<Statement> {
-    let range = 0..4096;
     let none = NameFilter::NotIn(BTreeSet::from(["web-1".into(), "web-2".into()]));
     let one = NameFilter::only("web-1");
     vec![
-        select::range(dialect, TYPE, &range, &NameFilter::Any, 501),
-        select::range(dialect, TYPE, &range, &none, 501),
-        select::range(dialect, TYPE, &range, &one, 501),
-        select::group(dialect, TYPE, &NSIDS, &NameFilter::Any, 501),
-        select::rest(dialect, TYPE, (1000, "web-1"), &NameFilter::Any, 501),
-        select::counts(TYPE, &NSIDS),
-        select::counts_from(TYPE, &range, 64),
-        select::count_range(TYPE, &range),
-        select::count_named(dialect, TYPE, &range, &one),
-        select::count_named_in(dialect, TYPE, &NSIDS, &one),
+        select::within(dialect, TYPE, &NSIDS, &NameFilter::Any),
+        select::within(dialect, TYPE, &NSIDS, &none),
+        select::within(dialect, TYPE, &NSIDS, &one),
+        select::created_within(dialect, TYPE, &NSIDS, 1_700_000_000),
+        select::after(dialect, TYPE, (1000, "web-1"), 501),
+        select::called(dialect, TYPE, &["web-1", "web-2"], 2049),
         select::by_id(&[5, 6]),
         select::one(TYPE, CLUSTER, "web", "web-1"),
         select::bodies(&[41, 42]),
         select::keys_in(CLUSTER, TYPE, ("web", "web-1"), 500),
-        select::keys_after(CLUSTER, TYPE, "web", 500),
+        select::keys_within(dialect, TYPE, &NSIDS),
     ]
 }
 
 fn sorts(dialect: Dialect) -> Vec<Statement> {
-    let by = |field, descending| OrderBy { field, descending };
-    let newest = [by(OrderField::CreatedAt, true)];
-    let mixed = [by(OrderField::Name, false), by(OrderField::Cluster, true)];
-    let uid = [by(OrderField::Uid, false)];
-    let rank = |keys: Vec<SortValue>| Rank {
-        keys,
+    let along = |index, cursor: &Cursor| sort::along(dialect, TYPE, index, cursor, 501);
+    let second = Param::Int(1_700_000_000);
+    let after = |value: Param| Cursor::After {
+        value,
         nsid: 1000,
-        name: "web-1".into(),
+        id: 5,
     };
-    let after_newest = rank(vec![SortValue::Number(1_700_000_000)]);
-    let after_mixed = rank(vec![
-        SortValue::Text("web-1".into()),
-        SortValue::Text("member1".into()),
-    ]);
-    let sorting = |index, order, after| Sorting {
-        resource: TYPE,
-        index,
-        names: &NameFilter::Any,
-        order,
-        after,
-        limit: 501,
-    };
-    let everything = 0..i64::MAX;
     vec![
-        sort::range(
-            dialect,
-            &sorting(ObjIndex::Created, &newest, None),
-            &everything,
-        ),
-        sort::range(
-            dialect,
-            &sorting(ObjIndex::Created, &newest, Some(&after_newest)),
-            &everything,
-        ),
-        sort::range(
-            dialect,
-            &sorting(ObjIndex::Name, &mixed, Some(&after_mixed)),
-            &everything,
-        ),
-        sort::range(dialect, &sorting(ObjIndex::Key, &uid, None), &(0..4096)),
-        sort::within(dialect, &sorting(ObjIndex::Key, &uid, None), &NSIDS),
+        along((SortIndex::Created, true), &Cursor::Start),
+        along((SortIndex::Created, true), &Cursor::At(second.clone())),
+        along((SortIndex::Created, true), &after(second.clone())),
+        along((SortIndex::Created, false), &after(second)),
+        along((SortIndex::Name, true), &after("web-1".into())),
+        along((SortIndex::Name, false), &after("web-1".into())),
     ]
 }
 
@@ -261,6 +275,8 @@ fn audits() -> Vec<Statement> {
         audit::objects(),
         audit::blocks(),
         audit::counters(),
+        audit::streams(),
+        audit::namespaces(),
         audit::count_objects(),
         audit::count_versions(),
     ]

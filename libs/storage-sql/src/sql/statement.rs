@@ -23,7 +23,8 @@ pub(crate) struct Statement {
 /// A bound value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Param {
-    Null,
+    /// No text: some databases want to know the type even of nothing.
+    NoText,
     Int(i64),
     Text(String),
     Blob(Vec<u8>),
@@ -56,7 +57,7 @@ impl fmt::Display for Statement {
 impl fmt::Display for Param {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Null => f.write_str("null"),
+            Self::NoText => f.write_str("null"),
             Self::Int(value) => write!(f, "{value}"),
             Self::Text(value) => write!(f, "{value:?}"),
             Self::Blob(bytes) => write!(f, "{} bytes", bytes.len()),
@@ -212,9 +213,9 @@ impl From<Vec<u8>> for Param {
     }
 }
 
-impl<T: Into<Param>> From<Option<T>> for Param {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Null, Into::into)
+impl From<Option<&str>> for Param {
+    fn from(value: Option<&str>) -> Self {
+        value.map_or(Self::NoText, Into::into)
     }
 }
 

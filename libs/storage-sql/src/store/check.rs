@@ -10,10 +10,11 @@ use armadex_postings::Block;
 use armadex_storage::StoreError;
 use siphasher::sip::SipHasher13;
 
-use crate::backend::{Connection, Row, row};
+use crate::backend::{Connection, Lane, Row, row};
 use crate::form::term::{TermHasher, TermSet};
 use crate::sql::{audit, head};
 use crate::store::SqlStore;
+use crate::write::namespaces::cluster_of;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub struct CheckReport {
 impl SqlStore {
     /// Compares the index and the counters with the objects, in one snapshot. Reads everything: not for a busy store.
     pub async fn check(&self) -> Result<CheckReport, StoreError> {
-        let mut transaction = self.database.read().await?;
+        let mut transaction = self.database.read(Lane::Search).await?;
         let report = check(&mut *transaction, &self.hasher).await?;
         transaction.rollback().await?;
         Ok(report)
@@ -60,10 +61,10 @@ struct Tally {
 }
 
 impl Tally {
-    fn entry(&mut self, term: i64, oid: i64) {
+    fn entry(&mut self, term: i64, id: i64) {
         let mut hasher = SipHasher13::new();
         hasher.write(&term.to_le_bytes());
-        hasher.write(&oid.to_le_bytes());
+        hasher.write(&id.to_le_bytes());
         self.entries += 1;
         self.sum = self.sum.wrapping_add(hasher.finish());
     }
@@ -82,6 +83,7 @@ async fn check(
     tally_counters(connection, &mut indexed).await?;
     compare(&stored, &indexed, &mut faults);
     let objects = stored.values().map(|tally| tally.objects).sum::<i64>();
+    check_sums(connection, &stored, &mut faults).await?;
     check_versions(connection, objects, &mut faults).await?;
     faults.truncate(MOST_FAULTS);
     Ok(CheckReport {
@@ -99,7 +101,7 @@ async fn tally_objects(
     let mut tallies = Tallies::new();
     connection
         .fetch(audit::objects(), &mut |row| {
-            let (oid, label_hash) = (row.int(2)?, row.int(3)?);
+            let (id, form) = (row.int(2)?, row.int(3)?);
             let tally = tallies.entry(place(row)?).or_default();
             tally.objects += 1;
             match TermSet::from_bytes(&row.blob(4)?) {
@@ -107,12 +109,12 @@ async fn tally_objects(
                     terms
                         .as_slice()
                         .iter()
-                        .for_each(|&term| tally.entry(term, oid));
-                    if hasher.set(&terms) != label_hash {
-                        faults.push(format!("the hash of the terms of object {oid} is wrong"));
+                        .for_each(|&term| tally.entry(term, id));
+                    if !hasher.is_form_of(form, &terms) {
+                        faults.push(format!("the form of object {id} is not that of its terms"));
                     }
                 }
-                None => faults.push(format!("the terms of object {oid} are damaged")),
+                None => faults.push(format!("the terms of object {id} are damaged")),
             }
             Ok(())
         })
@@ -133,9 +135,7 @@ async fn tally_blocks(
             match block.decode() {
                 Ok(ids) => {
                     let tally = tallies.entry(place).or_default();
-                    ids.as_slice()
-                        .iter()
-                        .for_each(|&oid| tally.entry(term, oid));
+                    ids.as_slice().iter().for_each(|&id| tally.entry(term, id));
                 }
                 Err(err) => faults.push(format!("{place}: {err}")),
             }
@@ -178,6 +178,53 @@ fn compare(stored: &Tallies, indexed: &Tallies, faults: &mut Vec<String>) {
             ));
         }
     }
+}
+
+/// What streams say of their objects, and namespaces of the types that have objects there.
+async fn check_sums(
+    connection: &mut dyn Connection,
+    stored: &Tallies,
+    faults: &mut Vec<String>,
+) -> Result<(), StoreError> {
+    let mut by_stream: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+    let mut by_namespace: BTreeMap<i64, i64> = BTreeMap::new();
+    for (place, tally) in stored {
+        *by_stream
+            .entry((cluster_of(place.nsid), place.resource))
+            .or_default() += tally.objects;
+        *by_namespace.entry(place.nsid).or_default() += 1;
+    }
+    connection
+        .fetch(audit::streams(), &mut |row| {
+            let (cluster, resource, said) = (row.int(0)?, row.int(1)?, row.int(2)?);
+            let there = by_stream.remove(&(cluster, resource)).unwrap_or(0);
+            if there != said {
+                faults.push(format!(
+                    "type {resource} in cluster {cluster}: {there} objects, and the stream says {said}"
+                ));
+            }
+            Ok(())
+        })
+        .await?;
+    let orphans = by_stream.keys();
+    faults.extend(orphans.map(|(cluster, resource)| {
+        format!("type {resource} in cluster {cluster}: objects without a stream")
+    }));
+    connection
+        .fetch(audit::namespaces(), &mut |row| {
+            let (nsid, said) = (row.int(0)?, row.int(1)?);
+            let there = by_namespace.remove(&nsid).unwrap_or(0);
+            if there != said {
+                faults.push(format!(
+                    "namespace id {nsid}: {there} types have objects, and it says {said}"
+                ));
+            }
+            Ok(())
+        })
+        .await?;
+    let orphans = by_namespace.keys();
+    faults.extend(orphans.map(|nsid| format!("namespace id {nsid} stands for nothing")));
+    Ok(())
 }
 
 /// Every object has its version; where nothing superseded is kept, there are no others.

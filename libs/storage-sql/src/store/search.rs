@@ -2,35 +2,35 @@
 
 use std::sync::Arc;
 
-use armadex_model::query::{Position, Start};
+use armadex_model::query::Start;
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
 use armadex_storage::{Catalog, Found, Head, Page, PageBudget, Search, StoreError};
 use async_trait::async_trait;
 
-use super::{SqlStore, read_head};
+use super::{Moment, SqlStore};
+use crate::backend::Lane;
 use crate::backend::error::broken;
-use crate::backend::{Connection, row};
-use crate::catalog::{Member, Snapshot};
-use crate::form::term::TermHasher;
+use crate::backend::row;
 use crate::read::bodies;
-use crate::read::plan::{Plan, named_namespaces, plan};
-use crate::read::{self, Reading, sort_values};
-use crate::sql::select::{self, Candidate};
+use crate::read::place::{Place, Row};
+use crate::read::plan::plan;
+use crate::read::{self, Reading};
+use crate::sql::select;
+use crate::write::streams;
 
 #[async_trait]
 impl Search for SqlStore {
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
-        Ok(Arc::clone(&self.refresh().await?.catalog))
+        let moment = self.moment(Lane::Short).await?;
+        let catalog = Arc::clone(&moment.snapshot.catalog);
+        moment.transaction.rollback().await?;
+        Ok(catalog)
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
-        let mut transaction = self.database.read().await?;
-        let head = read_head(&mut *transaction).await?;
-        transaction.rollback().await?;
-        Ok(Head {
-            revision: head.revision,
-            incarnation: head.incarnation,
-        })
+        let moment = self.moment(Lane::Short).await?;
+        moment.transaction.rollback().await?;
+        Ok(moment.head)
     }
 
     async fn page(
@@ -39,37 +39,41 @@ impl Search for SqlStore {
         start: &Start,
         budget: PageBudget,
     ) -> Result<Page, StoreError> {
-        let mut transaction = self.database.read().await?;
-        let (snapshot, _) = self.current(&mut *transaction).await?;
-        let Some(mut reading) = self.reading(&mut *transaction, query, &snapshot) else {
-            return Ok(Page {
-                rows: Vec::new(),
-                next: None,
-            });
-        };
-        let plan = make_plan(&mut reading, query, &snapshot, &self.hasher).await?;
-        let (chosen, more) = read::page(&mut reading, &plan, start, budget, &snapshot).await?;
-        let last = chosen.last().cloned();
-        let chosen = bodies::fetch(reading.connection, chosen).await?;
+        let Moment {
+            mut transaction,
+            snapshot,
+            head,
+        } = self.moment(Lane::Search).await?;
+        let plan = plan(query, &snapshot, &self.hasher)?;
+        let dialect = self.database.dialect();
+        let mut reading = Reading::new(&mut *transaction, dialect, &self.tuning);
+        let (rows, next) = read::page(&mut reading, &plan, query, start, budget).await?;
+        let looked_at = reading.looked_at;
+        let chosen = rows.into_iter().map(|row| {
+            let planned = plan.types.iter().find(|one| one.index == row.place.index);
+            let planned = planned.ok_or_else(|| broken("a row is of no type"))?;
+            Ok((Arc::clone(&planned.resource), row))
+        });
+        let chosen = chosen.collect::<Result<Vec<_>, StoreError>>()?;
+        let chosen = bodies::fetch(&mut *transaction, chosen).await?;
         transaction.rollback().await?;
-        let unpacking = Arc::clone(&snapshot);
-        let rows = off_thread(move || bodies::unpack(chosen, &unpacking)).await?;
-        let next = match (more, last, rows.last()) {
-            (true, Some(last), Some(row)) => {
-                Some(position(&last, query, &row.key.namespace, &snapshot))
-            }
-            _ => None,
-        };
-        Ok(Page { rows, next })
+        Ok(Page {
+            rows: off_thread(move || bodies::unpack(chosen)).await?,
+            next: next.map(|rank| rank.into_position(query)),
+            head,
+            looked_at,
+        })
     }
 
-    async fn count(&self, query: &Query) -> Result<u64, StoreError> {
-        let mut transaction = self.database.read().await?;
-        let (snapshot, _) = self.current(&mut *transaction).await?;
-        let Some(mut reading) = self.reading(&mut *transaction, query, &snapshot) else {
-            return Ok(0);
-        };
-        let plan = make_plan(&mut reading, query, &snapshot, &self.hasher).await?;
+    async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
+        let Moment {
+            mut transaction,
+            snapshot,
+            ..
+        } = self.moment(Lane::Search).await?;
+        let plan = plan(query, &snapshot, &self.hasher)?;
+        let dialect = self.database.dialect();
+        let mut reading = Reading::new(&mut *transaction, dialect, &self.tuning);
         let count = read::count(&mut reading, &plan).await?;
         transaction.rollback().await?;
         Ok(count)
@@ -81,80 +85,64 @@ impl Search for SqlStore {
         resource: &GroupVersionResource,
         key: &ObjectKey,
     ) -> Result<Option<Found>, StoreError> {
-        let mut transaction = self.database.read().await?;
-        let (snapshot, _) = self.current(&mut *transaction).await?;
-        let Some((cluster, resource)) = visible(&snapshot, cluster, resource) else {
+        let Moment {
+            mut transaction,
+            snapshot,
+            ..
+        } = self.moment(Lane::Short).await?;
+        let shown = snapshot.type_id(resource).and_then(|id| {
+            let member = snapshot.member(cluster)?;
+            let resource = snapshot.resource(id)?;
+            member.shows(id).then_some((member.id, id, resource))
+        });
+        let Some((cluster_id, id, resource)) = shown else {
             return Ok(None);
         };
-        let statement = select::one(resource, cluster, &key.namespace, &key.name);
-        let Some(found) = row(&mut *transaction, statement, select::decode).await? else {
+        let statement = select::one(id, cluster_id, &key.namespace, &key.name);
+        let Some(object) = row(&mut *transaction, statement, select::decode).await? else {
             return Ok(None);
         };
-        let chosen = bodies::fetch(&mut *transaction, vec![found]).await?;
+        let place = Arc::new(Place {
+            index: 0,
+            cluster: cluster.clone(),
+            namespace: key.namespace.as_str().into(),
+            nsid: object.nsid,
+            objects: 1,
+        });
+        let chosen = vec![(Arc::clone(resource), Row { place, object })];
+        let chosen = bodies::fetch(&mut *transaction, chosen).await?;
         transaction.rollback().await?;
-        Ok(bodies::unpack(chosen, &snapshot)?.pop())
+        Ok(bodies::unpack(chosen)?.pop())
+    }
+
+    async fn has_namespace(
+        &self,
+        cluster: &ClusterName,
+        namespace: &str,
+    ) -> Result<bool, StoreError> {
+        let Moment {
+            mut transaction,
+            snapshot,
+            ..
+        } = self.moment(Lane::Short).await?;
+        let Some(member) = snapshot.member(cluster) else {
+            return Ok(false);
+        };
+        let (id, types) = (member.id, member.types());
+        let found = streams::has_namespace(&mut *transaction, id, types, namespace).await?;
+        transaction.rollback().await?;
+        Ok(found)
     }
 }
 
 impl SqlStore {
     /// How a query would be answered, in words.
     pub async fn explain(&self, query: &Query) -> Result<String, StoreError> {
-        let mut transaction = self.database.read().await?;
-        let (snapshot, _) = self.current(&mut *transaction).await?;
-        let Some(mut reading) = self.reading(&mut *transaction, query, &snapshot) else {
-            return Ok("nothing: no cluster has this type".to_owned());
-        };
-        let plan = make_plan(&mut reading, query, &snapshot, &self.hasher).await?;
-        transaction.rollback().await?;
+        let moment = self.moment(Lane::Short).await?;
+        let plan = plan(query, &moment.snapshot, &self.hasher)?;
+        moment.transaction.rollback().await?;
         Ok(plan.to_string())
     }
-
-    /// What is needed to read a type; `None` for a type that nobody stores.
-    fn reading<'a>(
-        &self,
-        connection: &'a mut dyn Connection,
-        query: &Query,
-        snapshot: &Snapshot,
-    ) -> Option<Reading<'a>> {
-        Some(Reading {
-            connection,
-            dialect: self.database.dialect(),
-            resource: snapshot.type_id(&query.resource)?,
-        })
-    }
-}
-
-/// Looks up what the plan needs to know, and plans.
-async fn make_plan(
-    reading: &mut Reading<'_>,
-    query: &Query,
-    snapshot: &Snapshot,
-    hasher: &TermHasher,
-) -> Result<Plan, StoreError> {
-    let names = named_namespaces(query, reading.resource, snapshot);
-    let known = reading.namespaces(&names).await?;
-    plan(query, reading.resource, snapshot, hasher, &known)
-}
-
-/// The place of a row in the total order of a query.
-fn position(row: &Candidate, query: &Query, namespace: &str, snapshot: &Snapshot) -> Position {
-    Position {
-        keys: sort_values(row, &query.order, namespace, snapshot),
-        namespace_id: row.nsid,
-        name: row.name.clone(),
-    }
-}
-
-/// The numbers of a cluster and a type whose rows may be shown.
-fn visible(
-    snapshot: &Snapshot,
-    cluster: &ClusterName,
-    resource: &GroupVersionResource,
-) -> Option<(i64, i32)> {
-    let resource = snapshot.type_id(resource)?;
-    let shown = |member: &&Member| member.name == *cluster && snapshot.is_visible(member, resource);
-    let member = snapshot.clusters().iter().find(shown)?;
-    Some((member.id, resource))
 }
 
 /// Runs what takes more than half a millisecond of the processor beside the async threads.

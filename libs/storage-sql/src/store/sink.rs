@@ -2,15 +2,17 @@
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, ClusterId, Health, Purged, Sink, StoreError, Stream, StreamState, TypeId, Written,
+    Batch, ClusterId, Health, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
 
 use super::SqlStore;
+use crate::backend::Lane;
 use crate::backend::error::broken;
+use crate::form::codec::Family;
 use crate::write::prepare::prepare;
 use crate::write::streams;
-use crate::write::writer::Order;
+use crate::write::writer::{Done, Work};
 
 #[async_trait]
 impl Sink for SqlStore {
@@ -19,13 +21,16 @@ impl Sink for SqlStore {
         cluster: &ClusterName,
         incarnation: &str,
     ) -> Result<ClusterId, StoreError> {
-        self.order(|reply| Order::Join(cluster.clone(), incarnation.to_owned(), reply))
-            .await
+        let work = Work::Join(cluster.clone(), incarnation.to_owned());
+        match self.order(work).await? {
+            Done::Joined(id) => Ok(id),
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError> {
-        self.order(|reply| Order::Leave(cluster.clone(), incarnation.to_owned(), reply))
-            .await
+        let work = Work::Leave(cluster.clone(), incarnation.to_owned());
+        self.order(work).await.map(drop)
     }
 
     async fn set_health(
@@ -34,31 +39,37 @@ impl Sink for SqlStore {
         health: &Health,
         version: Option<&str>,
     ) -> Result<(), StoreError> {
-        let version = version.map(String::from);
-        self.order(|reply| Order::Health(cluster, health.clone(), version, reply))
-            .await
+        let work = Work::Health(cluster, health.clone(), version.map(String::from));
+        self.order(work).await.map(drop)
     }
 
     async fn open(
         &self,
         cluster: ClusterId,
         resource: &ResourceType,
+        rules: Rules,
     ) -> Result<Stream, StoreError> {
-        let stream = self
-            .order(|reply| Order::Open(cluster, resource.clone(), reply))
-            .await?;
-        // The dictionary for its objects is chosen by what the snapshot knows of the type.
-        self.refresh().await?;
-        Ok(stream)
+        let family = Family::of(&resource.gvr);
+        let work = Work::Open(cluster, resource.clone(), rules);
+        match self.order(work).await? {
+            Done::Opened(stream) => {
+                self.families.insert(stream.resource, family);
+                Ok(stream)
+            }
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn write(&self, batch: Batch) -> Result<Written, StoreError> {
-        let family = self.snapshot.load().family(batch.resource.0);
+        let family = self.families.of(batch.resource);
         let hasher = self.hasher;
         // Packing takes 10 µs an object, 5 ms a batch: other threads do it while the writer writes.
         let prepared = tokio::task::spawn_blocking(move || prepare(batch, family, &hasher));
         let prepared = prepared.await.map_err(|err| broken(err.to_string()))??;
-        self.order(|reply| Order::Write(prepared, reply)).await
+        match self.order(Work::Write(prepared)).await? {
+            Done::Written(written) => Ok(written),
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn keys(
@@ -68,26 +79,34 @@ impl Sink for SqlStore {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<ObjectKey>, StoreError> {
-        let mut transaction = self.database.read().await?;
-        let connection = &mut *transaction;
-        let keys = streams::keys(connection, cluster, resource, after, limit).await?;
+        let mut transaction = self.database.read(Lane::Short).await?;
+        let (connection, dialect) = (&mut *transaction, self.database.dialect());
+        let stream = (cluster, resource);
+        let keys = streams::keys(connection, dialect, stream, after, limit).await?;
         transaction.rollback().await?;
         Ok(keys)
     }
 
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError> {
-        let mut transaction = self.database.read().await?;
+        let mut transaction = self.database.read(Lane::Short).await?;
         let states = streams::states(&mut *transaction, cluster).await?;
         transaction.rollback().await?;
         Ok(states)
     }
 
     async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError> {
-        self.order(|reply| Order::Close(cluster, resource, reply))
-            .await
+        self.order(Work::Close(cluster, resource)).await.map(drop)
     }
 
     async fn purge(&self, limit: u32) -> Result<Purged, StoreError> {
-        self.order(|reply| Order::Purge(limit, reply)).await
+        match self.order(Work::Purge(limit)).await? {
+            Done::Purged(purged) => Ok(purged),
+            other => Err(unexpected(&other)),
+        }
     }
+}
+
+/// The writer answers each kind of work with one kind of answer.
+fn unexpected(done: &Done) -> StoreError {
+    broken(format!("the writer answered {done:?} to something else"))
 }

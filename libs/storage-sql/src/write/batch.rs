@@ -1,9 +1,10 @@
-//! One batch in a transaction: read the old rows, compare, write what differs.
+//! Batches in a transaction: read the old rows, compare, write what differs.
 //!
-//! Locks are taken in one order: index and counters in key order, the stream (whose epoch is the fence), the head row, objects,
-//! versions. The head row is locked late because every writer of the store waits for it.
+//! All batches of a transaction are staged first: index and counters in key order, then the stream, whose epoch is the fence. Then they
+//! are published together: the head row, objects, versions. The head row is locked once and late, because every writer of the
+//! store waits for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use armadex_storage::{StoreError, Written};
 
@@ -11,17 +12,20 @@ use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
 use crate::form::term::TermSet;
 use crate::sql::dialect::Dialect;
+use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
 use crate::sql::statement::{MAX_LIST, pieces};
-use crate::sql::stream::{self, StreamRow};
-use crate::sql::{catalog, head};
+use crate::sql::stream::{self, Fence, StreamRow};
+use crate::write::catalog_change::CatalogChange;
+use crate::write::counters::CounterChange;
 use crate::write::diff::{Diff, Effect, diff};
+use crate::write::incarnation::{self, Committed};
 use crate::write::index::IndexChange;
-use crate::write::namespaces::{self, Home};
+use crate::write::namespaces;
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::{NewObject, Prepared, PreparedChange};
 
-/// What a write needs besides its batch.
+/// What a transaction needs besides its work.
 pub(crate) struct Session<'a> {
     pub(crate) connection: &'a mut dyn Connection,
     pub(crate) dialect: Dialect,
@@ -30,24 +34,40 @@ pub(crate) struct Session<'a> {
     pub(crate) retention: u64,
     /// Seconds since 1970.
     pub(crate) now: i64,
+    /// The last revision that this process committed; the last that this transaction took, from then on.
+    pub(crate) committed: Committed,
+    /// What readers will have to learn.
+    pub(crate) catalog: CatalogChange,
 }
 
-/// Writes a batch; on an error the transaction must be rolled back.
-pub(crate) async fn write(
+/// A batch whose index, counters and stream are written, and whose objects are not.
+pub(crate) struct Staged<'a> {
+    resource: i32,
+    effects: Vec<Effect<'a>>,
+    /// One for each object that is added, in the order of the effects.
+    object_ids: Vec<i64>,
+    pub(crate) written: Written,
+}
+
+/// Stages a batch; on an error the transaction must be rolled back.
+pub(crate) async fn stage<'a>(
     session: &mut Session<'_>,
-    batch: &Prepared,
-) -> Result<Written, StoreError> {
+    batch: &'a Prepared,
+) -> Result<Staged<'a>, StoreError> {
     let stream = own_stream(session.connection, batch).await?;
-    let home = home(session.connection, batch).await?;
-    let nsids = namespaces::resolve(session.connection, home, batch).await?;
+    let nsids = namespaces::resolve(session.connection, batch).await?;
     let old = old_rows(session, batch, &nsids).await?;
-    let Diff { effects, written } = diff(&batch.changes, &nsids, &old);
+    let Diff { effects, written } = diff(&batch.changes, &nsids, old);
     let terms = old_terms(session.connection, &effects).await?;
     let object_ids = object_ids(session, &effects).await?;
-    write_index(session, batch, &effects, &object_ids, &terms).await?;
-    move_stream(session, batch, &stream, !effects.is_empty()).await?;
-    write_rows(session, batch, &effects, &object_ids).await?;
-    Ok(written)
+    let added = write_index(session, batch, &nsids, &effects, &object_ids, &terms).await?;
+    move_stream(session, batch, &stream, added, !effects.is_empty()).await?;
+    Ok(Staged {
+        resource: batch.resource,
+        effects,
+        object_ids,
+        written,
+    })
 }
 
 /// The stream, if it is open and still belongs to the batch's epoch.
@@ -70,18 +90,6 @@ fn fenced(batch: &Prepared) -> StoreError {
     StoreError::Fenced {
         what: format!("type {} in cluster {}", batch.resource, batch.cluster),
     }
-}
-
-/// Where the batch's namespaces live.
-async fn home(connection: &mut dyn Connection, batch: &Prepared) -> Result<Home, StoreError> {
-    let slot = row(connection, catalog::cluster_slot(batch.cluster), |r| {
-        r.int(0)
-    })
-    .await?;
-    Ok(Home {
-        cluster: batch.cluster,
-        slot: slot.ok_or_else(|| fenced(batch))?,
-    })
 }
 
 /// The stored rows of the batch's keys.
@@ -111,7 +119,8 @@ async fn old_terms(
     effects: &[Effect<'_>],
 ) -> Result<HashMap<i64, TermSet>, StoreError> {
     let needed = effects.iter().filter_map(|effect| match effect {
-        Effect::Change { old, new } if old.label_hash != new.label_hash => Some(old.rev),
+        // Other rules alone change the form too; then the terms turn out to be the same.
+        Effect::Change { old, new } if old.form != new.form => Some(old.rev),
         Effect::Remove { old } => Some(old.rev),
         Effect::Add { .. } | Effect::Change { .. } => None,
     });
@@ -145,13 +154,15 @@ async fn object_ids(
     session.object_ids.next(session.connection, added).await
 }
 
+/// Writes postings and counters; gives how many objects more there are.
 async fn write_index(
     session: &mut Session<'_>,
     batch: &Prepared,
+    nsids: &HashMap<String, i64>,
     effects: &[Effect<'_>],
     object_ids: &[i64],
     terms: &HashMap<i64, TermSet>,
-) -> Result<(), StoreError> {
+) -> Result<i64, StoreError> {
     let mut change = IndexChange::default();
     let mut ids = object_ids.iter();
     for effect in effects {
@@ -161,30 +172,48 @@ async fn write_index(
             }
             Effect::Change { old, new } => {
                 if let Some(before) = terms.get(&old.rev) {
-                    change.change(old.nsid, old.oid, before, &new.terms);
+                    change.change(old.nsid, old.id, before, &new.terms);
                 }
             }
-            Effect::Remove { old } => change.remove(old.nsid, old.oid, &terms[&old.rev]),
+            Effect::Remove { old } => change.remove(old.nsid, old.id, &terms[&old.rev]),
         }
     }
+    let names: HashMap<i64, &String> = nsids.iter().map(|(name, &nsid)| (nsid, name)).collect();
+    let deltas: BTreeMap<String, (i64, i64)> = change
+        .counts()
+        .map(|(nsid, delta)| (names[&nsid].clone(), (nsid, delta)))
+        .collect();
+    let counters = CounterChange {
+        resource: batch.resource,
+        cluster: batch.cluster,
+        deltas,
+    };
+    let added = counters.total();
     change
         .write(session.connection, session.dialect, batch.resource)
-        .await
+        .await?;
+    counters.write(session.connection, session.dialect).await?;
+    Ok(added)
 }
 
-/// Moves the position. A batch that changes nothing and moves nothing writes nothing.
+/// Moves the position and counts. A batch that changes nothing and moves nothing writes nothing.
 async fn move_stream(
     session: &mut Session<'_>,
     batch: &Prepared,
     stream: &StreamRow,
+    added: i64,
     changed: bool,
 ) -> Result<(), StoreError> {
-    let fence = (batch.cluster, batch.resource, batch.epoch);
+    let fence = Fence {
+        cluster: batch.cluster,
+        resource: batch.resource,
+        epoch: batch.epoch,
+    };
     let statement = match &batch.position {
         Some(position) if changed || stream.position.as_ref() != Some(position) => {
-            stream::advance(fence, position, session.now)
+            stream::advance(fence, position, batch.rules.0, added, session.now)
         }
-        None if changed => stream::touch(fence, session.now),
+        None if changed => stream::touch(fence, added, session.now),
         _ => return Ok(()),
     };
     match session.connection.execute(statement).await? {
@@ -194,22 +223,29 @@ async fn move_stream(
 }
 
 /// Takes a revision for each effect and writes objects and versions.
-async fn write_rows(
+pub(crate) async fn publish(
     session: &mut Session<'_>,
-    batch: &Prepared,
-    effects: &[Effect<'_>],
-    object_ids: &[i64],
+    staged: &[Staged<'_>],
 ) -> Result<(), StoreError> {
-    if effects.is_empty() {
+    let effects: usize = staged.iter().map(|staged| staged.effects.len()).sum();
+    if effects == 0 {
         return Ok(());
     }
-    let count = i64::try_from(effects.len()).expect("a batch fits memory");
-    let last = advance_head(session.connection, count).await?;
-    let first = last - count + 1;
-    let keeps_nothing = session.retention == 0;
+    let count = i64::try_from(effects).expect("a transaction fits memory");
+    let head = advance_head(session.connection, count).await?;
+    let last = head.revision;
+    let rewound = last - count < session.committed.revision;
+    session.committed = Committed {
+        incarnation: match rewound {
+            true => incarnation::renew(session.connection).await?,
+            false => head.incarnation,
+        },
+        revision: last,
+    };
+    let mut table = Table::new(staged, last - count + 1);
     let (dialect, connection) = (session.dialect, &mut *session.connection);
-    let mut table = Table::new(batch, effects, object_ids, first);
-    if keeps_nothing {
+    // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
+    if session.retention == 0 && head.pruned == last - count {
         table.forget_superseded();
         connection
             .execute(head::set_pruned(last - count, last))
@@ -227,18 +263,17 @@ async fn write_rows(
     for part in table.superseded.chunks(MAX_LIST) {
         connection.execute(object::delete_versions(part)).await?;
     }
-    let versions = std::mem::take(&mut table.versions);
-    for piece in pieces(&versions) {
+    for piece in pieces(&table.versions) {
         connection.execute(object::append(piece)).await?;
     }
     Ok(())
 }
 
-/// Takes `count` revisions; gives the last.
-async fn advance_head(connection: &mut dyn Connection, count: i64) -> Result<i64, StoreError> {
+/// Takes `count` revisions; gives the head, which has the last.
+async fn advance_head(connection: &mut dyn Connection, count: i64) -> Result<HeadRow, StoreError> {
     connection.execute(head::advance(count)).await?;
     let head = row(connection, head::select(), head::decode).await?;
-    Ok(head.ok_or_else(|| broken("it has no head row"))?.revision)
+    head.ok_or_else(|| broken("it has no head row"))
 }
 
 /// The rows that effects come to.
@@ -253,39 +288,42 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(
-        batch: &'a Prepared,
-        effects: &[Effect<'a>],
-        object_ids: &[i64],
-        first_revision: i64,
-    ) -> Self {
+    fn new(staged: &'a [Staged<'a>], first_revision: i64) -> Self {
         let mut table = Self::default();
-        let mut ids = object_ids.iter();
-        for (effect, rev) in effects.iter().zip(first_revision..) {
-            match *effect {
-                Effect::Add { nsid, new } => {
-                    let oid = *ids.next().expect("one for each add");
-                    table
-                        .added
-                        .push(object_row(batch.resource, (oid, nsid, rev), new));
-                    table
-                        .versions
-                        .push(version_row(batch.resource, (oid, nsid, rev), 0, new));
-                }
-                Effect::Change { old, new } => {
-                    let place = (old.oid, old.nsid, rev);
-                    table.changed.push(object_row(batch.resource, place, new));
-                    table
-                        .versions
-                        .push(version_row(batch.resource, place, old.rev, new));
-                }
-                Effect::Remove { old } => {
-                    table.removed.push(old.oid);
-                    table.versions.push(tombstone(batch.resource, old, rev));
-                }
+        let mut revisions = first_revision..;
+        for staged in staged {
+            let mut ids = staged.object_ids.iter();
+            for (effect, rev) in staged.effects.iter().zip(revisions.by_ref()) {
+                table.take(staged.resource, effect, rev, &mut ids);
             }
         }
         table
+    }
+
+    fn take(
+        &mut self,
+        resource: i32,
+        effect: &'a Effect<'a>,
+        rev: i64,
+        ids: &mut std::slice::Iter<'_, i64>,
+    ) {
+        match effect {
+            Effect::Add { nsid, new } => {
+                let place = (*ids.next().expect("one for each add"), *nsid, rev);
+                self.added.push(object_row(resource, place, new));
+                self.versions.push(version_row(resource, place, 0, new));
+            }
+            Effect::Change { old, new } => {
+                let place = (old.id, old.nsid, rev);
+                self.changed.push(object_row(resource, place, new));
+                self.versions
+                    .push(version_row(resource, place, old.rev, new));
+            }
+            Effect::Remove { old } => {
+                self.removed.push(old.id);
+                self.versions.push(tombstone(resource, old, rev));
+            }
+        }
     }
 
     /// With no retention only the newest version of what exists is kept.
@@ -301,9 +339,9 @@ impl<'a> Table<'a> {
     }
 }
 
-fn object_row(resource: i32, (oid, nsid, rev): (i64, i64, i64), new: &NewObject) -> ObjectRow<'_> {
+fn object_row(resource: i32, (id, nsid, rev): (i64, i64, i64), new: &NewObject) -> ObjectRow<'_> {
     ObjectRow {
-        oid,
+        id,
         resource,
         nsid,
         name: &new.key.name,
@@ -312,20 +350,20 @@ fn object_row(resource: i32, (oid, nsid, rev): (i64, i64, i64), new: &NewObject)
         version: &new.version,
         size: new.size,
         rev,
-        label_hash: new.label_hash,
+        form: new.form,
     }
 }
 
 fn version_row(
     resource: i32,
-    (oid, nsid, rev): (i64, i64, i64),
+    (id, nsid, rev): (i64, i64, i64),
     prev_rev: i64,
     new: &NewObject,
 ) -> VersionRow<'_> {
     VersionRow {
         rev,
         prev_rev,
-        oid,
+        object: id,
         operation: if prev_rev == 0 {
             Operation::Add
         } else {
@@ -344,7 +382,7 @@ fn tombstone(resource: i32, old: &OldRow, rev: i64) -> VersionRow<'_> {
     VersionRow {
         rev,
         prev_rev: old.rev,
-        oid: old.oid,
+        object: old.id,
         operation: Operation::Delete,
         resource,
         nsid: old.nsid,

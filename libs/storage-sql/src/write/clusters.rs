@@ -1,14 +1,15 @@
-//! Clusters and streams coming and going. Every function runs in one transaction of the writer.
+//! Clusters and streams coming and going. Every function runs in a transaction of the writer and costs the same whatever the size of
+//! the fleet.
 
 use armadex_model::{ClusterName, ResourceType};
-use armadex_storage::{ClusterId, Health, StoreError, Stream, TypeId};
+use armadex_storage::{
+    ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, TypeId,
+};
 
-use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
-use crate::sql::head::{self, Numbered};
+use crate::sql::head::Numbered;
 use crate::sql::stream;
-use crate::write::allocate::{Place, any_cluster_slot, cluster_slot};
 use crate::write::batch::Session;
 use crate::write::numbers::take;
 
@@ -18,25 +19,16 @@ pub(crate) async fn join(
     name: &ClusterName,
     incarnation: &str,
 ) -> Result<ClusterId, StoreError> {
-    let connection = &mut *session.connection;
-    let clusters = rows(connection, catalog::clusters(), catalog::decode_cluster).await?;
-    if let Some(former) = active(&clusters, name) {
+    if let Some(former) = active(session.connection, name).await? {
         if former.incarnation == incarnation {
             return Ok(ClusterId(former.id));
         }
-        hide(connection, former.id).await?;
+        hide(session, former.id).await?;
     }
-    let slot = slot_for(&clusters, name)?;
-    let id = take(connection, Numbered::Cluster, 1).await?.start;
-    connection
-        .execute(catalog::insert_cluster(
-            id,
-            name.as_str(),
-            incarnation,
-            slot,
-        ))
-        .await?;
-    connection.execute(head::bump_catalog()).await?;
+    let id = take(session.connection, Numbered::Cluster, 1).await?.start;
+    let statement = catalog::insert_cluster(id, name.as_str(), incarnation);
+    session.connection.execute(statement).await?;
+    session.catalog.clusters.insert(id);
     Ok(ClusterId(id))
 }
 
@@ -46,14 +38,8 @@ pub(crate) async fn leave(
     name: &ClusterName,
     incarnation: &str,
 ) -> Result<(), StoreError> {
-    let connection = &mut *session.connection;
-    let clusters = rows(connection, catalog::clusters(), catalog::decode_cluster).await?;
-    match active(&clusters, name) {
-        Some(cluster) if cluster.incarnation == incarnation => {
-            hide(connection, cluster.id).await?;
-            connection.execute(head::bump_catalog()).await?;
-            Ok(())
-        }
+    match active(session.connection, name).await? {
+        Some(cluster) if cluster.incarnation == incarnation => hide(session, cluster.id).await,
         _ => Ok(()),
     }
 }
@@ -65,21 +51,21 @@ pub(crate) async fn set_health(
     health: &Health,
     version: Option<&str>,
 ) -> Result<(), StoreError> {
-    let connection = &mut *session.connection;
-    let clusters = rows(connection, catalog::clusters(), catalog::decode_cluster).await?;
-    let known = clusters
-        .iter()
-        .find(|row| row.id == cluster.0 && row.active);
-    let known = known.ok_or_else(|| gone(cluster))?;
-    let version = version.or(known.version.as_deref());
-    let same = known.healthy == Some(health.healthy)
-        && known.reason == health.reason
-        && known.version.as_deref() == version;
-    if !same {
-        let statement = catalog::set_health(cluster.0, health.healthy, &health.reason, version);
-        connection.execute(statement).await?;
-        connection.execute(head::bump_catalog()).await?;
-    }
+    check_active(session.connection, cluster).await?;
+    let statement = catalog::health_of(cluster.0);
+    let known = row(session.connection, statement, catalog::decode_health).await?;
+    let statement = match &known {
+        None => catalog::insert_health(cluster.0, health, version),
+        Some(known) => {
+            let version = version.or(known.version.as_deref());
+            if known.health == *health && known.version.as_deref() == version {
+                return Ok(());
+            }
+            catalog::update_health(cluster.0, health, version)
+        }
+    };
+    session.connection.execute(statement).await?;
+    session.catalog.health.insert(cluster.0);
     Ok(())
 }
 
@@ -89,26 +75,40 @@ pub(crate) async fn open(
     session: &mut Session<'_>,
     cluster: ClusterId,
     resource: &ResourceType,
+    rules: Rules,
 ) -> Result<Stream, StoreError> {
-    let connection = &mut *session.connection;
-    let active = row(connection, catalog::is_active(cluster.0), |r| r.int(0)).await?;
-    if active != Some(1) {
-        return Err(gone(cluster));
+    check_active(session.connection, cluster).await?;
+    let id = type_number(session, resource).await?;
+    let statement = stream::one(cluster.0, id);
+    let known = row(session.connection, statement, stream::decode).await?;
+    let epoch = take(session.connection, Numbered::Epoch, 1).await?.start;
+    let statement = stream::take_over(session.dialect, cluster.0, id, epoch);
+    session.connection.execute(statement).await?;
+    if !known.as_ref().is_some_and(|stream| stream.is_open) {
+        session.catalog.streams.insert((cluster.0, id));
     }
-    let (id, type_changed) = type_number(connection, resource).await?;
-    let known = row(connection, stream::one(cluster.0, id), stream::decode).await?;
-    let epoch = take(connection, Numbered::Epoch, 1).await?.start;
-    connection
-        .execute(stream::take_over(session.dialect, cluster.0, id, epoch))
-        .await?;
-    if type_changed || !known.as_ref().is_some_and(|stream| stream.is_open) {
-        connection.execute(head::bump_catalog()).await?;
-    }
+    let position = known.and_then(|known| {
+        let same_rules = known.rules == rules.0;
+        known
+            .position
+            .map(|position| resumable(position, same_rules))
+    });
     Ok(Stream {
         resource: TypeId(id),
         epoch,
-        position: known.and_then(|stream| stream.position),
+        position,
     })
+}
+
+/// Rows of other rules have to be listed and compared anew; they are shown meanwhile.
+fn resumable(position: MemberPosition, same_rules: bool) -> MemberPosition {
+    if same_rules {
+        return position;
+    }
+    MemberPosition {
+        phase: Phase::Listing,
+        ..position
+    }
 }
 
 /// Hides a type of a cluster; its rows wait for the purge.
@@ -117,81 +117,67 @@ pub(crate) async fn close(
     cluster: ClusterId,
     resource: TypeId,
 ) -> Result<(), StoreError> {
-    let connection = &mut *session.connection;
-    if connection
-        .execute(stream::close(cluster.0, resource.0))
-        .await?
-        > 0
-    {
-        connection.execute(head::bump_catalog()).await?;
+    let statement = stream::close(cluster.0, resource.0);
+    if session.connection.execute(statement).await? > 0 {
+        session.catalog.streams.insert((cluster.0, resource.0));
     }
     Ok(())
 }
 
-fn active<'a>(clusters: &'a [ClusterRow], name: &ClusterName) -> Option<&'a ClusterRow> {
-    clusters
-        .iter()
-        .find(|row| row.active && row.name == name.as_str())
+async fn active(
+    connection: &mut dyn Connection,
+    name: &ClusterName,
+) -> Result<Option<ClusterRow>, StoreError> {
+    let statement = catalog::clusters_called(name.as_str());
+    let found = rows(connection, statement, catalog::decode_cluster).await?;
+    Ok(found.into_iter().find(|row| row.active))
 }
 
-async fn hide(connection: &mut dyn Connection, cluster: i64) -> Result<(), StoreError> {
+async fn check_active(
+    connection: &mut dyn Connection,
+    cluster: ClusterId,
+) -> Result<(), StoreError> {
+    match row(connection, catalog::is_active(cluster.0), |r| r.int(0)).await? {
+        Some(1) => Ok(()),
+        _ => Err(gone(cluster)),
+    }
+}
+
+async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
+    let connection = &mut *session.connection;
     connection
         .execute(catalog::deactivate_cluster(cluster))
         .await?;
     connection.execute(stream::close_all(cluster)).await?;
+    session.catalog.clusters.insert(cluster);
     Ok(())
 }
 
-/// A slot between the neighbours by name, those that wait for their purge included: their slots are taken as well.
-fn slot_for(clusters: &[ClusterRow], name: &ClusterName) -> Result<i64, StoreError> {
-    let slot_of = |row: &ClusterRow| row.slot;
-    let key = |row: &&ClusterRow| (row.name.clone(), row.slot);
-    let previous = clusters
-        .iter()
-        .filter(|row| row.name.as_str() <= name.as_str())
-        .max_by_key(key);
-    let next = clusters
-        .iter()
-        .filter(|row| row.name.as_str() > name.as_str())
-        .min_by_key(key);
-    let mut taken: Vec<i64> = clusters.iter().map(slot_of).collect();
-    taken.sort_unstable();
-    match cluster_slot(previous.map(slot_of), next.map(slot_of)) {
-        Place::InOrder(slot) if taken.binary_search(&slot).is_err() => Ok(slot),
-        _ => any_cluster_slot(&taken).ok_or_else(|| broken("no slot is left for a cluster")),
-    }
-}
-
-/// The number of a type, and whether what is known of it changed.
+/// The number of a type, whose description is brought up to date.
 async fn type_number(
-    connection: &mut dyn Connection,
+    session: &mut Session<'_>,
     resource: &ResourceType,
-) -> Result<(i32, bool), StoreError> {
-    match row(
-        connection,
-        catalog::type_of(&resource.gvr),
-        catalog::decode_type,
-    )
-    .await?
-    {
-        Some(TypeRow {
-            id,
-            resource: known,
-        }) if known == *resource => Ok((id, false)),
+) -> Result<i32, StoreError> {
+    let connection = &mut *session.connection;
+    let statement = catalog::type_of(&resource.gvr);
+    let id = match row(connection, statement, catalog::decode_type).await? {
+        Some(known) if known.resource == *resource => return Ok(known.id),
         Some(TypeRow { id, .. }) => {
             connection
                 .execute(catalog::update_type(id, resource))
                 .await?;
-            Ok((id, true))
+            id
         }
         None => {
             let id = catalog::type_id(take(connection, Numbered::Type, 1).await?.start)?;
             connection
                 .execute(catalog::insert_type(id, resource))
                 .await?;
-            Ok((id, true))
+            id
         }
-    }
+    };
+    session.catalog.types.insert(id);
+    Ok(id)
 }
 
 fn gone(cluster: ClusterId) -> StoreError {

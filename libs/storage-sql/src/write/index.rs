@@ -1,4 +1,4 @@
-//! The write side of the index: from terms that objects gain and lose to posting blocks and counters.
+//! The write side of the index: from terms that objects gain and lose to posting blocks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,28 +22,33 @@ pub(crate) struct IndexChange {
 
 impl IndexChange {
     /// An object appears.
-    pub(crate) fn add(&mut self, nsid: i64, oid: i64, terms: &TermSet) {
-        self.gained.extend(entries(nsid, oid, terms.as_slice()));
+    pub(crate) fn add(&mut self, nsid: i64, id: i64, terms: &TermSet) {
+        self.gained.extend(entries(nsid, id, terms.as_slice()));
         *self.counts.entry(nsid).or_default() += 1;
     }
 
     /// An object goes away.
-    pub(crate) fn remove(&mut self, nsid: i64, oid: i64, terms: &TermSet) {
-        self.lost.extend(entries(nsid, oid, terms.as_slice()));
+    pub(crate) fn remove(&mut self, nsid: i64, id: i64, terms: &TermSet) {
+        self.lost.extend(entries(nsid, id, terms.as_slice()));
         *self.counts.entry(nsid).or_default() -= 1;
     }
 
     /// An object's terms change.
-    pub(crate) fn change(&mut self, nsid: i64, oid: i64, old: &TermSet, new: &TermSet) {
+    pub(crate) fn change(&mut self, nsid: i64, id: i64, old: &TermSet, new: &TermSet) {
         let without = |a: &TermSet, b: &TermSet| -> Vec<i64> {
             let absent = |term: &&i64| b.as_slice().binary_search(term).is_err();
             a.as_slice().iter().filter(absent).copied().collect()
         };
-        self.gained.extend(entries(nsid, oid, &without(new, old)));
-        self.lost.extend(entries(nsid, oid, &without(old, new)));
+        self.gained.extend(entries(nsid, id, &without(new, old)));
+        self.lost.extend(entries(nsid, id, &without(old, new)));
     }
 
-    /// Writes the changed blocks and counters.
+    /// By how much the number of objects changes, for each namespace id.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.counts.iter().map(|(&nsid, &delta)| (nsid, delta))
+    }
+
+    /// Writes the changed blocks.
     pub(crate) async fn write(
         self,
         connection: &mut dyn Connection,
@@ -54,22 +59,12 @@ impl IndexChange {
         for piece in pieces(&edits) {
             edit_runs(connection, dialect, resource, piece).await?;
         }
-        let counts: Vec<(i64, i64)> = self
-            .counts
-            .into_iter()
-            .filter(|&(_, delta)| delta != 0)
-            .collect();
-        for piece in pieces(&counts) {
-            connection
-                .execute(index::count(dialect, resource, piece))
-                .await?;
-        }
         Ok(())
     }
 }
 
-fn entries(nsid: i64, oid: i64, terms: &[i64]) -> impl Iterator<Item = (RunKey, i64)> {
-    terms.iter().map(move |&term| (RunKey { term, nsid }, oid))
+fn entries(nsid: i64, id: i64, terms: &[i64]) -> impl Iterator<Item = (RunKey, i64)> {
+    terms.iter().map(move |&term| (RunKey { term, nsid }, id))
 }
 
 /// A part of the edit of one run.
@@ -94,11 +89,11 @@ impl RunEdit {
 /// The edits of all runs that are touched, in key order.
 fn group(gained: Vec<(RunKey, i64)>, lost: Vec<(RunKey, i64)>) -> Vec<RunEdit> {
     let mut runs: BTreeMap<RunKey, (Vec<i64>, Vec<i64>)> = BTreeMap::new();
-    for (run, oid) in gained {
-        runs.entry(run).or_default().0.push(oid);
+    for (run, id) in gained {
+        runs.entry(run).or_default().0.push(id);
     }
-    for (run, oid) in lost {
-        runs.entry(run).or_default().1.push(oid);
+    for (run, id) in lost {
+        runs.entry(run).or_default().1.push(id);
     }
     runs.into_iter()
         .flat_map(|(run, (gained, lost))| {

@@ -1,4 +1,4 @@
-//! From namespaces of a batch to their ids; new ones get a number between their neighbours'.
+//! From namespaces of a batch to their ids; new ones get the next numbers of their cluster.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,22 +6,35 @@ use armadex_storage::StoreError;
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
-use crate::sql::statement::MAX_LIST;
-use crate::sql::{catalog, head, namespace};
-use crate::write::allocate::{Place, any_namespace_id, namespace_id};
+use crate::sql::catalog;
+use crate::sql::namespace::{self, NamespaceRow};
+use crate::sql::statement::{MAX_LIST, pieces};
 use crate::write::prepare::{Prepared, PreparedChange};
 
-/// A cluster that namespaces are resolved in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Home {
-    pub(crate) cluster: i64,
-    pub(crate) slot: i64,
+/// Bits of a namespace id that number the namespace within its cluster: more than any cluster makes in its life.
+const NAMESPACE_BITS: u32 = 32;
+
+/// The id of a namespace by its number within a cluster; `None` when either has run out.
+fn namespace_id(cluster: i64, number: i64) -> Option<i64> {
+    let fits = (0..1 << (63 - NAMESPACE_BITS)).contains(&cluster)
+        && (0..1 << NAMESPACE_BITS).contains(&number);
+    fits.then_some((cluster << NAMESPACE_BITS) | number)
+}
+
+/// The cluster that a namespace id belongs to.
+pub(crate) fn cluster_of(nsid: i64) -> i64 {
+    nsid >> NAMESPACE_BITS
+}
+
+/// The namespace ids of a cluster: the first, and the one after the last.
+pub(crate) fn ids_of(cluster: i64) -> (i64, i64) {
+    let first = cluster << NAMESPACE_BITS;
+    (first, first.saturating_add(1 << NAMESPACE_BITS))
 }
 
 /// The ids of the batch's namespaces; those of puts are made if they are not there.
 pub(crate) async fn resolve(
     connection: &mut dyn Connection,
-    home: Home,
     batch: &Prepared,
 ) -> Result<HashMap<String, i64>, StoreError> {
     let asked: BTreeSet<&str> = batch
@@ -32,13 +45,13 @@ pub(crate) async fn resolve(
     let asked: Vec<String> = asked.into_iter().map(String::from).collect();
     let mut known = HashMap::with_capacity(asked.len());
     for part in asked.chunks(MAX_LIST) {
-        let statement = namespace::of_cluster(home.cluster, part);
+        let statement = namespace::of_cluster(batch.cluster, part);
         let found = rows(connection, statement, namespace::decode).await?;
         known.extend(found.into_iter().map(|row| (row.namespace, row.id)));
     }
-    for name in missing(batch, &known) {
-        let id = allocate(connection, home, &name).await?;
-        known.insert(name, id);
+    let missing = missing(batch, &known);
+    if !missing.is_empty() {
+        known.extend(make(connection, batch.cluster, missing).await?);
     }
     Ok(known)
 }
@@ -55,38 +68,52 @@ fn missing(batch: &Prepared, known: &HashMap<String, i64>) -> BTreeSet<String> {
         .collect()
 }
 
-async fn allocate(
+async fn make(
     connection: &mut dyn Connection,
-    home: Home,
-    name: &str,
-) -> Result<i64, StoreError> {
-    let Home { cluster, slot } = home;
-    let previous = row(connection, namespace::before(cluster, name), |r| r.int(0)).await?;
-    let next = row(connection, namespace::after(cluster, name), |r| r.int(0)).await?;
-    let id = match namespace_id(slot, previous, next) {
-        Place::InOrder(id) if is_free(connection, id).await? => id,
-        _ => out_of_order(connection, home).await?,
-    };
+    cluster: i64,
+    names: BTreeSet<String>,
+) -> Result<Vec<(String, i64)>, StoreError> {
+    let count = i64::try_from(names.len()).expect("a batch fits memory");
     connection
-        .execute(namespace::insert(id, cluster, name))
+        .execute(catalog::take_namespaces(cluster, count))
         .await?;
-    Ok(id)
+    let next = row(connection, catalog::next_namespace(cluster), |r| r.int(0)).await?;
+    let next = next.ok_or_else(|| broken(format!("cluster {cluster} has streams and no row")))?;
+    let rows = names
+        .into_iter()
+        .zip(next - count..)
+        .map(|(namespace, number)| {
+            let id = namespace_id(cluster, number)
+                .ok_or_else(|| broken(format!("cluster {cluster} has no free namespace id")))?;
+            Ok(NamespaceRow {
+                id,
+                cluster,
+                namespace,
+            })
+        })
+        .collect::<Result<Vec<_>, StoreError>>()?;
+    for piece in pieces(&rows) {
+        connection.execute(namespace::insert(piece)).await?;
+    }
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.namespace, row.id))
+        .collect())
 }
 
-async fn is_free(connection: &mut dyn Connection, id: i64) -> Result<bool, StoreError> {
-    let holder = row(connection, namespace::by_id(&[id]), namespace::decode).await?;
-    Ok(holder.is_none())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The page order of this cluster is no longer alphabetical: readers must know.
-async fn out_of_order(connection: &mut dyn Connection, home: Home) -> Result<i64, StoreError> {
-    let Home { cluster, slot } = home;
-    let taken = rows(connection, namespace::taken(cluster), |r| r.int(0)).await?;
-    let id = any_namespace_id(slot, &taken)
-        .ok_or_else(|| broken("a cluster has no free namespace id"))?;
-    connection
-        .execute(catalog::mark_out_of_order(cluster))
-        .await?;
-    connection.execute(head::bump_catalog()).await?;
-    Ok(id)
+    #[test]
+    fn ids_tell_their_cluster_and_end_before_they_overflow() {
+        let last_cluster = (1 << 31) - 1;
+        for (cluster, number) in [(0, 0), (7, 3), (last_cluster, (1 << 32) - 1)] {
+            let id = namespace_id(cluster, number).expect("in range");
+            assert_eq!(cluster_of(id), cluster);
+            assert!(id >= ids_of(cluster).0 && id - ids_of(cluster).0 < 1 << 32);
+        }
+        assert_eq!(namespace_id(last_cluster + 1, 0), None);
+        assert_eq!(namespace_id(1, 1 << 32), None);
+    }
 }

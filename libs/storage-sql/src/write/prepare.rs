@@ -1,7 +1,7 @@
 //! From a batch to what is stored of it: terms hashed, bodies packed. Pure, and the part of a write that takes the processor's time.
 
 use armadex_model::ObjectKey;
-use armadex_storage::{Batch, Change, MemberPosition, Object, StoreError};
+use armadex_storage::{Batch, Change, MemberPosition, Object, Rules, StoreError};
 
 use crate::backend::error::broken;
 use crate::form::codec::{Family, MAX_BODY_BYTES, Packed, Packer};
@@ -14,6 +14,7 @@ pub(crate) struct Prepared {
     pub(crate) cluster: i64,
     pub(crate) resource: i32,
     pub(crate) epoch: i64,
+    pub(crate) rules: Rules,
     pub(crate) changes: Vec<PreparedChange>,
     pub(crate) position: Option<MemberPosition>,
 }
@@ -43,7 +44,8 @@ pub(crate) struct NewObject {
     pub(crate) created: i64,
     pub(crate) size: i64,
     pub(crate) terms: TermSet,
-    pub(crate) label_hash: i64,
+    /// What its terms and the rules that it was made by come to.
+    pub(crate) form: i64,
     pub(crate) packed: Packed,
 }
 
@@ -54,14 +56,18 @@ pub(crate) fn prepare(
     hasher: &TermHasher,
 ) -> Result<Prepared, StoreError> {
     let mut packer = Packer::new(family).map_err(|err| unpackable(&err))?;
+    let rules = batch.rules;
     let changes = batch.changes.into_iter().map(|change| match change {
-        Change::Put(object) => prepare_object(object, &mut packer, hasher).map(PreparedChange::Put),
+        Change::Put(object) => {
+            prepare_object(object, rules, &mut packer, hasher).map(PreparedChange::Put)
+        }
         Change::Delete(key) => Ok(PreparedChange::Delete(key)),
     });
     Ok(Prepared {
         cluster: batch.cluster.0,
         resource: batch.resource.0,
         epoch: batch.epoch,
+        rules,
         changes: changes.collect::<Result<_, _>>()?,
         position: batch.position,
     })
@@ -69,6 +75,7 @@ pub(crate) fn prepare(
 
 fn prepare_object(
     object: Object,
+    rules: Rules,
     packer: &mut Packer,
     hasher: &TermHasher,
 ) -> Result<NewObject, StoreError> {
@@ -82,7 +89,7 @@ fn prepare_object(
     let terms = hasher.terms(&object.terms);
     Ok(NewObject {
         version: MemberVersion::new(&object.resource_version),
-        label_hash: hasher.set(&terms),
+        form: hasher.form(&terms, rules),
         packed: packer.pack(&object.body).map_err(|err| unpackable(&err))?,
         size: i64::try_from(size).expect("bounded above"),
         key: object.key,

@@ -1,36 +1,40 @@
-//! Removing what has left or is past retention, a few rows at a time. Rows leave with their index entries and counters, so that a stream that is opened
-//! again in the middle finds a sound index; a crash between two steps loses nothing.
+//! Removing what has left or is past retention, a few rows at a time. Rows leave with their index entries and counters, so that a stream
+//! that is opened again in the middle finds a sound index; a crash between two steps loses nothing.
 
 mod prune;
 
+use std::collections::{BTreeMap, HashMap};
+
 use armadex_storage::{Purged, StoreError};
 
-use crate::backend::error::broken;
+use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
 use crate::sql::object::{self, OldRow};
 use crate::sql::statement::MAX_LIST;
 use crate::sql::stream::{self, StreamRow};
-use crate::sql::{catalog, head, index, namespace};
-use crate::write::allocate::slot_range;
+use crate::sql::{catalog, head, namespace};
 use crate::write::batch::{Session, terms_of};
+use crate::write::counters::CounterChange;
 use crate::write::index::IndexChange;
+use crate::write::namespaces::ids_of;
 
-/// One step: some versions past retention, and some objects of a closed stream, or the stream, or some namespaces of a cluster
-/// that left, or the cluster.
+/// One step: some versions past retention, some namespaces that are empty, and some objects of a closed stream, or the stream, or a
+/// cluster that left.
 pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purged, StoreError> {
     let limit = limit.max(1);
     let pruned = prune::prune(session, limit).await?;
     let closed = row(session.connection, stream::first_closed(), stream::decode).await?;
-    let objects = match closed {
-        Some(stream) => purge_stream(session, &stream, limit).await?,
+    let objects = match &closed {
+        Some(stream) => purge_stream(session, stream, limit).await?,
         None => {
             purge_cluster(session.connection, limit).await?;
             0
         }
     };
+    let swept = sweep_namespaces(session.connection, limit).await?;
     Ok(Purged {
         objects,
-        finished: pruned && nothing_left(session.connection).await?,
+        finished: pruned && swept && nothing_left(session.connection).await?,
     })
 }
 
@@ -40,53 +44,79 @@ async fn nothing_left(connection: &mut dyn Connection) -> Result<bool, StoreErro
     Ok(stream.is_none() && cluster.is_none())
 }
 
+/// The stream is locked by the write that counts its objects off: if it was opened again meanwhile, nothing is removed.
 async fn purge_stream(
     session: &mut Session<'_>,
     stream: &StreamRow,
     limit: u32,
 ) -> Result<u64, StoreError> {
-    let connection = &mut *session.connection;
-    let slot = row(connection, catalog::cluster_slot(stream.cluster), |r| {
-        r.int(0)
-    })
-    .await?;
-    let slot = slot.ok_or_else(|| broken("a stream has no cluster"))?;
-    let range = (slot_range(slot).start, slot_range(slot).end);
-    let statement = object::some(session.dialect, stream.resource, range, limit);
-    let found = rows(connection, statement, object::decode_old).await?;
-    if found.is_empty() {
-        connection
-            .execute(index::delete_counters(stream.resource, range))
-            .await?;
-        connection
-            .execute(stream::delete(stream.cluster, stream.resource))
-            .await?;
-        connection.execute(head::bump_catalog()).await?;
+    let StreamRow {
+        cluster, resource, ..
+    } = *stream;
+    let statement = object::some(session.dialect, resource, ids_of(cluster), limit);
+    let found = rows(session.connection, statement, object::decode_old).await?;
+    let count = i64::try_from(found.len()).expect("at most the limit");
+    let held = stream::purged(cluster, resource, count);
+    if session.connection.execute(held).await? == 0 {
         return Ok(0);
     }
-    remove(session, stream.resource, &found).await?;
+    if found.is_empty() {
+        let statement = stream::delete(cluster, resource);
+        session.connection.execute(statement).await?;
+        return Ok(0);
+    }
+    remove(session, cluster, resource, &found).await?;
     Ok(found.len() as u64)
 }
 
 /// Removes objects without a trace: no tombstone, for their type or cluster is gone as a whole.
 async fn remove(
     session: &mut Session<'_>,
+    cluster: i64,
     resource: i32,
     found: &[OldRow],
 ) -> Result<(), StoreError> {
     let connection = &mut *session.connection;
     let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
-    let oids: Vec<i64> = found.iter().map(|row| row.oid).collect();
+    let ids: Vec<i64> = found.iter().map(|row| row.id).collect();
     let terms = terms_of(connection, &revs).await?;
     let mut change = IndexChange::default();
     for row in found {
-        change.remove(row.nsid, row.oid, &terms[&row.rev]);
+        change.remove(row.nsid, row.id, &terms[&row.rev]);
     }
+    let counters = CounterChange {
+        resource,
+        cluster,
+        deltas: deltas(connection, &change).await?,
+    };
     change.write(connection, session.dialect, resource).await?;
-    for part in oids.chunks(MAX_LIST) {
+    counters.write(connection, session.dialect).await?;
+    for part in ids.chunks(MAX_LIST) {
         connection.execute(object::delete(part)).await?;
     }
     prune::delete_with_past(connection, revs).await
+}
+
+/// The changes of counters by namespace.
+async fn deltas(
+    connection: &mut dyn Connection,
+    change: &IndexChange,
+) -> Result<BTreeMap<String, (i64, i64)>, StoreError> {
+    let nsids: Vec<i64> = change.counts().map(|(nsid, _)| nsid).collect();
+    let mut names = HashMap::with_capacity(nsids.len());
+    for part in nsids.chunks(MAX_LIST) {
+        let found = rows(connection, namespace::by_id(part), namespace::decode).await?;
+        names.extend(found.into_iter().map(|row| (row.id, row.namespace)));
+    }
+    change
+        .counts()
+        .map(|(nsid, delta)| {
+            let name = names.remove(&nsid);
+            let name =
+                name.ok_or_else(|| broken(format!("namespace id {nsid} stands for nothing")))?;
+            Ok((name, (nsid, delta)))
+        })
+        .collect()
 }
 
 /// Removes namespaces of the first cluster that left, then the cluster. Its streams are gone by now.
@@ -96,11 +126,30 @@ async fn purge_cluster(connection: &mut dyn Connection, limit: u32) -> Result<()
     };
     let ids = rows(connection, namespace::some(cluster, limit), |r| r.int(0)).await?;
     if ids.is_empty() {
+        connection.execute(catalog::delete_health(cluster)).await?;
         connection.execute(catalog::delete_cluster(cluster)).await?;
-        connection.execute(head::bump_catalog()).await?;
     }
+    delete_namespaces(connection, &ids).await
+}
+
+/// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now.
+async fn sweep_namespaces(connection: &mut dyn Connection, limit: u32) -> Result<bool, StoreError> {
+    let head = row(connection, head::select(), head::decode).await?;
+    let head = head.ok_or_else(|| broken("it has no head row"))?;
+    let noted = connection
+        .execute(namespace::note_empty(head.revision.max(1), limit))
+        .await?;
+    let statement = namespace::empty_since(head.pruned.max(1), limit);
+    let ids = rows(connection, statement, |r| r.int(0)).await?;
+    delete_namespaces(connection, &ids).await?;
+    Ok(noted < u64::from(limit) && ids.len() < limit as usize)
+}
+
+async fn delete_namespaces(connection: &mut dyn Connection, ids: &[i64]) -> Result<(), StoreError> {
     for part in ids.chunks(MAX_LIST) {
-        connection.execute(namespace::delete(part)).await?;
+        if connection.execute(namespace::delete(part)).await? != part.len() as u64 {
+            return Err(collided("a namespace was written to while it was purged"));
+        }
     }
     Ok(())
 }

@@ -1,38 +1,57 @@
-//! The writer: one task that owns all writing. Batches that wait together are committed together.
+//! The writer: one task that owns all writing. Orders that wait together are carried out in one transaction.
 //!
-//! Grouping is what makes many small streams as fast as one big one. If a group fails, each of its batches is tried alone, so that
-//! one bad batch spoils no other.
+//! Grouping is what makes many small streams as fast as one big one: a commit and the head row are paid once. If a group fails, each of its
+//! orders is tried alone, so that one that is refused spoils no other.
 
 use std::error::Error as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use armadex_model::{ClusterName, ResourceType};
-use armadex_storage::{ClusterId, Health, Purged, StoreError, Stream, TypeId, Written};
+use armadex_storage::{ClusterId, Health, Purged, Rules, StoreError, Stream, TypeId, Written};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::{SharedDatabase, Transaction};
-use crate::write::batch::{Session, write};
-use crate::write::clusters;
+use crate::write::batch::{Session, publish, stage};
+use crate::write::catalog_change::CatalogChange;
+use crate::write::incarnation::{self, Committed};
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
-use crate::write::purge;
+use crate::write::{clusters, purge};
 
-/// The most batches in one transaction: with batches of 500, as much as one commit is worth.
-const GROUP: usize = 16;
-
-/// Where an answer goes. Nobody waiting for it is no error: the work is done all the same.
-type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+/// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
+const GROUP_ORDERS: usize = 128;
+/// The most changed objects in one transaction: as much as one commit is worth.
+const GROUP_CHANGES: usize = 8000;
 
 /// Something for the writer to do.
-pub(crate) enum Order {
-    Write(Prepared, Reply<Written>),
-    Join(ClusterName, String, Reply<ClusterId>),
-    Leave(ClusterName, String, Reply<()>),
-    Health(ClusterId, Health, Option<String>, Reply<()>),
-    Open(ClusterId, ResourceType, Reply<Stream>),
-    Close(ClusterId, TypeId, Reply<()>),
-    Purge(u32, Reply<Purged>),
+pub(crate) struct Order {
+    pub(crate) work: Work,
+    /// Where the answer goes. Nobody waiting for it is no error: the work is done all the same.
+    pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
+}
+
+/// What is to be done.
+pub(crate) enum Work {
+    Write(Prepared),
+    Join(ClusterName, String),
+    Leave(ClusterName, String),
+    Health(ClusterId, Health, Option<String>),
+    Open(ClusterId, ResourceType, Rules),
+    Close(ClusterId, TypeId),
+    Purge(u32),
+    /// The store was seen at this revision and is behind it now.
+    Rewound(i64),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Written(Written),
+    Joined(ClusterId),
+    Opened(Stream),
+    Purged(Purged),
+    Nothing,
 }
 
 /// The task's state.
@@ -40,118 +59,63 @@ pub(crate) struct Writer {
     pub(crate) database: SharedDatabase,
     pub(crate) retention: u64,
     pub(crate) object_ids: ObjectIds,
+    /// The last revision that this process committed.
+    pub(crate) committed: Committed,
 }
 
 impl Writer {
     /// Works until cancelled or until nobody can give orders any more; orders that were accepted are carried out.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>, stop: CancellationToken) {
+        let mut next = None;
         loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled(), if !orders.is_closed() => orders.close(),
-                order = orders.recv() => match order {
-                    Some(order) => self.carry_out(order, &mut orders).await,
-                    None => break,
+            let order = match next.take() {
+                Some(order) => Some(order),
+                None => tokio::select! {
+                    biased;
+                    () = stop.cancelled(), if !orders.is_closed() => {
+                        orders.close();
+                        continue;
+                    }
+                    order = orders.recv() => order,
                 },
-            }
+            };
+            let Some(order) = order else { break };
+            let mut group = Group::of(order);
+            next = group.gather(&mut orders);
+            self.carry_out(group.orders).await;
+            self.database.catch_up().await;
         }
     }
 
-    async fn carry_out(&mut self, order: Order, orders: &mut mpsc::Receiver<Order>) {
-        let mut next = Some(order);
-        while let Some(order) = next.take() {
-            match order {
-                Order::Write(batch, reply) => {
-                    let mut group = vec![(batch, reply)];
-                    next = gather(&mut group, orders);
-                    self.write_group(group).await;
-                }
-                other => self.alone(other).await,
-            }
-        }
-    }
-
-    async fn write_group(&mut self, group: Vec<(Prepared, Reply<Written>)>) {
-        let (batches, replies): (Vec<Prepared>, Vec<Reply<Written>>) = group.into_iter().unzip();
-        let results = match self.write_all(&batches).await {
-            Ok(written) => written.into_iter().map(Ok).collect(),
-            Err(err) if batches.len() == 1 => vec![Err(err)],
-            // Trying each alone would make everybody wait for the database once more.
-            Err(err) if err.is_transient() => batches.iter().map(|_| Err(again(&err))).collect(),
-            Err(_) => self.write_each(&batches).await,
-        };
-        for (reply, result) in replies.into_iter().zip(results) {
+    async fn carry_out(&mut self, orders: Vec<Order>) {
+        let (work, replies): (Vec<Work>, Vec<_>) = orders
+            .into_iter()
+            .map(|order| (order.work, order.reply))
+            .unzip();
+        for (reply, result) in replies.into_iter().zip(self.results(&work).await) {
             let _ = reply.send(result);
         }
     }
 
-    async fn write_each(&mut self, batches: &[Prepared]) -> Vec<Result<Written, StoreError>> {
-        let mut results = Vec::with_capacity(batches.len());
-        for batch in batches {
-            results.push(
-                self.transact(async |session| write(session, batch).await)
-                    .await,
-            );
-        }
-        results
-    }
-
-    async fn write_all(&mut self, batches: &[Prepared]) -> Result<Vec<Written>, StoreError> {
-        self.transact(async |session| {
-            let mut written = Vec::with_capacity(batches.len());
-            for batch in batches {
-                written.push(write(session, batch).await?);
-            }
-            Ok(written)
-        })
-        .await
-    }
-
-    async fn alone(&mut self, order: Order) {
-        match order {
-            Order::Write(batch, reply) => self.write_group(vec![(batch, reply)]).await,
-            Order::Join(name, incarnation, reply) => {
-                let work = async |session: &mut Session<'_>| {
-                    clusters::join(session, &name, &incarnation).await
-                };
-                let _ = reply.send(self.transact(work).await);
-            }
-            Order::Leave(name, incarnation, reply) => {
-                let work = async |session: &mut Session<'_>| {
-                    clusters::leave(session, &name, &incarnation).await
-                };
-                let _ = reply.send(self.transact(work).await);
-            }
-            Order::Health(cluster, health, version, reply) => {
-                let work = async |session: &mut Session<'_>| {
-                    clusters::set_health(session, cluster, &health, version.as_deref()).await
-                };
-                let _ = reply.send(self.transact(work).await);
-            }
-            Order::Open(cluster, resource, reply) => {
-                let work = async |session: &mut Session<'_>| {
-                    clusters::open(session, cluster, &resource).await
-                };
-                let _ = reply.send(self.transact(work).await);
-            }
-            Order::Close(cluster, resource, reply) => {
-                let work = async |session: &mut Session<'_>| {
-                    clusters::close(session, cluster, resource).await
-                };
-                let _ = reply.send(self.transact(work).await);
-            }
-            Order::Purge(limit, reply) => {
-                let work = async |session: &mut Session<'_>| purge::purge(session, limit).await;
-                let _ = reply.send(self.transact(work).await);
+    async fn results(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
+        match self.transact(work).await {
+            Ok(done) => done.into_iter().map(Ok).collect(),
+            Err(err) if work.len() == 1 => vec![Err(err)],
+            // Trying each alone would make everybody wait for the database once more.
+            Err(err) if err.is_transient() => work.iter().map(|_| Err(again(&err))).collect(),
+            Err(_) => {
+                let mut results = Vec::with_capacity(work.len());
+                for one in work {
+                    let done = self.transact(std::slice::from_ref(one)).await;
+                    results.push(done.map(|mut done| done.pop().unwrap_or(Done::Nothing)));
+                }
+                results
             }
         }
     }
 
-    /// Runs `work` in a transaction of its own.
-    async fn transact<T>(
-        &mut self,
-        work: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    /// Does all of the work in one transaction.
+    async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
         let mut transaction = self.database.write().await?;
         let mut session = Session {
             connection: &mut *transaction,
@@ -159,29 +123,135 @@ impl Writer {
             object_ids: &mut self.object_ids,
             retention: self.retention,
             now: now(),
+            committed: self.committed.clone(),
+            catalog: CatalogChange::default(),
         };
-        let done = work(&mut session).await;
+        let done = do_all(&mut session, work).await;
+        let committed = session.committed;
         let done = finish(transaction, done).await;
-        if done.is_err() {
-            self.object_ids.forget();
+        match &done {
+            Ok(_) if committed != self.committed => {
+                let Committed {
+                    incarnation,
+                    revision,
+                } = &committed;
+                self.database.note_committed(incarnation, *revision);
+                self.committed = committed;
+            }
+            Ok(_) => {}
+            Err(_) => self.object_ids.forget(),
         }
         done
     }
 }
 
-/// Takes the batches that wait, up to the first other order, which is given back.
-fn gather(
-    group: &mut Vec<(Prepared, Reply<Written>)>,
-    orders: &mut mpsc::Receiver<Order>,
-) -> Option<Order> {
-    while group.len() < GROUP {
-        match orders.try_recv() {
-            Ok(Order::Write(batch, reply)) => group.push((batch, reply)),
-            Ok(other) => return Some(other),
-            Err(_) => return None,
+/// Batches are staged in order and published together at the end; everything else is done at once.
+async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
+    let mut staged = Vec::new();
+    let mut done = Vec::with_capacity(work.len());
+    for one in work {
+        done.push(match one {
+            Work::Write(batch) => {
+                let batch = stage(session, batch).await?;
+                let written = batch.written;
+                staged.push(batch);
+                Done::Written(written)
+            }
+            other => do_one(session, other).await?,
+        });
+    }
+    publish(session, &staged).await?;
+    let catalog = std::mem::take(&mut session.catalog);
+    catalog.stamp(session.connection).await?;
+    Ok(done)
+}
+
+async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreError> {
+    Ok(match work {
+        Work::Join(name, incarnation) => {
+            Done::Joined(clusters::join(session, name, incarnation).await?)
+        }
+        Work::Leave(name, incarnation) => {
+            clusters::leave(session, name, incarnation).await?;
+            Done::Nothing
+        }
+        Work::Health(cluster, health, version) => {
+            clusters::set_health(session, *cluster, health, version.as_deref()).await?;
+            Done::Nothing
+        }
+        Work::Open(cluster, resource, rules) => {
+            Done::Opened(clusters::open(session, *cluster, resource, *rules).await?)
+        }
+        Work::Close(cluster, resource) => {
+            clusters::close(session, *cluster, *resource).await?;
+            Done::Nothing
+        }
+        Work::Purge(limit) => Done::Purged(purge::purge(session, *limit).await?),
+        Work::Rewound(seen) => {
+            if let Some(renewed) = incarnation::renew_if_behind(session.connection, *seen).await? {
+                session.committed = renewed;
+            }
+            Done::Nothing
+        }
+        Work::Write(_) => unreachable!("batches are staged"),
+    })
+}
+
+/// Orders of one transaction.
+struct Group {
+    orders: Vec<Order>,
+    changes: usize,
+}
+
+impl Group {
+    fn of(order: Order) -> Self {
+        Self {
+            changes: changes(&order.work),
+            orders: vec![order],
         }
     }
-    None
+
+    /// Takes the orders that wait, up to the first that does not fit, which is given back.
+    fn gather(&mut self, orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
+        while self.orders.len() < GROUP_ORDERS && self.changes < GROUP_CHANGES {
+            let order = orders.try_recv().ok()?;
+            if !self.fits(&order.work) {
+                return Some(order);
+            }
+            self.changes += changes(&order.work);
+            self.orders.push(order);
+        }
+        None
+    }
+
+    /// A purge reads rows, so it goes alone; so does the second batch of a stream, which is compared with the rows of the first.
+    fn fits(&self, work: &Work) -> bool {
+        let is_purge = |work: &Work| matches!(work, Work::Purge(_));
+        if is_purge(work) || is_purge(&self.orders[0].work) {
+            return false;
+        }
+        let Some(stream) = stream_of(work) else {
+            return true;
+        };
+        !self
+            .orders
+            .iter()
+            .any(|order| stream_of(&order.work) == Some(stream))
+    }
+}
+
+fn stream_of(work: &Work) -> Option<(i64, i32)> {
+    match work {
+        Work::Write(batch) => Some((batch.cluster, batch.resource)),
+        _ => None,
+    }
+}
+
+fn changes(work: &Work) -> usize {
+    match work {
+        Work::Write(batch) => batch.changes.len(),
+        _ => 1,
+    }
 }
 
 async fn finish<T>(
@@ -201,7 +271,7 @@ async fn finish<T>(
 /// The same trouble, told to one more of those who wait.
 fn again(err: &StoreError) -> StoreError {
     StoreError::Unavailable {
-        reason: "the transaction of several batches did not succeed".into(),
+        reason: "the transaction of several orders did not succeed".into(),
         source: err
             .source()
             .map_or_else(|| err.to_string(), ToString::to_string)

@@ -9,8 +9,8 @@ use armadex_model::query::{Position, Start};
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType, Term};
 
 use crate::{
-    Batch, Change, ClusterId, Found, MemberPosition, Object, PageBudget, Phase, Search, Sink,
-    StoreError, Stream, Written,
+    Batch, Change, ClusterId, Found, MemberPosition, Object, PageBudget, Phase, Rules, Search,
+    Sink, StoreError, Stream, Written,
 };
 
 /// A store's check of itself: what is wrong, in words.
@@ -24,6 +24,8 @@ pub struct Fixture {
     pub search: Arc<dyn Search>,
     /// Tells what is wrong inside the store: an index that does not agree with its objects, for example.
     pub audit: Audit,
+    /// The store's budgets are set to next to nothing, so that every answer takes many short pages.
+    pub tiny: bool,
     /// Whatever must live as long as the store, a temporary directory for example.
     pub guard: Box<dyn Any + Send + Sync>,
 }
@@ -51,7 +53,11 @@ impl Fixture {
             .join(&name(cluster), "incarnation-1")
             .await
             .expect("joined");
-        let stream = self.sink.open(cluster, resource).await.expect("opened");
+        let stream = self
+            .sink
+            .open(cluster, resource, RULES)
+            .await
+            .expect("opened");
         Writer { cluster, stream }
     }
 
@@ -89,6 +95,40 @@ impl Fixture {
         self.rows(query, rows).await.iter().map(path).collect()
     }
 
+    /// How many rows a query has.
+    pub async fn count(&self, query: &Query) -> u64 {
+        match self.search.count(query).await.expect("a count") {
+            Some(count) => count,
+            // Too much work to tell is an answer where no work is allowed, and nowhere else.
+            None if self.tiny => self.list(query, 100).await.len() as u64,
+            None => panic!("no count of {query:?}"),
+        }
+    }
+
+    /// The rows of a query from `start` on, at most `rows`: as many pages as that takes. `None` if the store refuses to go there.
+    pub async fn rows_from(&self, query: &Query, start: &Start, rows: u32) -> Option<Vec<Found>> {
+        let mut all: Vec<Found> = Vec::new();
+        let mut start = start.clone();
+        loop {
+            let missing = rows - u32::try_from(all.len()).expect("few rows");
+            let budget = PageBudget {
+                rows: missing,
+                bytes: usize::MAX,
+            };
+            let page = match self.search.page(query, &start, budget).await {
+                Err(StoreError::Unsupported { .. }) if self.tiny => return None,
+                page => page.expect("a page"),
+            };
+            all.extend(page.rows);
+            match page.next {
+                Some(position) if all.len() < rows as usize => {
+                    start = Start::After(through_a_token(&position));
+                }
+                _ => return Some(all),
+            }
+        }
+    }
+
     /// Every row of a query, read in pages of `rows`.
     pub async fn rows(&self, query: &Query, rows: u32) -> Vec<Found> {
         let budget = PageBudget {
@@ -97,7 +137,7 @@ impl Fixture {
         };
         let mut all = Vec::new();
         let mut start = Start::Beginning;
-        loop {
+        for _ in 0..MOST_PAGES {
             let page = self
                 .search
                 .page(query, &start, budget)
@@ -109,10 +149,15 @@ impl Fixture {
             );
             all.extend(page.rows);
             match page.next {
-                Some(position) => start = Start::After(through_a_token(&position)),
+                Some(position) => {
+                    let next = Start::After(through_a_token(&position));
+                    assert_ne!(next, start, "a page that leads nowhere: {query:#?}");
+                    start = next;
+                }
                 None => return all,
             }
         }
+        panic!("pages without end: {query:#?}");
     }
 
     /// Nothing is wrong inside the store.
@@ -145,14 +190,21 @@ impl Writer {
             cluster: self.cluster,
             resource: self.stream.resource,
             epoch: self.stream.epoch,
+            rules: RULES,
             changes: changes.into_iter().collect(),
             position,
         }
     }
 }
 
+/// What the objects of these cases are made by.
+pub const RULES: Rules = Rules(1);
+
+/// Far above what any case takes.
+const MOST_PAGES: usize = 100_000;
+
 /// A position travels as JSON inside a token.
-fn through_a_token(position: &Position) -> Position {
+pub fn through_a_token(position: &Position) -> Position {
     let text = serde_json::to_string(position).expect("positions are JSON");
     serde_json::from_str(&text).expect("and come back")
 }
@@ -188,9 +240,14 @@ pub fn resource(group: &str, plural: &str, kind: &str, namespaced: bool) -> Reso
     }
 }
 
+/// The type of pods.
+pub fn pods() -> GroupVersionResource {
+    GroupVersionResource::new("", "v1", "pods")
+}
+
 /// All pods.
 pub fn all_pods() -> Query {
-    Query::all(GroupVersionResource::new("", "v1", "pods"))
+    Query::all(pods())
 }
 
 /// An object to be stored.

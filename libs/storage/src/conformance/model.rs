@@ -9,8 +9,10 @@ use armadex_model::{NameFilter, ObjectKey, Query};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::fixture::{Fixture, ObjectBuilder, Writer, all_pods, name, object, path, resource};
-use crate::{Change, PageBudget};
+use super::fixture::{
+    Fixture, ObjectBuilder, RULES, Writer, all_pods, name, object, path, resource,
+};
+use crate::Change;
 
 const CLUSTERS: [&str; 3] = ["alpha", "beta", "gamma"];
 const NAMESPACES: [&str; 5] = ["", "a", "b", "default", "kube-system"];
@@ -66,8 +68,11 @@ impl Dice {
 }
 
 /// Lists and counts agree with the map after every batch, for any page size; so do the store's index and counters with its objects.
+#[allow(clippy::print_stdout, reason = "the seed is shown when the test fails")]
 pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
-    let mut dice = Dice(StdRng::seed_from_u64(7));
+    let seed = seed();
+    println!("run again with {SEED}={seed}");
+    let mut dice = Dice(StdRng::seed_from_u64(seed));
     let mut model = Model::new();
     let mut writers: BTreeMap<&str, (Writer, u32)> = BTreeMap::new();
     for cluster in CLUSTERS {
@@ -94,6 +99,14 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
     }
 }
 
+/// Where a run that failed is asked for again.
+const SEED: &str = "ARMADEX_TEST_SEED";
+
+fn seed() -> u64 {
+    let asked = std::env::var(SEED).ok();
+    asked.map_or_else(rand::random, |seed| seed.parse().expect("a number"))
+}
+
 async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Writer {
     let id = fixture
         .sink
@@ -101,7 +114,8 @@ async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Writer {
         .await
         .expect("joined");
     let pods = resource("", "pods", "Pod", true);
-    let stream = fixture.sink.open(id, &pods).await.expect("opened");
+    let stream = fixture.sink.open(id, &pods, RULES).await;
+    let stream = stream.expect("opened");
     Writer {
         cluster: id,
         stream,
@@ -178,7 +192,6 @@ fn query(dice: &mut Dice) -> Query {
     ];
     let keys = if dice.one_in(2) { 0 } else { 1 + dice.below(2) };
     Query {
-        scope: scope(dice),
         clusters: dice.filter(&CLUSTERS),
         namespaces: dice.filter(&NAMESPACES),
         names: dice.filter(&NAMES),
@@ -194,7 +207,7 @@ fn query(dice: &mut Dice) -> Query {
                 descending: dice.one_in(2),
             })
             .collect(),
-        ..all_pods()
+        ..all_pods().scoped(&scope(dice))
     }
 }
 
@@ -247,18 +260,14 @@ async fn compare(fixture: &Fixture, model: &Model, query: &Query, dice: &mut Dic
         expected,
         "{query:#?} in pages of {rows}"
     );
-    let count = fixture.search.count(query).await.expect("count");
+    let count = fixture.count(query).await;
     assert_eq!(count, expected.len() as u64, "{query:#?}");
     let offset = dice.below(20);
-    let budget = PageBudget {
-        rows: page_size,
-        bytes: usize::MAX,
+    let start = Start::Offset(offset as u64);
+    let Some(found) = fixture.rows_from(query, &start, page_size).await else {
+        return;
     };
-    let page = fixture
-        .search
-        .page(query, &Start::Offset(offset as u64), budget)
-        .await;
-    let found: Vec<String> = page.expect("page").rows.iter().map(path).collect();
+    let found: Vec<String> = found.iter().map(path).collect();
     let part: Vec<String> = expected.iter().skip(offset).take(rows).cloned().collect();
     assert_eq!(found, part, "{query:#?} from {offset}");
 }
@@ -300,7 +309,7 @@ fn compare_by(field: OrderField, a: (&Path, &Known), b: (&Path, &Known)) -> Orde
 }
 
 fn admits(query: &Query, path: &Path, known: &Known) -> bool {
-    let in_scope = match &query.scope {
+    let in_scope = match &query.types[0].scope {
         Scope::Everything => true,
         Scope::Clusters(allowed) => match allowed.get(path.0) {
             None => false,

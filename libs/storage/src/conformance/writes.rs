@@ -1,10 +1,11 @@
 //! Writing: what a batch changes, what it leaves alone, who may write.
 
-use armadex_model::ObjectKey;
+use armadex_model::label::Requirement;
+use armadex_model::{ObjectKey, Query};
 use futures::future::{join, join_all};
 
-use super::fixture::{Fixture, all_pods, live, name, object, resource};
-use crate::{Change, MemberPosition, Phase, StoreError, Written};
+use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
+use crate::{Change, MemberPosition, Phase, Rules, StoreError, Written};
 
 /// What is stored is what is served.
 pub async fn a_body_comes_back_byte_for_byte(fixture: &Fixture) {
@@ -25,7 +26,7 @@ pub async fn a_body_comes_back_byte_for_byte(fixture: &Fixture) {
     let bodies: Vec<_> = objects.clone().map(|object| object.build().body).to_vec();
     fixture.put(&pods, objects).await;
     for (key, body) in ["plain", "long", "noise", "empty"].into_iter().zip(bodies) {
-        let gvr = all_pods().resource;
+        let gvr = super::fixture::pods();
         let key = ObjectKey::new("ns", key);
         let found = fixture
             .search
@@ -61,11 +62,11 @@ pub async fn a_deleted_object_is_gone(fixture: &Fixture) {
         }
     );
     assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/b"]);
-    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 1);
+    assert_eq!(fixture.count(&all_pods()).await, 1);
     let key = ObjectKey::new("ns", "a");
     let found = fixture
         .search
-        .get(&name("member1"), &all_pods().resource, &key)
+        .get(&name("member1"), &super::fixture::pods(), &key)
         .await;
     assert!(found.expect("read").is_none());
 }
@@ -88,7 +89,7 @@ pub async fn a_new_uid_under_an_old_key_is_a_delete_and_an_add(fixture: &Fixture
         fixture.search.head().await.expect("head").revision,
         before + 2
     );
-    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 1);
+    assert_eq!(fixture.count(&all_pods()).await, 1);
 }
 
 /// A bookmark moves the stream and nothing else.
@@ -188,7 +189,7 @@ pub async fn a_writer_of_a_cluster_that_left_is_fenced(fixture: &Fixture) {
     );
     let refused = fixture
         .sink
-        .open(pods.cluster, &resource("", "pods", "Pod", true))
+        .open(pods.cluster, &resource("", "pods", "Pod", true), RULES)
         .await;
     assert!(
         matches!(refused, Err(StoreError::Fenced { .. })),
@@ -215,7 +216,7 @@ pub async fn an_object_that_is_too_large_is_rejected_by_name(fixture: &Fixture) 
         Err(StoreError::Rejected { key, .. }) => assert_eq!(key, ObjectKey::new("ns", "huge")),
         other => panic!("expected a rejection, got {other:?}"),
     }
-    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 0);
+    assert_eq!(fixture.count(&all_pods()).await, 0);
 }
 
 /// A relist compares with these; whatever the order, each key comes once.
@@ -271,7 +272,7 @@ pub async fn many_writers_at_once_lose_nothing(fixture: &Fixture) {
     for added in done {
         assert_eq!(added.expect("written"), 20);
     }
-    assert_eq!(fixture.search.count(&all_pods()).await.expect("count"), 600);
+    assert_eq!(fixture.count(&all_pods()).await, 600);
 }
 
 /// Each effect has one revision, and rows carry that of their last change.
@@ -296,4 +297,52 @@ pub async fn revisions_have_no_gaps(fixture: &Fixture) {
     let mut revisions: Vec<i64> = rows.iter().map(|row| row.revision - start).collect();
     revisions.sort_unstable();
     assert_eq!(revisions, [1, 2, 3, 7, 8, 9, 10, 11, 13]);
+}
+
+/// A release that indexes or prunes otherwise: the stream is listed again, and what it brings is written although nothing changed in
+/// the member; until then the rows are served as they are.
+pub async fn other_rules_write_what_did_not_change(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let plain = object("ns", "a");
+    let changes = [Change::Put(plain.clone().build())];
+    let batch = pods.batch(changes, Some(live("5")));
+    fixture.sink.write(batch).await.expect("written");
+    assert_eq!(
+        fixture.pods_of("member1").await.stream.position,
+        Some(live("5"))
+    );
+    let newer = Rules(RULES.0 + 1);
+    let kind = resource("", "pods", "Pod", true);
+    let open = async || {
+        fixture
+            .sink
+            .open(pods.cluster, &kind, newer)
+            .await
+            .expect("opened")
+    };
+    let listing = MemberPosition {
+        phase: Phase::Listing,
+        ..live("5")
+    };
+    let stream = open().await;
+    assert_eq!(stream.position, Some(listing.clone()));
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
+    // A list that is cut off in the middle begins anew.
+    let stream = open().await;
+    assert_eq!(stream.position, Some(listing));
+    let again = super::Writer { stream, ..pods };
+    let indexed = plain.label("app", "web").build();
+    let mut batch = again.batch([Change::Put(indexed.clone())], Some(live("6")));
+    batch.rules = newer;
+    let written = fixture.sink.write(batch.clone()).await.expect("written");
+    assert_eq!(written.changed, 1);
+    let labelled = Query {
+        labels: vec![Requirement::is_in("app", ["web"])],
+        ..all_pods()
+    };
+    assert_eq!(fixture.list(&labelled, 10).await, ["member1/ns/a"]);
+    let written = fixture.sink.write(batch).await.expect("written");
+    assert_eq!(written.unchanged, 1);
+    assert_eq!(open().await.position, Some(live("6")));
+    fixture.assert_sound().await;
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, Change, ClusterId, Health, MemberPosition, Object, Purged, Sink, StoreError, Stream,
-    StreamState, TypeId, Written,
+    Batch, Change, ClusterId, Health, MemberPosition, Object, Purged, Rules, Sink, StoreError,
+    Stream, StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
 use tokio::sync::Notify;
@@ -103,7 +103,7 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    async fn open(&self, _: ClusterId, _: &ResourceType) -> Result<Stream, StoreError> {
+    async fn open(&self, _: ClusterId, _: &ResourceType, _: Rules) -> Result<Stream, StoreError> {
         Ok(self.with(|stored| {
             stored.epoch += 1;
             Stream {

@@ -58,7 +58,7 @@ fn query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
     params
         .into_iter()
         .fold(sqlx::query(text), |query, param| match param {
-            Param::Null => query.bind(None::<i64>),
+            Param::NoText => query.bind(None::<String>),
             Param::Int(value) => query.bind(value),
             Param::Text(value) => query.bind(value),
             Param::Blob(value) => query.bind(value),
@@ -67,11 +67,6 @@ fn query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
 
 impl Row for SqliteRow {
     fn int(&self, column: usize) -> Result<i64, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn optional_int(&self, column: usize) -> Result<Option<i64>, StoreError> {
         self.try_get_unchecked(column)
             .map_err(|err| unreadable(column, &err))
     }

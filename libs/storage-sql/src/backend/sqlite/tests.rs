@@ -132,7 +132,7 @@ async fn two_processes_that_start_at_once_make_one_schema() {
     let (first, second) = (first.expect("a database"), second.expect("a database"));
     let mut heads = Vec::new();
     for database in [&first, &second] {
-        let mut transaction = database.read().await.expect("a transaction");
+        let mut transaction = database.read(Lane::Short).await.expect("a transaction");
         let statement = crate::sql::head::select();
         let found = rows(&mut *transaction, statement, crate::sql::head::decode).await;
         heads.push(found.expect("a head"));
@@ -145,7 +145,7 @@ async fn two_processes_that_start_at_once_make_one_schema() {
 async fn readers_cannot_write() {
     let place = Place::new();
     let database = place.database().await.expect("a database");
-    let mut transaction = database.read().await.expect("a transaction");
+    let mut transaction = database.read(Lane::Short).await.expect("a transaction");
     let refused = transaction.execute(crate::sql::head::advance(1)).await;
     assert!(refused.is_err());
 }
@@ -235,7 +235,7 @@ async fn a_busy_file_is_unavailable_until_it_is_free() {
 async fn damage_is_found_by_a_check_and_named() {
     let place = Place::new();
     place
-        .run("INSERT INTO counter (type, nsid, n) VALUES (1, 5, 3)")
+        .run("INSERT INTO counter (type, cluster, namespace, nsid, n) VALUES (1, 0, 'x', 5, 3)")
         .await;
     let store = SqlStore::sqlite(&place.path(), &Options::default())
         .await
@@ -249,7 +249,11 @@ async fn damage_is_found_by_a_check_and_named() {
 
 /// Revisions of all versions, oldest first.
 async fn versions(store: &SqlStore) -> Vec<i64> {
-    let mut transaction = store.database.read().await.expect("a transaction");
+    let mut transaction = store
+        .database
+        .read(Lane::Short)
+        .await
+        .expect("a transaction");
     let statement = crate::sql::object::log(0, i64::MAX, 1000);
     let log = rows(&mut *transaction, statement, crate::sql::object::decode_log).await;
     log.expect("a log").iter().map(|row| row.rev).collect()
@@ -272,6 +276,7 @@ async fn superseded_versions_and_tombstones_are_kept_as_long_as_asked_and_no_lon
         sink: store.clone(),
         search: store.clone(),
         audit: Box::new(|| Box::pin(async { vec![] })),
+        tiny: false,
         guard: Box::new(()),
     };
     let pods = fixture.pods_of("member1").await;
@@ -302,7 +307,7 @@ async fn superseded_versions_and_tombstones_are_kept_as_long_as_asked_and_no_lon
 #[test]
 fn parameters_of_every_kind_are_shown() {
     let shown = [
-        Param::Null,
+        Param::NoText,
         Param::Int(1),
         Param::from("a"),
         Param::Blob(vec![0; 3]),

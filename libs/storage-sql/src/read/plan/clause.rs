@@ -41,12 +41,19 @@ pub(crate) fn clauses(
             text: requirement.to_string(),
         };
         if positive {
-            has.push(clause);
+            push_new(&mut has, clause);
         } else if !clause.terms.is_empty() {
-            has_not.push(clause);
+            push_new(&mut has_not, clause);
         }
     }
     Ok((has, has_not))
+}
+
+/// The same requirement twice is one.
+fn push_new(clauses: &mut Vec<Clause>, clause: Clause) {
+    if !clauses.contains(&clause) {
+        clauses.push(clause);
+    }
 }
 
 /// Whether the terms must be there, and the terms.
@@ -72,12 +79,7 @@ fn label_terms(requirement: &Requirement) -> Result<Terms, StoreError> {
 
 fn field_terms(query: &Query, requirement: &Requirement) -> Result<Terms, StoreError> {
     let Requirement { key, operator } = requirement;
-    let fields = indexed(&query.resource.group, &query.resource.resource);
-    let path = fields
-        .iter()
-        .map(|field| field.label)
-        .find(|label| label == key);
-    let path = path.ok_or_else(|| unsupported(format!("a selector on the field {key}")))?;
+    let path = indexed_path(query, key)?;
     let field = |value: &String| Term::Field {
         path,
         value: value.clone(),
@@ -87,6 +89,20 @@ fn field_terms(query: &Query, requirement: &Requirement) -> Result<Terms, StoreE
         Operator::NotIn(values) => Ok((false, values.iter().map(field).collect())),
         _ => Err(unsupported(format!("the field requirement {requirement}"))),
     }
+}
+
+/// The path, if every type that is searched has it indexed.
+fn indexed_path(query: &Query, key: &str) -> Result<&'static str, StoreError> {
+    let mut found = None;
+    for searched in &query.types {
+        let fields = indexed(&searched.resource.group, &searched.resource.resource);
+        let path = fields
+            .iter()
+            .map(|field| field.label)
+            .find(|label| *label == key);
+        found = Some(path.ok_or_else(|| unsupported(format!("a selector on the field {key}")))?);
+    }
+    found.ok_or_else(|| unsupported(format!("a selector on the field {key} of no type")))
 }
 
 fn unsupported(what: String) -> StoreError {

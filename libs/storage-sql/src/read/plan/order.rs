@@ -1,78 +1,90 @@
-//! Sort orders: which of them the page order already is, which have an index, and how rows compare.
+//! Places in an order: a row's sort values, then the page order.
 
 use std::cmp::Ordering;
 
+use armadex_model::Query;
 use armadex_model::query::{OrderBy, OrderField, Position, SortValue};
-use armadex_model::{NameFilter, Query};
 use armadex_storage::StoreError;
 
-use super::space::namespaces_in;
-use crate::catalog::{Member, Snapshot};
-use crate::sql::dialect::ObjIndex;
+use crate::read::place::Row;
 
-/// The page order, as long as numbers could be handed out in name order.
-const PAGE_ORDER: [OrderField; 3] = [OrderField::Cluster, OrderField::Namespace, OrderField::Name];
-
-/// Whether walking in page order gives the order that was asked for.
-pub(crate) fn is_page_order(query: &Query, resource: i32, snapshot: &Snapshot) -> bool {
-    let shown: Vec<&Member> = snapshot
-        .clusters()
-        .iter()
-        .filter(|m| snapshot.is_visible(m, resource) && namespaces_in(query, m).is_some())
-        .collect();
-    let one_namespace = matches!(&query.namespaces, NameFilter::In(names) if names.len() == 1);
-    let varies = |field: &OrderField| match field {
-        OrderField::Cluster => shown.len() > 1,
-        OrderField::Namespace => !one_namespace,
-        _ => true,
-    };
-    let sound = |field: OrderField| match field {
-        OrderField::Cluster => shown.is_sorted_by(|a, b| a.name <= b.name),
-        OrderField::Namespace => shown.iter().all(|member| member.in_order),
-        _ => true,
-    };
-    let asked = query.order.iter().filter(|key| varies(&key.field));
-    let mut page_order = PAGE_ORDER.into_iter().filter(varies);
-    asked
-        .into_iter()
-        .all(|key| !key.descending && page_order.next() == Some(key.field) && sound(key.field))
-}
-
-/// The index that begins with the order's first key.
-pub(crate) fn index_of(order: &[OrderBy]) -> Option<ObjIndex> {
-    match order.first()?.field {
-        OrderField::Name => Some(ObjIndex::Name),
-        OrderField::CreatedAt => Some(ObjIndex::Created),
-        _ => None,
-    }
-}
-
-/// A row's place in an order: its sort values, then the page order.
+/// A place in the total order of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rank {
     pub(crate) keys: Vec<SortValue>,
-    pub(crate) nsid: i64,
+    /// The type's place among the query's.
+    pub(crate) index: usize,
+    pub(crate) cluster: String,
+    pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
 impl Rank {
-    /// The place that a position names, if it was made for this order.
-    pub(crate) fn of_position(position: &Position, order: &[OrderBy]) -> Result<Self, StoreError> {
-        let fits = position.keys.len() == order.len()
-            && order
-                .iter()
-                .zip(&position.keys)
-                .all(|(key, value)| fits(key.field, value));
-        if !fits {
-            return Err(StoreError::Gone {
-                reason: "it was made for another order".into(),
-            });
+    /// Where a row stands.
+    pub(crate) fn of_row(row: &Row, order: &[OrderBy]) -> Self {
+        Self {
+            keys: order.iter().map(|key| value(row, key.field)).collect(),
+            index: row.place.index,
+            cluster: row.place.cluster.as_str().to_owned(),
+            namespace: row.place.namespace.to_string(),
+            name: row.object.name.clone(),
         }
-        Ok(Self {
-            keys: position.keys.clone(),
-            nsid: position.namespace_id,
-            name: position.name.clone(),
-        })
+    }
+
+    /// The place that a position names, if it was made for this query.
+    pub(crate) fn of_position(position: &Position, query: &Query) -> Result<Self, StoreError> {
+        let Position {
+            keys,
+            resource,
+            cluster,
+            namespace,
+            name,
+        } = position.clone();
+        let index = query.types.iter().position(|one| one.resource == resource);
+        let fits = keys.len() == query.order.len()
+            && query
+                .order
+                .iter()
+                .zip(&keys)
+                .all(|(key, value)| fits(key.field, value));
+        match index {
+            Some(index) if fits => Ok(Self {
+                keys,
+                index,
+                cluster,
+                namespace,
+                name,
+            }),
+            _ => Err(StoreError::Gone {
+                reason: "it was made for another search".into(),
+            }),
+        }
+    }
+
+    /// The position that stands for this place.
+    pub(crate) fn into_position(self, query: &Query) -> Position {
+        Position {
+            keys: self.keys,
+            resource: query.types[self.index].resource.clone(),
+            cluster: self.cluster,
+            namespace: self.namespace,
+            name: self.name,
+        }
+    }
+
+    /// Which of two places of the same order comes first.
+    pub(crate) fn compare(&self, other: &Self, order: &[OrderBy]) -> Ordering {
+        let keys = order
+            .iter()
+            .zip(self.keys.iter().zip(&other.keys))
+            .map(|(key, (a, b))| if key.descending { b.cmp(a) } else { a.cmp(b) });
+        keys.into_iter()
+            .find(|ordering| ordering.is_ne())
+            .unwrap_or_else(|| self.page_order().cmp(&other.page_order()))
+    }
+
+    fn page_order(&self) -> (usize, &str, &str, &str) {
+        (self.index, &self.cluster, &self.namespace, &self.name)
     }
 }
 
@@ -81,17 +93,13 @@ fn fits(field: OrderField, value: &SortValue) -> bool {
     number == matches!(value, SortValue::Number(_))
 }
 
-/// How two ranks of the same order compare.
-pub(crate) fn ranked_before(order: &[OrderBy], a: &Rank, b: &Rank) -> Ordering {
-    let keys = order
-        .iter()
-        .zip(a.keys.iter().zip(&b.keys))
-        .map(
-            |(key, (a, b))| {
-                if key.descending { b.cmp(a) } else { a.cmp(b) }
-            },
-        );
-    keys.into_iter()
-        .find(|ordering| ordering.is_ne())
-        .unwrap_or_else(|| (a.nsid, &a.name).cmp(&(b.nsid, &b.name)))
+fn value(row: &Row, field: OrderField) -> SortValue {
+    match field {
+        OrderField::Cluster => SortValue::Text(row.place.cluster.as_str().to_owned()),
+        OrderField::Namespace => SortValue::Text(row.place.namespace.to_string()),
+        OrderField::Name => SortValue::Text(row.object.name.clone()),
+        OrderField::CreatedAt => SortValue::Number(row.object.created),
+        OrderField::ResourceVersion => SortValue::Number(row.object.version.number()),
+        OrderField::Uid => SortValue::Text(row.object.uid.clone()),
+    }
 }

@@ -4,6 +4,8 @@ use super::{ObjIndex, Upsert};
 
 pub(super) const TUPLE_LIST: (&str, &str) = ("(VALUES ", ")");
 
+pub(super) const SUM_OF_N: &str = "COALESCE(SUM(n), 0)";
+
 pub(super) fn obj(index: ObjIndex) -> &'static str {
     match index {
         ObjIndex::Key => "obj o INDEXED BY obj_key",
@@ -15,15 +17,15 @@ pub(super) fn obj(index: ObjIndex) -> &'static str {
 pub(super) fn on_conflict(target: Upsert) -> &'static str {
     match target {
         Upsert::Object => {
-            " ON CONFLICT (oid) DO UPDATE SET created = excluded.created, rv = excluded.rv, \
+            " ON CONFLICT (id) DO UPDATE SET created = excluded.created, rv = excluded.rv, \
              rv_text = excluded.rv_text, size = excluded.size, rev = excluded.rev, \
-             label_hash = excluded.label_hash"
+             form = excluded.form"
         }
         Upsert::Block => {
-            " ON CONFLICT (term, type, nsid, first_oid) DO UPDATE SET n = excluded.n, \
-             oids = excluded.oids"
+            " ON CONFLICT (term, type, nsid, first_id) DO UPDATE SET n = excluded.n, \
+             ids = excluded.ids"
         }
-        Upsert::Counter => " ON CONFLICT (type, nsid) DO UPDATE SET n = n + excluded.n",
+        Upsert::Counter => " ON CONFLICT (type, cluster, namespace) DO UPDATE SET n = excluded.n",
         Upsert::Stream => {
             " ON CONFLICT (cluster, type) DO UPDATE SET is_open = 1, epoch = excluded.epoch"
         }

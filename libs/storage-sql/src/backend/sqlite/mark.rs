@@ -1,0 +1,164 @@
+//! A mark beside the database file: the last revision that was committed to it, and in which life of the machine.
+//!
+//! A file that is copied back is behind its mark. The mark is written after each commit and not forced to the disk, so it is never
+//! ahead of a database that lost nothing: a process that is killed loses neither. When the machine itself goes down without notice, the last
+//! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Result};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// What a mark says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) incarnation: String,
+    pub(super) revision: i64,
+    /// What names this life of the machine; empty where nothing does.
+    pub(super) boot: String,
+    /// The database was closed in order and is on the disk as it was.
+    pub(super) closed: bool,
+}
+
+impl Mark {
+    /// Whether the database whose head this is has lost revisions that the mark knows.
+    pub(super) fn is_ahead_of(&self, incarnation: &str, revision: i64, boot: &str) -> bool {
+        let other_life = !self.closed && self.boot != boot;
+        self.incarnation != incarnation || self.revision > revision || other_life
+    }
+
+    /// Always as long as any other, so that writing over one leaves nothing of it.
+    fn to_text(&self) -> String {
+        let Self {
+            incarnation,
+            revision,
+            boot,
+            closed,
+        } = self;
+        let closed = if *closed { "closed" } else { "open" };
+        format!("{incarnation:<32} {revision:020} {boot:<36} {closed:<6}\n")
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(' ').filter(|word| !word.is_empty());
+        let (incarnation, revision) = (words.next()?, words.next()?);
+        let rest: Vec<&str> = words
+            .map(str::trim_end)
+            .filter(|word| !word.is_empty())
+            .collect();
+        let (boot, closed) = match rest.as_slice() {
+            [closed] => ("", *closed),
+            [boot, closed] => (*boot, *closed),
+            _ => return None,
+        };
+        Some(Self {
+            incarnation: incarnation.to_owned(),
+            revision: revision.parse().ok()?,
+            boot: boot.to_owned(),
+            closed: match closed {
+                "closed" => true,
+                "open" => false,
+                _ => return None,
+            },
+        })
+    }
+}
+
+/// The file of a mark.
+#[derive(Debug)]
+pub(super) struct MarkFile {
+    file: File,
+}
+
+impl MarkFile {
+    /// The mark beside a database; `None` if there is none, or what is there says nothing.
+    pub(super) fn read(database: &Path) -> Result<Option<Mark>> {
+        let mut text = String::new();
+        match File::open(path_of(database)) {
+            Ok(mut file) => match file.read_to_string(&mut text) {
+                Ok(_) => Ok(Mark::parse(&text)),
+                Err(err) if err.kind() == ErrorKind::InvalidData => Ok(None),
+                Err(err) => Err(err),
+            },
+            Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    /// Opens the file, which only its owner may read.
+    pub(super) fn open(database: &Path) -> Result<Self> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path_of(database))?;
+        Ok(Self { file })
+    }
+
+    /// Writes the mark; one that is closed is on the disk afterwards.
+    pub(super) fn write(&self, mark: &Mark) -> Result<()> {
+        self.file.write_all_at(mark.to_text().as_bytes(), 0)?;
+        if mark.closed {
+            self.file.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+fn path_of(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-mark");
+    path.into()
+}
+
+/// What names this life of the machine (Linux); empty elsewhere.
+pub(super) fn boot() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    boot.map(|boot| boot.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(revision: i64, closed: bool) -> Mark {
+        Mark {
+            incarnation: "a".repeat(32),
+            revision,
+            boot: "first".into(),
+            closed,
+        }
+    }
+
+    #[test]
+    fn a_mark_is_read_back_and_anything_else_is_none() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join("store.db");
+        assert_eq!(MarkFile::read(&path).expect("read"), None);
+        let file = MarkFile::open(&path).expect("a file");
+        let nowhere = Mark {
+            boot: String::new(),
+            ..mark(3, false)
+        };
+        for mark in [mark(12_345, false), mark(7, true), nowhere] {
+            file.write(&mark).expect("written");
+            assert_eq!(MarkFile::read(&path).expect("read"), Some(mark));
+        }
+        std::fs::write(path_of(&path), b"junk \xff").expect("written");
+        assert_eq!(MarkFile::read(&path).expect("read"), None);
+    }
+
+    #[test]
+    fn what_the_database_has_lost_is_seen() {
+        let same = "a".repeat(32);
+        let ahead = |mark: Mark, revision, boot| mark.is_ahead_of(&same, revision, boot);
+        assert!(!ahead(mark(10, false), 10, "first"));
+        // The mark is written after the commit: a kill in between leaves it behind.
+        assert!(!ahead(mark(9, false), 10, "first"));
+        assert!(ahead(mark(10, false), 9, "first"));
+        assert!(ahead(mark(10, false), 10, "second"));
+        assert!(!ahead(mark(10, true), 10, "second"));
+        assert!(mark(10, true).is_ahead_of(&"b".repeat(32), 10, "first"));
+    }
+}

@@ -1,0 +1,109 @@
+use super::*;
+use armadex_storage::Health;
+
+fn cluster(id: i64, name: &str, active: bool) -> ClusterRow {
+    ClusterRow {
+        id,
+        name: name.into(),
+        incarnation: format!("incarnation-{id}"),
+        active,
+    }
+}
+
+fn kind(id: i32, plural: &str) -> TypeRow {
+    TypeRow {
+        id,
+        resource: ResourceType {
+            gvr: GroupVersionResource::new("", "v1", plural),
+            kind: plural.into(),
+            namespaced: true,
+            singular: String::new(),
+            short_names: vec![],
+            categories: vec![],
+        },
+    }
+}
+
+fn name(name: &str) -> ClusterName {
+    ClusterName::new(name).expect("a name")
+}
+
+fn fleet() -> Snapshot {
+    let delta = Delta {
+        version: 5,
+        clusters: vec![cluster(1, "a", true), cluster(2, "b", true)],
+        types: vec![kind(1, "pods"), kind(2, "nodes"), kind(3, "secrets")],
+        streams: vec![
+            (1, 1, true),
+            (1, 2, true),
+            (2, 1, true),
+            (2, 2, true),
+            (2, 3, false),
+        ],
+        health: vec![],
+    };
+    Snapshot::default().apply(delta).expect("sound rows")
+}
+
+fn after(snapshot: &Snapshot, change: impl FnOnce(&mut Delta)) -> Snapshot {
+    let mut delta = Delta {
+        version: snapshot.version + 1,
+        ..Delta::default()
+    };
+    change(&mut delta);
+    snapshot.apply(delta).expect("sound rows")
+}
+
+#[test]
+fn clusters_with_the_same_types_share_one_set() {
+    let catalog = &fleet().catalog;
+    let (a, b) = (&catalog.clusters[&name("a")], &catalog.clusters[&name("b")]);
+    assert_eq!(a.resources.len(), 2);
+    assert!(Arc::ptr_eq(&a.resources, &b.resources));
+    assert_eq!(catalog.types.len(), 2);
+}
+
+#[test]
+fn health_changes_nothing_but_the_cluster_it_is_of() {
+    let before = fleet();
+    let health = Health {
+        healthy: false,
+        reason: "refused".into(),
+    };
+    let row = HealthRow {
+        cluster: 2,
+        health: health.clone(),
+        version: Some("v1.36.0".into()),
+    };
+    let now = after(&before, |delta| delta.health.push(row));
+    assert_eq!(now.catalog.generation, before.catalog.generation);
+    assert!(Arc::ptr_eq(&now.catalog.types, &before.catalog.types));
+    let of = |snapshot: &Snapshot, cluster| Arc::clone(&snapshot.catalog.clusters[&name(cluster)]);
+    assert!(Arc::ptr_eq(&of(&now, "a"), &of(&before, "a")));
+    assert_eq!(of(&now, "b").health, Some(health));
+}
+
+#[test]
+fn a_cluster_that_joins_again_has_nothing_of_its_former_life() {
+    let now = after(&fleet(), |delta| {
+        delta.clusters = vec![cluster(1, "a", false), cluster(7, "a", true)];
+        delta.streams = vec![(1, 1, true), (7, 3, true)];
+    });
+    assert!(!now.names.contains_key(&1));
+    let member = now.member(&name("a")).expect("joined");
+    assert_eq!((member.id, member.types()), (7, &[3][..]));
+    assert_eq!(now.catalog.types.len(), 3);
+}
+
+#[test]
+fn a_type_is_shown_as_long_as_one_cluster_has_it() {
+    let closed = |clusters: &[i64]| {
+        after(&fleet(), |delta| {
+            delta.streams = clusters.iter().map(|&id| (id, 1, false)).collect();
+        })
+    };
+    assert_eq!(closed(&[1]).catalog.types.len(), 2);
+    let none = closed(&[1, 2]);
+    assert_eq!(none.catalog.types.len(), 1);
+    assert_eq!(none.holders(1).count(), 0);
+}

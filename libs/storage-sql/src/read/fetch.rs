@@ -1,0 +1,173 @@
+//! The objects of places, in page order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use armadex_model::NameFilter;
+use armadex_storage::StoreError;
+
+use super::matches::{Matches, matching_revisions};
+use super::place::{Place, Row};
+use super::plan::Plan;
+use super::reading::Reading;
+use crate::backend::error::broken;
+use crate::sql::select::{self, Candidate};
+use crate::sql::statement::MAX_LIST;
+
+/// What an object must be besides matching the terms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Only<'a> {
+    /// Called so.
+    Named(&'a NameFilter),
+    /// Called so, and created in this second.
+    Created(i64, &'a NameFilter),
+}
+
+impl Only<'_> {
+    fn names(&self) -> &NameFilter {
+        match self {
+            Self::Named(names) | Self::Created(_, names) => names,
+        }
+    }
+
+    /// How many objects of a place are fetched at most; `None` if nothing but walking its index tells.
+    pub(crate) fn most(&self, place: &Place, matches: &Matches) -> usize {
+        let objects = |count: i64| usize::try_from(count).unwrap_or(usize::MAX);
+        let there = match matches {
+            Matches::Exactly(ids) => ids.len(),
+            _ => objects(place.objects),
+        };
+        match self.names() {
+            NameFilter::In(names) => there.min(names.len()),
+            NameFilter::Any | NameFilter::NotIn(_) => there,
+        }
+    }
+}
+
+/// All objects of some places.
+pub(crate) async fn whole(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    resource: i32,
+    only: Only<'_>,
+    places: &[(Arc<Place>, Matches)],
+) -> Result<Vec<Row>, StoreError> {
+    let found = candidates(reading, resource, only, places).await?;
+    let by_nsid: HashMap<i64, usize> = places
+        .iter()
+        .enumerate()
+        .map(|(at, (place, _))| (place.nsid, at))
+        .collect();
+    let mut kept = Vec::with_capacity(found.len());
+    let mut unknown = Vec::new();
+    for object in found {
+        let at = by_nsid.get(&object.nsid).copied();
+        let at = at.ok_or_else(|| broken(format!("object {} has moved", object.id)))?;
+        match &places[at].1 {
+            _ if !only.names().admits(&object.name) => {}
+            Matches::Unknown => unknown.push((at, object)),
+            matches if admits(matches, object.id) => kept.push((at, object)),
+            _ => {}
+        }
+    }
+    kept.extend(tested(reading, plan, unknown, |(_, object)| object.rev).await?);
+    kept.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
+    let row = |(at, object): (usize, Candidate)| Row {
+        place: Arc::clone(&places[at].0),
+        object,
+    };
+    Ok(kept.into_iter().map(row).collect())
+}
+
+fn admits(matches: &Matches, id: i64) -> bool {
+    match matches {
+        Matches::All | Matches::Unknown => true,
+        Matches::Exactly(ids) => ids.contains(id),
+        Matches::AllBut(gone) => !gone.contains(id),
+    }
+}
+
+async fn candidates(
+    reading: &mut Reading<'_>,
+    resource: i32,
+    only: Only<'_>,
+    places: &[(Arc<Place>, Matches)],
+) -> Result<Vec<Candidate>, StoreError> {
+    let mut found = Vec::new();
+    if let Some(ids) = ids_of(only, places) {
+        for part in ids.chunks(MAX_LIST) {
+            found.extend(reading.rows(select::by_id(part), select::decode).await?);
+        }
+        return Ok(found);
+    }
+    let nsids: Vec<i64> = places
+        .iter()
+        .filter(|(_, matches)| *matches != Matches::Exactly(armadex_postings::IdSet::new()))
+        .map(|(place, _)| place.nsid)
+        .collect();
+    for part in nsids.chunks(MAX_LIST) {
+        let statement = match only {
+            Only::Named(names) => select::within(reading.dialect, resource, part, names),
+            Only::Created(created, _) => {
+                select::created_within(reading.dialect, resource, part, created)
+            }
+        };
+        found.extend(reading.rows(statement, select::decode).await?);
+    }
+    Ok(found)
+}
+
+/// The ids of all matches, if they are known and nothing but them decides.
+fn ids_of(only: Only<'_>, places: &[(Arc<Place>, Matches)]) -> Option<Vec<i64>> {
+    if !matches!(only, Only::Named(NameFilter::Any | NameFilter::NotIn(_))) {
+        return None;
+    }
+    let mut ids = Vec::new();
+    for (_, matches) in places {
+        let Matches::Exactly(here) = matches else {
+            return None;
+        };
+        ids.extend_from_slice(here.as_slice());
+    }
+    Some(ids)
+}
+
+/// The next objects of one place after a name, and the last name that was looked at; `None` for it at the place's end.
+pub(crate) async fn part(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    resource: i32,
+    (place, matches): (&Arc<Place>, &Matches),
+    after: &str,
+    limit: usize,
+) -> Result<(Vec<Row>, Option<String>), StoreError> {
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let statement = select::after(reading.dialect, resource, (place.nsid, after), most);
+    let mut found = reading.rows(statement, select::decode).await?;
+    let last = (found.len() >= limit).then(|| found.last().map(|row| row.name.clone()));
+    found.retain(|object| plan.names.admits(&object.name) && admits(matches, object.id));
+    if *matches == Matches::Unknown {
+        found = tested(reading, plan, found, |object| object.rev).await?;
+    }
+    let row = |object| Row {
+        place: Arc::clone(place),
+        object,
+    };
+    Ok((found.into_iter().map(row).collect(), last.flatten()))
+}
+
+/// Keeps what matches by its own terms.
+pub(crate) async fn tested<T>(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    rows: Vec<T>,
+    rev: impl Fn(&T) -> i64,
+) -> Result<Vec<T>, StoreError> {
+    if rows.is_empty() || !plan.has_terms() {
+        return Ok(rows);
+    }
+    let revs: Vec<i64> = rows.iter().map(&rev).collect();
+    let matching = matching_revisions(reading, plan, &revs).await?;
+    let holds = |row: &T| matching.get(&rev(row)) == Some(&true);
+    Ok(rows.into_iter().filter(holds).collect())
+}

@@ -1,0 +1,94 @@
+//! Objects with one of a few names: found by the index of names, unless there are many.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use armadex_model::NameFilter;
+use armadex_storage::StoreError;
+
+use super::fetch::tested;
+use super::place::{Place, Row};
+use super::places::namespace_names;
+use super::plan::{Plan, TypePlan};
+use super::reading::Reading;
+use crate::sql::select::{self, Candidate};
+use crate::sql::statement::MAX_LIST;
+use crate::write::namespaces::cluster_of;
+
+/// All rows of a query that names its objects, in no order; `None` if it names none, or too many are called so.
+pub(crate) async fn all(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+) -> Result<Option<Vec<Row>>, StoreError> {
+    let NameFilter::In(names) = &plan.names else {
+        return Ok(None);
+    };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names.len() > MAX_LIST {
+        return Ok(None);
+    }
+    let mut all = Vec::new();
+    for planned in &plan.types {
+        let Some(found) = called(reading, planned, &names).await? else {
+            return Ok(None);
+        };
+        let found = tested(reading, plan, found, |object| object.rev).await?;
+        all.extend(placed(reading, planned, found).await?);
+    }
+    Ok(Some(all))
+}
+
+async fn called(
+    reading: &mut Reading<'_>,
+    planned: &TypePlan,
+    names: &[&str],
+) -> Result<Option<Vec<Candidate>>, StoreError> {
+    let most = reading.tuning.probe;
+    let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
+    let statement = select::called(reading.dialect, planned.id, names, limit);
+    let found = reading.rows(statement, select::decode).await?;
+    Ok((found.len() <= most).then_some(found))
+}
+
+/// Those objects that may be shown, where they live.
+pub(crate) async fn placed(
+    reading: &mut Reading<'_>,
+    planned: &TypePlan,
+    objects: Vec<Candidate>,
+) -> Result<Vec<Row>, StoreError> {
+    let ids: HashMap<i64, usize> = planned
+        .clusters
+        .iter()
+        .enumerate()
+        .map(|(at, space)| (space.id, at))
+        .collect();
+    let objects: Vec<Candidate> = objects
+        .into_iter()
+        .filter(|object| ids.contains_key(&cluster_of(object.nsid)))
+        .collect();
+    let mut nsids: Vec<i64> = objects.iter().map(|object| object.nsid).collect();
+    nsids.sort_unstable();
+    nsids.dedup();
+    let names = namespace_names(reading, &nsids).await?;
+    let places: HashMap<i64, Arc<Place>> = names
+        .into_iter()
+        .filter_map(|(nsid, namespace)| {
+            let space = &planned.clusters[*ids.get(&cluster_of(nsid))?];
+            space.namespaces.admits(&namespace).then(|| {
+                let place = Place {
+                    index: planned.index,
+                    cluster: space.name.clone(),
+                    namespace: namespace.into(),
+                    nsid,
+                    objects: 0,
+                };
+                (nsid, Arc::new(place))
+            })
+        })
+        .collect();
+    let row = |object: Candidate| {
+        let place = Arc::clone(places.get(&object.nsid)?);
+        Some(Row { place, object })
+    };
+    Ok(objects.into_iter().filter_map(row).collect())
+}

@@ -1,0 +1,124 @@
+//! A snapshot of the database, and what reading it has cost so far.
+
+use armadex_storage::StoreError;
+
+use crate::backend::{Connection, Row, rows};
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::Statement;
+
+/// How much is read at a time and for one page. The figures are a trade of memory and time, never of right and wrong: tests set them to
+/// next to nothing, so that every continuation is taken.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Rows and index blocks that one page looks at before it ends where it is. 20,000 take some 30 ms.
+    pub work: u64,
+    /// Index blocks or named objects that are read to find where a search has hits at all.
+    pub probe: usize,
+    /// Index blocks that are decoded at a time: half a MiB of ids.
+    pub blocks: usize,
+    /// Namespaces that are looked at together.
+    pub places: usize,
+    /// Objects that are fetched together; a namespace with more is walked along its index.
+    pub rows: usize,
+    /// Objects that are sorted in memory rather than found along a sort index.
+    pub sorted: usize,
+    /// Objects that are looked at for an order that no index has. A query with more is refused.
+    pub most_sorted: usize,
+    /// Objects with one value of a sort key that are sorted in memory; more are walked by namespace.
+    pub ties: usize,
+    /// Rows that a page may skip where they have to be looked at.
+    pub most_skipped: u64,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            work: 20_000,
+            probe: 2048,
+            blocks: 2048,
+            places: 256,
+            rows: 2000,
+            sorted: 5000,
+            most_sorted: 100_000,
+            ties: 10_000,
+            most_skipped: 10_000,
+        }
+    }
+}
+
+/// A snapshot of the database and what is needed to ask it.
+pub(crate) struct Reading<'a> {
+    pub(crate) connection: &'a mut dyn Connection,
+    pub(crate) dialect: Dialect,
+    pub(crate) tuning: &'a Tuning,
+    /// Rows and blocks that were looked at.
+    pub(crate) looked_at: u64,
+    /// How many may have been when the page ends.
+    limit: u64,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(
+        connection: &'a mut dyn Connection,
+        dialect: Dialect,
+        tuning: &'a Tuning,
+    ) -> Self {
+        Self {
+            connection,
+            dialect,
+            tuning,
+            looked_at: 0,
+            limit: tuning.work,
+        }
+    }
+
+    /// All rows of a query, decoded and counted. Statements are made so that a database looks at no more rows than it gives, but for a
+    /// constant factor: what is counted here is what it costs.
+    pub(crate) async fn rows<T: Send>(
+        &mut self,
+        statement: Statement,
+        decode: fn(&dyn Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let found = rows(self.connection, statement, decode).await?;
+        // A statement that finds nothing has cost something too.
+        self.looked_at += found.len().max(1) as u64;
+        Ok(found)
+    }
+
+    /// Rows of two numbers.
+    pub(crate) async fn pairs(
+        &mut self,
+        statement: Statement,
+    ) -> Result<Vec<(i64, i64)>, StoreError> {
+        self.rows(statement, |row| Ok((row.int(0)?, row.int(1)?)))
+            .await
+    }
+
+    /// A number that is always there.
+    pub(crate) async fn number(&mut self, statement: Statement) -> Result<i64, StoreError> {
+        let found = self.rows(statement, |row| row.int(0)).await?;
+        Ok(found.first().copied().unwrap_or(0))
+    }
+
+    /// Gives what follows the whole budget: what led to it was bounded otherwise.
+    pub(crate) fn begin(&mut self) {
+        self.limit = self.looked_at.saturating_add(self.tuning.work);
+    }
+
+    /// Gives what follows the budget of ten pages, for an answer that cannot come in parts.
+    pub(crate) fn begin_long(&mut self) {
+        self.limit = self
+            .looked_at
+            .saturating_add(self.tuning.work.saturating_mul(10));
+    }
+
+    /// Takes the limit away, from what is known to be bounded otherwise.
+    pub(crate) fn lift(&mut self) {
+        self.limit = u64::MAX;
+    }
+
+    /// Whether a page has looked at as much as it may.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.looked_at >= self.limit
+    }
+}

@@ -1,0 +1,303 @@
+//! The first rows of an order along the index of its first key.
+//!
+//! The index sorts objects of one value by ids, which mean nothing: they are read together and sorted by the other keys and by name. Where
+//! too many objects have one value, they are walked as a page is, if that is the order that is left.
+
+use std::cmp::Ordering;
+
+use armadex_model::NameFilter;
+use armadex_model::query::{END, OrderBy, OrderField, SortValue};
+use armadex_storage::StoreError;
+
+use super::Top;
+use crate::read::collect::Collector;
+use crate::read::fetch::{Only, tested};
+use crate::read::named::placed;
+use crate::read::place::Row;
+use crate::read::places::From;
+use crate::read::plan::order::Rank;
+use crate::read::plan::{Plan, TypePlan, page_order};
+use crate::read::reading::Reading;
+use crate::read::walk::{Step, Walk};
+use crate::sql::select::{self, Candidate};
+use crate::sql::sort::{self, Cursor, SortIndex};
+use crate::sql::statement::Param;
+
+/// What is known of one type: its first rows, and how far they are all of them.
+struct Known {
+    rows: Vec<(Rank, Row)>,
+    /// Rows after this place are not known; `None` if there are none.
+    until: Option<Rank>,
+}
+
+/// The rows of a page; each type has an index of its own, so its first rows are found for each and put together.
+pub(crate) async fn page(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    index: (SortIndex, bool),
+    after: Option<&Rank>,
+    collector: &mut Collector,
+) -> Result<Option<Rank>, StoreError> {
+    let wanted = collector.reach();
+    let mut rows: Vec<(Rank, Row)> = Vec::new();
+    let mut until: Option<Rank> = None;
+    for planned in &plan.types {
+        let known = first_rows(reading, plan, planned, index, after, wanted).await?;
+        rows.extend(known.rows);
+        until = match (until, known.until) {
+            (Some(a), Some(b)) if b.compare(&a, &plan.order) == Ordering::Greater => Some(a),
+            (one, None) => one,
+            (_, other) => other,
+        };
+    }
+    rows.sort_by(|(a, _), (b, _)| a.compare(b, &plan.order));
+    if let Some(until) = &until {
+        rows.retain(|(rank, _)| rank.compare(until, &plan.order) != Ordering::Greater);
+    }
+    collector.extend(rows.into_iter().map(|(_, row)| row));
+    Ok(until)
+}
+
+async fn first_rows(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    planned: &TypePlan,
+    index: (SortIndex, bool),
+    after: Option<&Rank>,
+    wanted: usize,
+) -> Result<Known, StoreError> {
+    let mut groups = Groups::new(planned, index, after, wanted);
+    // Whatever cannot be walked has to be sorted.
+    groups.ties = match rest_in_page_order(plan, planned) {
+        Ok(_) => reading.tuning.ties,
+        Err(_) => reading.tuning.most_sorted,
+    };
+    let mut top = Top::new(&plan.order, after, usize::MAX);
+    reading.begin();
+    loop {
+        let value = match groups.next(reading).await? {
+            None => return Ok(Known::all(top)),
+            Some(Group::Few(value, mut objects)) => {
+                objects.retain(|object| plan.names.admits(&object.name));
+                let rows = placed(reading, planned, objects).await?;
+                top.extend(tested(reading, plan, rows, |row| row.object.rev).await?);
+                value
+            }
+            Some(Group::Many(value)) => {
+                let missing = wanted.saturating_sub(top.len());
+                let walked = walk(reading, plan, planned, (&value, after), missing).await?;
+                top.extend(walked.0);
+                if let Some(until) = walked.1 {
+                    return Ok(Known::up_to(until, top));
+                }
+                value
+            }
+        };
+        if top.len() >= wanted || reading.is_spent() {
+            return Ok(Known::up_to(end_of(plan, planned, value), top));
+        }
+    }
+}
+
+impl Known {
+    fn all(top: Top<'_>) -> Self {
+        Self {
+            rows: top.finish(),
+            until: None,
+        }
+    }
+
+    fn up_to(until: Rank, top: Top<'_>) -> Self {
+        Self {
+            rows: top.finish(),
+            until: Some(until),
+        }
+    }
+}
+
+/// The place after every row with this value, whatever its other keys are.
+fn end_of(plan: &Plan, planned: &TypePlan, value: SortValue) -> Rank {
+    let last = |key: &OrderBy| match (key.field, key.descending) {
+        (OrderField::CreatedAt | OrderField::ResourceVersion, false) => SortValue::Number(i64::MAX),
+        (OrderField::CreatedAt | OrderField::ResourceVersion, true) => SortValue::Number(i64::MIN),
+        (_, false) => SortValue::Text(END.to_owned()),
+        (_, true) => SortValue::Text(String::new()),
+    };
+    let others = plan.order.iter().skip(1).map(last);
+    Rank {
+        keys: std::iter::once(value).chain(others).collect(),
+        index: plan.types.last().map_or(planned.index, |last| last.index),
+        cluster: END.to_owned(),
+        namespace: END.to_owned(),
+        name: END.to_owned(),
+    }
+}
+
+/// Objects of one value of the first key.
+enum Group {
+    /// All of them.
+    Few(SortValue, Vec<Candidate>),
+    /// Too many to hold.
+    Many(SortValue),
+}
+
+/// Reads group after group along the index.
+struct Groups<'a> {
+    planned: &'a TypePlan,
+    index: (SortIndex, bool),
+    cursor: Cursor,
+    /// Objects that were read and belong to no group yet, in the index's order.
+    waiting: Vec<Candidate>,
+    is_over: bool,
+    portion: usize,
+    /// A group of more is not held.
+    ties: usize,
+}
+
+impl<'a> Groups<'a> {
+    fn new(
+        planned: &'a TypePlan,
+        index: (SortIndex, bool),
+        after: Option<&Rank>,
+        wanted: usize,
+    ) -> Self {
+        let cursor = match after {
+            None => Cursor::Start,
+            Some(rank) if rank.cluster == END => beyond(index, &rank.keys[0]),
+            Some(rank) => Cursor::At(Param::from(&rank.keys[0])),
+        };
+        Self {
+            planned,
+            index,
+            cursor,
+            waiting: Vec::new(),
+            is_over: false,
+            portion: wanted.saturating_add(1),
+            ties: 0,
+        }
+    }
+
+    /// The next group; `None` at the index's end.
+    async fn next(&mut self, reading: &mut Reading<'_>) -> Result<Option<Group>, StoreError> {
+        loop {
+            let Some(first) = self.waiting.first() else {
+                if self.is_over {
+                    return Ok(None);
+                }
+                self.read(reading).await?;
+                continue;
+            };
+            let value = self.value(first);
+            let count = self
+                .waiting
+                .iter()
+                .take_while(|object| self.value(object) == value)
+                .count();
+            if count > self.ties {
+                self.waiting.drain(..count);
+                if self.waiting.is_empty() {
+                    self.cursor = beyond(self.index, &value);
+                }
+                return Ok(Some(Group::Many(value)));
+            }
+            if count < self.waiting.len() || self.is_over {
+                return Ok(Some(Group::Few(
+                    value,
+                    self.waiting.drain(..count).collect(),
+                )));
+            }
+            self.read(reading).await?;
+        }
+    }
+
+    async fn read(&mut self, reading: &mut Reading<'_>) -> Result<(), StoreError> {
+        let portion = self.portion.clamp(1, reading.tuning.rows.max(1));
+        self.portion = portion.saturating_mul(2);
+        let limit = i64::try_from(portion).unwrap_or(i64::MAX);
+        let (dialect, resource) = (reading.dialect, self.planned.id);
+        let statement = sort::along(dialect, resource, self.index, &self.cursor, limit);
+        let found = reading.rows(statement, select::decode).await?;
+        self.is_over = found.len() < portion;
+        if let Some(last) = found.last() {
+            self.cursor = Cursor::After {
+                value: Param::from(&self.value(last)),
+                nsid: last.nsid,
+                id: last.id,
+            };
+        }
+        self.waiting.extend(found);
+        Ok(())
+    }
+
+    fn value(&self, object: &Candidate) -> SortValue {
+        match self.index.0 {
+            SortIndex::Created => SortValue::Number(object.created),
+            SortIndex::Name => SortValue::Text(object.name.clone()),
+        }
+    }
+}
+
+/// Right after all objects of a value.
+fn beyond((_, descending): (SortIndex, bool), value: &SortValue) -> Cursor {
+    let last = if descending { i64::MIN } else { i64::MAX };
+    Cursor::After {
+        value: Param::from(value),
+        nsid: last,
+        id: last,
+    }
+}
+
+/// The next rows of a value that has many, in page order, and how far they go; `None` for it at the value's end.
+async fn walk(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    planned: &TypePlan,
+    (value, after): (&SortValue, Option<&Rank>),
+    wanted: usize,
+) -> Result<(Vec<Row>, Option<Rank>), StoreError> {
+    let backwards = rest_in_page_order(plan, planned)?;
+    let named = match value {
+        SortValue::Text(name) => plan.names.clone().and(NameFilter::only(name)),
+        SortValue::Number(_) => plan.names.clone(),
+    };
+    let only = match value {
+        SortValue::Text(_) => Only::Named(&named),
+        SortValue::Number(created) => Only::Created(*created, &named),
+    };
+    let here = |rank: &&Rank| rank.keys[0] == *value;
+    let behind = |rank: &Rank| rank.index > planned.index;
+    let from = match after.filter(here) {
+        // Types before the one that a page ended in have no more rows of the value.
+        Some(rank) if behind(rank) => return Ok((Vec::new(), None)),
+        Some(rank) if rank.index == planned.index => Some(From::of_rank(rank)),
+        _ => None,
+    };
+    let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
+    reading.begin();
+    let mut collector = Collector::new(0, wanted);
+    while walk.step(reading, &mut collector).await? == Step::More {
+        if collector.missing() == 0 {
+            let rows = collector.drain();
+            let until = rows.last().map(|row| Rank::of_row(row, &plan.order));
+            return Ok((rows, until));
+        }
+        if reading.is_spent() {
+            let until = walk.reached().map(|reached| {
+                let mut until = reached.into_rank(planned.index, &plan.order);
+                until.keys[0] = value.clone();
+                until
+            });
+            return Ok((collector.drain(), until));
+        }
+    }
+    Ok((collector.drain(), None))
+}
+
+/// Whether what is left of the order, once the first key is the same, is that of a walk.
+fn rest_in_page_order(plan: &Plan, planned: &TypePlan) -> Result<bool, StoreError> {
+    let rest: Vec<OrderBy> = plan.order[1..].to_vec();
+    page_order(&rest, planned, plan.one_namespace).ok_or_else(|| StoreError::Unsupported {
+        what: "this order where so many objects have the same first key: leave the other keys out"
+            .to_owned(),
+    })
+}

@@ -1,0 +1,68 @@
+//! What a transaction changes of the catalogue. It is collected while the transaction works and stamped once, at its end: one count for
+//! all, by which readers find what is new to them.
+
+use std::collections::BTreeSet;
+
+use armadex_storage::StoreError;
+
+use crate::backend::error::broken;
+use crate::backend::{Connection, row};
+use crate::sql::statement::MAX_LIST;
+use crate::sql::{catalog, head, stream};
+
+/// Rows that changed.
+#[derive(Debug, Default)]
+pub(crate) struct CatalogChange {
+    pub(crate) clusters: BTreeSet<i64>,
+    pub(crate) health: BTreeSet<i64>,
+    pub(crate) types: BTreeSet<i32>,
+    /// Cluster and type of streams that were opened or closed.
+    pub(crate) streams: BTreeSet<(i64, i32)>,
+}
+
+impl CatalogChange {
+    fn is_empty(&self) -> bool {
+        let Self {
+            clusters,
+            health,
+            types,
+            streams,
+        } = self;
+        clusters.is_empty() && health.is_empty() && types.is_empty() && streams.is_empty()
+    }
+
+    /// Counts the change and stamps its rows. The head row comes last: every writer waits for it.
+    pub(crate) async fn stamp(self, connection: &mut dyn Connection) -> Result<(), StoreError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let Self {
+            clusters,
+            health,
+            types,
+            streams,
+        } = self;
+        connection.execute(head::bump_catalog()).await?;
+        let head = row(connection, head::select(), head::decode).await?;
+        let seq = head.ok_or_else(|| broken("it has no head row"))?.catalog;
+        let types = types.into_iter().map(i64::from);
+        for (stamp, ids) in [
+            (
+                catalog::stamp_clusters as fn(i64, &[i64]) -> _,
+                Vec::from_iter(clusters),
+            ),
+            (catalog::stamp_health, Vec::from_iter(health)),
+            (catalog::stamp_types, Vec::from_iter(types)),
+        ] {
+            for part in ids.chunks(MAX_LIST) {
+                connection.execute(stamp(seq, part)).await?;
+            }
+        }
+        for (cluster, resource) in streams {
+            connection
+                .execute(stream::stamp(seq, cluster, resource))
+                .await?;
+        }
+        Ok(())
+    }
+}
