@@ -24,6 +24,9 @@ pub(crate) const MANAGER: &str = "armadex-synchro";
 /// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
 /// first already.
 const FLOOR: Duration = Duration::from_secs(2);
+/// Between two writes of a cluster that has something new to tell every time: one that is being read in for a minute is told of a
+/// dozen times, not thirty.
+const HIGHEST_FLOOR: Duration = Duration::from_secs(8);
 /// What changes together is written together.
 const SETTLE: Duration = Duration::from_millis(150);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -52,6 +55,7 @@ impl StatusKeeper {
     /// Writes until cancelled, and then once more what is known at the end.
     pub(crate) async fn run(mut self, cancel: CancellationToken) {
         let mut backoff = Backoff::new(FLOOR, LAST_RETRY);
+        let mut floor = FLOOR;
         loop {
             tokio::select! {
                 () = cancel.cancelled() => break,
@@ -70,7 +74,7 @@ impl StatusKeeper {
             }
             let wait = if self.write().await {
                 backoff.reset();
-                FLOOR
+                floor
             } else {
                 self.board.changed().notify_one();
                 backoff.next(rand::random())
@@ -79,6 +83,7 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = tokio::time::sleep(wait) => {}
             }
+            floor = next_floor(floor, self.is_written());
         }
         self.write().await;
     }
@@ -130,6 +135,15 @@ impl StatusKeeper {
                 debug!(cluster = %self.name, error = %error, "an Event was not written");
             }
         }
+    }
+}
+
+/// The time between two writes: longer while there is more to tell as soon as it is over, from the beginning after a quiet time.
+fn next_floor(floor: Duration, quiet: bool) -> Duration {
+    if quiet {
+        FLOOR
+    } else {
+        (floor * 2).min(HIGHEST_FLOOR)
     }
 }
 
@@ -186,6 +200,14 @@ pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_that_changes_all_the_time_is_written_less_and_less_often() {
+        let busy = next_floor(FLOOR, false);
+        assert_eq!(busy, 2 * FLOOR);
+        assert_eq!(next_floor(HIGHEST_FLOOR, false), HIGHEST_FLOOR);
+        assert_eq!(next_floor(HIGHEST_FLOOR, true), FLOOR);
+    }
 
     #[test]
     fn what_a_status_no_longer_has_is_taken_out() {
