@@ -53,6 +53,15 @@ impl Process {
                     .map_err(|error| error.to_string())
             }
         });
+        let store = Arc::clone(&self.store);
+        // A writer that failed leaves a process that looks sound and stores nothing: better to end it, and be started anew.
+        let cancel = self.parts.cancel();
+        self.parts.start("store", async move {
+            match cancel.run_until_cancelled(store.ended()).await {
+                Some(()) => Err(anyhow::anyhow!("nothing can be written to it any more")),
+                None => Ok(()),
+            }
+        });
         let cancel = self.parts.cancel();
         let port = admin::serve(admin, checks, Arc::new(self.metrics), cancel);
         self.parts.start("admin port", port);

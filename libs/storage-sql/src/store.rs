@@ -193,6 +193,12 @@ impl SqlStore {
         }
     }
 
+    /// Forgets what was read, so that a test sees what the writer notices alone.
+    #[cfg(test)]
+    pub(crate) fn seen_nothing(&self) {
+        self.seen.forget();
+    }
+
     /// Gives the writer an order and waits for its answer.
     async fn order(&self, work: Work) -> Result<Done, StoreError> {
         let (reply, answer) = oneshot::channel();

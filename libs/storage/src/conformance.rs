@@ -36,6 +36,8 @@ macro_rules! conformance {
             lists::clusters_and_namespaces_restrict_a_list,
             lists::rows_come_by_cluster_namespace_and_name,
             lists::a_scope_hides_rows_from_lists_and_counts,
+            lists::several_types_are_paged_as_one,
+            lists::writes_between_pages_neither_double_nor_hide_what_stays,
             lists::unknown_types_and_clusters_have_no_rows,
             model::random_batches_and_queries_agree_with_a_map,
             orders::a_position_of_another_order_is_gone,

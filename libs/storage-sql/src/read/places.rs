@@ -88,7 +88,7 @@ impl<'a> Places<'a> {
         let source = Source::Counters {
             next,
             namespace,
-            clusters: 4,
+            clusters: 2,
         };
         Self {
             planned,

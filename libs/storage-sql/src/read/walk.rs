@@ -22,6 +22,8 @@ pub(crate) struct Walk<'a> {
     /// The clause with the fewest objects.
     first: usize,
     places: Places<'a>,
+    /// How many places to find at a time: few at first, for one may fill the page.
+    portion: usize,
     /// Places that were found and not yet looked at.
     waiting: VecDeque<Arc<Place>>,
     /// Where the walk began: rows up to there are not its own.
@@ -29,6 +31,9 @@ pub(crate) struct Walk<'a> {
     /// Everything up to here was looked at.
     reached: Option<From>,
 }
+
+/// Places that a walk finds first.
+const FIRST_PLACES: usize = 8;
 
 /// How a walk stands after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,7 @@ impl<'a> Walk<'a> {
             only,
             first,
             places,
+            portion: FIRST_PLACES,
             waiting: VecDeque::new(),
             reached: from.clone(),
             from,
@@ -75,7 +81,8 @@ impl<'a> Walk<'a> {
     ) -> Result<Step, StoreError> {
         let most = reading.tuning.places.max(1);
         if self.waiting.is_empty() {
-            let wanted = collector.missing().clamp(1, most);
+            let wanted = collector.missing().min(self.portion).clamp(1, most);
+            self.portion = self.portion.saturating_mul(4);
             let Some(found) = self.places.next(reading, wanted).await? else {
                 return Ok(Step::Done);
             };

@@ -21,6 +21,8 @@ use crate::write::namespaces::cluster_of;
 pub struct CheckReport {
     /// Objects that were looked at.
     pub objects: u64,
+    /// Namespaces that the store has an id for.
+    pub namespaces: u64,
     /// What does not agree, in words; empty for a sound store.
     pub faults: Vec<String>,
 }
@@ -83,11 +85,12 @@ async fn check(
     tally_counters(connection, &mut indexed).await?;
     compare(&stored, &indexed, &mut faults);
     let objects = stored.values().map(|tally| tally.objects).sum::<i64>();
-    check_sums(connection, &stored, &mut faults).await?;
+    let namespaces = check_sums(connection, &stored, &mut faults).await?;
     check_versions(connection, objects, &mut faults).await?;
     faults.truncate(MOST_FAULTS);
     Ok(CheckReport {
         objects: u64::try_from(objects).unwrap_or(0),
+        namespaces,
         faults,
     })
 }
@@ -180,12 +183,12 @@ fn compare(stored: &Tallies, indexed: &Tallies, faults: &mut Vec<String>) {
     }
 }
 
-/// What streams say of their objects, and namespaces of the types that have objects there.
+/// What streams say of their objects, and namespaces of the types that have objects there; how many namespaces there are.
 async fn check_sums(
     connection: &mut dyn Connection,
     stored: &Tallies,
     faults: &mut Vec<String>,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let mut by_stream: BTreeMap<(i64, i64), i64> = BTreeMap::new();
     let mut by_namespace: BTreeMap<i64, i64> = BTreeMap::new();
     for (place, tally) in stored {
@@ -210,8 +213,10 @@ async fn check_sums(
     faults.extend(orphans.map(|(cluster, resource)| {
         format!("type {resource} in cluster {cluster}: objects without a stream")
     }));
+    let mut namespaces = 0;
     connection
         .fetch(audit::namespaces(), &mut |row| {
+            namespaces += 1;
             let (nsid, said) = (row.int(0)?, row.int(1)?);
             let there = by_namespace.remove(&nsid).unwrap_or(0);
             if there != said {
@@ -224,7 +229,7 @@ async fn check_sums(
         .await?;
     let orphans = by_namespace.keys();
     faults.extend(orphans.map(|nsid| format!("namespace id {nsid} stands for nothing")));
-    Ok(())
+    Ok(namespaces)
 }
 
 /// Every object has its version; where nothing superseded is kept, there are no others.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use armadex_model::query::{NamespaceScope, Scope, Start};
+use armadex_model::label::Requirement;
+use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched, Start};
 use armadex_model::{GroupVersionResource, NameFilter, ObjectKey, Query};
 
-use super::fixture::{Fixture, all_pods, name, object, path, pods};
+use super::fixture::{Fixture, all_pods, name, object, path, pods, resource, through_a_token};
 use crate::PageBudget;
 
 /// Three clusters with three namespaces of three pods each, stored in no particular order.
@@ -193,4 +194,149 @@ pub async fn unknown_types_and_clusters_have_no_rows(fixture: &Fixture) {
             .expect("read");
         assert!(found.is_none());
     }
+}
+
+/// Type by type as the query names them, in each by cluster, namespace and name; any other order mixes them.
+pub async fn several_types_are_paged_as_one(fixture: &Fixture) {
+    let config = resource("", "configmaps", "ConfigMap", true);
+    let mut paths = Vec::new();
+    for cluster in ["m2", "m1"] {
+        for (kind, writer) in [
+            ("Pod", fixture.pods_of(cluster).await),
+            ("ConfigMap", fixture.writer(cluster, &config).await),
+        ] {
+            for (namespace, name) in [("b", "x"), ("a", "y"), ("a", "x")] {
+                let object = object(namespace, name).label("app", "web");
+                fixture.put(&writer, [object]).await;
+                paths.push((kind, format!("{cluster}/{namespace}/{name}")));
+            }
+        }
+    }
+    let types = [pods(), config.gvr.clone()].map(|resource| Searched {
+        resource,
+        scope: Scope::Everything,
+    });
+    let both = Query {
+        types: types.to_vec(),
+        ..all_pods()
+    };
+    paths.sort_by_key(|(kind, path)| (*kind != "Pod", path.clone()));
+    let found = async |query: &Query, rows| -> Vec<(String, String)> {
+        let rows = fixture.rows(query, rows).await;
+        rows.iter()
+            .map(|row| (row.resource.kind.clone(), path(row)))
+            .collect()
+    };
+    let expected = |paths: &[(&str, String)]| -> Vec<(String, String)> {
+        let owned = paths
+            .iter()
+            .map(|(kind, path)| ((*kind).to_owned(), path.clone()));
+        owned.collect()
+    };
+    let labelled = Query {
+        labels: vec![Requirement::is_in("app", ["web"])],
+        ..both.clone()
+    };
+    for rows in [1, 4, 100] {
+        assert_eq!(
+            found(&both, rows).await,
+            expected(&paths),
+            "pages of {rows}"
+        );
+        assert_eq!(found(&labelled, rows).await, expected(&paths));
+    }
+    assert_eq!(fixture.count(&both).await, 12);
+    for field in [
+        OrderField::Name,
+        OrderField::Uid,
+        OrderField::Cluster,
+        OrderField::CreatedAt,
+    ] {
+        let ordered = Query {
+            order: vec![OrderBy {
+                field,
+                descending: true,
+            }],
+            ..both.clone()
+        };
+        paths.sort_by_key(|(kind, path)| {
+            let parts: Vec<&str> = path.split('/').collect();
+            let value = match field {
+                OrderField::Name => parts[2].to_owned(),
+                OrderField::Uid => format!("uid-of-{}-{}", parts[1], parts[2]),
+                OrderField::Cluster => parts[0].to_owned(),
+                _ => String::new(),
+            };
+            (std::cmp::Reverse(value), *kind != "Pod", path.clone())
+        });
+        for rows in [1, 5, 100] {
+            assert_eq!(
+                found(&ordered, rows).await,
+                expected(&paths),
+                "{field:?}, {rows}"
+            );
+        }
+    }
+}
+
+/// What is there from the first page to the last comes once, whatever comes and goes between two pages.
+pub async fn writes_between_pages_neither_double_nor_hide_what_stays(fixture: &Fixture) {
+    let staying: Vec<String> = fleet(fixture).await;
+    let orders = [vec![], vec![OrderField::Name], vec![OrderField::CreatedAt]];
+    for (round, order) in orders.into_iter().enumerate() {
+        let query = Query {
+            order: order
+                .into_iter()
+                .map(|field| OrderBy {
+                    field,
+                    descending: false,
+                })
+                .collect(),
+            ..all_pods()
+        };
+        let writers = [fixture.pods_of("m1").await, fixture.pods_of("m3").await];
+        let budget = PageBudget {
+            rows: 2,
+            bytes: usize::MAX,
+        };
+        let mut seen: Vec<String> = Vec::new();
+        let mut start = Start::Beginning;
+        for step in 0_usize.. {
+            let page = fixture
+                .search
+                .page(&query, &start, budget)
+                .await
+                .expect("page");
+            seen.extend(page.rows.iter().map(path));
+            let Some(next) = page.next else { break };
+            start = Start::After(through_a_token(&next));
+            let writer = &writers[step % 2];
+            let namespace = ["0", "a", "bb", "z"][step % 4];
+            let guest = format!("guest-{round}-{step}");
+            fixture.put(writer, [object(namespace, &guest)]).await;
+            fixture.delete(writer, namespace, &[&guest]).await;
+            fixture.put(writer, [object(namespace, "zz")]).await;
+            fixture
+                .delete(writer, ["z", "0", "a", "bb"][step % 4], &["zz"])
+                .await;
+        }
+        let mut stayed: Vec<String> = seen
+            .iter()
+            .filter(|row| staying.contains(row))
+            .cloned()
+            .collect();
+        stayed.sort();
+        assert_eq!(stayed, staying, "{query:?}");
+        let mut distinct = seen.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), seen.len(), "{query:?}");
+        for writer in &writers {
+            for namespace in ["0", "a", "bb", "z"] {
+                fixture.delete(writer, namespace, &["zz"]).await;
+            }
+        }
+        fixture.purge(10).await;
+    }
+    fixture.assert_sound().await;
 }

@@ -304,6 +304,275 @@ async fn superseded_versions_and_tombstones_are_kept_as_long_as_asked_and_no_lon
     store.shutdown().await;
 }
 
+/// A store with some revisions, and what copies of its files are called.
+async fn some_revisions(store: &SqlStore, rounds: std::ops::Range<usize>) {
+    use armadex_storage::conformance::{RULES, object, resource};
+    use armadex_storage::{Batch, Change};
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let cluster = store.join(&member, "incarnation").await.expect("joined");
+    let pods = resource("", "pods", "Pod", true);
+    let stream = store.open(cluster, &pods, RULES).await.expect("opened");
+    for round in rounds {
+        let put = Change::Put(object("ns", &format!("pod-{round}")).build());
+        let batch = Batch {
+            cluster,
+            resource: stream.resource,
+            epoch: stream.epoch,
+            rules: RULES,
+            changes: vec![put],
+            position: None,
+        };
+        store.write(batch).await.expect("written");
+    }
+}
+
+async fn open_store(place: &Place) -> SqlStore {
+    SqlStore::sqlite(&place.path(), &Options::default())
+        .await
+        .expect("a store")
+}
+
+/// Copies the database, its log included, as an operator's `cp` does.
+fn copy(from: &Place, to: &Path) {
+    for ending in ["", "-wal", "-shm"] {
+        let name = format!("store.db{ending}");
+        let file = from.directory.path().join(&name);
+        if file.exists() {
+            std::fs::copy(file, to.join(&name)).expect("copied");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_copied_back_is_another_incarnation() {
+    let (place, backup) = (Place::new(), Place::new());
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..3).await;
+    copy(&place, backup.directory.path());
+    some_revisions(&store, 3..6).await;
+    let before = store.head().await.expect("a head");
+    store.shutdown().await;
+    std::fs::remove_file(place.path()).expect("removed");
+    copy(&backup, place.directory.path());
+    let store = open_store(&place).await;
+    let after = store.head().await.expect("a head");
+    assert_eq!((before.revision, after.revision), (6, 3));
+    assert_ne!(before.incarnation, after.incarnation);
+    store.shutdown().await;
+    let again = open_store(&place).await;
+    assert_eq!(again.head().await.expect("a head"), after);
+    again.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_file_that_comes_without_its_mark_is_another_incarnation() {
+    let (place, elsewhere) = (Place::new(), Place::new());
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..1).await;
+    let before = store.head().await.expect("a head");
+    store.shutdown().await;
+    copy(&place, elsewhere.directory.path());
+    let store = open_store(&elsewhere).await;
+    let after = store.head().await.expect("a head");
+    assert_eq!(after.revision, before.revision);
+    assert_ne!(after.incarnation, before.incarnation);
+    store.shutdown().await;
+}
+
+/// A process that is killed has written no last word; its file and mark stay as they are.
+#[tokio::test]
+async fn a_store_that_was_not_closed_keeps_its_incarnation() {
+    let (place, after_kill) = (Place::new(), Place::new());
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..4).await;
+    let before = store.head().await.expect("a head");
+    copy(&place, after_kill.directory.path());
+    let mark = |place: &Place| place.directory.path().join("store.db-mark");
+    std::fs::copy(mark(&place), mark(&after_kill)).expect("copied");
+    let survivor = open_store(&after_kill).await;
+    assert_eq!(survivor.head().await.expect("a head"), before);
+    survivor.shutdown().await;
+    store.shutdown().await;
+}
+
+/// Takes a database back below a running process, as one that is restored or promoted under it would be.
+async fn rewind(place: &Place) {
+    place.run("DELETE FROM ver WHERE rev > 2").await;
+    place.run("DELETE FROM obj WHERE rev > 2").await;
+    place.run("UPDATE head SET rev = 2 WHERE id = 1").await;
+}
+
+#[tokio::test]
+async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..5).await;
+    let before = store.head().await.expect("a head");
+    rewind(&place).await;
+    // Revisions up to the lost ones are handed out twice; nobody may take them for the same.
+    store.seen_nothing();
+    some_revisions(&store, 5..6).await;
+    let after = store.head().await.expect("a head");
+    assert_ne!(before.incarnation, after.incarnation);
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnation() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..5).await;
+    let before = store.head().await.expect("a head");
+    rewind(&place).await;
+    let refused = store.head().await;
+    assert!(
+        matches!(refused, Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    let after = store.head().await.expect("a head");
+    assert_eq!(after.revision, 2);
+    assert_ne!(before.incarnation, after.incarnation);
+    store.shutdown().await;
+}
+
+/// Versions that were kept under a longer retention go as well once it is none.
+#[tokio::test]
+async fn lowering_retention_to_nothing_leaves_no_version_behind() {
+    let place = Place::new();
+    for retention in [100, 0] {
+        let options = Options {
+            retention,
+            ..Options::default()
+        };
+        let store = SqlStore::sqlite(&place.path(), &options)
+            .await
+            .expect("a store");
+        use armadex_storage::conformance::{RULES, object, resource};
+        use armadex_storage::{Batch, Change};
+        let member = armadex_model::ClusterName::new("member1").expect("a name");
+        let cluster = store.join(&member, "incarnation").await.expect("joined");
+        let pods = resource("", "pods", "Pod", true);
+        let stream = store.open(cluster, &pods, RULES).await.expect("opened");
+        for version in 0..4 {
+            let version = format!("{}", retention * 10 + version);
+            let batch = Batch {
+                cluster,
+                resource: stream.resource,
+                epoch: stream.epoch,
+                rules: RULES,
+                changes: vec![Change::Put(object("ns", "a").version(&version).build())],
+                position: None,
+            };
+            store.write(batch).await.expect("written");
+        }
+        while !store.purge(2).await.expect("purged").finished {}
+        if retention == 0 {
+            assert_eq!(versions(&store).await, [8]);
+        }
+        store.shutdown().await;
+    }
+}
+
+/// One stream more is one row more to learn, whatever is there already.
+#[tokio::test]
+async fn a_reader_learns_of_a_stream_by_one_row() {
+    use crate::catalog::Delta;
+    use armadex_storage::conformance::{RULES, resource};
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let pods = resource("", "pods", "Pod", true);
+    for number in 0..20 {
+        let name = format!("member{number}").parse().expect("a name");
+        let cluster = store.join(&name, "incarnation").await.expect("joined");
+        store.open(cluster, &pods, RULES).await.expect("opened");
+    }
+    let catalog_version = async || {
+        let mut transaction = store
+            .database
+            .read(Lane::Short)
+            .await
+            .expect("a transaction");
+        let head = rows(
+            &mut *transaction,
+            crate::sql::head::select(),
+            crate::sql::head::decode,
+        )
+        .await;
+        head.expect("a head")[0].catalog
+    };
+    let known = catalog_version().await;
+    let name = "member7".parse().expect("a name");
+    let cluster = store.join(&name, "incarnation").await.expect("joined");
+    store.open(cluster, &pods, RULES).await.expect("opened");
+    assert_eq!(
+        catalog_version().await,
+        known,
+        "nothing that a reader knows has changed"
+    );
+    let nodes = resource("", "nodes", "Node", false);
+    store.open(cluster, &nodes, RULES).await.expect("opened");
+    let mut transaction = store
+        .database
+        .read(Lane::Short)
+        .await
+        .expect("a transaction");
+    let delta = Delta::read(&mut *transaction, known, known + 1)
+        .await
+        .expect("read");
+    let Delta {
+        clusters,
+        health,
+        types,
+        streams,
+        ..
+    } = &delta;
+    assert_eq!(
+        (clusters.len(), health.len(), types.len(), streams.len()),
+        (0, 0, 1, 1)
+    );
+}
+
+/// A database whose writer panics.
+struct Faulty(SqliteDatabase);
+
+#[async_trait]
+impl Database for Faulty {
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        self.0.read(lane).await
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        panic!("the test says so")
+    }
+
+    fn note_committed(&self, _: &str, _: i64) {}
+
+    async fn catch_up(&self) {}
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_panics_is_told_to_whoever_waits_for_its_end() {
+    let place = Place::new();
+    let database = Faulty(place.database().await.expect("a database"));
+    let store = SqlStore::start(std::sync::Arc::new(database), &Options::default()).await;
+    let store = store.expect("a store");
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let refused = store.join(&member, "incarnation").await;
+    assert!(refused.is_err_and(|err| err.is_transient()));
+    tokio::time::timeout(Duration::from_secs(20), store.ended())
+        .await
+        .expect("an end");
+    store.shutdown().await;
+}
+
 #[test]
 fn parameters_of_every_kind_are_shown() {
     let shown = [
