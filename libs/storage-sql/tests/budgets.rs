@@ -239,7 +239,7 @@ async fn an_offset_is_reached_by_counters_or_refused() {
         let refused = page(&fixture, &query, &far, 1).await;
         match refused {
             Err(StoreError::Unsupported { what }) => {
-                assert!(what.contains("continue token"), "{what}")
+                assert!(what.contains("continue token"), "{what}");
             }
             other => panic!("expected a refusal, got {other:?}"),
         }
