@@ -18,22 +18,20 @@ use crate::write::counters::CounterChange;
 use crate::write::index::IndexChange;
 use crate::write::namespaces::ids_of;
 
-/// One step: some versions past retention, some namespaces that are empty, and some objects of a closed stream, or the stream, or a
-/// cluster that left.
+/// The most streams or clusters that one step removes: where they are small a step is as long as one with many rows.
+const MOST_REMOVED: usize = 32;
+
+/// One step: some versions past retention, some namespaces that are empty, and some objects of closed streams, or of clusters that left.
 pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purged, StoreError> {
     let limit = limit.max(1);
     let pruned = prune::prune(session, limit).await?;
-    let closed = row(session.connection, stream::first_closed(), stream::decode).await?;
-    let objects = match &closed {
-        Some(stream) => purge_stream(session, stream, limit).await?,
-        None => {
-            purge_cluster(session.connection, limit).await?;
-            0
-        }
-    };
+    let objects = purge_streams(session, limit).await?;
+    if objects == 0 {
+        purge_clusters(session.connection, limit).await?;
+    }
     let swept = sweep_namespaces(session.connection, limit).await?;
     Ok(Purged {
-        objects,
+        objects: objects.into(),
         finished: pruned && swept && nothing_left(session.connection).await?,
     })
 }
@@ -44,29 +42,43 @@ async fn nothing_left(connection: &mut dyn Connection) -> Result<bool, StoreErro
     Ok(stream.is_none() && cluster.is_none())
 }
 
+/// Removes objects of closed streams, and the streams that have none left.
+async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u32, StoreError> {
+    let mut objects = 0;
+    for _ in 0..MOST_REMOVED {
+        let closed = row(session.connection, stream::first_closed(), stream::decode).await?;
+        let (Some(stream), true) = (closed, objects < limit) else {
+            break;
+        };
+        objects += purge_stream(session, &stream, limit - objects).await?;
+    }
+    Ok(objects)
+}
+
 /// The stream is locked by the write that counts its objects off: if it was opened again meanwhile, nothing is removed.
 async fn purge_stream(
     session: &mut Session<'_>,
     stream: &StreamRow,
     limit: u32,
-) -> Result<u64, StoreError> {
+) -> Result<u32, StoreError> {
     let StreamRow {
         cluster, resource, ..
     } = *stream;
     let statement = object::some(session.dialect, resource, ids_of(cluster), limit);
     let found = rows(session.connection, statement, object::decode_old).await?;
-    let count = i64::try_from(found.len()).expect("at most the limit");
-    let held = stream::purged(cluster, resource, count);
+    let count = u32::try_from(found.len()).expect("at most the limit");
+    let held = stream::purged(cluster, resource, count.into());
     if session.connection.execute(held).await? == 0 {
         return Ok(0);
     }
-    if found.is_empty() {
+    if !found.is_empty() {
+        remove(session, cluster, resource, &found).await?;
+    }
+    if count < limit {
         let statement = stream::delete(cluster, resource);
         session.connection.execute(statement).await?;
-        return Ok(0);
     }
-    remove(session, cluster, resource, &found).await?;
-    Ok(found.len() as u64)
+    Ok(count)
 }
 
 /// Removes objects without a trace: no tombstone, for their type or cluster is gone as a whole.
@@ -119,17 +131,23 @@ async fn deltas(
         .collect()
 }
 
-/// Removes namespaces of the first cluster that left, then the cluster. Its streams are gone by now.
-async fn purge_cluster(connection: &mut dyn Connection, limit: u32) -> Result<(), StoreError> {
-    let Some(cluster) = row(connection, catalog::first_inactive(), |r| r.int(0)).await? else {
-        return Ok(());
-    };
-    let ids = rows(connection, namespace::some(cluster, limit), |r| r.int(0)).await?;
-    if ids.is_empty() {
-        connection.execute(catalog::delete_health(cluster)).await?;
-        connection.execute(catalog::delete_cluster(cluster)).await?;
+/// Removes namespaces of clusters that left, and the clusters that have none left. Their streams are gone by now.
+async fn purge_clusters(connection: &mut dyn Connection, limit: u32) -> Result<(), StoreError> {
+    let mut left = limit;
+    for _ in 0..MOST_REMOVED {
+        let first = row(connection, catalog::first_inactive(), |r| r.int(0)).await?;
+        let (Some(cluster), true) = (first, left > 0) else {
+            break;
+        };
+        let ids = rows(connection, namespace::some(cluster, left), |r| r.int(0)).await?;
+        delete_namespaces(connection, &ids).await?;
+        if ids.len() < left as usize {
+            connection.execute(catalog::delete_health(cluster)).await?;
+            connection.execute(catalog::delete_cluster(cluster)).await?;
+        }
+        left -= u32::try_from(ids.len()).expect("at most the limit");
     }
-    delete_namespaces(connection, &ids).await
+    Ok(())
 }
 
 /// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now.
