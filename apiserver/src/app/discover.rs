@@ -83,9 +83,11 @@ impl Context {
 
     /// `/version` below a view.
     pub(super) async fn version(&self, seen: &Seen, asked: &Asked<'_>) -> Result<Reply, ApiError> {
-        let make = || Some(discovery::info(seen.version()));
-        self.below(seen, "/version".to_owned(), asked, asked.plain()?, make)
-            .await
+        let version = seen.version();
+        let make = || Some(discovery::info(version));
+        // A member's version is no part of the catalog's generation.
+        let path = format!("/version of {version}");
+        self.below(seen, path, asked, asked.plain()?, make).await
     }
 
     /// `/api` below a view.

@@ -1,7 +1,7 @@
-//! Documents of discovery, made once for each state of the catalog and kept while they are asked for.
+//! Documents of discovery, made once for each state of the clusters and types and kept while they are asked for. Health changes none of them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use armadex_model::ClusterName;
@@ -20,15 +20,13 @@ const KEPT_IDLE: Duration = Duration::from_secs(600);
 /// The documents that have been made.
 pub(super) struct Documents {
     kept: Cache<Key, Arc<Document>>,
-    /// The catalog that was seen last, and how many have been seen.
-    generation: Mutex<(Weak<Catalog>, u64)>,
     built: AtomicU64,
 }
 
 /// One document. Its path tells what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    /// The state of the catalog and the cluster of its view; `None` for what the server says about itself.
+    /// The generation of the catalog and the cluster of its view; `None` for what the server says about itself.
     view: Option<(u64, Option<ClusterName>)>,
     path: String,
     content_type: &'static str,
@@ -45,7 +43,6 @@ impl Default for Documents {
                 .max_capacity(KEPT_BYTES)
                 .time_to_idle(KEPT_IDLE)
                 .build(),
-            generation: Mutex::default(),
             built: AtomicU64::new(0),
         }
     }
@@ -61,13 +58,13 @@ impl Documents {
     /// A document below a view; `None` if the view has no such thing, which is not kept.
     pub(super) async fn of_view(
         &self,
-        catalog: &Arc<Catalog>,
+        catalog: &Catalog,
         cluster: Option<&ClusterName>,
         path: String,
         written: Written,
         make: impl FnOnce() -> Option<Value>,
     ) -> Option<Arc<Document>> {
-        let view = Some((self.generation(catalog), cluster.cloned()));
+        let view = Some((catalog.generation, cluster.cloned()));
         self.get(view, path, written, make).await
     }
 
@@ -101,43 +98,5 @@ impl Documents {
             Some(Arc::new(Document::new(&value, written)))
         };
         self.kept.optionally_get_with(key, making).await
-    }
-
-    /// A number that is the same while the catalog is. The weak reference keeps its place, so that no later catalog can lie there.
-    fn generation(&self, catalog: &Arc<Catalog>) -> u64 {
-        let mut last = self
-            .generation
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (seen, number) = &mut *last;
-        if !std::ptr::eq(seen.as_ptr(), Arc::as_ptr(catalog)) {
-            *seen = Arc::downgrade(catalog);
-            *number += 1;
-        }
-        *number
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_generation_lasts_as_long_as_its_catalog() {
-        let documents = Documents::default();
-        let first = Arc::new(Catalog::default());
-        let number = documents.generation(&first);
-        assert_eq!(documents.generation(&Arc::clone(&first)), number);
-        let second = Arc::new(Catalog::default());
-        assert_ne!(documents.generation(&second), number);
-        drop(second);
-        for _ in 0..100 {
-            // Wherever the allocator puts it.
-            let before = documents.generation.lock().expect("no panic").1;
-            assert_eq!(
-                documents.generation(&Arc::new(Catalog::default())),
-                before + 1
-            );
-        }
     }
 }

@@ -258,17 +258,14 @@ async fn measure(store: &SqlStore, name: &str, query: &Query) -> Result<(), Fail
             bytes: 4 << 20,
         };
         let start = Instant::now();
-        let mut found = 0;
+        let (mut found, mut looked_at) = (0, 0);
         for _ in 0..TIMES {
-            found = store
-                .page(query, &Start::Beginning, budget)
-                .await?
-                .rows
-                .len();
+            let page = store.page(query, &Start::Beginning, budget).await?;
+            (found, looked_at) = (page.rows.len(), page.looked_at);
         }
         let took = start.elapsed() / TIMES;
         say(&format!(
-            "{name}, page of {rows}: {found} rows in {took:.1?}"
+            "{name}, page of {rows}: {found} rows in {took:.1?}, {looked_at} looked at"
         ));
     }
     let start = Instant::now();

@@ -100,6 +100,17 @@ impl Snapshot {
         Ok(next)
     }
 
+    /// A state without anything, before the first, whose successors are told from those of this one.
+    pub(crate) fn emptied(&self) -> Self {
+        Self {
+            catalog: Arc::new(Catalog {
+                generation: self.catalog.generation,
+                ..Catalog::default()
+            }),
+            ..Self::default()
+        }
+    }
+
     fn take_types(&mut self, types: Vec<TypeRow>) {
         for TypeRow { id, resource } in types {
             self.type_ids.insert(resource.gvr.clone(), id);

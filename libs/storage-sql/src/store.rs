@@ -187,7 +187,8 @@ impl SqlStore {
             return err;
         }
         self.seen.forget();
-        self.snapshot.store(Arc::default());
+        let lost = self.snapshot.load_full();
+        self.snapshot.store(Arc::new(lost.emptied()));
         StoreError::Gone {
             reason: "the database was restored or has lost writes".into(),
         }

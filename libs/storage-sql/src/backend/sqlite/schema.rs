@@ -38,7 +38,8 @@ fn explain(err: MigrateError) -> StoreError {
             "its schema has version {found}, and this binary knows versions up to {newest}: use a newer binary"
         )),
         MigrateError::VersionMismatch(found) => broken(format!(
-            "version {found} of its schema is not the one that was released"
+            "version {found} of its schema is not this binary's: a build between two releases made it, so move the file away and let the \
+             members be listed anew"
         )),
         MigrateError::Execute(err) | MigrateError::ExecuteMigration(err, _) => {
             classify("the migration", err)
