@@ -105,7 +105,7 @@ async fn walk_page(
             }
             if reading.is_spent() {
                 let reached = walk.reached();
-                return Ok(reached.map(|from| from.into_rank(planned.index, &plan.order)));
+                return Ok(reached.map(|from| from.into_rank(planned.index, plan)));
             }
         }
     }

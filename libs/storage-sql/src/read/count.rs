@@ -30,7 +30,9 @@ pub(crate) async fn count(
     let mut sum = 0;
     for planned in &plan.types {
         let count = match (&plan.names, plan.has_terms()) {
-            (NameFilter::Any, false) if is_whole(planned) => Some(objects(reading, planned).await?),
+            (NameFilter::Any, false) if planned.is_whole() => {
+                Some(objects(reading, planned).await?)
+            }
             (NameFilter::Any, _) => by_place(reading, plan, planned).await?,
             _ => by_row(reading, plan, planned).await?,
         };
@@ -42,16 +44,11 @@ pub(crate) async fn count(
     Ok(Some(u64::try_from(sum).unwrap_or(0)))
 }
 
-/// Whether no cluster is restricted to some of its namespaces.
-fn is_whole(planned: &TypePlan) -> bool {
-    planned
-        .clusters
-        .iter()
-        .all(|space| *space.namespaces == NameFilter::Any)
-}
-
 /// All objects of some clusters: each stream knows its own.
-async fn objects(reading: &mut Reading<'_>, planned: &TypePlan) -> Result<i64, StoreError> {
+pub(crate) async fn objects(
+    reading: &mut Reading<'_>,
+    planned: &TypePlan,
+) -> Result<i64, StoreError> {
     let clusters: Vec<i64> = planned.clusters.iter().map(|space| space.id).collect();
     let mut sum = 0;
     for part in clusters.chunks(MAX_LIST) {
@@ -69,7 +66,7 @@ async fn by_place(
 ) -> Result<Option<i64>, StoreError> {
     let (first, hits) = hits(reading, plan, planned.id).await?;
     let one_clause = plan.has.len() == 1 && plan.has_not.is_empty();
-    if one_clause && hits.is_none() && is_whole(planned) {
+    if one_clause && hits.is_none() && planned.is_whole() {
         return sums(reading, plan, planned).await.map(Some);
     }
     let mut places = match &hits {

@@ -11,7 +11,7 @@ use armadex_storage::StoreError;
 
 use super::place::Place;
 use super::plan::order::Rank;
-use super::plan::{Space, TypePlan};
+use super::plan::{Plan, Space, TypePlan};
 use super::reading::Reading;
 use crate::sql::counter::{self, CounterRow};
 use crate::sql::namespace;
@@ -41,17 +41,19 @@ impl From {
         }
     }
 
-    /// The rank of this place, for an order that a walk has: one of names.
-    pub(crate) fn into_rank(self, index: usize, order: &[OrderBy]) -> Rank {
+    /// The rank of this place, for an order that a walk has: one of names. A key that does not vary has its value even where the place is
+    /// the beginning of a cluster.
+    pub(crate) fn into_rank(self, index: usize, plan: &Plan) -> Rank {
+        let namespace = plan.one_namespace.as_ref().unwrap_or(&self.namespace);
         let key = |key: &OrderBy| {
             SortValue::Text(match key.field {
                 OrderField::Cluster => self.cluster.clone(),
-                OrderField::Namespace => self.namespace.clone(),
+                OrderField::Namespace => namespace.clone(),
                 _ => self.name.clone(),
             })
         };
         Rank {
-            keys: order.iter().map(key).collect(),
+            keys: plan.order.iter().map(key).collect(),
             index,
             cluster: self.cluster,
             namespace: self.namespace,

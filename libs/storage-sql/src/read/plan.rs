@@ -29,8 +29,8 @@ pub(crate) struct Plan {
     pub(crate) has_not: Vec<Clause>,
     /// The order as it was asked for; positions carry its values.
     pub(crate) order: Vec<OrderBy>,
-    /// All rows are in one namespace, though it may be one in each cluster.
-    pub(crate) one_namespace: bool,
+    /// The namespace that all rows are in, if the query names one; it may be one in each cluster.
+    pub(crate) one_namespace: Option<String>,
     pub(crate) strategy: Strategy,
 }
 
@@ -64,7 +64,23 @@ pub(crate) enum Strategy {
     Sort,
 }
 
+impl TypePlan {
+    /// Whether no cluster is restricted to some of its namespaces.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.clusters
+            .iter()
+            .all(|space| *space.namespaces == NameFilter::Any)
+    }
+}
+
 impl Plan {
+    /// Whether nothing but clusters restricts the objects.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.names == NameFilter::Any
+            && !self.has_terms()
+            && self.types.iter().all(TypePlan::is_whole)
+    }
+
     /// Whether objects are chosen by terms.
     pub(crate) fn has_terms(&self) -> bool {
         !(self.has.is_empty() && self.has_not.is_empty())
@@ -94,7 +110,10 @@ pub(crate) fn plan(
         has,
         has_not,
         order: query.order.clone(),
-        one_namespace: matches!(&query.namespaces, NameFilter::In(names) if names.len() == 1),
+        one_namespace: match &query.namespaces {
+            NameFilter::In(names) if names.len() == 1 => names.first().cloned(),
+            _ => None,
+        },
         strategy: Strategy::Nothing,
     };
     plan.strategy = strategy(&plan);
@@ -173,7 +192,7 @@ fn strategy(plan: &Plan) -> Strategy {
     }
     let walkable = match plan.types.as_slice() {
         _ if plan.order.is_empty() => Some(false),
-        [only] => page_order(&plan.order, only, plan.one_namespace),
+        [only] => page_order(&plan.order, only, plan.one_namespace.is_some()),
         _ => None,
     };
     match walkable {

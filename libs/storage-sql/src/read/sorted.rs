@@ -9,6 +9,7 @@ use armadex_model::query::{OrderBy, OrderField};
 use armadex_storage::StoreError;
 
 use super::collect::Collector;
+use super::count::objects;
 use super::fetch::Only;
 use super::matches::hits;
 use super::named;
@@ -18,7 +19,7 @@ use super::plan::order::Rank;
 use super::plan::{Plan, TypePlan};
 use super::reading::Reading;
 use super::walk::{Step, Walk};
-use crate::sql::sort::SortIndex;
+use crate::sql::sort::SortColumn;
 
 /// Keeps the first rows of an order after a place.
 pub(crate) struct Top<'a> {
@@ -94,21 +95,44 @@ pub(crate) async fn page(
     if let Some(all) = named::all(reading, plan).await? {
         return Ok(take(all, plan, after, collector));
     }
-    let index = index_of(&plan.order);
-    let most = match index {
-        Some(_) => reading.tuning.sorted,
-        None => reading.tuning.most_sorted,
-    };
-    if is_at_most(reading, plan, most).await? {
-        let mut top = Top::new(&plan.order, after, collector.reach());
-        fetch_all(reading, plan, &mut top).await?;
-        collector.extend(top.finish().into_iter().map(|(_, row)| row));
-        return Ok(None);
+    let (few, most) = (reading.tuning.sorted, reading.tuning.most_sorted);
+    match column_of(&plan.order) {
+        _ if is_at_most(reading, plan, few).await? => {
+            fetch_page(reading, plan, after, collector).await
+        }
+        Some(column) if column.0.is_indexed() => {
+            along::page(reading, plan, column, after, collector).await
+        }
+        _ if !is_at_most(reading, plan, most).await? => Err(too_many(plan, most)),
+        Some(column) if plan.is_whole() => {
+            // The database looks at all of them to sort them.
+            reading.looked_at += total(reading, plan).await?;
+            along::page(reading, plan, column, after, collector).await
+        }
+        _ => fetch_page(reading, plan, after, collector).await,
     }
-    match index {
-        Some(index) => along::page(reading, plan, index, after, collector).await,
-        None => Err(too_many(plan, most)),
+}
+
+/// Fetches all that matches and keeps the page.
+async fn fetch_page(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    after: Option<&Rank>,
+    collector: &mut Collector,
+) -> Result<Option<Rank>, StoreError> {
+    let mut top = Top::new(&plan.order, after, collector.reach());
+    fetch_all(reading, plan, &mut top).await?;
+    collector.extend(top.finish().into_iter().map(|(_, row)| row));
+    Ok(None)
+}
+
+/// How many objects there are of the types that are searched.
+async fn total(reading: &mut Reading<'_>, plan: &Plan) -> Result<u64, StoreError> {
+    let mut sum = 0;
+    for planned in &plan.types {
+        sum += objects(reading, planned).await?;
     }
+    Ok(u64::try_from(sum).unwrap_or(0))
 }
 
 fn too_many(plan: &Plan, most: usize) -> StoreError {
@@ -128,15 +152,17 @@ fn too_many(plan: &Plan, most: usize) -> StoreError {
     }
 }
 
-/// The index that begins with the order's first key, and its direction.
-fn index_of(order: &[OrderBy]) -> Option<(SortIndex, bool)> {
+/// The column of the order's first key, and its direction.
+fn column_of(order: &[OrderBy]) -> Option<(SortColumn, bool)> {
     let first = order.first()?;
-    let index = match first.field {
-        OrderField::Name => SortIndex::Name,
-        OrderField::CreatedAt => SortIndex::Created,
-        _ => return None,
+    let column = match first.field {
+        OrderField::Name => SortColumn::Name,
+        OrderField::CreatedAt => SortColumn::Created,
+        OrderField::Uid => SortColumn::Uid,
+        OrderField::ResourceVersion => SortColumn::Version,
+        OrderField::Cluster | OrderField::Namespace => return None,
     };
-    Some((index, first.descending))
+    Some((column, first.descending))
 }
 
 /// Whether there are certainly no more objects to look at than this.

@@ -32,6 +32,9 @@ pub(crate) struct Walk<'a> {
     reached: Option<From>,
 }
 
+/// Rows that are fetched for nothing rather than by a statement of their own.
+const FEW: usize = 64;
+
 /// Places that a walk finds first.
 const FIRST_PLACES: usize = 8;
 
@@ -164,8 +167,8 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Whether a place has more objects than are fetched to be sorted. Where every object matches, the index gives just as many as are
-    /// wanted, so that pays early.
+    /// Whether a place is walked along its index: it has more objects than are fetched to be sorted, or the walk begins in its middle. Where
+    /// every object matches, the index gives just as many as are wanted, so that pays early.
     fn is_large(
         &self,
         reading: &Reading<'_>,
@@ -178,7 +181,8 @@ impl<'a> Walk<'a> {
         let walkable = matches!(self.only, Only::Named(names) if !matches!(names, armadex_model::NameFilter::In(_)));
         walkable
             && (objects > reading.tuning.rows
-                || plain && objects > missing.saturating_mul(2).saturating_add(64))
+                || plain && objects > missing.saturating_mul(2).saturating_add(FEW)
+                || plain && self.after(place).is_some_and(|name| !name.is_empty()))
     }
 
     /// Walks one place along its index; whether to its end.
@@ -226,7 +230,7 @@ impl<'a> Walk<'a> {
             let more = self.only.most(&next.0, &next.1);
             let full = objects >= missing
                 || objects.saturating_add(more) > reading.tuning.rows
-                || self.is_large(reading, next, missing);
+                || self.is_large(reading, next, missing.saturating_sub(objects));
             if full && !few.is_empty() {
                 break;
             }

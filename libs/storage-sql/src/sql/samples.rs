@@ -11,7 +11,7 @@ use super::head::Numbered;
 use super::index::{BlockRow, RunKey, RunPart};
 use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
-use super::sort::{Cursor, SortIndex};
+use super::sort::{Cursor, SortColumn};
 use super::stream::Fence;
 use super::{audit, catalog, counter, head, index, namespace, object, post, select, sort, stream};
 use crate::form::version::MemberVersion;
@@ -261,12 +261,14 @@ fn sorts(dialect: Dialect) -> Vec<Statement> {
         id: 5,
     };
     vec![
-        along((SortIndex::Created, true), &Cursor::Start),
-        along((SortIndex::Created, true), &Cursor::At(second.clone())),
-        along((SortIndex::Created, true), &after(second.clone())),
-        along((SortIndex::Created, false), &after(second)),
-        along((SortIndex::Name, true), &after("web-1".into())),
-        along((SortIndex::Name, false), &after("web-1".into())),
+        along((SortColumn::Created, true), &Cursor::Start),
+        along((SortColumn::Created, true), &Cursor::At(second.clone())),
+        along((SortColumn::Created, true), &after(second.clone())),
+        along((SortColumn::Created, false), &after(second)),
+        along((SortColumn::Name, true), &after("web-1".into())),
+        along((SortColumn::Uid, false), &after("uid-1".into())),
+        along((SortColumn::Version, true), &Cursor::Start),
+        along((SortColumn::Name, false), &after("web-1".into())),
     ]
 }
 

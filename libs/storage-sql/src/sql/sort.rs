@@ -1,4 +1,4 @@
-//! Walking a sort index: objects by name or by the time they were created, in a total order of the index's own.
+//! Objects in the order of a column, in a total order of the database's own.
 
 use armadex_model::query::SortValue;
 
@@ -6,11 +6,36 @@ use super::select::COLUMNS;
 use crate::sql::dialect::{Dialect, ObjIndex};
 use crate::sql::statement::{Param, Sql, Statement};
 
-/// An index that sorts.
+/// What objects are sorted by: the first two have an index, for the others the database looks at every object of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SortIndex {
+pub(crate) enum SortColumn {
     Created,
     Name,
+    Uid,
+    Version,
+}
+
+impl SortColumn {
+    pub(crate) fn is_indexed(self) -> bool {
+        matches!(self, Self::Created | Self::Name)
+    }
+
+    fn index(self) -> ObjIndex {
+        match self {
+            Self::Created => ObjIndex::Created,
+            Self::Name => ObjIndex::Name,
+            Self::Uid | Self::Version => ObjIndex::Key,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Created => "o.created",
+            Self::Name => "o.name",
+            Self::Uid => "o.uid",
+            Self::Version => "o.rv",
+        }
+    }
 }
 
 /// How far a walk along a sort index has come.
@@ -24,52 +49,45 @@ pub(crate) enum Cursor {
     After { value: Param, nsid: i64, id: i64 },
 }
 
-/// The next objects along an index.
+/// The next objects in the order of a column.
 pub(crate) fn along(
     dialect: Dialect,
     resource: i32,
-    (index, descending): (SortIndex, bool),
+    (column, descending): (SortColumn, bool),
     cursor: &Cursor,
     limit: i64,
 ) -> Statement {
-    let index_of = match index {
-        SortIndex::Created => ObjIndex::Created,
-        SortIndex::Name => ObjIndex::Name,
-    };
     let sql = Sql::new("sort.along", COLUMNS)
-        .push(dialect.obj(index_of))
+        .push(dialect.obj(column.index()))
         .bound(" WHERE o.type = ?", [resource.into()]);
-    let sql = beyond(sql, (index, descending), cursor);
-    sql.push(match (index, descending) {
-        (SortIndex::Created, false) => " ORDER BY o.created, o.nsid, o.id LIMIT ",
-        (SortIndex::Created, true) => " ORDER BY o.created DESC, o.nsid DESC, o.id DESC LIMIT ",
-        (SortIndex::Name, false) => " ORDER BY o.name, o.nsid, o.id LIMIT ",
-        (SortIndex::Name, true) => " ORDER BY o.name DESC, o.nsid DESC, o.id DESC LIMIT ",
-    })
-    .bind(limit)
-    .build()
+    let direction = if descending { " DESC" } else { "" };
+    beyond(sql, (column, descending), cursor)
+        .push(" ORDER BY ")
+        .push(column.name())
+        .push(direction)
+        .push(", o.nsid")
+        .push(direction)
+        .push(", o.id")
+        .push(direction)
+        .push(" LIMIT ")
+        .bind(limit)
+        .build()
 }
 
-fn beyond(sql: Sql, (index, descending): (SortIndex, bool), cursor: &Cursor) -> Sql {
+fn beyond(sql: Sql, (column, descending): (SortColumn, bool), cursor: &Cursor) -> Sql {
     match cursor {
         Cursor::Start => sql,
         Cursor::At(value) => sql
-            .push(match (index, descending) {
-                (SortIndex::Created, false) => " AND o.created >= ",
-                (SortIndex::Created, true) => " AND o.created <= ",
-                (SortIndex::Name, false) => " AND o.name >= ",
-                (SortIndex::Name, true) => " AND o.name <= ",
-            })
+            .push(" AND ")
+            .push(column.name())
+            .push(if descending { " <= " } else { " >= " })
             .bind(value.clone()),
-        Cursor::After { value, nsid, id } => sql.bound(
-            match (index, descending) {
-                (SortIndex::Created, false) => " AND (o.created, o.nsid, o.id) > (?, ?, ?)",
-                (SortIndex::Created, true) => " AND (o.created, o.nsid, o.id) < (?, ?, ?)",
-                (SortIndex::Name, false) => " AND (o.name, o.nsid, o.id) > (?, ?, ?)",
-                (SortIndex::Name, true) => " AND (o.name, o.nsid, o.id) < (?, ?, ?)",
-            },
-            [value.clone(), (*nsid).into(), (*id).into()],
-        ),
+        Cursor::After { value, nsid, id } => sql
+            .push(" AND (")
+            .push(column.name())
+            .push(", o.nsid, o.id)")
+            .push(if descending { " < " } else { " > " })
+            .bound("(?, ?, ?)", [value.clone(), (*nsid).into(), (*id).into()]),
     }
 }
 

@@ -185,3 +185,22 @@ fn a_query_that_admits_nothing_reads_nothing() {
         assert_eq!(planned(&query).strategy, Strategy::Nothing);
     }
 }
+
+/// A walk may end where the next cluster begins; among rows of one namespace that place has the namespace's value, or it would come before
+/// rows that were found.
+#[test]
+fn the_beginning_of_a_cluster_has_the_value_of_a_key_that_does_not_vary() {
+    use crate::read::places::From;
+    let query = Query {
+        namespaces: NameFilter::only("x"),
+        ..by(&[(OrderField::Namespace, false), (OrderField::Cluster, false)])
+    };
+    let beginning = From {
+        cluster: "b".into(),
+        namespace: String::new(),
+        name: String::new(),
+    };
+    let text = |text: &str| armadex_model::query::SortValue::Text(text.into());
+    let rank = beginning.into_rank(0, &planned(&query));
+    assert_eq!(rank.keys, [text("x"), text("b")]);
+}

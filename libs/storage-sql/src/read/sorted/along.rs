@@ -4,12 +4,14 @@
 //! too many objects have one value, they are walked as a page is, if that is the order that is left.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use armadex_model::NameFilter;
 use armadex_model::query::{END, OrderBy, OrderField, SortValue};
 use armadex_storage::StoreError;
 
 use super::Top;
+use crate::backend::error::broken;
 use crate::read::collect::Collector;
 use crate::read::fetch::{Only, tested};
 use crate::read::named::placed;
@@ -20,7 +22,7 @@ use crate::read::plan::{Plan, TypePlan, page_order};
 use crate::read::reading::Reading;
 use crate::read::walk::{Step, Walk};
 use crate::sql::select::{self, Candidate};
-use crate::sql::sort::{self, Cursor, SortIndex};
+use crate::sql::sort::{self, Cursor, SortColumn};
 use crate::sql::statement::Param;
 
 /// What is known of one type: its first rows, and how far they are all of them.
@@ -34,7 +36,7 @@ struct Known {
 pub(crate) async fn page(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    index: (SortIndex, bool),
+    column: (SortColumn, bool),
     after: Option<&Rank>,
     collector: &mut Collector,
 ) -> Result<Option<Rank>, StoreError> {
@@ -42,7 +44,7 @@ pub(crate) async fn page(
     let mut rows: Vec<(Rank, Row)> = Vec::new();
     let mut until: Option<Rank> = None;
     for planned in &plan.types {
-        let known = first_rows(reading, plan, planned, index, after, wanted).await?;
+        let known = first_rows(reading, plan, planned, column, after, wanted).await?;
         rows.extend(known.rows);
         until = match (until, known.until) {
             (Some(a), Some(b)) if b.compare(&a, &plan.order) == Ordering::Greater => Some(a),
@@ -62,41 +64,47 @@ async fn first_rows(
     reading: &mut Reading<'_>,
     plan: &Plan,
     planned: &TypePlan,
-    index: (SortIndex, bool),
+    column: (SortColumn, bool),
     after: Option<&Rank>,
     wanted: usize,
 ) -> Result<Known, StoreError> {
-    let mut groups = Groups::new(planned, index, after, wanted);
+    let mut groups = Groups::new(planned, column, after, wanted);
     // Whatever cannot be walked has to be sorted.
     groups.ties = match rest_in_page_order(plan, planned) {
+        // Without an index there is nothing to walk along, and few enough objects to hold.
+        _ if !column.0.is_indexed() => usize::MAX,
         Ok(_) => reading.tuning.ties,
         Err(_) => reading.tuning.most_sorted,
     };
     let mut top = Top::new(&plan.order, after, usize::MAX);
     reading.begin();
-    loop {
-        let value = match groups.next(reading).await? {
-            None => return Ok(Known::all(top)),
-            Some(Group::Few(value, mut objects)) => {
-                objects.retain(|object| plan.names.admits(&object.name));
-                let rows = placed(reading, planned, objects).await?;
-                top.extend(tested(reading, plan, rows, |row| row.object.rev).await?);
-                value
+    while top.len() < wanted {
+        match groups.next(reading, plan).await? {
+            Group::End => return Ok(Known::all(top)),
+            Group::Few(value, rows) => {
+                top.extend(rows);
+                groups.passed = Some(value);
             }
-            Some(Group::Many(value)) => {
+            Group::Spent => break,
+            Group::Many(value) => {
                 let missing = wanted.saturating_sub(top.len());
-                let walked = walk(reading, plan, planned, (&value, after), missing).await?;
-                top.extend(walked.0);
-                if let Some(until) = walked.1 {
+                let (rows, until) = walk(reading, plan, planned, (&value, after), missing).await?;
+                top.extend(rows);
+                if let Some(until) = until {
                     return Ok(Known::up_to(until, top));
                 }
-                value
+                groups.passed = Some(value);
             }
-        };
-        if top.len() >= wanted || reading.is_spent() {
-            return Ok(Known::up_to(end_of(plan, planned, value), top));
         }
     }
+    let passed = groups.passed;
+    let until = passed.map(|value| end_of(plan, planned, value));
+    until.map_or_else(|| Err(no_progress()), |until| Ok(Known::up_to(until, top)))
+}
+
+/// A page looks at one value at least, so it always gets further.
+fn no_progress() -> StoreError {
+    broken("a walk along an index ended where it began")
 }
 
 impl Known {
@@ -135,19 +143,27 @@ fn end_of(plan: &Plan, planned: &TypePlan, value: SortValue) -> Rank {
 
 /// Objects of one value of the first key.
 enum Group {
-    /// All of them.
-    Few(SortValue, Vec<Candidate>),
+    /// All of them that match.
+    Few(SortValue, Vec<Row>),
     /// Too many to hold.
     Many(SortValue),
+    /// The page has looked at enough; everything up to the last value that was passed is known.
+    Spent,
+    /// There are no more.
+    End,
 }
 
 /// Reads group after group along the index.
 struct Groups<'a> {
     planned: &'a TypePlan,
-    index: (SortIndex, bool),
+    column: (SortColumn, bool),
     cursor: Cursor,
-    /// Objects that were read and belong to no group yet, in the index's order.
-    waiting: Vec<Candidate>,
+    /// Objects that match and were handed on in no group yet, in the index's order.
+    waiting: VecDeque<Row>,
+    /// The value that was read last, of which more may follow, and how many objects of it were read.
+    open: Option<(SortValue, usize)>,
+    /// Every object up to this value has been handed on.
+    passed: Option<SortValue>,
     is_over: bool,
     portion: usize,
     /// A group of more is not held.
@@ -157,88 +173,109 @@ struct Groups<'a> {
 impl<'a> Groups<'a> {
     fn new(
         planned: &'a TypePlan,
-        index: (SortIndex, bool),
+        column: (SortColumn, bool),
         after: Option<&Rank>,
         wanted: usize,
     ) -> Self {
         let cursor = match after {
             None => Cursor::Start,
-            Some(rank) if rank.cluster == END => beyond(index, &rank.keys[0]),
+            Some(rank) if rank.cluster == END => beyond(column, &rank.keys[0]),
             Some(rank) => Cursor::At(Param::from(&rank.keys[0])),
         };
         Self {
             planned,
-            index,
+            column,
             cursor,
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
+            open: None,
+            passed: None,
             is_over: false,
             portion: wanted.saturating_add(1),
             ties: 0,
         }
     }
 
-    /// The next group; `None` at the index's end.
-    async fn next(&mut self, reading: &mut Reading<'_>) -> Result<Option<Group>, StoreError> {
+    /// The next group.
+    async fn next(&mut self, reading: &mut Reading<'_>, plan: &Plan) -> Result<Group, StoreError> {
         loop {
-            let Some(first) = self.waiting.first() else {
-                if self.is_over {
-                    return Ok(None);
-                }
-                self.read(reading).await?;
-                continue;
+            let first = self.waiting.front().map(|row| self.value(&row.object));
+            let is_open = |value: &SortValue| {
+                !self.is_over && self.open.as_ref().is_some_and(|(open, _)| open == value)
             };
-            let value = self.value(first);
-            let count = self
-                .waiting
-                .iter()
-                .take_while(|object| self.value(object) == value)
-                .count();
-            if count > self.ties {
-                self.waiting.drain(..count);
-                if self.waiting.is_empty() {
-                    self.cursor = beyond(self.index, &value);
+            match first {
+                Some(value) if !is_open(&value) => {
+                    let rows = self.take(&value);
+                    return Ok(Group::Few(value, rows));
                 }
-                return Ok(Some(Group::Many(value)));
+                None if self.is_over => return Ok(Group::End),
+                _ => {}
             }
-            if count < self.waiting.len() || self.is_over {
-                return Ok(Some(Group::Few(
-                    value,
-                    self.waiting.drain(..count).collect(),
-                )));
+            if let Some((value, _)) = self.open.take_if(|(_, count)| *count > self.ties) {
+                self.waiting.clear();
+                self.cursor = beyond(self.column, &value);
+                return Ok(Group::Many(value));
             }
-            self.read(reading).await?;
+            if reading.is_spent() && self.passed.is_some() {
+                return Ok(Group::Spent);
+            }
+            self.read(reading, plan).await?;
         }
     }
 
-    async fn read(&mut self, reading: &mut Reading<'_>) -> Result<(), StoreError> {
+    fn take(&mut self, value: &SortValue) -> Vec<Row> {
+        let same = |row: &&Row| self.value(&row.object) == *value;
+        let count = self.waiting.iter().take_while(same).count();
+        self.waiting.drain(..count).collect()
+    }
+
+    async fn read(&mut self, reading: &mut Reading<'_>, plan: &Plan) -> Result<(), StoreError> {
         let portion = self.portion.clamp(1, reading.tuning.rows.max(1));
         self.portion = portion.saturating_mul(2);
         let limit = i64::try_from(portion).unwrap_or(i64::MAX);
         let (dialect, resource) = (reading.dialect, self.planned.id);
-        let statement = sort::along(dialect, resource, self.index, &self.cursor, limit);
-        let found = reading.rows(statement, select::decode).await?;
+        let statement = sort::along(dialect, resource, self.column, &self.cursor, limit);
+        let mut found = reading.rows(statement, select::decode).await?;
         self.is_over = found.len() < portion;
-        if let Some(last) = found.last() {
-            self.cursor = Cursor::After {
-                value: Param::from(&self.value(last)),
-                nsid: last.nsid,
-                id: last.id,
-            };
+        for object in &found {
+            self.note(object);
         }
-        self.waiting.extend(found);
+        found.retain(|object| plan.names.admits(&object.name));
+        let rows = placed(reading, self.planned, found).await?;
+        self.waiting
+            .extend(tested(reading, plan, rows, |row| row.object.rev).await?);
         Ok(())
     }
 
+    /// Notes that an object was read, whether it matches or not.
+    fn note(&mut self, object: &Candidate) {
+        let value = self.value(object);
+        self.cursor = Cursor::After {
+            value: Param::from(&value),
+            nsid: object.nsid,
+            id: object.id,
+        };
+        match &mut self.open {
+            Some((open, count)) if *open == value => *count += 1,
+            open => {
+                let before = open.replace((value, 1));
+                // What waits of it is handed on before more is read.
+                self.passed = before.map(|(value, _)| value).or(self.passed.take());
+            }
+        }
+    }
+
     fn value(&self, object: &Candidate) -> SortValue {
-        match self.index.0 {
-            SortIndex::Created => SortValue::Number(object.created),
-            SortIndex::Name => SortValue::Text(object.name.clone()),
+        match self.column.0 {
+            SortColumn::Created => SortValue::Number(object.created),
+            SortColumn::Version => SortValue::Number(object.version.number()),
+            SortColumn::Name => SortValue::Text(object.name.clone()),
+            SortColumn::Uid => SortValue::Text(object.uid.clone()),
         }
     }
 }
 
 /// Right after all objects of a value.
-fn beyond((_, descending): (SortIndex, bool), value: &SortValue) -> Cursor {
+fn beyond((_, descending): (SortColumn, bool), value: &SortValue) -> Cursor {
     let last = if descending { i64::MIN } else { i64::MAX };
     Cursor::After {
         value: Param::from(value),
@@ -283,7 +320,7 @@ async fn walk(
         }
         if reading.is_spent() {
             let until = walk.reached().map(|reached| {
-                let mut until = reached.into_rank(planned.index, &plan.order);
+                let mut until = reached.into_rank(planned.index, plan);
                 until.keys[0] = value.clone();
                 until
             });
@@ -296,8 +333,11 @@ async fn walk(
 /// Whether what is left of the order, once the first key is the same, is that of a walk.
 fn rest_in_page_order(plan: &Plan, planned: &TypePlan) -> Result<bool, StoreError> {
     let rest: Vec<OrderBy> = plan.order[1..].to_vec();
-    page_order(&rest, planned, plan.one_namespace).ok_or_else(|| StoreError::Unsupported {
-        what: "this order where so many objects have the same first key: leave the other keys out"
-            .to_owned(),
+    page_order(&rest, planned, plan.one_namespace.is_some()).ok_or_else(|| {
+        StoreError::Unsupported {
+            what:
+                "this order where so many objects have the same first key: leave the other keys out"
+                    .to_owned(),
+        }
     })
 }
