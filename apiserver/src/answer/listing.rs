@@ -159,7 +159,8 @@ impl ListStream {
                 .wanted
                 .map(|wanted| wanted.saturating_sub(writer.rows));
             let sending = out.send(written, &mut read.held);
-            let looked_long = left.is_some() && reader.params.with_continue && pages >= MOST_PAGES;
+            let pages_on = reader.params.limits.page.is_some() && reader.params.with_continue;
+            let looked_long = pages_on && pages >= MOST_PAGES;
             let start = match next {
                 Some(position) if left != Some(0) && !looked_long => Start::After(position),
                 end => {
@@ -182,7 +183,7 @@ impl ListStream {
             pages += 1;
         };
         out.sent.rows = writer.rows;
-        let served = self.served_before + writer.rows;
+        let served = self.served_before.saturating_add(writer.rows);
         let metadata = ListMeta {
             resource_version: self.head.revision.to_string(),
             next: next_token(&reader.params, &self.fingerprint, &self.head, served, next),

@@ -562,3 +562,27 @@ async fn a_long_query_string_is_served() {
         .await;
     assert_eq!(answer.items(), ["m1/x/a", "m2/x/a"]);
 }
+
+/// A page of the store has a budget of work and may have found nothing; who asked for all gets all, who asked for pages goes on.
+#[tokio::test]
+async fn empty_pages_end_an_answer_only_for_who_asked_for_pages() {
+    let after_empty = |pages| {
+        let memory = fleet();
+        memory
+            .empty_pages
+            .store(pages, std::sync::atomic::Ordering::Relaxed);
+        Server::open(memory)
+    };
+    let limited = "labelSelector=search.clusterpedia.io/limit%3D3";
+    let answer = after_empty(40).get(&format!("{PODS}?{limited}")).await;
+    assert_eq!(answer.items(), &ALL[..3]);
+    let server = after_empty(40);
+    let answer = server.get(&format!("{PODS}?limit=2")).await;
+    assert_eq!(answer.items(), [""; 0]);
+    let token = answer.json()["metadata"]["continue"].clone();
+    let token = token.as_str().expect("a place to go on from");
+    let answer = server
+        .get(&format!("{PODS}?limit=2&continue={token}"))
+        .await;
+    assert_eq!(answer.items(), &ALL[..2]);
+}
