@@ -137,6 +137,7 @@ impl Snapshot {
                 continue;
             }
             let name = ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?;
+            debug_assert!(!self.members.contains_key(&name), "{name} joined twice");
             let member = Member {
                 id: row.id,
                 types: Arc::default(),

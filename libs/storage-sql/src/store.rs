@@ -175,6 +175,10 @@ impl SqlStore {
         if known.version >= head.catalog {
             return Ok(known);
         }
+        let known = match known.version < head.floor {
+            true => Arc::new(known.emptied()),
+            false => known,
+        };
         let delta = Delta::read(connection, known.version, head.catalog).await?;
         let fresh = Arc::new(known.apply(delta)?);
         self.snapshot.store(Arc::clone(&fresh));

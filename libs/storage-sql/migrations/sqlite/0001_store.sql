@@ -14,12 +14,14 @@ CREATE TABLE allocation (
 INSERT INTO allocation (name, next) VALUES ('cluster', 1), ('epoch', 1), ('object', 1), ('type', 1);
 
 -- One row. `pruned`: versions that were superseded up to this revision are gone. `catalog` counts changes of clusters, types, streams and
--- health; each changed row carries the count of its change in `seq`, so that a reader asks only for what is new to it.
+-- health; each changed row carries the count of its change in `seq`, so that a reader asks only for what is new to it. `floor`: rows whose last
+-- change is up to this count may have been purged, so whoever knows no later state reads everything.
 CREATE TABLE head (
     id          INTEGER PRIMARY KEY,
     rev         INTEGER NOT NULL,
     pruned      INTEGER NOT NULL,
     catalog     INTEGER NOT NULL,
+    floor       INTEGER NOT NULL,
     incarnation TEXT    NOT NULL
 );
 

@@ -65,7 +65,7 @@ fn head_exists() -> Statement {
 fn insert_head(incarnation: &str) -> Statement {
     Statement::fixed(
         "head.insert",
-        "INSERT INTO head (id, rev, pruned, catalog, incarnation) VALUES (1, 0, 0, 1, ?)",
+        "INSERT INTO head (id, rev, pruned, catalog, floor, incarnation) VALUES (1, 0, 0, 1, 0, ?)",
         [incarnation.into()],
     )
 }

@@ -68,7 +68,8 @@ impl SqliteDatabase {
         migrate(&writer).await?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
         let marked = check_mark(&writer, known).await?;
-        mark.write(&marked).map_err(|err| out_of_reach(path, err))?;
+        mark.write_through(&marked)
+            .map_err(|err| out_of_reach(path, err))?;
         Ok(Self {
             short: connect(reader_options(path, options), SHORT_READERS).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
@@ -77,6 +78,19 @@ impl SqliteDatabase {
             mark,
             marked: Mutex::new(marked),
         })
+    }
+
+    /// Says that the database was closed in order, unless another process has written since: it may go on.
+    fn close_mark(&self) {
+        let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
+        let on_disk = MarkFile::read(&self.path).ok().flatten();
+        if on_disk.as_ref() != Some(&*marked) {
+            return;
+        }
+        marked.closed = true;
+        if let Err(err) = self.mark.write_through(&marked) {
+            tracing::warn!(error = %err, "the mark beside the database cannot be written");
+        }
     }
 
     fn write_mark(&self, change: impl FnOnce(&mut Mark)) {
@@ -176,7 +190,7 @@ impl Database for SqliteDatabase {
         self.short.close().await;
         self.searches.close().await;
         self.writer.close().await;
-        self.write_mark(|mark| mark.closed = true);
+        self.close_mark();
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct HeadRow {
     pub(crate) pruned: i64,
     /// Counts the changes of what a snapshot holds.
     pub(crate) catalog: i64,
+    /// What changed up to this count may have been purged.
+    pub(crate) floor: i64,
     pub(crate) incarnation: String,
 }
 
@@ -39,7 +41,7 @@ impl Numbered {
 pub(crate) fn select() -> Statement {
     Statement::fixed(
         "head.select",
-        "SELECT rev, pruned, catalog, incarnation FROM head WHERE id = 1",
+        "SELECT rev, pruned, catalog, floor, incarnation FROM head WHERE id = 1",
         [],
     )
 }
@@ -49,7 +51,8 @@ pub(crate) fn decode(row: &dyn Row) -> Result<HeadRow, StoreError> {
         revision: row.int(0)?,
         pruned: row.int(1)?,
         catalog: row.int(2)?,
-        incarnation: row.text(3)?,
+        floor: row.int(3)?,
+        incarnation: row.text(4)?,
     })
 }
 
@@ -76,6 +79,15 @@ pub(crate) fn bump_catalog() -> Statement {
     Statement::fixed(
         "head.bump_catalog",
         "UPDATE head SET catalog = catalog + 1 WHERE id = 1",
+        [],
+    )
+}
+
+/// Notes that rows of the catalogue were purged: a change that somebody has not seen cannot be read any more.
+pub(crate) fn raise_floor() -> Statement {
+    Statement::fixed(
+        "head.raise_floor",
+        "UPDATE head SET floor = catalog WHERE id = 1",
         [],
     )
 }

@@ -45,6 +45,7 @@ fn heads() -> Vec<Statement> {
         head::advance(5),
         head::set_pruned(35, 40),
         head::bump_catalog(),
+        head::raise_floor(),
         head::set_incarnation("other"),
         head::take_numbers(Numbered::Object, 10_000),
         head::next_number(Numbered::Object),

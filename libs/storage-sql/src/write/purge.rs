@@ -26,7 +26,8 @@ pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purge
     let limit = limit.max(1);
     let pruned = prune::prune(session, limit).await?;
     let objects = purge_streams(session, limit).await?;
-    if objects == 0 {
+    let closed = row(session.connection, stream::first_closed(), stream::decode).await?;
+    if closed.is_none() {
         purge_clusters(session.connection, limit).await?;
     }
     let swept = sweep_namespaces(session.connection, limit).await?;
@@ -77,6 +78,7 @@ async fn purge_stream(
     if count < limit {
         let statement = stream::delete(cluster, resource);
         session.connection.execute(statement).await?;
+        session.connection.execute(head::raise_floor()).await?;
     }
     Ok(count)
 }
@@ -144,6 +146,7 @@ async fn purge_clusters(connection: &mut dyn Connection, limit: u32) -> Result<(
         if ids.len() < left as usize {
             connection.execute(catalog::delete_health(cluster)).await?;
             connection.execute(catalog::delete_cluster(cluster)).await?;
+            connection.execute(head::raise_floor()).await?;
         }
         left -= u32::try_from(ids.len()).expect("at most the limit");
     }

@@ -1,7 +1,8 @@
 //! A mark beside the database file: the last revision that was committed to it, and in which life of the machine.
 //!
 //! A file that is copied back is behind its mark. The mark is written after each commit and not forced to the disk, so it is never
-//! ahead of a database that lost nothing: a process that is killed loses neither. When the machine itself goes down without notice, the last
+//! ahead of a database that lost nothing: a process that is killed loses neither. That the database is open is on the disk before anything is
+//! committed. When the machine itself goes down without notice, the last
 //! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells.
 
 use std::fs::{File, OpenOptions};
@@ -96,13 +97,15 @@ impl MarkFile {
         Ok(Self { file })
     }
 
-    /// Writes the mark; one that is closed is on the disk afterwards.
+    /// Writes the mark.
     pub(super) fn write(&self, mark: &Mark) -> Result<()> {
-        self.file.write_all_at(mark.to_text().as_bytes(), 0)?;
-        if mark.closed {
-            self.file.sync_all()?;
-        }
-        Ok(())
+        self.file.write_all_at(mark.to_text().as_bytes(), 0)
+    }
+
+    /// Writes the mark so that it is on the disk afterwards.
+    pub(super) fn write_through(&self, mark: &Mark) -> Result<()> {
+        self.write(mark)?;
+        self.file.sync_all()
     }
 }
 

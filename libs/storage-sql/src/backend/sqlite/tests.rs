@@ -532,6 +532,86 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
     );
 }
 
+/// Nobody asked between a cluster's leaving and the end of its purge.
+#[tokio::test]
+async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
+    use armadex_storage::conformance::{RULES, resource};
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let kinds = [("pods", "Pod"), ("secrets", "Secret")];
+    for name in ["member1", "member2"] {
+        let name = name.parse().expect("a name");
+        let cluster = store.join(&name, "incarnation").await.expect("joined");
+        for (plural, kind) in kinds {
+            let kind = resource("", plural, kind, true);
+            store.open(cluster, &kind, RULES).await.expect("opened");
+        }
+    }
+    let before = store.catalog().await.expect("a catalog");
+    assert_eq!((before.clusters.len(), before.types.len()), (2, 2));
+    let (first, second) = (
+        "member1".parse().expect("a name"),
+        "member2".parse().expect("a name"),
+    );
+    store.leave(&first, "incarnation").await.expect("left");
+    let cluster = store.join(&second, "incarnation").await.expect("joined");
+    let streams = store.streams(cluster).await.expect("streams");
+    store.close(cluster, streams[0].id).await.expect("closed");
+    while !store.purge(10).await.expect("purged").finished {}
+    let after = store.catalog().await.expect("a catalog");
+    assert_eq!((after.clusters.len(), after.types.len()), (1, 1));
+    assert!(after.generation > before.generation);
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn many_empty_streams_do_not_keep_the_purge_from_what_lies_behind_them() {
+    use armadex_storage::conformance::{Fixture, RULES, object, resource};
+    let place = Place::new();
+    let store = std::sync::Arc::new(open_store(&place).await);
+    let fixture = Fixture {
+        sink: store.clone(),
+        search: store.clone(),
+        audit: Box::new(|| Box::pin(async { vec![] })),
+        tiny: false,
+        guard: Box::new(()),
+    };
+    let unused = fixture.pods_of("member1").await;
+    for number in 0..40 {
+        let kind = resource("example.com", &format!("kind{number}s"), "Kind", true);
+        let stream = store
+            .open(unused.cluster, &kind, RULES)
+            .await
+            .expect("opened");
+        store
+            .close(unused.cluster, stream.resource)
+            .await
+            .expect("closed");
+    }
+    let leaving = fixture.pods_of("member2").await;
+    fixture
+        .put(&leaving, (0..5).map(|n| object("ns", &format!("p-{n}"))))
+        .await;
+    let name = "member2".parse().expect("a name");
+    store.leave(&name, "incarnation-1").await.expect("left");
+    assert_eq!(fixture.purge(100).await, 5);
+    assert!(store.check().await.expect("a report").faults.is_empty());
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_does_not_speak_for_another_that_writes() {
+    let place = Place::new();
+    let (idle, busy) = (open_store(&place).await, open_store(&place).await);
+    some_revisions(&busy, 0..3).await;
+    idle.shutdown().await;
+    let mark = std::fs::read_to_string(place.directory.path().join("store.db-mark"));
+    assert!(mark.expect("a mark").trim_end().ends_with("open"));
+    busy.shutdown().await;
+    let mark = std::fs::read_to_string(place.directory.path().join("store.db-mark"));
+    assert!(mark.expect("a mark").trim_end().ends_with("closed"));
+}
+
 /// A database whose writer panics.
 struct Faulty(SqliteDatabase);
 

@@ -333,11 +333,14 @@ async fn walk(
 /// Whether what is left of the order, once the first key is the same, is that of a walk.
 fn rest_in_page_order(plan: &Plan, planned: &TypePlan) -> Result<bool, StoreError> {
     let rest: Vec<OrderBy> = plan.order[1..].to_vec();
-    page_order(&rest, planned, plan.one_namespace.is_some()).ok_or_else(|| {
-        StoreError::Unsupported {
-            what:
-                "this order where so many objects have the same first key: leave the other keys out"
-                    .to_owned(),
-        }
+    // Further keys come before the type, so several types would have to be walked side by side.
+    let side_by_side = plan.types.len() > 1 && !rest.is_empty();
+    let walked = match side_by_side {
+        true => None,
+        false => page_order(&rest, planned, plan.one_namespace.is_some()),
+    };
+    walked.ok_or_else(|| StoreError::Unsupported {
+        what: "this order where so many objects have the same first key: leave the other keys out"
+            .to_owned(),
     })
 }
