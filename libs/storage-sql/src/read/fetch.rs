@@ -30,7 +30,7 @@ impl Only<'_> {
         }
     }
 
-    /// How many objects of a place are fetched at most; `None` if nothing but walking its index tells.
+    /// How many objects of a place are fetched at most.
     pub(crate) fn most(&self, place: &Place, matches: &Matches) -> usize {
         let objects = |count: i64| usize::try_from(count).unwrap_or(usize::MAX);
         let there = match matches {

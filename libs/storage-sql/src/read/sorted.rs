@@ -96,15 +96,15 @@ pub(crate) async fn page(
         return Ok(take(all, plan, after, collector));
     }
     let (few, most) = (reading.tuning.sorted, reading.tuning.most_sorted);
-    match column_of(&plan.order) {
-        _ if is_at_most(reading, plan, few).await? => {
-            fetch_page(reading, plan, after, collector).await
-        }
-        Some(column) if column.0.is_indexed() => {
-            along::page(reading, plan, column, after, collector).await
-        }
-        _ if !is_at_most(reading, plan, most).await? => Err(too_many(plan, most)),
-        Some(column) if plan.is_whole() => {
+    let column = column_of(&plan.order);
+    let indexed = column.filter(|(column, _)| column.is_indexed());
+    let enough = if indexed.is_some() { few } else { most };
+    let objects = at_most(reading, plan, enough).await?;
+    match (indexed, column) {
+        _ if objects <= few => fetch_page(reading, plan, after, collector).await,
+        (Some(column), _) => along::page(reading, plan, column, after, collector).await,
+        _ if objects > most => Err(too_many(plan, most)),
+        (None, Some(column)) if plan.is_whole() => {
             // The database looks at all of them to sort them.
             reading.looked_at += total(reading, plan).await?;
             along::page(reading, plan, column, after, collector).await
@@ -165,24 +165,25 @@ fn column_of(order: &[OrderBy]) -> Option<(SortColumn, bool)> {
     Some((column, first.descending))
 }
 
-/// Whether there are certainly no more objects to look at than this.
-async fn is_at_most(
-    reading: &mut Reading<'_>,
-    plan: &Plan,
-    most: usize,
-) -> Result<bool, StoreError> {
-    let mut left = i64::try_from(most).unwrap_or(i64::MAX);
-    for planned in &plan.types {
-        left -= at_most(reading, plan, planned, left).await?;
-        if left < 0 {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// At least as many objects as match; counting ends past `enough`.
 async fn at_most(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    enough: usize,
+) -> Result<usize, StoreError> {
+    let enough = i64::try_from(enough).unwrap_or(i64::MAX);
+    let mut sum = 0;
+    for planned in &plan.types {
+        sum += at_most_of(reading, plan, planned, enough - sum).await?;
+        if sum > enough {
+            break;
+        }
+    }
+    Ok(usize::try_from(sum).unwrap_or(usize::MAX))
+}
+
+/// The same for one type.
+async fn at_most_of(
     reading: &mut Reading<'_>,
     plan: &Plan,
     planned: &TypePlan,
