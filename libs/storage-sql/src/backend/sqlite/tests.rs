@@ -1,11 +1,14 @@
 //! What is SQLite's own: the file, its schema, and how it runs each statement.
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
-use armadex_storage::{Search, Sink, StoreError};
+use armadex_storage::conformance::{Fixture, RULES, object, resource};
+use armadex_storage::{Change, Search, Sink, StoreError};
 
 use super::*;
 use crate::backend::{Connection, rows};
+use crate::catalog::Delta;
 use crate::sql::samples::samples;
 use crate::sql::statement::{Param, Statement};
 use crate::store::SqlStore;
@@ -261,8 +264,6 @@ async fn versions(store: &SqlStore) -> Vec<i64> {
 
 #[tokio::test]
 async fn superseded_versions_and_tombstones_are_kept_as_long_as_asked_and_no_longer() {
-    use armadex_storage::Change;
-    use armadex_storage::conformance::{Fixture, object};
     let place = Place::new();
     let options = Options {
         retention: 2,
@@ -271,14 +272,8 @@ async fn superseded_versions_and_tombstones_are_kept_as_long_as_asked_and_no_lon
     let store = SqlStore::sqlite(&place.path(), &options)
         .await
         .expect("a store");
-    let store = std::sync::Arc::new(store);
-    let fixture = Fixture {
-        sink: store.clone(),
-        search: store.clone(),
-        audit: Box::new(|| Box::pin(async { vec![] })),
-        tiny: false,
-        guard: Box::new(()),
-    };
+    let store = Arc::new(store);
+    let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;
     for version in ["1", "2", "3"] {
         let put = Change::Put(object("ns", "a").version(version).build());
@@ -304,32 +299,30 @@ async fn superseded_versions_and_tombstones_are_kept_as_long_as_asked_and_no_lon
     store.shutdown().await;
 }
 
-/// A store with some revisions, and what copies of its files are called.
-async fn some_revisions(store: &SqlStore, rounds: std::ops::Range<usize>) {
-    use armadex_storage::conformance::{RULES, object, resource};
-    use armadex_storage::{Batch, Change};
-    let member = armadex_model::ClusterName::new("member1").expect("a name");
-    let cluster = store.join(&member, "incarnation").await.expect("joined");
-    let pods = resource("", "pods", "Pod", true);
-    let stream = store.open(cluster, &pods, RULES).await.expect("opened");
-    for round in rounds {
-        let put = Change::Put(object("ns", &format!("pod-{round}")).build());
-        let batch = Batch {
-            cluster,
-            resource: stream.resource,
-            epoch: stream.epoch,
-            rules: RULES,
-            changes: vec![put],
-            position: None,
-        };
-        store.write(batch).await.expect("written");
+/// Both sides of a store, for cases that are written with those of the behaviour suite.
+fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
+    Fixture {
+        sink: Arc::clone(store) as _,
+        search: Arc::clone(store) as _,
+        audit: Box::new(|| Box::pin(async { vec![] })),
+        tiny: false,
+        guard: Box::new(()),
     }
 }
 
-async fn open_store(place: &Place) -> SqlStore {
-    SqlStore::sqlite(&place.path(), &Options::default())
-        .await
-        .expect("a store")
+/// One revision for each round.
+async fn some_revisions(store: &Arc<SqlStore>, rounds: std::ops::Range<usize>) {
+    let fixture = fixture_of(store);
+    let pods = fixture.pods_of("member1").await;
+    for round in rounds {
+        let pod = object("ns", &format!("pod-{round}"));
+        fixture.put(&pods, [pod]).await;
+    }
+}
+
+async fn open_store(place: &Place) -> Arc<SqlStore> {
+    let store = SqlStore::sqlite(&place.path(), &Options::default()).await;
+    Arc::new(store.expect("a store"))
 }
 
 /// Copies the database, its log included, as an operator's `cp` does.
@@ -444,26 +437,14 @@ async fn lowering_retention_to_nothing_leaves_no_version_behind() {
             retention,
             ..Options::default()
         };
-        let store = SqlStore::sqlite(&place.path(), &options)
-            .await
-            .expect("a store");
-        use armadex_storage::conformance::{RULES, object, resource};
-        use armadex_storage::{Batch, Change};
-        let member = armadex_model::ClusterName::new("member1").expect("a name");
-        let cluster = store.join(&member, "incarnation").await.expect("joined");
-        let pods = resource("", "pods", "Pod", true);
-        let stream = store.open(cluster, &pods, RULES).await.expect("opened");
+        let store = SqlStore::sqlite(&place.path(), &options).await;
+        let store = Arc::new(store.expect("a store"));
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("member1").await;
         for version in 0..4 {
             let version = format!("{}", retention * 10 + version);
-            let batch = Batch {
-                cluster,
-                resource: stream.resource,
-                epoch: stream.epoch,
-                rules: RULES,
-                changes: vec![Change::Put(object("ns", "a").version(&version).build())],
-                position: None,
-            };
-            store.write(batch).await.expect("written");
+            let pod = object("ns", "a").version(&version);
+            fixture.put(&pods, [pod]).await;
         }
         while !store.purge(2).await.expect("purged").finished {}
         if retention == 0 {
@@ -476,8 +457,6 @@ async fn lowering_retention_to_nothing_leaves_no_version_behind() {
 /// One stream more is one row more to learn, whatever is there already.
 #[tokio::test]
 async fn a_reader_learns_of_a_stream_by_one_row() {
-    use crate::catalog::Delta;
-    use armadex_storage::conformance::{RULES, resource};
     let place = Place::new();
     let store = open_store(&place).await;
     let pods = resource("", "pods", "Pod", true);
@@ -535,7 +514,6 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
 /// Nobody asked between a cluster's leaving and the end of its purge.
 #[tokio::test]
 async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
-    use armadex_storage::conformance::{RULES, resource};
     let place = Place::new();
     let store = open_store(&place).await;
     let kinds = [("pods", "Pod"), ("secrets", "Secret")];
@@ -566,16 +544,9 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
 
 #[tokio::test]
 async fn many_empty_streams_do_not_keep_the_purge_from_what_lies_behind_them() {
-    use armadex_storage::conformance::{Fixture, RULES, object, resource};
     let place = Place::new();
-    let store = std::sync::Arc::new(open_store(&place).await);
-    let fixture = Fixture {
-        sink: store.clone(),
-        search: store.clone(),
-        audit: Box::new(|| Box::pin(async { vec![] })),
-        tiny: false,
-        guard: Box::new(()),
-    };
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
     let unused = fixture.pods_of("member1").await;
     for number in 0..40 {
         let kind = resource("example.com", &format!("kind{number}s"), "Kind", true);
@@ -642,7 +613,7 @@ impl Database for Faulty {
 async fn a_writer_that_panics_is_told_to_whoever_waits_for_its_end() {
     let place = Place::new();
     let database = Faulty(place.database().await.expect("a database"));
-    let store = SqlStore::start(std::sync::Arc::new(database), &Options::default()).await;
+    let store = SqlStore::start(Arc::new(database), &Options::default()).await;
     let store = store.expect("a store");
     let member = armadex_model::ClusterName::new("member1").expect("a name");
     let refused = store.join(&member, "incarnation").await;
