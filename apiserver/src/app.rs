@@ -168,7 +168,7 @@ impl App {
     fn send(self: &Arc<Self>, reply: Reply, ticket: Arc<Ticket>, access: Access) -> Response<Body> {
         let code = reply.head.status();
         let body = match reply.content {
-            Content::Whole(bytes) => {
+            Content::Whole(bytes) | Content::Made(bytes) => {
                 access.finish(
                     code,
                     Sent {
@@ -176,10 +176,11 @@ impl App {
                         bytes: bytes.len() as u64,
                     },
                 );
-                body::whole(match reply.held {
-                    Some(reservation) => reservation.with(bytes),
-                    None => bytes,
-                })
+                body::whole(bytes)
+            }
+            Content::Rewritten(object) => {
+                access.finish(code, Sent::default());
+                body::rewritten(object, Arc::clone(self.counters()))
             }
             Content::List(stream) => {
                 // Room for one piece: the next is made while the client takes this one.

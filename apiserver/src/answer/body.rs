@@ -1,6 +1,7 @@
 //! Bodies of responses: there already, or made piece by piece by a task.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -9,6 +10,9 @@ use http_body::{Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use tokio::sync::mpsc;
+
+use super::rewrite::Rewritten;
+use crate::counters::Counters;
 
 /// The body of every response. An error in it breaks the connection (HTTP/1.1) or the stream (HTTP/2) off.
 pub(crate) type Body = BoxBody<Bytes, BrokenOff>;
@@ -41,6 +45,16 @@ pub(crate) fn streamed(pieces: mpsc::Receiver<Piece>) -> Body {
             Some(Piece::End) => None,
             None => Some((Err(BrokenOff), None)),
         }
+    });
+    StreamBody::new(frames).boxed()
+}
+
+/// A body whose pieces are made while they are taken.
+pub(crate) fn rewritten(object: Rewritten, counters: Arc<Counters>) -> Body {
+    let frames = stream::unfold((object, counters), |(mut object, counters)| async move {
+        let piece = object.next().await?;
+        counters.served(0, piece.len() as u64);
+        Some((Ok(Frame::data(piece)), (object, counters)))
     });
     StreamBody::new(frames).boxed()
 }

@@ -136,13 +136,20 @@ impl Reservation {
         drop(self.split(self.bytes.saturating_sub(bytes)));
     }
 
-    /// Bytes that hold the reservation until the last of them has been dropped.
-    pub(crate) fn with(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Held {
-            bytes,
-            _reservation: self,
-        })
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
+
+    /// Bytes that hold the reservation until the last of them has been dropped.
+    pub(crate) fn keep(self, bytes: Bytes) -> Bytes {
+        keeping(bytes, self)
+    }
+}
+
+/// Bytes that keep something until the last of them has been dropped.
+pub(super) fn keeping<T: Send + 'static>(bytes: Bytes, kept: T) -> Bytes {
+    Bytes::from_owner(Held { bytes, _kept: kept })
 }
 
 impl Drop for Reservation {
@@ -151,12 +158,12 @@ impl Drop for Reservation {
     }
 }
 
-struct Held {
+struct Held<T> {
     bytes: Bytes,
-    _reservation: Reservation,
+    _kept: T,
 }
 
-impl AsRef<[u8]> for Held {
+impl<T> AsRef<[u8]> for Held<T> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -195,7 +202,7 @@ mod tests {
         let allowance = Allowance::new(Arc::clone(&budget), vec![budget.share()]);
         let mut reservation = allowance.reserve_now(80).expect("room");
         reservation.shrink_to(30);
-        let mut bytes = reservation.split(20).with(Bytes::from(vec![1; 20]));
+        let mut bytes = reservation.split(20).keep(Bytes::from(vec![1; 20]));
         assert_eq!(counters.read().held_bytes, 30);
         drop(reservation);
         let end = bytes.split_off(19);

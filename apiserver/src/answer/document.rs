@@ -20,7 +20,7 @@ pub(crate) struct Document {
 impl Document {
     pub(crate) fn new(value: &Value, written: Written) -> Self {
         let json = value.to_string().into_bytes();
-        let bytes = Rewrite::to(written.notation, false).piece(json);
+        let bytes = Rewrite::to(written.notation, false).whole(json);
         let tag = HeaderValue::from_str(&format!("\"{}\"", hash(&bytes))).ok();
         Self {
             bytes: bytes.into(),

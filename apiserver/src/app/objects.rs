@@ -14,6 +14,7 @@ use super::view::Seen;
 use super::warnings;
 use crate::answer::encode::{Encoder, Shape};
 use crate::answer::listing::ListStream;
+use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::attributes;
@@ -128,7 +129,8 @@ impl Context {
             _ => return Err(ApiError::no_such_path()),
         };
         self.authorizer.require(asked.caller, &question).await?;
-        let held = asked.allowance.reserve(LARGEST_OBJECT).await?;
+        let mut held = asked.allowance.reserve(LARGEST_OBJECT + OUTBOX).await?;
+        let outbox = Outbox::out_of(&mut held, asked.allowance.clone());
         let stored = self.stored(cluster, gvr, &key, params.revision).await?;
         let found = match stored {
             Some(found) => found,
@@ -161,7 +163,9 @@ impl Context {
         self.counters.served(1, 0);
         let entry = seen.entry();
         let unhealthy = entry.and_then(|entry| warnings::unhealthy_cluster(cluster, entry));
-        let reply = Reply::json(json, notation, params.pretty).holding(held);
+        drop(found);
+        let written = (notation, params.pretty);
+        let reply = Reply::object(json, written, held, outbox).await;
         Ok(warned(reply, unhealthy))
     }
 

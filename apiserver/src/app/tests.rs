@@ -2,6 +2,7 @@
 
 mod callers;
 mod discovery;
+mod held;
 mod lists;
 mod objects;
 mod order;

@@ -70,6 +70,16 @@ impl Running {
 
     /// Serves so many pods of about so many bytes.
     async fn start_with(rows: usize, bytes: usize, limits: ConnectionLimits) -> Self {
+        Self::start_within(4 << 20, rows, bytes, limits).await
+    }
+
+    /// Likewise, and holds at most so many for clients.
+    async fn start_within(
+        budget: usize,
+        rows: usize,
+        bytes: usize,
+        limits: ConnectionLimits,
+    ) -> Self {
         let (front_proxy, clients) = (Authority::new("proxies"), Authority::new("clients"));
         let pods = resource("", "v1", "pods", "Pod", true);
         let memory = (0..rows).fold(
@@ -97,7 +107,7 @@ impl Running {
             Arc::default(),
             Limits {
                 in_flight: SIZES,
-                bytes: 4 << 20,
+                bytes: budget,
                 time: Duration::from_secs(60),
             },
         ));

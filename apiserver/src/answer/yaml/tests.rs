@@ -1,15 +1,42 @@
 use super::*;
+use crate::answer::lines::STEP;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+/// Rewrites parts that end after a comma or a bracket, in pieces of about a size.
 fn yaml(json: &str, piece: usize) -> String {
     let mut yaml = Yaml::default();
-    let bytes = json
-        .as_bytes()
-        .chunks(piece)
-        .flat_map(|part| yaml.rewrite(part))
-        .collect();
-    String::from_utf8(bytes).expect("text")
+    let mut written = Vec::new();
+    for part in parts(json, piece) {
+        let mut rest = part.as_bytes();
+        while !rest.is_empty() {
+            let mut out = Vec::with_capacity(STEP + piece);
+            let taken = yaml.fill(rest, &mut out);
+            assert!(taken + out.len() > 0);
+            rest = &rest[taken..];
+            written.extend(out);
+        }
+    }
+    String::from_utf8(written).expect("text")
+}
+
+fn parts(json: &str, least: usize) -> Vec<&str> {
+    let (mut parts, mut begin) = (Vec::new(), 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for (at, byte) in json.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b'{' | b'[' | b'}' | b']' if !in_text && at >= begin + least => {
+                parts.push(&json[begin..=at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&json[begin..]);
+    parts
 }
 
 #[track_caller]

@@ -51,7 +51,8 @@ async fn silent_sockets_make_room_for_those_who_say_who_they_are() {
 
 #[tokio::test]
 async fn a_front_proxy_finds_a_slot_when_all_others_are_busy() {
-    let server = Running::start_with(1200, 10 << 10, limits(6, 2, 100)).await;
+    // Room for four lists of one user.
+    let server = Running::start_within(64 << 20, 1200, 10 << 10, limits(6, 2, 100)).await;
     let mut streams = Vec::new();
     for _ in 0..4 {
         streams.push(busy(&server, "alice").await);

@@ -1,0 +1,125 @@
+//! What is held for clients: all of it is in the budget, and nobody waits for the budget who needs none of it.
+
+use super::*;
+
+const PODS: &str = "resources/api/v1/pods";
+const BUDGET: usize = 16 << 20;
+const SELF_REVIEW: &str = r#"{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"}"#;
+
+/// A pod that becomes longer in every form but the plain one.
+fn pod(rows: usize) -> Value {
+    json!({
+        "spec": {"nodeName": "n", "containers": [], "rows": vec![json!([[[[1]]]]); rows]},
+        "status": {"phase": "Running"},
+    })
+}
+
+/// Many small pods in one cluster, one large one in another.
+fn large_and_small() -> Memory {
+    let memory = Memory::new()
+        .cluster("m1", "v1.36.1", "")
+        .cluster("m2", "v1.36.1", "");
+    let memory = memory.object("m2", &pods(), "x", "large", pod(80_000));
+    (0..2000).fold(memory, |memory, number| {
+        memory.object("m1", &pods(), "x", &format!("p{number:04}"), pod(20))
+    })
+}
+
+fn server() -> Server {
+    let limits = Limits {
+        in_flight: SIZES,
+        bytes: BUDGET,
+        time: Duration::from_secs(60),
+    };
+    Server::with_limits(large_and_small(), ["everybody may do everything"], limits)
+}
+
+/// Asks, and keeps every frame of the answer for as long as another one comes: what is kept, and what that holds of the budget.
+async fn keep_all(server: &Server, path: &str, accept: &str) -> usize {
+    let request = Request::get(format!("{BASE}/{path}"))
+        .header("authorization", "Bearer alice")
+        .header("accept", accept)
+        .body(http_body_util::Empty::<bytes::Bytes>::new())
+        .expect("a request");
+    let connection = server.app.connection(Vec::new());
+    let response = server.app.respond(request, &connection).await;
+    assert_eq!(response.status(), 200, "{path}");
+    let mut body = response.into_body();
+    let (mut kept, mut length) = (Vec::new(), 0);
+    while let Ok(Some(frame)) = tokio::time::timeout(Duration::from_secs(1), body.frame()).await {
+        let frame = frame.expect("no error").into_data().expect("data");
+        length += frame.len();
+        kept.push(frame);
+        let held = server.app.counters().read().held_bytes;
+        assert!(
+            length as u64 <= held,
+            "{held} of {length} bytes are in the budget"
+        );
+        assert!(held <= BUDGET as u64 / 4);
+    }
+    length
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_has_not_taken_is_in_the_budget_in_every_form() {
+    let server = server();
+    for path in [PODS, "resources/clusters/m2/api/v1/namespaces/x/pods/large"] {
+        for (query, accept) in [
+            ("", "application/json"),
+            ("", "application/yaml"),
+            ("", TABLE),
+            ("", "application/yaml;as=Table;v=v1;g=meta.k8s.io"),
+            ("?pretty=true", "application/json"),
+            ("?pretty=true&includeObject=Object", TABLE),
+        ] {
+            let kept = keep_all(&server, &format!("{path}{query}"), accept).await;
+            assert!(kept > 100, "{path} {query} {accept}: {kept}");
+            while server.app.counters().read().in_flight > 0 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            assert_eq!(server.app.counters().read().held_bytes, 0);
+        }
+    }
+}
+
+/// Holds all of the budget.
+fn hold_all(server: &Server) -> Vec<crate::answer::budget::Reservation> {
+    let allowance = Allowance::new(Arc::clone(&server.app.budget), Vec::new());
+    let held = std::iter::from_fn(|| allowance.reserve_now(BUDGET));
+    held.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_reviews_and_health_do_not_wait_behind_lists() {
+    let server = server();
+    let held = hold_all(&server);
+    assert_eq!(server.app.counters().read().held_bytes, BUDGET as u64);
+    let began = Instant::now();
+    let headers = [("authorization", "Bearer alice")];
+    for path in [
+        "/apis",
+        "/apis/clusterpedia.io",
+        BASE,
+        "/openapi/v2",
+        "/openapi/v3",
+        "/version",
+        "/readyz",
+        "/livez",
+        &format!("{BASE}/resources/apis"),
+        &format!("{BASE}/resources/api/v1"),
+        &format!("{BASE}/resources/readyz"),
+    ] {
+        let answer = server.ask("GET", path, &headers).await;
+        assert_eq!(answer.code, 200, "{path}");
+    }
+    let review = format!("{BASE}/resources/apis/authentication.k8s.io/v1/selfsubjectreviews");
+    let answer = server
+        .send("POST", &review, &headers, SELF_REVIEW.to_owned())
+        .await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(server.get(PODS).await.code, 429);
+    assert!(began.elapsed() >= Duration::from_secs(10));
+    drop(held);
+    assert_eq!(server.get(PODS).await.code, 200);
+}
