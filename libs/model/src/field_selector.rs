@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::field::{Field, Meaning, meaning};
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, field_clauses, shorten};
-use crate::params::{InvalidParams, malformed};
+use crate::params::{InvalidParams, distinct, malformed};
 use crate::{GroupVersionResource, NameFilter};
 
 /// A field selector, taken apart.
@@ -24,7 +24,7 @@ pub(crate) fn parse(
     let clauses =
         field_clauses(text).map_err(|error| malformed("fieldSelector", error.to_string()))?;
     let mut terms = FieldTerms::default();
-    for mut clause in clauses {
+    for mut clause in distinct(clauses)? {
         if let Some(path) = clause.key.strip_prefix('.') {
             clause.key = path.to_owned();
         }

@@ -35,11 +35,19 @@ impl NameFilter {
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Any, filter) | (filter, Self::Any) => filter,
-            (Self::In(a), Self::In(b)) => Self::In(a.intersection(&b).cloned().collect()),
-            (Self::In(a), Self::NotIn(b)) | (Self::NotIn(b), Self::In(a)) => {
-                Self::In(a.difference(&b).cloned().collect())
+            (Self::In(mut a), Self::In(b)) => {
+                a.retain(|name| b.contains(name));
+                Self::In(a)
             }
-            (Self::NotIn(a), Self::NotIn(b)) => Self::NotIn(a.union(&b).cloned().collect()),
+            (Self::In(mut a), Self::NotIn(b)) | (Self::NotIn(b), Self::In(mut a)) => {
+                a.retain(|name| !b.contains(name));
+                Self::In(a)
+            }
+            // Moved, not copied: a selector may add name after name.
+            (Self::NotIn(mut a), Self::NotIn(b)) => {
+                a.extend(b);
+                Self::NotIn(a)
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ mod raw;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use crate::label::parse::{label_clauses, shorten};
+use crate::label::parse::{Clause, label_clauses, shorten};
 use crate::query::{Limits, Scope, Searched};
 use crate::search::{self, SearchLabels};
 use crate::{ClusterName, GroupVersionResource, NameFilter, Query, field_selector};
@@ -50,6 +50,9 @@ pub enum InvalidParams {
     /// Parameters that exclude each other.
     #[error("{0}")]
     Conflict(&'static str),
+    /// More of something than is looked at.
+    #[error("more than {1} {0} at once: ask in several requests")]
+    TooMany(&'static str, usize),
 }
 
 /// What a path says.
@@ -428,6 +431,24 @@ fn pretty(raw: &RawParams) -> bool {
     let words = ["1", "t", "T", "true", "TRUE", "True"];
     raw.text("pretty")
         .is_some_and(|value| words.contains(&value))
+}
+
+/// Requirements of one selector that are looked at: more than anybody types, and a search costs as much for each as for the first.
+const MOST_REQUIREMENTS: usize = 64;
+
+/// The clauses of a selector, each once. What a URL has room for is refused here, before anything is done for each.
+pub(crate) fn distinct(clauses: Vec<Clause>) -> Result<Vec<Clause>, InvalidParams> {
+    let mut kept: Vec<Clause> = Vec::new();
+    for clause in clauses {
+        if kept.contains(&clause) {
+            continue;
+        }
+        if kept.len() == MOST_REQUIREMENTS {
+            return Err(InvalidParams::TooMany("requirements", MOST_REQUIREMENTS));
+        }
+        kept.push(clause);
+    }
+    Ok(kept)
 }
 
 pub(crate) fn malformed(parameter: &str, reason: impl Into<String>) -> InvalidParams {

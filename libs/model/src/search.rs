@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use crate::NameFilter;
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, shorten};
-use crate::params::{InvalidParams, malformed, meant, not_a_number};
+use crate::params::{InvalidParams, distinct, malformed, meant, not_a_number};
 use crate::query::{OrderBy, OrderField};
 
 /// Search labels that every store understands.
@@ -33,7 +33,7 @@ pub(crate) struct SearchLabels {
 impl SearchLabels {
     pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Result<Self, InvalidParams> {
         let mut found = Self::default();
-        for clause in clauses {
+        for clause in distinct(clauses)? {
             if clause.key.starts_with(INTERNAL_STORAGE) {
                 return Err(not_served(&clause.key));
             }

@@ -125,7 +125,7 @@ pub(crate) fn meant(
     ours.into_iter().find(|ours| {
         let ours = folded(ours);
         let allowed = if ours.len() < LONG { 1 } else { 2 };
-        mistakes(&name, &ours) <= allowed
+        name.len().abs_diff(ours.len()) <= allowed && mistakes(&name, &ours) <= allowed
     })
 }
 
@@ -141,6 +141,8 @@ fn folded(name: &str) -> Vec<char> {
 
 /// How many letters have to be put in, left out, replaced, or swapped with their neighbour.
 fn mistakes(a: &[char], b: &[char]) -> usize {
+    #[cfg(test)]
+    tests::COMPARED.with(|compared| compared.set(compared.get() + 1));
     let mut rows: [Vec<usize>; 3] = [vec![0; b.len() + 1], (0..=b.len()).collect(), Vec::new()];
     for i in 1..=a.len() {
         let mut row = vec![i];
@@ -159,8 +161,15 @@ fn mistakes(a: &[char], b: &[char]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// Pairs of names that this thread has compared letter by letter.
+        pub(in crate::params) static COMPARED: Cell<usize> = const { Cell::new(0) };
+    }
 
     #[test]
     fn a_near_miss_of_our_names_is_no_stranger() {

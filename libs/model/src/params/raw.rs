@@ -7,6 +7,10 @@ use super::{InvalidParams, malformed};
 use crate::NameFilter;
 use crate::label::parse::shorten;
 
+/// Pairs of a query string that are looked at: several times as many as there are parameters. A URL has room for 30,000, each of which would
+/// be compared with all of our names.
+const MOST: usize = 64;
+
 /// The pairs of a query string, in order, percent-decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawParams(Vec<(String, String)>);
@@ -19,12 +23,16 @@ impl RawParams {
         Self(
             form_urlencoded::parse(query.as_bytes())
                 .into_owned()
+                .take(MOST + 1)
                 .collect(),
         )
     }
 
     /// Looks at every name: refuses those that cannot be served as they were meant, and tells those that have no effect.
     pub(super) fn check(&self, known: &Known) -> Result<Ignored, InvalidParams> {
+        if self.0.len() > MOST {
+            return Err(InvalidParams::TooMany("query parameters", MOST));
+        }
         let mut seen = BTreeSet::new();
         let mut ignored = Ignored::default();
         for (name, _) in &self.0 {

@@ -528,3 +528,50 @@ proptest! {
         let _ = shown(&format!("{name}={value}"), &Place::default());
     }
 }
+
+/// How many pairs of names are compared letter by letter to answer this.
+fn compared(query: &str) -> (usize, String) {
+    let compared = || names::tests::COMPARED.with(std::cell::Cell::get);
+    let before = compared();
+    let answer = shown(query, &Place::default());
+    (compared() - before, answer)
+}
+
+fn many(count: usize, separator: &str, one: impl Fn(usize) -> String) -> String {
+    let all: Vec<String> = (0..count).map(one).collect();
+    all.join(separator)
+}
+
+#[test]
+fn as_many_parameters_as_a_url_has_room_for_are_refused_and_not_compared() {
+    let refused = "error: more than 64 query parameters at once: ask in several requests";
+    for query in [
+        many(20_000, "&", |_| "x=".to_owned()),
+        many(6_000, "&", |number| format!("claster{number:03}")),
+        many(65, "&", |_| "limit=1".to_owned()),
+    ] {
+        assert_eq!(compared(&query), (0, refused.to_owned()));
+    }
+    // Eight of our names are about as long as these.
+    let (count, answer) = compared(&many(64, "&", |number| format!("xxxxxx{number:02}")));
+    assert!(answer.starts_with("ignored"), "{answer}");
+    assert_eq!(count, 64 * 8);
+}
+
+#[test]
+fn as_many_requirements_as_a_url_has_room_for_are_refused_and_not_compared() {
+    let refused = "error: more than 64 requirements at once: ask in several requests";
+    let prefixed = |number: usize| format!("serch.x.clusterpedia.io/k{number}!=v");
+    let named = |number: usize| format!("metadata.name!=n{number}");
+    for query in [
+        format!("labelSelector={}", many(2_000, ",", prefixed)),
+        format!("fieldSelector={}", many(3_000, ",", named)),
+    ] {
+        assert_eq!(compared(&query), (0, refused.to_owned()));
+    }
+    let same = many(2_000, ",", |_| "serch.x.clusterpedia.io/k!=v".to_owned());
+    assert!(compared(&format!("labelSelector={same}")).0 <= 2);
+    let some = many(64, ",", named);
+    let (_, answer) = compared(&format!("fieldSelector={some}"));
+    assert!(!answer.starts_with("error"), "{answer}");
+}
