@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -73,8 +74,8 @@ impl Service {
     async fn serve_client(&self, socket: TcpStream, client: Arc<Client>, slot: &Slot) {
         // Without it the end of a small answer waits for the client's acknowledgement of its beginning.
         let _ = socket.set_nodelay(true);
-        let handshake = tokio::time::timeout(HANDSHAKE, self.tls.accept(socket));
-        let Some(Ok(Ok(stream))) = self.stop.run_until_cancelled(handshake).await else {
+        let handshake = handshake(&self.tls, socket);
+        let Some(Some(stream)) = self.stop.run_until_cancelled(handshake).await else {
             tracing::debug!("a connection ended before its handshake was complete");
             return;
         };
@@ -213,3 +214,15 @@ impl Service {
         }
     }
 }
+
+/// The stream of a client whose handshake is complete in time.
+async fn handshake<S>(tls: &TlsAcceptor, socket: S) -> Option<TlsStream<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let accepted = tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await;
+    accepted.ok()?.ok()
+}
+
+#[cfg(test)]
+mod tests;
