@@ -5,4 +5,5 @@ pub(crate) mod authn;
 pub(crate) mod authz;
 pub(crate) mod identity;
 pub(crate) mod impersonation;
+mod kept;
 pub(crate) mod review;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use armadex_model::query::Scope;
 use armadex_model::{GroupVersionResource, Query};
-use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::status::ApiError;
 use crate::caller::attributes::{self, Attributes, MAX_NAMESPACES};
 use crate::caller::identity::Identity;
+use crate::caller::kept::{Kept, Key};
 use crate::caller::review::ReviewFailed;
 pub(crate) use access_review::{AccessReviewer, Decision, KubeReviews};
 
@@ -24,17 +24,14 @@ const MAX_KEPT: u64 = 50_000;
 /// Decides about requests.
 pub(crate) struct Authorizer {
     reviewer: Arc<dyn AccessReviewer>,
-    kept: Cache<[u8; 32], Decision>,
+    kept: Kept<Decision>,
 }
 
 impl Authorizer {
     pub(crate) fn new(reviewer: Arc<dyn AccessReviewer>) -> Self {
         Self {
             reviewer,
-            kept: Cache::builder()
-                .max_capacity(MAX_KEPT)
-                .time_to_live(KEPT)
-                .build(),
+            kept: Kept::new(MAX_KEPT, KEPT),
         }
     }
 
@@ -86,11 +83,8 @@ impl Authorizer {
         if who.is_master() {
             return Ok(Decision::Allowed);
         }
-        let answer = self
-            .kept
-            .try_get_with(key(who, what), self.reviewer.review(who, what))
-            .await;
-        answer.map_err(|error| ReviewFailed::clone(&error))
+        let review = self.reviewer.review(who, what);
+        self.kept.answer(key(who, what), review).await
     }
 }
 
@@ -140,7 +134,7 @@ fn refusal(who: &Identity, what: &Attributes, hint: &str) -> ApiError {
 }
 
 /// One key for one question of one caller.
-fn key(who: &Identity, what: &Attributes) -> [u8; 32] {
+fn key(who: &Identity, what: &Attributes) -> Key {
     let text = serde_json::to_vec(&(who, what)).expect("texts are always encodable");
     Sha256::digest(text).into()
 }

@@ -140,3 +140,51 @@ async fn an_unanswered_review_is_not_kept_and_grants_nothing() {
         assert_eq!(rules.asked(), asked);
     }
 }
+
+#[tokio::test]
+async fn an_answer_is_not_kept_for_others_of_the_same_name() {
+    let rules = Arc::new(Rules::new(["alice get /version"]));
+    let authorizer = Authorizer::new(Arc::clone(&rules) as Arc<dyn AccessReviewer>);
+    let question = Attributes::Path("/version".to_owned());
+    let alice = caller("alice", "dev");
+    let others = [
+        caller("alice", "ops"),
+        Identity {
+            groups: vec!["dev".to_owned(), "ops".to_owned()],
+            ..alice.clone()
+        },
+        Identity {
+            uid: "u-1".to_owned(),
+            ..alice.clone()
+        },
+        Identity {
+            extra: [("scopes".to_owned(), vec!["narrow".to_owned()])].into(),
+            ..alice.clone()
+        },
+        Identity {
+            extra: [("scopes".to_owned(), vec!["wide".to_owned()])].into(),
+            ..alice.clone()
+        },
+    ];
+    for (before, who) in std::iter::once(&alice).chain(&others).enumerate() {
+        assert_eq!(rules.asked(), before);
+        for _ in 0..2 {
+            let granted = authorizer.require(who, &question).await;
+            granted.expect("granted");
+        }
+        assert_eq!(rules.asked(), before + 1, "{who:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_kept_for_ten_seconds() {
+    let rules = Arc::new(Rules::new(["alice get /version"]));
+    let authorizer = Authorizer::new(Arc::clone(&rules) as Arc<dyn AccessReviewer>);
+    let question = Attributes::Path("/version".to_owned());
+    for (seconds, asked) in [(0, 1), (9, 1), (2, 2), (9, 2), (2, 3)] {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        let granted = authorizer.require(&caller("alice", "dev"), &question).await;
+        granted.expect("granted");
+        assert_eq!(rules.asked(), asked);
+    }
+}

@@ -1,0 +1,64 @@
+//! What the host answered, remembered for a moment: takes a question's key and a way to ask it, gives the answer.
+//!
+//! Those who ask the same at once wait for one answer. What was not answered is not remembered.
+
+use std::future::Future;
+use std::time::Duration;
+
+use moka::future::Cache;
+use tokio::time::Instant;
+
+use crate::caller::review::ReviewFailed;
+
+/// A question's hash.
+pub(super) type Key = [u8; 32];
+
+/// The answers.
+pub(super) struct Kept<T> {
+    answers: Cache<Key, Answer<T>>,
+    time: Duration,
+}
+
+#[derive(Clone)]
+struct Answer<T> {
+    given: Instant,
+    value: T,
+}
+
+impl<T: Clone + Send + Sync + 'static> Kept<T> {
+    /// Remembers so many answers at most, each for this time.
+    pub(super) fn new(most: u64, time: Duration) -> Self {
+        let answers = Cache::builder().max_capacity(most);
+        Self {
+            // What nobody asks for again is forgotten as well.
+            answers: answers.time_to_live(time).build(),
+            time,
+        }
+    }
+
+    /// The answer to a question, which is asked if it was not answered lately.
+    pub(super) async fn answer(
+        &self,
+        key: Key,
+        ask: impl Future<Output = Result<T, ReviewFailed>>,
+    ) -> Result<T, ReviewFailed> {
+        self.forget_if_old(&key).await;
+        let asking = async {
+            let value = ask.await?;
+            let given = Instant::now();
+            Ok(Answer { given, value })
+        };
+        match self.answers.try_get_with(key, asking).await {
+            Ok(answer) => Ok(answer.value),
+            Err(error) => Err(ReviewFailed::clone(&error)),
+        }
+    }
+
+    /// Of two who do so at once, one may forget what the other has just asked for: then it is asked once more.
+    async fn forget_if_old(&self, key: &Key) {
+        let kept = self.answers.get(key).await;
+        if kept.is_some_and(|answer| answer.given.elapsed() >= self.time) {
+            self.answers.invalidate(key).await;
+        }
+    }
+}
