@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+    SubjectAccessReviewStatus,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -54,8 +55,11 @@ impl AccessReviewer for KubeReviews {
             ..SubjectAccessReview::default()
         };
         let answer = ask(self.api.create(&PostParams::default(), &review)).await?;
-        let allowed = answer.status.is_some_and(|status| status.allowed);
-        Ok(if allowed {
+        let is_clear = |status: SubjectAccessReviewStatus| {
+            // One that says both is broken.
+            status.allowed && status.denied != Some(true)
+        };
+        Ok(if answer.status.is_some_and(is_clear) {
             Decision::Allowed
         } else {
             Decision::Denied
@@ -108,3 +112,6 @@ fn spec(who: &Identity, what: &Attributes) -> SubjectAccessReviewSpec {
     }
     spec
 }
+
+#[cfg(test)]
+mod tests;
