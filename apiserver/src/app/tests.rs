@@ -6,6 +6,7 @@ mod held;
 mod lists;
 mod objects;
 mod order;
+mod permissions;
 mod reviews;
 mod yaml;
 

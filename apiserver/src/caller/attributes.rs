@@ -236,6 +236,30 @@ mod tests {
     }
 
     #[test]
+    fn a_question_names_the_group_and_the_version_of_its_type() {
+        let mut query = Query::all(GroupVersionResource::new("apps", "v1", "deployments"));
+        query.namespaces = NameFilter::only("x");
+        assert_eq!(
+            questions(None, &query),
+            [
+                "list apps/v1 deployments[]/ in []",
+                "list apps/v1 deployments[]/ in [x]"
+            ]
+        );
+        let leases = GroupVersionResource::new("coordination.k8s.io", "v1beta1", "leases");
+        assert_eq!(
+            shown(&inner_get(&leases, Some("x"), "l")),
+            "get coordination.k8s.io/v1beta1 leases[l]/ in [x]"
+        );
+        // Only those of the core group lie in themselves.
+        let others = GroupVersionResource::new("acme.com", "v1", "namespaces");
+        assert_eq!(
+            shown(&inner_get(&others, None, "n")),
+            "get acme.com/v1 namespaces[n]/ in []"
+        );
+    }
+
+    #[test]
     fn a_list_of_one_name_asks_for_that_name() {
         let mut named = query();
         named.names = NameFilter::only("p");

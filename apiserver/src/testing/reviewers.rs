@@ -33,8 +33,9 @@ impl TokenReviewer for FixedTokens {
     }
 }
 
-/// Grants what its rules say: `alice list pods in x` (`in *` for all namespaces), `alice get /version`. The rule `unanswered`
-/// makes every review fail; `everybody may do everything` grants all.
+/// Grants what its rules say: `alice list pods in x` (`in *` for all namespaces), `alice list deployments.apps in x`,
+/// `alice get pods web in x` for one name, `alice get pods/log in x`, `alice get /version`. The rule `unanswered` makes every review
+/// fail; `everybody may do everything` grants all.
 pub(crate) struct Rules {
     rules: BTreeSet<&'static str>,
     asked: AtomicUsize,
@@ -80,15 +81,27 @@ impl AccessReviewer for Rules {
             }
             Attributes::Resource {
                 verb,
+                group,
+                // Rules know no versions, as those of a kube-apiserver.
+                version: _,
                 resource,
+                subresource,
                 namespace,
-                ..
+                name,
             } => {
-                let everywhere = format!("{} {verb} {resource} in *", who.user);
-                vec![
-                    everywhere,
-                    format!("{} {verb} {resource} in {namespace}", who.user),
-                ]
+                let mut what = resource.clone();
+                for (sign, part) in [('.', group), ('/', subresource)] {
+                    if !part.is_empty() {
+                        what = format!("{what}{sign}{part}");
+                    }
+                }
+                let user = &who.user;
+                let of = |place: &str| {
+                    let any = format!("{user} {verb} {what} in {place}");
+                    let this = format!("{user} {verb} {what} {name} in {place}");
+                    [any, this]
+                };
+                [of("*"), of(namespace)].concat()
             }
         };
         let granted = self.rules.contains("everybody may do everything")
