@@ -8,6 +8,7 @@ mod objects;
 mod order;
 mod permissions;
 mod reviews;
+mod revisions;
 mod yaml;
 
 use std::sync::atomic::Ordering;
