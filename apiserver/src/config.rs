@@ -106,3 +106,62 @@ impl Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::tls::SelfMade;
+
+    /// Each number has one meaning, so that one that is taken for another is seen.
+    fn config() -> Config {
+        let made = SelfMade::for_names(&["localhost".to_owned()]).expect("a certificate");
+        let address = "127.0.0.1:0".parse().expect("an address");
+        Config {
+            max_in_flight: 1,
+            max_lists_in_flight: 2,
+            max_in_flight_per_user: 3,
+            max_held_bytes: 4,
+            request_timeout: Duration::from_secs(5),
+            max_connections: 6,
+            reserved_connections: 7,
+            max_unproven_connections_per_address: 8,
+            idle_timeout: Duration::from_secs(9),
+            stall_timeout: Duration::from_secs(10),
+            shutdown_grace: Duration::from_secs(11),
+            ..Config::new(address, Certificate::SelfMade(made))
+        }
+    }
+
+    #[test]
+    fn every_number_limits_what_it_is_said_to() {
+        let Limits {
+            in_flight:
+                PoolSizes {
+                    short,
+                    lists,
+                    short_per_user,
+                },
+            bytes,
+            time,
+        } = config().limits();
+        assert_eq!(
+            (short, lists, short_per_user, bytes, time.as_secs()),
+            (1, 2, 3, 4, 5)
+        );
+        let ConnectionLimits {
+            slots:
+                SlotLimits {
+                    all,
+                    reserved,
+                    unproven_per_address,
+                },
+            idle: IdleLimits { idle, unproven },
+            stall,
+            answer,
+            grace,
+        } = config().connection_limits();
+        assert_eq!((all, reserved, unproven_per_address), (6, 7, 8));
+        let seconds = [idle, unproven, stall, answer, grace].map(|time| time.as_secs());
+        assert_eq!(seconds, [9, 30, 10, 5, 11]);
+    }
+}

@@ -147,6 +147,61 @@ fn try_take(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::target;
+
+    #[track_caller]
+    fn check(path: &str, expected: Work) {
+        let segments = target::segments(path).expect("a path");
+        let found = Work::of(Target::parse(&segments).as_ref());
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn what_a_path_names_is_a_list_something_short_or_our_own() {
+        for path in [
+            "/version",
+            "/apis",
+            "/apis/clusterpedia.io",
+            "/apis/clusterpedia.io/v1beta1",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/openapi/v3/apis/clusterpedia.io/v1beta1",
+        ] {
+            check(path, Work::Own);
+        }
+        check("/nowhere", Work::Short);
+        let base = "/apis/clusterpedia.io/v1beta1";
+        check(&format!("{base}/collectionresources/any"), Work::Short);
+        for view in ["resources", "clusters/m1/proxy"] {
+            for (native, expected) in [
+                ("version", Work::Short),
+                ("api", Work::Short),
+                ("apis", Work::Short),
+                ("apis/apps", Work::Short),
+                ("apis/apps/v1", Work::Short),
+                ("api/v1/pods", Work::List),
+                ("apis/apps/v1/deployments", Work::List),
+                ("api/v1/namespaces/x/pods", Work::List),
+                ("api/v1/namespaces/x/pods/a", Work::Short),
+                ("api/v1/namespaces/x/pods/a/log", Work::Short),
+                ("api/v1/nodes/n1", Work::Short),
+                (
+                    "apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+                    Work::List,
+                ),
+                (
+                    "apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                    Work::Short,
+                ),
+                (
+                    "apis/authentication.k8s.io/v1/selfsubjectreviews",
+                    Work::Short,
+                ),
+            ] {
+                check(&format!("{base}/{view}/{native}"), expected);
+            }
+        }
+    }
 
     const SIZES: PoolSizes = PoolSizes {
         short: 8,

@@ -9,6 +9,7 @@ mod order;
 mod permissions;
 mod reviews;
 mod revisions;
+mod room;
 mod yaml;
 
 use std::sync::atomic::Ordering;

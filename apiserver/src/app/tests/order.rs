@@ -200,23 +200,6 @@ async fn a_review_that_fails_turns_the_request_away() {
 }
 
 #[tokio::test]
-async fn one_request_too_many_is_asked_to_come_again() {
-    let limits = Limits {
-        in_flight: PoolSizes { short: 0, ..SIZES },
-        bytes: 64 << 20,
-        time: Duration::from_secs(60),
-    };
-    let server = Server::with_limits(fleet(), ["everybody may do everything"], limits);
-    let answer = server.get("resources/api/v1/pods").await;
-    assert_eq!(
-        (answer.code, answer.header("retry-after")),
-        (429, vec!["1"])
-    );
-    assert_eq!(answer.json()["reason"], "TooManyRequests");
-    assert_eq!(server.ask("GET", "/livez", &[]).await.code, 200);
-}
-
-#[tokio::test]
 async fn a_front_proxy_speaks_for_its_callers() {
     let (proxy, clients) = (Authority::new("p"), Authority::new("c"));
     let trust =
@@ -272,44 +255,4 @@ async fn readiness_is_asked_of_the_store_once_a_second_by_whomever() {
     let answers = futures::future::join_all(asking).await;
     assert!(answers.iter().all(|answer| answer.code == 200));
     assert_eq!(server.memory.heads.load(Ordering::Relaxed), 1);
-}
-
-#[tokio::test]
-async fn one_user_cannot_keep_another_out() {
-    let limits = Limits {
-        in_flight: PoolSizes {
-            short: 4,
-            lists: 4,
-            short_per_user: 2,
-        },
-        bytes: 64 << 20,
-        time: Duration::from_secs(60),
-    };
-    let server = Server::with_limits(fleet(), ["everybody may do everything"], limits);
-    for path in [
-        "resources/api/v1/pods",
-        "resources/clusters/m1/api/v1/nodes/n1",
-    ] {
-        let ask = async |user: &str| {
-            let request = Request::get(format!("{BASE}/{path}"))
-                .header("authorization", format!("Bearer {user}"));
-            let request = request.body(String::new()).expect("a request");
-            let connection = server.app.connection(Vec::new());
-            server.app.respond(request, &connection).await
-        };
-        // An answer that has been made holds its place until it has been taken.
-        let mut held = Vec::new();
-        for _ in 0..2 {
-            held.push(ask("alice").await);
-            assert_eq!(held.last().expect("an answer").status(), 200, "{path}");
-        }
-        assert_eq!(ask("alice").await.status(), 429, "{path}");
-        assert_eq!(ask("bob").await.status(), 200, "{path}");
-        let taken = held.pop().expect("an answer").into_body().collect().await;
-        assert!(taken.is_ok());
-        // The task that sent a list lets go of its place soon after.
-        while ask("alice").await.status() == 429 {
-            tokio::task::yield_now().await;
-        }
-    }
 }

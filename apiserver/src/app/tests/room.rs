@@ -1,0 +1,188 @@
+//! Room: who finds none, whose it is, and how long it is held.
+
+use super::*;
+use crate::testing::{Authority, extension_authentication};
+
+const LIST: &str = "resources/api/v1/pods";
+const GET: &str = "resources/clusters/m1/api/v1/nodes/n1";
+
+fn limits(in_flight: PoolSizes) -> Limits {
+    Limits {
+        in_flight,
+        bytes: 64 << 20,
+        time: Duration::from_secs(60),
+    }
+}
+
+fn server(in_flight: PoolSizes) -> Server {
+    let everything = ["everybody may do everything"];
+    Server::with_limits(fleet(), everything, limits(in_flight))
+}
+
+impl Server {
+    /// A user asks on a connection; the answer is not taken yet.
+    async fn begin(
+        &self,
+        connection: &Connection,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Response<Body> {
+        let mut request = Request::get(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(String::new()).expect("a request");
+        self.app.respond(request, connection).await
+    }
+}
+
+async fn taken(response: Response<Body>) -> Value {
+    let body = response.into_body().collect().await.expect("complete");
+    serde_json::from_slice(&body.to_bytes()).expect("JSON")
+}
+
+#[tokio::test]
+async fn a_pool_that_is_full_asks_to_come_again_and_keeps_nobody_else_out() {
+    let (no_short, no_lists) = (
+        PoolSizes { short: 0, ..SIZES },
+        PoolSizes { lists: 0, ..SIZES },
+    );
+    for (sizes, list, get) in [(no_short, 200, 429), (no_lists, 429, 200)] {
+        let server = server(sizes);
+        // Somebody who is known does not wait at the door.
+        let connection = server.app.connection(Vec::new());
+        connection.prove();
+        for (path, code) in [
+            (format!("{BASE}/{LIST}"), list),
+            (format!("{BASE}/{GET}"), get),
+            ("/apis".to_owned(), 200),
+        ] {
+            let alice = [("authorization", "Bearer alice")];
+            let response = server.begin(&connection, &path, &alice).await;
+            assert_eq!(response.status(), code, "{path}");
+            if code == 429 {
+                assert_eq!(response.headers()["retry-after"], "1");
+                let status = taken(response).await;
+                assert_eq!(status["reason"], "TooManyRequests");
+                let message = status["message"].as_str().expect("a message");
+                assert!(message.starts_with("too many requests are in"), "{message}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn strangers_find_no_room_at_a_door_that_is_full_and_health_needs_none() {
+    let server = server(PoolSizes { short: 0, ..SIZES });
+    let answer = server.get(LIST).await;
+    assert_eq!(
+        (answer.code, answer.header("retry-after")),
+        (429, vec!["1"])
+    );
+    assert_eq!(server.ask("GET", "/livez", &[]).await.code, 200);
+}
+
+#[tokio::test]
+async fn one_user_cannot_keep_another_out() {
+    let server = server(PoolSizes {
+        short: 4,
+        lists: 2,
+        short_per_user: 2,
+    });
+    for (path, share) in [(LIST, 1), (GET, 2)] {
+        let ask = async |user: &str| {
+            let token = format!("Bearer {user}");
+            let connection = server.app.connection(Vec::new());
+            let path = format!("{BASE}/{path}");
+            let headers = [("authorization", token.as_str())];
+            server.begin(&connection, &path, &headers).await
+        };
+        // An answer that has been made holds its place until it has been taken.
+        let mut held = Vec::new();
+        for _ in 0..share {
+            held.push(ask("alice").await);
+            assert_eq!(held.last().expect("an answer").status(), 200, "{path}");
+        }
+        assert_eq!(ask("alice").await.status(), 429, "{path}");
+        assert_eq!(ask("bob").await.status(), 200, "{path}");
+        taken(held.pop().expect("an answer")).await;
+        // The task that sent a list lets go of its place soon after.
+        while ask("alice").await.status() == 429 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_acts_as_others_takes_up_their_own_room() {
+    let server = server(PoolSizes {
+        short: 4,
+        lists: 4,
+        short_per_user: 1,
+    });
+    let connection = server.app.connection(Vec::new());
+    let path = format!("{BASE}/{GET}");
+    let alice = ("authorization", "Bearer alice");
+    let as_bob = [alice, ("impersonate-user", "bob")];
+    let held = server.begin(&connection, &path, &[alice]).await;
+    assert_eq!(held.status(), 200);
+    let refused = server.begin(&connection, &path, &as_bob).await;
+    assert_eq!(refused.status(), 429);
+    let bob = [("authorization", "Bearer bob")];
+    let other = server.begin(&connection, &path, &bob).await;
+    assert_eq!(other.status(), 200);
+    drop(held);
+    let granted = server.begin(&connection, &path, &as_bob).await;
+    assert_eq!(granted.status(), 200);
+}
+
+/// A quarter of the budget is less than is reserved before an object is read, so that one that is not taken leaves no room for another.
+#[tokio::test(start_paused = true)]
+async fn the_users_of_a_connection_share_what_it_may_hold_unless_it_is_a_front_proxys() {
+    let (proxy, clients) = (Authority::new("p"), Authority::new("c"));
+    let trust = Trust::from_data(&extension_authentication(&proxy, &clients));
+    let large = json!({"spec": {"text": "x".repeat(256 << 10)}});
+    let memory = Arc::new(fleet().object("m1", &pods(), "x", "large", large));
+    let app = App::new(
+        Arc::clone(&memory) as Arc<dyn Search>,
+        Authenticator::new(
+            Arc::new(ArcSwap::from_pointee(trust.expect("a configuration"))),
+            Arc::new(FixedTokens::new([("alice", "alice"), ("bob", "bob")])),
+        ),
+        Authorizer::new(Arc::new(Rules::new(["everybody may do everything"]))),
+        Arc::default(),
+        Limits {
+            bytes: 4 << 20,
+            ..limits(SIZES)
+        },
+    );
+    let server = Server {
+        app: Arc::new(app),
+        memory,
+    };
+    let connection = |peer: Peer| Connection::new(peer, server.app.budget.share());
+    let strangers = connection(Peer::default());
+    let proxys = connection(proxy.peer("front-proxy-client", &[]));
+    let path = format!("{BASE}/resources/clusters/m1/api/v1/namespaces/x/pods/large");
+    for (connection, [alice, bob], code) in [
+        (
+            &strangers,
+            [
+                ("authorization", "Bearer alice"),
+                ("authorization", "Bearer bob"),
+            ],
+            429,
+        ),
+        (
+            &proxys,
+            [("x-remote-user", "alice"), ("x-remote-user", "bob")],
+            200,
+        ),
+    ] {
+        let held = server.begin(connection, &path, &[alice]).await;
+        assert_eq!(held.status(), 200);
+        let other = server.begin(connection, &path, &[bob]).await;
+        assert_eq!(other.status(), code, "{bob:?}");
+        drop(held);
+    }
+}
