@@ -100,3 +100,6 @@ impl Documents {
         self.kept.optionally_get_with(key, making).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,3 +32,6 @@ impl Readiness {
         answered
     }
 }
+
+#[cfg(test)]
+mod tests;

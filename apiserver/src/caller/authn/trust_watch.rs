@@ -51,3 +51,62 @@ fn take(trust: &ArcSwap<Trust>, found: Option<ConfigMap>) {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use http::HeaderMap;
+    use rustls::pki_types::UnixTime;
+
+    use super::*;
+    use crate::testing::{Authority, extension_authentication};
+
+    fn config(data: BTreeMap<String, String>) -> ConfigMap {
+        ConfigMap {
+            data: Some(data),
+            ..ConfigMap::default()
+        }
+    }
+
+    /// Whether the present trust believes a front proxy of each authority, and a user of it.
+    fn believed(trust: &ArcSwap<Trust>, authorities: [&Authority; 2]) -> [(bool, bool); 2] {
+        let headers = HeaderMap::from_iter([(
+            "x-remote-user".parse().expect("a name"),
+            "alice".parse().expect("a value"),
+        )]);
+        let (trust, now) = (trust.load(), UnixTime::now());
+        authorities.map(|authority| {
+            let proxy = authority.peer("front-proxy-client", &[]);
+            let user = trust.verdict(&authority.peer("bob", &[]), now);
+            (
+                trust.front_proxy_identity(&proxy, &headers, now).is_some(),
+                user.is_some_and(|verdict| verdict.user.is_some()),
+            )
+        })
+    }
+
+    #[test]
+    fn a_new_configuration_counts_a_broken_one_does_not_and_a_missing_one_trusts_nobody() {
+        let (first, second) = (Authority::new("first"), Authority::new("second"));
+        let data = |one: &Authority| extension_authentication(one, one);
+        let mut broken = data(&second);
+        broken.insert("requestheader-allowed-names".into(), "no list".into());
+        let trust = ArcSwap::from_pointee(Trust::default());
+        let (yes, no) = ((true, true), (false, false));
+        assert!(!trust.load().is_loaded());
+        for (step, update, expected) in [
+            ("first", Some(config(data(&first))), [yes, no]),
+            ("broken", Some(config(broken.clone())), [yes, no]),
+            ("second", Some(config(data(&second))), [no, yes]),
+            ("broken again", Some(config(broken)), [no, yes]),
+            ("gone", None, [no, no]),
+            ("back", Some(config(data(&first))), [yes, no]),
+            ("empty", Some(config(BTreeMap::new())), [no, no]),
+        ] {
+            take(&trust, update);
+            assert!(trust.load().is_loaded(), "{step}");
+            assert_eq!(believed(&trust, [&first, &second]), expected, "{step}");
+        }
+    }
+}

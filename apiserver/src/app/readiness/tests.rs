@@ -1,0 +1,87 @@
+use std::sync::Arc;
+
+use armadex_model::query::Start;
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
+use armadex_storage::{Catalog, Found, Head, Page, PageBudget, StoreError};
+use async_trait::async_trait;
+
+use super::*;
+
+/// A store of which only the head is asked.
+enum Store {
+    Well,
+    Broken,
+    Silent,
+}
+
+fn broken<T>() -> Result<T, StoreError> {
+    Err(StoreError::Broken {
+        reason: "the test says so".to_owned(),
+    })
+}
+
+#[async_trait]
+impl Search for Store {
+    async fn head(&self) -> Result<Head, StoreError> {
+        match self {
+            Self::Well => Ok(Head {
+                revision: 1,
+                incarnation: "first".to_owned(),
+            }),
+            Self::Broken => broken(),
+            Self::Silent => std::future::pending().await,
+        }
+    }
+
+    async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
+        broken()
+    }
+
+    async fn page(&self, _: &Query, _: &Start, _: PageBudget) -> Result<Page, StoreError> {
+        broken()
+    }
+
+    async fn count(&self, _: &Query) -> Result<Option<u64>, StoreError> {
+        broken()
+    }
+
+    async fn get(
+        &self,
+        _: &ClusterName,
+        _: &GroupVersionResource,
+        _: &ObjectKey,
+    ) -> Result<Option<Found>, StoreError> {
+        broken()
+    }
+
+    async fn has_namespace(&self, _: &ClusterName, _: &str) -> Result<bool, StoreError> {
+        broken()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_or_says_nothing_is_not_ready() {
+    let readiness = Readiness::default();
+    for (store, expected) in [
+        (Store::Broken, false),
+        (Store::Well, true),
+        (Store::Silent, false),
+        (Store::Well, true),
+    ] {
+        tokio::time::advance(KEPT).await;
+        let asked = tokio::time::timeout(KEPT, readiness.store_answers(&store)).await;
+        assert_eq!(asked, Ok(expected), "in less than a probe's patience");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_the_store_is_kept_for_a_second_whatever_it_was() {
+    for (first, then) in [(Store::Well, Store::Broken), (Store::Broken, Store::Well)] {
+        let readiness = Readiness::default();
+        let answered = readiness.store_answers(&first).await;
+        tokio::time::advance(KEPT / 2).await;
+        assert_eq!(readiness.store_answers(&then).await, answered);
+        tokio::time::advance(KEPT / 2).await;
+        assert_eq!(readiness.store_answers(&then).await, !answered);
+    }
+}
