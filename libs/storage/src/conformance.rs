@@ -7,6 +7,7 @@
 //! ```
 
 pub mod clusters;
+pub mod concurrency;
 pub mod fixture;
 pub mod lists;
 pub mod model;
@@ -29,7 +30,9 @@ macro_rules! conformance {
             clusters::leaving_hides_at_once_and_purging_removes,
             clusters::the_catalog_lists_open_types_only,
             clusters::a_purge_that_is_interrupted_goes_on,
+            clusters::a_namespace_is_there_as_long_as_something_in_it_is_shown,
             clusters::a_type_that_is_opened_again_keeps_its_description_up_to_date,
+            concurrency::readers_beside_a_writer_see_whole_batches,
             lists::a_page_is_bounded_by_bytes_but_never_empty_for_them,
             lists::an_offset_skips_rows,
             lists::a_last_full_page_is_followed_by_none,
@@ -50,6 +53,7 @@ macro_rules! conformance {
             selectors::negative_requirements_admit_objects_without_the_key,
             selectors::positive_requirements_combine,
             selectors::what_is_not_served_is_named,
+            selectors::lists_of_names_longer_than_a_statement_are_read_to_the_end,
             selectors::a_namespace_with_many_hits_is_paged,
             writes::a_body_comes_back_byte_for_byte,
             writes::a_deleted_object_is_gone,
@@ -62,6 +66,7 @@ macro_rules! conformance {
             writes::keys_are_listed_page_by_page,
             writes::other_rules_write_what_did_not_change,
             writes::many_writers_at_once_lose_nothing,
+            writes::two_batches_of_one_stream_at_once_see_each_other,
             writes::revisions_have_no_gaps,
         }
     };

@@ -231,3 +231,39 @@ pub async fn a_type_that_is_opened_again_keeps_its_description_up_to_date(fixtur
     let catalog = fixture.search.catalog().await.expect("catalog");
     assert_eq!(catalog.types.values().next().map(|t| &**t), Some(&changed));
 }
+
+/// What a namespace is known by: objects of an open type of a cluster that is there.
+pub async fn a_namespace_is_there_as_long_as_something_in_it_is_shown(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let services = resource("", "services", "Service", true);
+    let services = fixture.writer("member1", &services).await;
+    fixture
+        .put(&pods, [object("a", "x"), object("b", "x")])
+        .await;
+    fixture.put(&services, [object("c", "x")]).await;
+    let seen = async || {
+        let mut seen = Vec::new();
+        for cluster in ["member1", "member2"].map(name) {
+            for namespace in ["", "a", "b", "c"] {
+                let found = fixture.search.has_namespace(&cluster, namespace);
+                if found.await.expect("an answer") {
+                    seen.push(format!("{cluster}/{namespace}"));
+                }
+            }
+        }
+        seen
+    };
+    assert_eq!(seen().await, ["member1/a", "member1/b", "member1/c"]);
+    fixture.delete(&pods, "b", &["x"]).await;
+    let closed = fixture
+        .sink
+        .close(services.cluster, services.stream.resource);
+    closed.await.expect("closed");
+    assert_eq!(seen().await, ["member1/a"]);
+    let other = fixture.pods_of("member2").await;
+    fixture.put(&other, [object("b", "x")]).await;
+    assert_eq!(seen().await, ["member1/a", "member2/b"]);
+    let left = fixture.sink.leave(&name("member1"), "incarnation-1").await;
+    left.expect("left");
+    assert_eq!(seen().await, ["member2/b"]);
+}

@@ -4,16 +4,16 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use armadex_model::label::{Operator, Requirement};
-use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Start};
-use armadex_model::{NameFilter, ObjectKey, Query};
+use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched, Start};
+use armadex_model::{NameFilter, ObjectKey, Query, ResourceType};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::fixture::{
-    Fixture, ObjectBuilder, RULES, Writer, all_pods, name, object, path, resource,
-};
-use crate::Change;
+use super::fixture::{Fixture, ObjectBuilder, RULES, Writer, name, object, path, resource};
+use crate::{Change, Found};
 
+/// The types of objects, by plural and kind; `status.phase` is indexed of both.
+const KINDS: [(&str, &str); 2] = [("pods", "Pod"), ("namespaces", "Namespace")];
 const CLUSTERS: [&str; 3] = ["alpha", "beta", "gamma"];
 const NAMESPACES: [&str; 5] = ["", "a", "b", "default", "kube-system"];
 const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
@@ -33,9 +33,13 @@ struct Known {
     phase: &'static str,
 }
 
-/// Cluster, namespace, name: the page order.
+/// Cluster, namespace, name: the page order within one type.
 type Path = (&'static str, &'static str, &'static str);
-type Model = BTreeMap<Path, Known>;
+/// A place in [`KINDS`], and the path.
+type Key = (usize, Path);
+type Model = BTreeMap<Key, Known>;
+/// A cluster's streams, one for each of [`KINDS`], and how often it has joined.
+type Joined = (Vec<Writer>, u32);
 
 struct Dice(StdRng);
 
@@ -74,20 +78,24 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
     println!("run again with {SEED}={seed}");
     let mut dice = Dice(StdRng::seed_from_u64(seed));
     let mut model = Model::new();
-    let mut writers: BTreeMap<&str, (Writer, u32)> = BTreeMap::new();
+    let mut writers: BTreeMap<&str, Joined> = BTreeMap::new();
     for cluster in CLUSTERS {
         writers.insert(cluster, (join(fixture, cluster, 0).await, 0));
     }
     for round in 0..ROUNDS {
         let cluster = dice.pick(&CLUSTERS);
-        let (writer, incarnation) = writers.get_mut(cluster).expect("joined");
+        let (streams, incarnation) = writers.get_mut(cluster).expect("joined");
         if dice.one_in(12) {
             *incarnation += 1;
-            *writer = join(fixture, cluster, *incarnation).await;
-            model.retain(|path, _| path.0 != cluster);
+            *streams = join(fixture, cluster, *incarnation).await;
+            model.retain(|(_, path), _| path.0 != cluster);
         }
-        let changes = changes(&mut dice, cluster, round, &mut model);
-        fixture.write(writer, changes).await.expect("written");
+        let kind = dice.below(KINDS.len());
+        let changes = changes(&mut dice, (kind, cluster), round, &mut model);
+        fixture
+            .write(&streams[kind], changes)
+            .await
+            .expect("written");
         if dice.one_in(3) {
             fixture.sink.purge(10).await.expect("purged");
         }
@@ -107,39 +115,50 @@ fn seed() -> u64 {
     asked.map_or_else(rand::random, |seed| seed.parse().expect("a number"))
 }
 
-async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Writer {
-    let id = fixture
+async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Vec<Writer> {
+    let joined = fixture
         .sink
         .join(&name(cluster), &incarnation.to_string())
-        .await
-        .expect("joined");
-    let pods = resource("", "pods", "Pod", true);
-    let stream = fixture.sink.open(id, &pods, RULES).await;
-    let stream = stream.expect("opened");
-    Writer {
-        cluster: id,
-        stream,
+        .await;
+    let cluster = joined.expect("joined");
+    let mut streams = Vec::new();
+    for kind in 0..KINDS.len() {
+        let stream = fixture.sink.open(cluster, &described(kind), RULES).await;
+        let stream = stream.expect("opened");
+        streams.push(Writer { cluster, stream });
     }
+    streams
+}
+
+fn described(kind: usize) -> ResourceType {
+    let (plural, kind) = KINDS[kind];
+    resource("", plural, kind, true)
 }
 
 /// Up to 25 changes of distinct keys, applied to the map as well.
-fn changes(dice: &mut Dice, cluster: &'static str, round: u64, model: &mut Model) -> Vec<Change> {
+fn changes(
+    dice: &mut Dice,
+    (kind, cluster): (usize, &'static str),
+    round: u64,
+    model: &mut Model,
+) -> Vec<Change> {
     let count = 1 + dice.below(25);
     let paths: BTreeSet<Path> = (0..count)
         .map(|_| (cluster, dice.pick(&NAMESPACES), dice.pick(&NAMES)))
         .collect();
     paths
         .into_iter()
-        .map(|path| change(dice, path, round, model))
+        .map(|path| change(dice, (kind, path), round, model))
         .collect()
 }
 
-fn change(dice: &mut Dice, path: Path, round: u64, model: &mut Model) -> Change {
+fn change(dice: &mut Dice, key: Key, round: u64, model: &mut Model) -> Change {
+    let path = key.1;
     if dice.one_in(4) {
-        model.remove(&path);
+        model.remove(&key);
         return Change::Delete(ObjectKey::new(path.1, path.2));
     }
-    let known = match model.get(&path) {
+    let known = match model.get(&key) {
         Some(known) if dice.one_in(5) => known.clone(),
         Some(known) if !dice.one_in(4) => {
             let mut changed = known.clone();
@@ -159,7 +178,7 @@ fn change(dice: &mut Dice, path: Path, round: u64, model: &mut Model) -> Change 
         },
     };
     let stored = build(path, &known);
-    model.insert(path, known);
+    model.insert(key, known);
     Change::Put(stored.build())
 }
 
@@ -192,6 +211,7 @@ fn query(dice: &mut Dice) -> Query {
     ];
     let keys = if dice.one_in(2) { 0 } else { 1 + dice.below(2) };
     Query {
+        types: types(dice),
         clusters: dice.filter(&CLUSTERS),
         namespaces: dice.filter(&NAMESPACES),
         names: dice.filter(&NAMES),
@@ -207,8 +227,21 @@ fn query(dice: &mut Dice) -> Query {
                 descending: dice.one_in(2),
             })
             .collect(),
-        ..all_pods().scoped(&scope(dice))
     }
+}
+
+/// One type or both, either first, each with what may be seen of it.
+fn types(dice: &mut Dice) -> Vec<Searched> {
+    let first = dice.below(KINDS.len());
+    let mut kinds = vec![first];
+    if dice.one_in(3) {
+        kinds.push(1 - first);
+    }
+    let searched = kinds.into_iter().map(|kind| Searched {
+        resource: described(kind).gvr,
+        scope: scope(dice),
+    });
+    searched.collect()
 }
 
 fn scope(dice: &mut Dice) -> Scope {
@@ -255,11 +288,9 @@ async fn compare(fixture: &Fixture, model: &Model, query: &Query, dice: &mut Dic
     let expected = evaluate(model, query);
     let rows = 1 + dice.below(30);
     let page_size = u32::try_from(rows).expect("small");
-    assert_eq!(
-        fixture.list(query, page_size).await,
-        expected,
-        "{query:#?} in pages of {rows}"
-    );
+    let listed = fixture.rows(query, page_size).await;
+    let listed: Vec<String> = listed.iter().map(full_path).collect();
+    assert_eq!(listed, expected, "{query:#?} in pages of {rows}");
     let count = fixture.count(query).await;
     assert_eq!(count, expected.len() as u64, "{query:#?}");
     let offset = dice.below(20);
@@ -267,20 +298,35 @@ async fn compare(fixture: &Fixture, model: &Model, query: &Query, dice: &mut Dic
     let Some(found) = fixture.rows_from(query, &start, page_size).await else {
         return;
     };
-    let found: Vec<String> = found.iter().map(path).collect();
+    let found: Vec<String> = found.iter().map(full_path).collect();
     let part: Vec<String> = expected.iter().skip(offset).take(rows).cloned().collect();
     assert_eq!(found, part, "{query:#?} from {offset}");
 }
 
-/// The rows that a query must give, as `cluster/namespace/name`.
+/// `Kind cluster/namespace/name`.
+fn full_path(row: &Found) -> String {
+    format!("{} {}", row.resource.kind, path(row))
+}
+
+/// The rows that a query must give, as [`full_path`] shows them.
 fn evaluate(model: &Model, query: &Query) -> Vec<String> {
-    let mut rows: Vec<(&Path, &Known)> = model
-        .iter()
-        .filter(|(path, known)| admits(query, path, known))
-        .collect();
+    let mut rows: Vec<Candidate<'_>> = Vec::new();
+    for (place, searched) in query.types.iter().enumerate() {
+        let of_type = model
+            .iter()
+            .filter(|((kind, _), _)| described(*kind).gvr == searched.resource);
+        let admitted = of_type.filter(|((_, path), known)| {
+            in_scope(&searched.scope, path) && admits(query, path, known)
+        });
+        rows.extend(admitted.map(|((kind, path), known)| Candidate {
+            kind: *kind,
+            place: (place, *path),
+            known,
+        }));
+    }
     rows.sort_by(|a, b| {
         let orderings = query.order.iter().map(|key| {
-            let ordering = compare_by(key.field, *a, *b);
+            let ordering = compare_by(key.field, a, b);
             if key.descending {
                 ordering.reverse()
             } else {
@@ -290,37 +336,51 @@ fn evaluate(model: &Model, query: &Query) -> Vec<String> {
         orderings
             .into_iter()
             .find(|o| o.is_ne())
-            .unwrap_or_else(|| a.0.cmp(b.0))
+            .unwrap_or_else(|| a.place.cmp(&b.place))
     });
     rows.iter()
-        .map(|(path, _)| format!("{}/{}/{}", path.0, path.1, path.2))
+        .map(|row| {
+            let (cluster, namespace, name) = row.place.1;
+            format!("{} {cluster}/{namespace}/{name}", KINDS[row.kind].1)
+        })
         .collect()
 }
 
-fn compare_by(field: OrderField, a: (&Path, &Known), b: (&Path, &Known)) -> Ordering {
+/// A row that a query may give.
+struct Candidate<'a> {
+    kind: usize,
+    /// The page order: which of the query's types, and the path.
+    place: (usize, Path),
+    known: &'a Known,
+}
+
+fn compare_by(field: OrderField, a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
+    let ((_, one), (_, other)) = (a.place, b.place);
     match field {
-        OrderField::Cluster => a.0.0.cmp(b.0.0),
-        OrderField::Namespace => a.0.1.cmp(b.0.1),
-        OrderField::Name => a.0.2.cmp(b.0.2),
-        OrderField::CreatedAt => a.1.created.cmp(&b.1.created),
-        OrderField::ResourceVersion => a.1.version.cmp(&b.1.version),
-        OrderField::Uid => a.1.uid.cmp(&b.1.uid),
+        OrderField::Cluster => one.0.cmp(other.0),
+        OrderField::Namespace => one.1.cmp(other.1),
+        OrderField::Name => one.2.cmp(other.2),
+        OrderField::CreatedAt => a.known.created.cmp(&b.known.created),
+        OrderField::ResourceVersion => a.known.version.cmp(&b.known.version),
+        OrderField::Uid => a.known.uid.cmp(&b.known.uid),
     }
 }
 
-fn admits(query: &Query, path: &Path, known: &Known) -> bool {
-    let in_scope = match &query.types[0].scope {
+fn in_scope(scope: &Scope, path: &Path) -> bool {
+    match scope {
         Scope::Everything => true,
         Scope::Clusters(allowed) => match allowed.get(path.0) {
             None => false,
             Some(NamespaceScope::All) => true,
             Some(NamespaceScope::Only(names)) => names.contains(path.1),
         },
-    };
+    }
+}
+
+fn admits(query: &Query, path: &Path, known: &Known) -> bool {
     let label = |r: &Requirement| holds(&r.operator, known.labels.get(r.key.as_str()).copied());
     let field = |r: &Requirement| holds(&r.operator, Some(known.phase));
-    in_scope
-        && query.clusters.admits(path.0)
+    query.clusters.admits(path.0)
         && query.namespaces.admits(path.1)
         && query.names.admits(path.2)
         && query.labels.iter().all(label)

@@ -319,3 +319,50 @@ pub async fn a_namespace_with_many_hits_is_paged(fixture: &Fixture) {
     }
     fixture.assert_sound().await;
 }
+
+/// More names, namespaces, clusters and values than one statement takes.
+pub async fn lists_of_names_longer_than_a_statement_are_read_to_the_end(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let spread = |n: usize| format!("n{:04}", n * 13);
+    let objects = (0..150).map(|n| object(&spread(n), &spread(n)).label("app", &spread(n)));
+    fixture.put(&pods, objects).await;
+    let asked: BTreeSet<String> = (0..1300).map(|n| format!("n{n:04}")).collect();
+    let expected = |found: &dyn Fn(&String) -> bool| -> Vec<String> {
+        (0..150)
+            .map(spread)
+            .filter(found)
+            .map(|name| format!("member1/{name}/{name}"))
+            .collect()
+    };
+    let within = expected(&|name| asked.contains(name));
+    let without = expected(&|name| !asked.contains(name));
+    assert_eq!((within.len(), without.len()), (100, 50));
+    let by_name = |filter: NameFilter| Query {
+        names: filter,
+        ..all_pods()
+    };
+    let by_namespace = |filter: NameFilter| Query {
+        namespaces: filter,
+        ..all_pods()
+    };
+    let by_label = |requirement: Requirement| Query {
+        labels: vec![requirement],
+        ..all_pods()
+    };
+    let positive = [
+        by_name(NameFilter::In(asked.clone())),
+        by_namespace(NameFilter::In(asked.clone())),
+        by_label(Requirement::is_in("app", asked.clone())),
+    ];
+    let negative = [
+        by_name(NameFilter::NotIn(asked.clone())),
+        by_namespace(NameFilter::NotIn(asked.clone())),
+        by_label(Requirement::is_not_in("app", asked.clone())),
+    ];
+    for (queries, expected) in [(positive, within), (negative, without)] {
+        for query in queries {
+            assert_eq!(fixture.list(&query, 100).await, expected, "{query:?}");
+            assert_eq!(fixture.count(&query).await, expected.len() as u64);
+        }
+    }
+}
