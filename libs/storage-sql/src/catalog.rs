@@ -274,6 +274,13 @@ impl Snapshot {
             .filter(move |(_, member)| member.shows(resource))
     }
 
+    /// A cluster by name, if it has a type.
+    pub(crate) fn holder(&self, resource: i32, name: &str) -> Option<(&ClusterName, &Member)> {
+        let name = ClusterName::new(name).ok()?;
+        let found = self.members.get_key_value(&name);
+        found.filter(|(_, member)| member.shows(resource))
+    }
+
     /// A cluster that is shown.
     pub(crate) fn member(&self, name: &ClusterName) -> Option<&Member> {
         self.members.get(name)

@@ -97,8 +97,8 @@ async fn walk_page(
             .filter(|rank| rank.index == planned.index)
             .map(From::of_rank);
         let only = Only::Named(&plan.names);
-        let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
         reading.begin();
+        let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
         while walk.step(reading, collector).await? == Step::More {
             if collector.missing() == 0 {
                 return Ok(None);

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::broken;
 use crate::backend::identity;
+use crate::backend::sqlite::LONG_LOG_BYTES;
 use crate::backend::{Connection, Lane, SharedDatabase, Transaction, row};
 use crate::catalog::{Delta, Snapshot};
 use crate::form::term::TermHasher;
@@ -39,6 +40,9 @@ pub struct Options {
     /// How many revisions superseded versions and tombstones are kept for. 0 keeps none and writes no tombstone; what is past any
     /// other figure is removed by [`armadex_storage::Sink::purge`].
     pub retention: u64,
+    /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
+    /// always reads never lets it begin anew.
+    pub most_log_bytes: u64,
     /// How much is read at a time.
     pub tuning: Tuning,
 }
@@ -52,6 +56,7 @@ impl Default for Options {
             queue: 128,
             busy_timeout: Duration::from_secs(5),
             retention: 0,
+            most_log_bytes: LONG_LOG_BYTES,
             tuning: Tuning::default(),
         }
     }

@@ -10,11 +10,20 @@ use armadex_model::{NameFilter, Query};
 use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{Fixture, Writer, object};
 use armadex_storage::{Change, Page, PageBudget, StoreError};
-use armadex_storage_sql::{Options, SqlStore};
+use armadex_storage_sql::{Options, SqlStore, Tuning};
 
 async fn empty() -> Fixture {
+    tuned(Tuning::default()).await
+}
+
+async fn tuned(tuning: Tuning) -> Fixture {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let store = open(&directory.path().join("store.db")).await;
+    let options = Options {
+        tuning,
+        ..Options::default()
+    };
+    let store = SqlStore::sqlite(&directory.path().join("store.db"), &options).await;
+    let store = Arc::new(store.expect("a store"));
     Fixture {
         sink: Arc::clone(&store) as _,
         search: store,
@@ -279,4 +288,173 @@ async fn namespaces_that_come_and_go_leave_nothing() {
     let second = store.check().await.expect("a report");
     assert_eq!((second.namespaces, second.faults), (0, vec![]));
     store.shutdown().await;
+}
+
+/// Few among many: what an index leads to by chance is fetched instead, once a page shows how seldom that is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_index_seldom_leads_to_is_fetched_and_sorted() {
+    let tuning = Tuning {
+        work: 2000,
+        sorted: 10,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let (mut expected, mut at) = (Vec::new(), 0);
+    for cluster in 0..4 {
+        let pods = fixture.pods_of(&format!("m{cluster}")).await;
+        for part in 0..10 {
+            let pod = |n: i64| {
+                let pod = object("ns", &format!("p-{n:05}")).created(n * 7919 % 40_000);
+                match n % 1000 {
+                    0 => pod.label("rare", "yes"),
+                    _ => pod,
+                }
+            };
+            fixture.put(&pods, (at..at + 1000).map(pod)).await;
+            expected.push((at * 7919 % 40_000, format!("m{cluster}/ns/p-{at:05}")));
+            at += 1000;
+            assert!(part < 10);
+        }
+    }
+    expected.sort();
+    let rare = labelled("rare", by(OrderField::CreatedAt, false));
+    let found = page(&fixture, &rare, &Start::Beginning, 100).await;
+    let found = found.expect("a page");
+    let paths: Vec<String> = found
+        .rows
+        .iter()
+        .map(armadex_storage::conformance::fixture::path)
+        .collect();
+    let expected: Vec<String> = expected.into_iter().map(|(_, path)| path).collect();
+    assert_eq!(paths, expected);
+    assert!(found.looked_at < 5000, "{} looked at", found.looked_at);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_than_may_be_sorted_is_refused_with_the_way_out() {
+    let tuning = Tuning {
+        work: 40,
+        most_sorted: 100,
+        sorted: 10,
+        rows: 20,
+        ties: 10,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let pods = fixture.pods_of("m").await;
+    let pod = |n: usize| object(&format!("ns-{}", n % 2), &format!("p-{n:03}"));
+    let pod = |n: usize| match n % 3 {
+        0 => pod(n).label("third", "yes"),
+        _ => pod(n),
+    };
+    fixture.put(&pods, (0..101).map(pod)).await;
+    let refusal = async |query: &Query| match page(&fixture, query, &Start::Beginning, 10).await {
+        Err(StoreError::Unsupported { what }) => Some(what),
+        other => {
+            other.expect("a page");
+            None
+        }
+    };
+    let refused = refusal(&by(OrderField::Uid, false)).await;
+    let refused = refused.expect("101 objects are too many");
+    assert!(refused.contains("100 objects by uid"), "{refused}");
+    let third = labelled("third", by(OrderField::Uid, false));
+    assert_eq!(refusal(&third).await, None);
+    let two_keys = Query {
+        order: [OrderField::CreatedAt, OrderField::Uid]
+            .map(|field| OrderBy {
+                field,
+                descending: false,
+            })
+            .to_vec(),
+        ..all_pods()
+    };
+    fixture.delete(&pods, "ns-0", &["p-000"]).await;
+    assert_eq!(refusal(&by(OrderField::Uid, false)).await, None);
+    assert_eq!(refusal(&two_keys).await, None);
+    fixture.put(&pods, (101..141).map(pod)).await;
+    let refused = refusal(&two_keys).await;
+    let refused = refused.expect("140 objects of one second are too many");
+    assert!(refused.contains("leave the other keys out"), "{refused}");
+}
+
+/// What is looked for costs as much as what is found: namespaces and values that are nowhere end a page, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_looked_for_in_vain_is_work() {
+    let fixture = empty().await;
+    for cluster in 0..60 {
+        let pods = fixture.pods_of(&format!("m-{cluster:02}")).await;
+        let pods_of_it = (0..10).map(|n| object(&format!("ns-{n}"), "p").label("app", "web"));
+        fixture.put(&pods, pods_of_it).await;
+    }
+    let many = |what: &str| -> BTreeSet<String> {
+        let names = (0..4000).map(|n| format!("{what}-{n}"));
+        names.collect()
+    };
+    let nowhere = Query {
+        namespaces: NameFilter::In(many("nowhere")),
+        ..all_pods()
+    };
+    let values = Query {
+        labels: vec![
+            Requirement::is_in("app", ["web"]),
+            Requirement::is_in("app", many("no").into_iter().chain(["web".into()])),
+        ],
+        ..all_pods()
+    };
+    let newest = Query {
+        order: by(OrderField::CreatedAt, true).order,
+        ..nowhere.clone()
+    };
+    // The newest are found along an index, which is soon at its end.
+    for (query, rows, least) in [(nowhere, 0, 3), (values, 600, 10), (newest, 0, 1)] {
+        let (mut start, mut pages, mut found) = (Start::Beginning, 0, 0);
+        loop {
+            let page = page(&fixture, &query, &start, 1000).await.expect("a page");
+            assert!(page.looked_at < 60_000, "{} looked at", page.looked_at);
+            pages += 1;
+            found += page.rows.len();
+            match page.next {
+                Some(next) => start = Start::After(next),
+                None => break,
+            }
+        }
+        assert_eq!(found, rows);
+        assert!(pages >= least, "{pages} pages of {query:?}");
+    }
+    let too_many = Query {
+        namespaces: NameFilter::In((0..16_001).map(|n| n.to_string()).collect()),
+        ..all_pods()
+    };
+    let refused = page(&fixture, &too_many, &Start::Beginning, 1).await;
+    assert!(
+        matches!(refused, Err(StoreError::Unsupported { what }) if what.contains("namespaces"))
+    );
+}
+
+/// A count that takes too much work is none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counting_ends_where_it_costs_too_much() {
+    let tuning = Tuning {
+        work: 30,
+        probe: 20,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    for cluster in 0..40 {
+        let pods = fixture.pods_of(&format!("m-{cluster:02}")).await;
+        let pods_of_it = (0..30).map(|n| object(&format!("ns-{n}"), "p").label("app", "web"));
+        fixture.put(&pods, pods_of_it).await;
+    }
+    let web = Query {
+        labels: vec![Requirement::is_in("app", ["web"])],
+        ..all_pods()
+    };
+    assert_eq!(fixture.search.count(&web).await.expect("an answer"), None);
+    let two = Query {
+        clusters: NameFilter::In(BTreeSet::from(["m-07".into(), "m-30".into()])),
+        ..web
+    };
+    let count = fixture.search.count(&two).await.expect("an answer");
+    assert_eq!(count, Some(60));
 }

@@ -92,7 +92,7 @@ fn changes(batch: u64) -> Vec<Change> {
         let put = object(&format!("ns{}", n % 3), &format!("pod-{n:02}"));
         let put = put.version(&batch.to_string());
         let put = put.label("batch", &batch.to_string()).build();
-        match n % 2 == 0 || batch % 2 == 1 {
+        match n.is_multiple_of(2) || !batch.is_multiple_of(2) {
             true => Change::Put(put),
             false => Change::Delete(put.key),
         }

@@ -21,6 +21,7 @@ fn tiny() -> Options {
         places: 2,
         rows: 3,
         sorted: 2,
+        refetched: 6,
         most_sorted: 100_000,
         ties: 2,
         most_skipped: 100_000,

@@ -31,9 +31,8 @@ pub(crate) use schema::migrate;
 const PAGE_SIZE: u32 = 16_384;
 /// Pages in the log before it is copied back: 128 MiB. Copying often is what slows a load down.
 const CHECKPOINT_PAGES: u64 = 8000;
-/// Beyond this the log is emptied even if that means to wait for those who read: copying it back while somebody always reads never lets it
-/// begin anew.
-const LONG_LOG_BYTES: u64 = 3 * CHECKPOINT_PAGES * PAGE_SIZE as u64;
+/// The usual [`Options::most_log_bytes`]: room for three rounds of copying.
+pub(crate) const LONG_LOG_BYTES: u64 = 3 * CHECKPOINT_PAGES * PAGE_SIZE as u64;
 /// The log file is cut back to this many bytes (64 MiB) once it has been copied.
 const LOG_BYTES: &str = "67108864";
 /// Statement texts are few, see [`crate::sql::statement`]; all of them stay prepared.
@@ -56,6 +55,7 @@ pub(crate) struct SqliteDatabase {
     searches: SqlitePool,
     mark: MarkFile,
     marked: Mutex<Mark>,
+    most_log_bytes: u64,
 }
 
 impl SqliteDatabase {
@@ -75,6 +75,7 @@ impl SqliteDatabase {
             searches: connect(reader_options(path, options), options.readers).await?,
             path: path.to_owned(),
             writer,
+            most_log_bytes: options.most_log_bytes,
             mark,
             marked: Mutex::new(marked),
         })
@@ -175,7 +176,7 @@ impl Database for SqliteDatabase {
     }
 
     async fn catch_up(&self) {
-        if log_bytes(&self.path) < LONG_LOG_BYTES {
+        if log_bytes(&self.path) < self.most_log_bytes {
             return;
         }
         let done = sqlx::query("PRAGMA wal_checkpoint(RESTART)").fetch_one(&self.writer);

@@ -67,7 +67,7 @@ async fn by_place(
     let (first, hits) = hits(reading, plan, planned.id).await?;
     let one_clause = plan.has.len() == 1 && plan.has_not.is_empty();
     if one_clause && hits.is_none() && planned.is_whole() {
-        return sums(reading, plan, planned).await.map(Some);
+        return sums(reading, plan, planned).await;
     }
     let mut places = match &hits {
         Some(hits) => Places::of_hits(planned, false, None, hits),
@@ -90,6 +90,9 @@ async fn by_place(
                 sum += count;
             }
             left = &left[matched.len()..];
+            if reading.is_spent() {
+                return Ok(None);
+            }
         }
         if reading.is_spent() {
             return Ok(None);
@@ -98,21 +101,28 @@ async fn by_place(
     Ok(Some(sum))
 }
 
-/// The sizes of all blocks of one clause, cluster by cluster.
+/// The sizes of all blocks of one clause, cluster by cluster: blocks of what has left are still there.
 async fn sums(
     reading: &mut Reading<'_>,
     plan: &Plan,
     planned: &TypePlan,
-) -> Result<i64, StoreError> {
+) -> Result<Option<i64>, StoreError> {
     let mut sum = 0;
     for terms in plan.has[0].terms.chunks(MAX_LIST) {
         for space in &planned.clusters {
             let ids = ids_of(space.id);
             let statement = post::sum(reading.dialect, terms, planned.id, ids);
-            sum += reading.number(statement).await?;
+            reading.looked_for(terms.len());
+            for (objects, blocks) in reading.pairs(statement).await? {
+                sum += objects;
+                reading.looked_at += u64::try_from(blocks).unwrap_or(0);
+            }
+            if reading.is_spent() {
+                return Ok(None);
+            }
         }
     }
-    Ok(sum)
+    Ok(Some(sum))
 }
 
 /// Objects by terms and names: each has to be looked at.
@@ -125,11 +135,13 @@ async fn by_row(
     let mut walk = Walk::begin(reading, plan, planned, (only, false), None).await?;
     let mut portion = Collector::endless();
     let mut sum = 0;
-    while walk.step(reading, &mut portion).await? == Step::More {
+    loop {
+        let step = walk.step(reading, &mut portion).await?;
         sum += i64::try_from(portion.drain().len()).unwrap_or(i64::MAX);
-        if reading.is_spent() {
-            return Ok(None);
+        match step {
+            Step::Done => return Ok(Some(sum)),
+            Step::More if reading.is_spent() => return Ok(None),
+            Step::More => {}
         }
     }
-    Ok(Some(sum))
 }

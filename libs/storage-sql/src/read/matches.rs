@@ -52,7 +52,7 @@ pub(crate) async fn matches(
     if !plan.has_terms() {
         return Ok(vec![Matches::All; places.len()]);
     }
-    let mut count = places.len();
+    let mut count = at_once(reading, plan, places);
     loop {
         let here = &places[..count];
         let found = match plan.has.get(first) {
@@ -65,6 +65,25 @@ pub(crate) async fn matches(
             None => count = count.div_ceil(2),
         }
     }
+}
+
+/// Terms that are looked for at a time, each in each place.
+const MOST_LOOKUPS: usize = 8192;
+/// The fewest ids that a block in the middle of a run holds.
+const IDS_IN_BLOCK: i64 = 64;
+
+/// Of how many places the matches can probably be told at once; at least one.
+fn at_once(reading: &Reading<'_>, plan: &Plan, places: &[Arc<Place>]) -> usize {
+    let clauses = plan.has.iter().chain(&plan.has_not);
+    let terms: usize = clauses.map(|clause| clause.terms.len()).sum();
+    let most = i64::try_from(reading.tuning.blocks).unwrap_or(i64::MAX);
+    let mut blocks = 0;
+    let fits = |place: &&Arc<Place>| {
+        blocks += place.objects / IDS_IN_BLOCK;
+        blocks <= most
+    };
+    let places = places.iter().take(MOST_LOOKUPS / terms.max(1));
+    places.take_while(fits).count().max(1)
 }
 
 /// The ids that all clauses admit, beginning with one; `None` if that takes more blocks than may be held.
@@ -168,6 +187,7 @@ async fn id_sets(
             let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
             let statement = post::within(terms, resource, part, limit);
             let blocks = reading.rows(statement, post::decode).await?;
+            reading.looked_for(terms.len() * part.len());
             let Some(left) = room.checked_sub(blocks.len()) else {
                 return Ok(None);
             };
@@ -202,8 +222,10 @@ async fn sums(
     for terms in clause.terms.chunks(MAX_LIST) {
         for part in nsids.chunks(MAX_LIST) {
             let statement = post::sums(reading.dialect, terms, resource, part);
-            for (nsid, sum) in reading.pairs(statement).await? {
-                *all.entry(nsid).or_default() += sum;
+            reading.looked_for(terms.len() * part.len());
+            for sum in reading.rows(statement, post::decode_sum).await? {
+                reading.looked_at += sum.blocks;
+                *all.entry(sum.nsid).or_default() += sum.objects;
             }
         }
     }
@@ -211,14 +233,19 @@ async fn sums(
 }
 
 /// Where the positive clause with the fewest objects has them: by namespace id, how many. `None` if every clause has more blocks than
-/// are worth reading; then the first of the result says which clause has the fewest.
+/// are worth reading. Where there are many clauses, the first of them are tried: one that is good enough is among them, or the page ends
+/// early.
 pub(crate) async fn hits(
     reading: &mut Reading<'_>,
     plan: &Plan,
     resource: i32,
 ) -> Result<(usize, Option<BTreeMap<i64, i64>>), StoreError> {
     let mut best: Option<(usize, i64, BTreeMap<i64, i64>)> = None;
+    let end = reading.looked_at + MOST_PROBES * reading.tuning.probe as u64;
     for (at, clause) in plan.has.iter().enumerate() {
+        if at > 0 && reading.looked_at >= end {
+            break;
+        }
         let Some(found) = sizes(reading, clause, resource).await? else {
             continue;
         };
@@ -233,6 +260,9 @@ pub(crate) async fn hits(
     })
 }
 
+/// Clauses whose blocks are counted to the end of what is worth reading.
+const MOST_PROBES: u64 = 4;
+
 async fn sizes(
     reading: &mut Reading<'_>,
     clause: &Clause,
@@ -243,6 +273,7 @@ async fn sizes(
     for terms in clause.terms.chunks(MAX_LIST) {
         let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
         let sizes = reading.pairs(post::sizes(terms, resource, limit)).await?;
+        reading.looked_for(terms.len());
         let Some(left) = room.checked_sub(sizes.len()) else {
             return Ok(None);
         };

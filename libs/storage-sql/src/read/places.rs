@@ -309,8 +309,7 @@ impl<'a> Places<'a> {
         let ids: Vec<i64> = spaces.iter().map(|space| space.id).collect();
         let statement = counter::named(self.planned.id, &ids, names);
         let mut found = by_cluster(reading.rows(statement, counter::decode).await?);
-        // What was looked for in vain was looked at as well.
-        reading.looked_at += (ids.len() * names.len() / 4) as u64;
+        reading.looked_for(ids.len() * names.len());
         let mut rows = Vec::new();
         for &space in spaces {
             let mut here = found.remove(&space.id).unwrap_or_default();

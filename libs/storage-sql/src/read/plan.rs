@@ -11,7 +11,7 @@ use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched}
 use armadex_model::{ClusterName, NameFilter, Query, ResourceType};
 use armadex_storage::StoreError;
 
-use crate::catalog::Snapshot;
+use crate::catalog::{Member, Snapshot};
 use crate::form::term::TermHasher;
 
 pub(crate) use clause::Clause;
@@ -89,7 +89,7 @@ impl Plan {
 
 /// The most requirements of one query; equal ones are counted once.
 const MOST_CLAUSES: usize = 64;
-/// The most names or values in one requirement: what all databases take as parameters of one statement, rounded down.
+/// The most names of one kind, and the most values of all requirements together: twice what a URL of 64 KiB holds.
 const MOST_VALUES: usize = 16_000;
 
 /// Plans a query.
@@ -100,10 +100,15 @@ pub(crate) fn plan(
 ) -> Result<Plan, StoreError> {
     let (has, has_not) = clause::clauses(query, hasher)?;
     check_size("requirements", has.len() + has_not.len(), MOST_CLAUSES)?;
-    check_size("names", names_in(&query.names), MOST_VALUES)?;
-    for clause in has.iter().chain(&has_not) {
-        check_size("values", clause.terms.len(), MOST_VALUES)?;
+    for (what, names) in [
+        ("names", &query.names),
+        ("namespaces", &query.namespaces),
+        ("clusters", &query.clusters),
+    ] {
+        check_size(what, names_in(names), MOST_VALUES)?;
     }
+    let values = has.iter().chain(&has_not).map(|clause| clause.terms.len());
+    check_size("values", values.sum(), MOST_VALUES)?;
     let mut plan = Plan {
         types: types(query, snapshot),
         names: query.names.clone(),
@@ -143,14 +148,21 @@ fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
         .filter_map(|(index, searched)| {
             let id = snapshot.type_id(&searched.resource)?;
             let resource = Arc::clone(snapshot.resource(id)?);
-            let shown = snapshot.holders(id).filter_map(|(name, member)| {
+            let space = |(name, member): (&ClusterName, &Member)| {
                 Some(Space {
                     name: name.clone(),
                     id: member.id,
                     namespaces: namespaces_in(query, searched, name, &asked)?,
                 })
-            });
-            let clusters: Vec<Space> = shown.collect();
+            };
+            let clusters: Vec<Space> = match &query.clusters {
+                // By name, however large the fleet is; a set of names is in their order.
+                NameFilter::In(names) => {
+                    let named = names.iter().filter_map(|name| snapshot.holder(id, name));
+                    named.filter_map(space).collect()
+                }
+                _ => snapshot.holders(id).filter_map(space).collect(),
+            };
             (!clusters.is_empty()).then_some(TypePlan {
                 index,
                 id,

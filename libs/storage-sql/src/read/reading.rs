@@ -22,6 +22,8 @@ pub struct Tuning {
     pub rows: usize,
     /// Objects that are sorted in memory rather than found along a sort index.
     pub sorted: usize,
+    /// Objects that are sorted in memory after all where the index leads past too many that do not match.
+    pub refetched: usize,
     /// Objects that are looked at for an order that no index has. A query with more is refused.
     pub most_sorted: usize,
     /// Objects with one value of a sort key that are sorted in memory; more are walked by namespace.
@@ -39,6 +41,7 @@ impl Default for Tuning {
             places: 256,
             rows: 2000,
             sorted: 5000,
+            refetched: 50_000,
             most_sorted: 100_000,
             ties: 10_000,
             most_skipped: 10_000,
@@ -94,27 +97,24 @@ impl<'a> Reading<'a> {
             .await
     }
 
-    /// A number that is always there.
-    pub(crate) async fn number(&mut self, statement: Statement) -> Result<i64, StoreError> {
-        let found = self.rows(statement, |row| row.int(0)).await?;
-        Ok(found.first().copied().unwrap_or(0))
-    }
-
     /// Gives what follows the whole budget: what led to it was bounded otherwise.
     pub(crate) fn begin(&mut self) {
-        self.limit = self.looked_at.saturating_add(self.tuning.work);
+        self.allow(self.tuning.work);
     }
 
     /// Gives what follows the budget of ten pages, for an answer that cannot come in parts.
     pub(crate) fn begin_long(&mut self) {
-        self.limit = self
-            .looked_at
-            .saturating_add(self.tuning.work.saturating_mul(10));
+        self.allow(self.tuning.work.saturating_mul(10));
     }
 
-    /// Takes the limit away, from what is known to be bounded otherwise.
-    pub(crate) fn lift(&mut self) {
-        self.limit = u64::MAX;
+    /// Gives what follows a budget of its own.
+    pub(crate) fn allow(&mut self, work: u64) {
+        self.limit = self.looked_at.saturating_add(work);
+    }
+
+    /// Counts keys that are looked for, whether they are there or not: a few of them cost as much as a row.
+    pub(crate) fn looked_for(&mut self, keys: usize) {
+        self.looked_at += (keys / 4) as u64;
     }
 
     /// Whether a page has looked at as much as it may.

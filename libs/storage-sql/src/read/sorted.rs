@@ -100,17 +100,44 @@ pub(crate) async fn page(
     let indexed = column.filter(|(column, _)| column.is_indexed());
     let enough = if indexed.is_some() { few } else { most };
     let objects = at_most(reading, plan, enough).await?;
+    let few = objects.is_some_and(|objects| objects <= few);
     match (indexed, column) {
-        _ if objects <= few => fetch_page(reading, plan, after, collector).await,
-        (Some(column), _) => along::page(reading, plan, column, after, collector).await,
-        _ if objects > most => Err(too_many(plan, most)),
+        _ if few => fetch_page(reading, plan, after, collector).await,
+        (Some(column), _) => indexed_page(reading, plan, column, after, collector).await,
+        _ if objects.is_none() => Err(too_many(plan, most)),
         (None, Some(column)) if plan.is_whole() => {
             // The database looks at all of them to sort them.
             reading.looked_at += total(reading, plan).await?;
-            along::page(reading, plan, column, after, collector).await
+            let wanted = collector.reach();
+            let (rows, until) = along::page(reading, plan, column, after, wanted).await?;
+            collector.extend(rows);
+            Ok(until)
         }
         _ => fetch_page(reading, plan, after, collector).await,
     }
+}
+
+/// A page along an index, unless that would take longer than to fetch all that matches: a few thousand objects among millions are
+/// met too seldom.
+async fn indexed_page(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    column: (SortColumn, bool),
+    after: Option<&Rank>,
+    collector: &mut Collector,
+) -> Result<Option<Rank>, StoreError> {
+    let (wanted, before) = (collector.reach(), reading.looked_at);
+    let (rows, until) = along::page(reading, plan, column, after, wanted).await?;
+    if until.is_some() && rows.len() < wanted {
+        let looked_at = reading.looked_at - before;
+        let whole_page = looked_at.saturating_mul(wanted as u64) / rows.len().max(1) as u64;
+        let objects = at_most(reading, plan, reading.tuning.refetched).await?;
+        if objects.is_some_and(|objects| (objects as u64) < whole_page) {
+            return fetch_page(reading, plan, after, collector).await;
+        }
+    }
+    collector.extend(rows);
+    Ok(until)
 }
 
 /// Fetches all that matches and keeps the page.
@@ -165,21 +192,23 @@ fn column_of(order: &[OrderBy]) -> Option<(SortColumn, bool)> {
     Some((column, first.descending))
 }
 
-/// At least as many objects as match; counting ends past `enough`.
+/// At least as many objects as match; `None` if they may be more than `enough`, or are in too many places to tell.
 async fn at_most(
     reading: &mut Reading<'_>,
     plan: &Plan,
     enough: usize,
-) -> Result<usize, StoreError> {
-    let enough = i64::try_from(enough).unwrap_or(i64::MAX);
-    let mut sum = 0;
+) -> Result<Option<usize>, StoreError> {
+    // As many places as objects are worth a look, and then once more to fetch what is there.
+    reading.allow(reading.tuning.work.max(enough as u64));
+    let mut left = i64::try_from(enough).unwrap_or(i64::MAX);
     for planned in &plan.types {
-        sum += at_most_of(reading, plan, planned, enough - sum).await?;
-        if sum > enough {
-            break;
+        match at_most_of(reading, plan, planned, left).await? {
+            Some(objects) => left -= objects,
+            None => return Ok(None),
         }
     }
-    Ok(usize::try_from(sum).unwrap_or(usize::MAX))
+    let left = usize::try_from(left).unwrap_or(0);
+    Ok(Some(enough - left))
 }
 
 /// The same for one type.
@@ -188,9 +217,11 @@ async fn at_most_of(
     plan: &Plan,
     planned: &TypePlan,
     enough: i64,
-) -> Result<i64, StoreError> {
+) -> Result<Option<i64>, StoreError> {
     let mut places = match hits(reading, plan, planned.id).await?.1 {
-        Some(hits) if hits.values().sum::<i64>() <= enough => return Ok(hits.values().sum()),
+        Some(hits) if hits.values().sum::<i64>() <= enough => {
+            return Ok(Some(hits.values().sum()));
+        }
         Some(hits) => Places::of_hits(planned, false, None, &hits),
         None => Places::all(planned, false, None),
     };
@@ -200,18 +231,19 @@ async fn at_most_of(
     };
     let most = reading.tuning.places;
     let mut sum = 0;
-    while sum <= enough
-        && let Some(found) = places.next(reading, most).await?
-    {
+    while let Some(found) = places.next(reading, most).await? {
         sum += found
             .iter()
             .map(|place| place.objects.min(each))
             .sum::<i64>();
+        if sum > enough || reading.is_spent() {
+            return Ok(None);
+        }
     }
-    Ok(sum)
+    Ok(Some(sum))
 }
 
-/// Looks at all that matches. It is known to be bounded.
+/// Looks at all that matches, and at as many places as were looked at to know that they are few.
 async fn fetch_all(
     reading: &mut Reading<'_>,
     plan: &Plan,
@@ -220,9 +252,10 @@ async fn fetch_all(
     for planned in &plan.types {
         let only = Only::Named(&plan.names);
         let mut walk = Walk::begin(reading, plan, planned, (only, false), None).await?;
-        reading.lift();
         let mut portion = Collector::endless();
-        while walk.step(reading, &mut portion).await? == Step::More {
+        let mut step = Step::More;
+        while step == Step::More {
+            step = walk.step(reading, &mut portion).await?;
             top.extend(portion.drain());
         }
     }

@@ -26,7 +26,9 @@ pub(crate) struct Walk<'a> {
     portion: usize,
     /// Places that were found and not yet looked at.
     waiting: VecDeque<Arc<Place>>,
-    /// Where the walk began: rows up to there are not its own.
+    /// Those of them whose matches are known.
+    matched: VecDeque<(Arc<Place>, Matches)>,
+    /// Rows up to here come no more: where the walk began, or what it has handed on of a large place.
     from: Option<From>,
     /// Everything up to here was looked at.
     reached: Option<From>,
@@ -66,6 +68,7 @@ impl<'a> Walk<'a> {
             places,
             portion: FIRST_PLACES,
             waiting: VecDeque::new(),
+            matched: VecDeque::new(),
             reached: from.clone(),
             from,
         })
@@ -76,67 +79,64 @@ impl<'a> Walk<'a> {
         self.reached
     }
 
-    /// Looks at some more places, and hands their rows on until the collector is full or the page has cost enough.
+    /// Does one unit of work: finds some places, and fetches the objects of a few small ones or a part of a large one. Each unit gets the
+    /// walk further, whatever finding it has cost; the rows of the last one come with [`Step::Done`].
     pub(crate) async fn step(
         &mut self,
         reading: &mut Reading<'_>,
         collector: &mut Collector,
     ) -> Result<Step, StoreError> {
+        if self.matched.is_empty() {
+            self.find(reading, collector.missing()).await?;
+        }
+        self.skip(collector);
+        let missing = collector.missing();
+        let first = self.matched.front();
+        match first.map(|first| self.is_large(reading, first, missing)) {
+            Some(true) => self.along(reading, collector).await?,
+            Some(false) => self.together(reading, collector).await?,
+            None => {}
+        }
+        Ok(self.settle())
+    }
+
+    /// Finds the next places and what matches in the first of them.
+    async fn find(&mut self, reading: &mut Reading<'_>, missing: usize) -> Result<(), StoreError> {
         let most = reading.tuning.places.max(1);
         if self.waiting.is_empty() {
-            let wanted = collector.missing().min(self.portion).clamp(1, most);
+            let wanted = missing.min(self.portion).clamp(1, most);
             self.portion = self.portion.saturating_mul(4);
-            let Some(found) = self.places.next(reading, wanted).await? else {
-                return Ok(Step::Done);
-            };
-            self.waiting.extend(found);
+            let found = self.places.next(reading, wanted).await?;
+            self.waiting.extend(found.unwrap_or_default());
         }
         let here: Vec<Arc<Place>> = self.waiting.iter().take(most).cloned().collect();
         if here.is_empty() {
-            self.settle(true);
-            return Ok(Step::More);
+            return Ok(());
         }
-        let resource = self.planned.id;
-        let found = matches(reading, self.plan, resource, self.first, &here).await?;
-        let mut matched: VecDeque<(Arc<Place>, Matches)> = here.into_iter().zip(found).collect();
-        self.waiting.drain(..matched.len());
-        // One unit of work is always done, whatever finding it has cost: every page gets further.
-        let mut idle = true;
-        let mut whole = true;
-        while collector.missing() > 0 && (idle || !reading.is_spent()) {
-            self.skip(&mut matched, collector);
-            let Some(first) = matched.front() else {
-                break;
-            };
-            if self.is_large(reading, first, collector.missing()) {
-                if let Some(first) = matched.pop_front() {
-                    whole = self.along(reading, first, collector).await?;
-                }
-            } else {
-                self.together(reading, &mut matched, collector).await?;
-            }
-            idle = false;
-        }
-        self.settle(whole && matched.is_empty());
-        Ok(Step::More)
+        let found = matches(reading, self.plan, self.planned.id, self.first, &here).await?;
+        self.matched = here.into_iter().zip(found).collect();
+        self.waiting.drain(..self.matched.len());
+        Ok(())
     }
 
-    /// Notes that clusters in which nothing was found are behind, too.
-    fn settle(&mut self, all_looked_at: bool) {
-        if all_looked_at
-            && self.waiting.is_empty()
-            && let Some(next) = self.places.next_from()
-        {
-            self.reached = Some(next);
+    /// Notes that clusters in which nothing was found are behind, too; whether anything is left.
+    fn settle(&mut self) -> Step {
+        if !self.matched.is_empty() || !self.waiting.is_empty() {
+            return Step::More;
         }
+        let Some(next) = self.places.next_from() else {
+            return Step::Done;
+        };
+        self.reached = Some(next);
+        Step::More
     }
 
     /// Skips whole places, as long as it is known how many rows that is.
-    fn skip(&mut self, matched: &mut VecDeque<(Arc<Place>, Matches)>, collector: &mut Collector) {
+    fn skip(&mut self, collector: &mut Collector) {
         if !matches!(self.only, Only::Named(armadex_model::NameFilter::Any)) {
             return;
         }
-        while let Some((place, matches)) = matched.front() {
+        while let Some((place, matches)) = self.matched.front() {
             let count = matches
                 .count(place)
                 .and_then(|count| u64::try_from(count).ok());
@@ -147,8 +147,9 @@ impl<'a> Walk<'a> {
                 return;
             }
             collector.skipped(count);
-            self.reach(place, END);
-            matched.pop_front();
+            let place = Arc::clone(place);
+            self.reach(&place, END);
+            self.matched.pop_front();
         }
     }
 
@@ -185,48 +186,43 @@ impl<'a> Walk<'a> {
                 || plain && self.after(place).is_some_and(|name| !name.is_empty()))
     }
 
-    /// Walks one place along its index; whether to its end.
+    /// Looks at the next objects of the first place along its index.
     async fn along(
         &mut self,
         reading: &mut Reading<'_>,
-        (place, matches): (Arc<Place>, Matches),
         collector: &mut Collector,
-    ) -> Result<bool, StoreError> {
-        let mut after = self.after(&place).unwrap_or_default().to_owned();
-        let plain = matches == Matches::All;
-        let mut idle = true;
-        while collector.missing() > 0 && (idle || !reading.is_spent()) {
-            idle = false;
-            let most = reading.tuning.rows.max(1);
-            let limit = match plain {
-                true => collector.missing().min(most),
-                false => most.div_ceil(2),
-            };
-            let here = (&place, &matches);
-            let (rows, last) =
-                fetch::part(reading, self.plan, self.planned.id, here, &after, limit).await?;
-            collector.extend(rows);
-            let Some(last) = last else {
-                self.reach(&place, END);
-                return Ok(true);
-            };
-            self.reach(&place, &last);
-            after = last;
+    ) -> Result<(), StoreError> {
+        let Some((place, matches)) = self.matched.pop_front() else {
+            return Ok(());
+        };
+        let after = self.after(&place).unwrap_or_default();
+        let most = reading.tuning.rows.max(1);
+        let limit = match matches {
+            Matches::All => collector.missing().clamp(1, most),
+            _ => most.div_ceil(2),
+        };
+        let here = (&place, &matches);
+        let (rows, last) =
+            fetch::part(reading, self.plan, self.planned.id, here, after, limit).await?;
+        collector.extend(rows);
+        self.reach(&place, last.as_deref().unwrap_or(END));
+        if last.is_some() {
+            self.from.clone_from(&self.reached);
+            self.matched.push_front((place, matches));
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Fetches the next small places together.
     async fn together(
         &mut self,
         reading: &mut Reading<'_>,
-        matched: &mut VecDeque<(Arc<Place>, Matches)>,
         collector: &mut Collector,
     ) -> Result<(), StoreError> {
         let missing = collector.missing();
         let mut few: Vec<(Arc<Place>, Matches)> = Vec::new();
         let mut objects = 0_usize;
-        while let Some(next) = matched.front() {
+        while let Some(next) = self.matched.front() {
             let more = self.only.most(&next.0, &next.1);
             let full = objects >= missing
                 || objects.saturating_add(more) > reading.tuning.rows
@@ -235,12 +231,10 @@ impl<'a> Walk<'a> {
                 break;
             }
             objects = objects.saturating_add(more);
-            few.extend(matched.pop_front());
+            few.extend(self.matched.pop_front());
         }
         let rows = fetch::whole(reading, self.plan, self.planned.id, self.only, &few).await?;
-        let rows = rows.into_iter().filter(|row| self.is_later(row));
-        let rows: Vec<Row> = rows.collect();
-        collector.extend(rows);
+        collector.extend(rows.into_iter().filter(|row| self.is_later(row)));
         if let Some((last, _)) = few.last() {
             self.reach(last, END);
         }

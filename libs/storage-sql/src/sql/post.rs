@@ -29,11 +29,27 @@ pub(crate) fn within(terms: &[i64], resource: i32, nsids: &[i64], limit: i64) ->
     .build()
 }
 
-/// How many objects have any of the terms, by namespace: (nsid, n).
+/// How many objects of a namespace have a term, and in how many blocks they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TermSum {
+    pub(crate) nsid: i64,
+    pub(crate) objects: i64,
+    pub(crate) blocks: u64,
+}
+
+pub(crate) fn decode_sum(row: &dyn Row) -> Result<TermSum, StoreError> {
+    Ok(TermSum {
+        nsid: row.int(0)?,
+        objects: row.int(1)?,
+        blocks: u64::try_from(row.int(2)?).unwrap_or(0),
+    })
+}
+
+/// How many objects have any of the terms, by namespace: [`decode_sum`].
 pub(crate) fn sums(dialect: Dialect, terms: &[i64], resource: i32, nsids: &[i64]) -> Statement {
     Sql::new("post.sums", "SELECT nsid, ")
         .push(dialect.sum_of_n())
-        .push(" FROM post WHERE term IN ")
+        .push(", COUNT(*) FROM post WHERE term IN ")
         .list(terms)
         .bound(" AND type = ?", [resource.into()])
         .push(" AND nsid IN ")
@@ -50,7 +66,7 @@ pub(crate) fn sizes(terms: &[i64], resource: i32, limit: i64) -> Statement {
         .build()
 }
 
-/// How many objects have one of the terms within a range of namespace ids.
+/// How many objects have one of the terms within a range of namespace ids, and in how many blocks they are: (n, blocks).
 pub(crate) fn sum(
     dialect: Dialect,
     terms: &[i64],
@@ -59,7 +75,7 @@ pub(crate) fn sum(
 ) -> Statement {
     Sql::new("post.sum", "SELECT ")
         .push(dialect.sum_of_n())
-        .push(" FROM post WHERE term IN ")
+        .push(", COUNT(*) FROM post WHERE term IN ")
         .list(terms)
         .bound(
             " AND type = ? AND nsid >= ? AND nsid < ?",

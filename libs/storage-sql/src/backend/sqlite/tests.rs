@@ -635,3 +635,86 @@ fn parameters_of_every_kind_are_shown() {
     let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["null", "1", "\"a\"", "3 bytes"]);
 }
+
+#[tokio::test]
+async fn what_takes_a_moment_never_waits_behind_searches() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let mut searches = Vec::new();
+    for _ in 0..Options::default().readers {
+        let search = store.database.read(Lane::Search).await;
+        searches.push(search.expect("a transaction"));
+    }
+    store.head().await.expect("a head");
+    store.catalog().await.expect("a catalogue");
+    let (cluster, key) = ("m".parse().expect("a name"), object("ns", "a").build().key);
+    let found = store.get(&cluster, &pods_type(), &key).await;
+    assert!(found.expect("an answer").is_some());
+    let known = store.has_namespace(&cluster, "ns").await;
+    assert!(known.expect("an answer"));
+}
+
+fn pods_type() -> armadex_model::GroupVersionResource {
+    resource("", "pods", "Pod", true).gvr
+}
+
+#[tokio::test]
+async fn health_that_stays_as_it_was_changes_no_catalogue() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    let say = async |healthy: bool| {
+        let health = armadex_storage::Health {
+            healthy,
+            reason: String::new(),
+        };
+        let said = store.set_health(pods.cluster, &health, Some("v1.34.0"));
+        said.await.expect("noted");
+        store.catalog().await.expect("a catalogue")
+    };
+    let well = say(true).await;
+    assert!(Arc::ptr_eq(&well, &say(true).await));
+    let ill = say(false).await;
+    assert!(!Arc::ptr_eq(&well, &ill));
+    assert_eq!(well.generation, ill.generation);
+}
+
+/// Readers that overlap never leave the log unread, so it would grow for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_is_emptied_although_somebody_always_reads() {
+    let place = Place::new();
+    let options = Options {
+        most_log_bytes: 1 << 20,
+        ..Options::default()
+    };
+    let store = SqlStore::sqlite(&place.path(), &options).await;
+    let store = Arc::new(store.expect("a store"));
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let write = async {
+        let mut longest = 0;
+        for round in 0..60 {
+            let version = (100 + round).to_string();
+            let objects = (0..200).map(|n| object("ns", &format!("p-{n}")).version(&version));
+            fixture.put(&pods, objects).await;
+            longest = longest.max(log_bytes(&place.path()));
+        }
+        done.store(true, std::sync::atomic::Ordering::Release);
+        longest
+    };
+    let read = async || {
+        let all = armadex_model::Query::all(pods_type());
+        while !done.load(std::sync::atomic::Ordering::Acquire) {
+            assert_eq!(fixture.list(&all, 200).await.len(), 200);
+        }
+    };
+    let objects = (0..200).map(|n| object("ns", &format!("p-{n}")));
+    fixture.put(&pods, objects).await;
+    let (longest, ..) = tokio::join!(write, read(), read(), read());
+    assert!(longest < 4 << 20, "the log had {longest} bytes");
+}

@@ -32,15 +32,15 @@ struct Known {
     until: Option<Rank>,
 }
 
-/// The rows of a page; each type has an index of its own, so its first rows are found for each and put together.
+/// The first `wanted` rows, and how far everything is known; `None` for it if nothing follows. Each type has an index of its own, so its
+/// first rows are found for each and put together.
 pub(crate) async fn page(
     reading: &mut Reading<'_>,
     plan: &Plan,
     column: (SortColumn, bool),
     after: Option<&Rank>,
-    collector: &mut Collector,
-) -> Result<Option<Rank>, StoreError> {
-    let wanted = collector.reach();
+    wanted: usize,
+) -> Result<(Vec<Row>, Option<Rank>), StoreError> {
     let mut rows: Vec<(Rank, Row)> = Vec::new();
     let mut until: Option<Rank> = None;
     for planned in &plan.types {
@@ -56,8 +56,8 @@ pub(crate) async fn page(
     if let Some(until) = &until {
         rows.retain(|(rank, _)| rank.compare(until, &plan.order) != Ordering::Greater);
     }
-    collector.extend(rows.into_iter().map(|(_, row)| row));
-    Ok(until)
+    rows.truncate(wanted);
+    Ok((rows.into_iter().map(|(_, row)| row).collect(), until))
 }
 
 async fn first_rows(
@@ -309,8 +309,8 @@ async fn walk(
         Some(rank) if rank.index == planned.index => Some(From::of_rank(rank)),
         _ => None,
     };
-    let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
     reading.begin();
+    let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
     let mut collector = Collector::new(0, wanted);
     while walk.step(reading, &mut collector).await? == Step::More {
         if collector.missing() == 0 {
