@@ -1,6 +1,5 @@
 //! Writing: one task, one transaction at a time, from batches to rows.
 
-pub(crate) mod batch;
 pub(crate) mod catalog_change;
 pub(crate) mod clusters;
 pub(crate) mod counters;
@@ -9,7 +8,11 @@ pub(crate) mod incarnation;
 pub(crate) mod index;
 pub(crate) mod namespaces;
 pub(crate) mod numbers;
+pub(crate) mod places;
 pub(crate) mod prepare;
+pub(crate) mod publish;
 pub(crate) mod purge;
+pub(crate) mod session;
+pub(crate) mod stage;
 pub(crate) mod streams;
 pub(crate) mod writer;

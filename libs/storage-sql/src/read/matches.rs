@@ -299,7 +299,7 @@ pub(crate) async fn matching_revisions(
         found.extend(
             terms
                 .into_iter()
-                .map(|(rev, terms)| (rev, holds(plan, &terms))),
+                .map(|(rev, version)| (rev, holds(plan, &version.terms))),
         );
     }
     Ok(found)

@@ -5,6 +5,7 @@ use armadex_storage::{Health, StoreError};
 
 use crate::backend::Row;
 use crate::backend::error::broken;
+use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Sql, Statement};
 
 /// A cluster, active or waiting for its purge.
@@ -83,29 +84,35 @@ pub(crate) fn delete_cluster(id: i64) -> Statement {
     )
 }
 
-pub(crate) fn is_active(id: i64) -> Statement {
-    Statement::fixed(
-        "cluster.is_active",
-        "SELECT active FROM cluster WHERE id = ?",
-        [id.into()],
+/// Those of these clusters that have not left.
+pub(crate) fn active(ids: &[i64]) -> Statement {
+    Sql::new(
+        "cluster.active",
+        "SELECT id FROM cluster WHERE active = 1 AND id IN ",
     )
+    .list(ids)
+    .build()
 }
 
-/// Takes numbers for namespaces of a cluster; [`next_namespace`] in the same transaction tells the one after the last.
-pub(crate) fn take_namespaces(id: i64, count: i64) -> Statement {
-    Statement::fixed(
-        "cluster.take_namespaces",
-        "UPDATE cluster SET next_namespace = next_namespace + ? WHERE id = ?",
-        [count.into(), id.into()],
-    )
+/// Takes as many numbers for namespaces of each of these clusters; [`next_namespaces`] in the same transaction tells those after the last.
+pub(crate) fn take_namespaces(count: i64, clusters: &[i64]) -> Statement {
+    Sql::new("cluster.take_namespaces", "UPDATE cluster SET ")
+        .bound(
+            "next_namespace = next_namespace + ? WHERE id IN ",
+            [count.into()],
+        )
+        .list(clusters)
+        .build()
 }
 
-pub(crate) fn next_namespace(id: i64) -> Statement {
-    Statement::fixed(
-        "cluster.next_namespace",
-        "SELECT next_namespace FROM cluster WHERE id = ?",
-        [id.into()],
+/// (cluster, the next free number of a namespace).
+pub(crate) fn next_namespaces(clusters: &[i64]) -> Statement {
+    Sql::new(
+        "cluster.next_namespaces",
+        "SELECT id, next_namespace FROM cluster WHERE id IN ",
     )
+    .list(clusters)
+    .build()
 }
 
 /// The first cluster that waits for its purge.
@@ -207,17 +214,22 @@ pub(crate) fn types_since(seq: i64) -> Statement {
     )
 }
 
-pub(crate) fn type_of(gvr: &GroupVersionResource) -> Statement {
-    Statement::fixed(
-        "type.of",
-        "SELECT id, api_group, version, resource, kind, namespaced, singular, short_names, categories \
-         FROM type WHERE api_group = ? AND version = ? AND resource = ?",
+/// Those of these types that are known.
+pub(crate) fn types_called(dialect: Dialect, types: &[&GroupVersionResource]) -> Statement {
+    let keys = types.iter().map(|gvr| {
         [
             (&gvr.group).into(),
             (&gvr.version).into(),
             (&gvr.resource).into(),
-        ],
+        ]
+    });
+    Sql::new(
+        "type.called",
+        "SELECT id, api_group, version, resource, kind, namespaced, singular, short_names, categories \
+         FROM type WHERE (api_group, version, resource) IN ",
     )
+    .keys(dialect, keys)
+    .build()
 }
 
 pub(crate) fn types_by_id(ids: &[i64]) -> Statement {

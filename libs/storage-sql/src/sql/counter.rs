@@ -3,10 +3,19 @@
 use armadex_storage::StoreError;
 
 use crate::backend::Row;
+use crate::sql::catalog::type_id;
 use crate::sql::dialect::{Dialect, Upsert};
 use crate::sql::statement::{Param, Sql, Statement};
 
-/// A counter.
+/// Where a type has objects: the key of a counter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CounterKey {
+    pub(crate) resource: i32,
+    pub(crate) cluster: i64,
+    pub(crate) namespace: String,
+}
+
+/// A counter of a type that the statement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CounterRow {
     pub(crate) cluster: i64,
@@ -77,15 +86,43 @@ pub(crate) fn any(resources: &[i64], cluster: i64, namespace: &str) -> Statement
         .build()
 }
 
+/// Some counters of these streams, by cluster and type, in no order: [`decode_keyed`].
+pub(crate) fn of_streams(dialect: Dialect, streams: &[(i64, i32)], limit: i64) -> Statement {
+    let keys = streams
+        .iter()
+        .map(|&(cluster, resource)| [resource.into(), cluster.into()]);
+    Sql::new(
+        "counter.of_streams",
+        "SELECT type, cluster, namespace, nsid, n FROM counter WHERE (type, cluster) IN ",
+    )
+    .keys(dialect, keys)
+    .push(" LIMIT ")
+    .bind(limit)
+    .build()
+}
+
+/// A counter with its key: the namespace's id, and how many objects there are.
+pub(crate) type Keyed = (CounterKey, i64, i64);
+
+pub(crate) fn decode_keyed(row: &dyn Row) -> Result<Keyed, StoreError> {
+    let key = CounterKey {
+        resource: type_id(row.int(0)?)?,
+        cluster: row.int(1)?,
+        namespace: row.text(2)?,
+    };
+    Ok((key, row.int(3)?, row.int(4)?))
+}
+
 /// Writes counters, new ones and those that have another number.
-pub(crate) fn put(dialect: Dialect, resource: i32, rows: &[CounterRow]) -> Statement {
-    let tuples = rows.iter().map(|row| {
+pub(crate) fn put(dialect: Dialect, rows: &[Keyed]) -> Statement {
+    let tuples = rows.iter().map(|(key, nsid, objects)| {
+        let [resource, cluster, namespace] = key_params(key);
         [
-            Param::from(resource),
-            row.cluster.into(),
-            (&row.namespace).into(),
-            row.nsid.into(),
-            row.objects.into(),
+            resource,
+            cluster,
+            namespace,
+            (*nsid).into(),
+            (*objects).into(),
         ]
     });
     Sql::new(
@@ -98,12 +135,20 @@ pub(crate) fn put(dialect: Dialect, resource: i32, rows: &[CounterRow]) -> State
 }
 
 /// Deletes counters that came to nothing.
-pub(crate) fn delete(resource: i32, cluster: i64, namespaces: &[&str]) -> Statement {
-    Sql::new("counter.delete", "DELETE FROM counter WHERE type = ")
-        .bind(resource)
-        .push(" AND cluster = ")
-        .bind(cluster)
-        .push(" AND namespace IN ")
-        .list(namespaces)
-        .build()
+pub(crate) fn delete(dialect: Dialect, keys: &[CounterKey]) -> Statement {
+    Sql::new(
+        "counter.delete",
+        "DELETE FROM counter WHERE (type, cluster, namespace) IN ",
+    )
+    .keys(dialect, keys.iter().map(key_params))
+    .build()
+}
+
+fn key_params(key: &CounterKey) -> [Param; 3] {
+    let CounterKey {
+        resource,
+        cluster,
+        namespace,
+    } = key;
+    [(*resource).into(), (*cluster).into(), namespace.into()]
 }

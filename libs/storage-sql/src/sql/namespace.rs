@@ -3,6 +3,7 @@
 use armadex_storage::StoreError;
 
 use crate::backend::Row;
+use crate::sql::catalog::type_id;
 use crate::sql::statement::{Param, Sql, Statement};
 
 /// A namespace with its id.
@@ -11,25 +12,53 @@ pub(crate) struct NamespaceRow {
     pub(crate) id: i64,
     pub(crate) cluster: i64,
     pub(crate) namespace: String,
+    /// How many types have objects there.
+    pub(crate) types: i64,
 }
 
-/// Those of a cluster that are called so.
-pub(crate) fn of_cluster(cluster: i64, namespaces: &[String]) -> Statement {
-    Sql::new(
-        "ns.of_cluster",
-        "SELECT nsid, cluster, namespace FROM ns WHERE cluster = ",
-    )
-    .bind(cluster)
-    .push(" AND namespace IN ")
-    .list(namespaces)
-    .build()
+/// Where a batch's objects are: a type, a cluster and a namespace, its id, and how many objects of the type it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlaceRow {
+    pub(crate) resource: i32,
+    pub(crate) cluster: i64,
+    pub(crate) namespace: String,
+    pub(crate) nsid: i64,
+    pub(crate) objects: i64,
+}
+
+/// Those of these namespaces that have an id: (type, cluster, namespace).
+pub(crate) fn places(keys: &[(i32, i64, &str)]) -> Statement {
+    let padded = keys.len().next_power_of_two();
+    let last = keys.last().expect("a batch has a namespace");
+    let keys = keys.iter().chain(std::iter::repeat(last)).take(padded);
+    let tuples = keys.map(|&(resource, cluster, namespace)| {
+        [Param::from(resource), cluster.into(), namespace.into()]
+    });
+    Sql::new("ns.places", "WITH k (type, cluster, namespace) AS (VALUES ")
+        .tuples(3, tuples)
+        .push(
+            ") SELECT k.type, k.cluster, k.namespace, n.nsid, COALESCE(c.n, 0) FROM k CROSS JOIN ns n \
+             LEFT JOIN counter c ON c.type = k.type AND c.cluster = k.cluster AND c.namespace = k.namespace \
+             WHERE n.cluster = k.cluster AND n.namespace = k.namespace",
+        )
+        .build()
+}
+
+pub(crate) fn decode_place(row: &dyn Row) -> Result<PlaceRow, StoreError> {
+    Ok(PlaceRow {
+        resource: type_id(row.int(0)?)?,
+        cluster: row.int(1)?,
+        namespace: row.text(2)?,
+        nsid: row.int(3)?,
+        objects: row.int(4)?,
+    })
 }
 
 /// What these ids stand for.
 pub(crate) fn by_id(ids: &[i64]) -> Statement {
     Sql::new(
         "ns.by_id",
-        "SELECT nsid, cluster, namespace FROM ns WHERE nsid IN ",
+        "SELECT nsid, cluster, namespace, types FROM ns WHERE nsid IN ",
     )
     .list(ids)
     .build()
@@ -40,17 +69,18 @@ pub(crate) fn decode(row: &dyn Row) -> Result<NamespaceRow, StoreError> {
         id: row.int(0)?,
         cluster: row.int(1)?,
         namespace: row.text(2)?,
+        types: row.int(3)?,
     })
 }
 
-/// Makes namespaces that no type has objects in yet.
+/// Makes namespaces.
 pub(crate) fn insert(rows: &[NamespaceRow]) -> Statement {
     let tuples = rows.iter().map(|row| {
         [
             Param::from(row.id),
             row.cluster.into(),
             (&row.namespace).into(),
-            0_i64.into(),
+            row.types.into(),
             0_i64.into(),
         ]
     });
@@ -62,24 +92,20 @@ pub(crate) fn insert(rows: &[NamespaceRow]) -> Statement {
     .build()
 }
 
-/// One more type has objects in each of these.
-pub(crate) fn occupy(ids: &[i64]) -> Statement {
-    Sql::new(
-        "ns.occupy",
-        "UPDATE ns SET types = types + 1, emptied = 0 WHERE nsid IN ",
-    )
-    .list(ids)
-    .build()
+/// So many more types have objects in each of these.
+pub(crate) fn occupy(more: i64, ids: &[i64]) -> Statement {
+    Sql::new("ns.occupy", "UPDATE ns SET emptied = 0")
+        .bound(", types = types + ? WHERE nsid IN ", [more.into()])
+        .list(ids)
+        .build()
 }
 
-/// One type fewer has objects in each of these.
-pub(crate) fn vacate(ids: &[i64]) -> Statement {
-    Sql::new(
-        "ns.vacate",
-        "UPDATE ns SET types = types - 1 WHERE nsid IN ",
-    )
-    .list(ids)
-    .build()
+/// So many types fewer have objects in each of these.
+pub(crate) fn vacate(fewer: i64, ids: &[i64]) -> Statement {
+    Sql::new("ns.vacate", "UPDATE ns SET ")
+        .bound("types = types - ? WHERE nsid IN ", [fewer.into()])
+        .list(ids)
+        .build()
 }
 
 /// Notes the revision at which namespaces were found empty.

@@ -6,6 +6,7 @@ use crate::backend::Row;
 use crate::backend::error::broken;
 use crate::form::term::TermSet;
 use crate::form::version::MemberVersion;
+use crate::sql::catalog::type_id;
 use crate::sql::dialect::{Dialect, ObjIndex, Upsert};
 use crate::sql::statement::{Param, Sql, Statement};
 
@@ -13,6 +14,7 @@ use crate::sql::statement::{Param, Sql, Statement};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OldRow {
     pub(crate) id: i64,
+    pub(crate) resource: i32,
     pub(crate) nsid: i64,
     pub(crate) name: String,
     pub(crate) uid: String,
@@ -61,65 +63,98 @@ pub(crate) struct VersionRow<'a> {
     pub(crate) body: &'a [u8],
 }
 
-const OLD_COLUMNS: &str =
-    "SELECT o.id, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.form FROM ";
-
-/// The stored rows of these keys.
-pub(crate) fn old(dialect: Dialect, resource: i32, keys: &[(i64, &str)]) -> Statement {
-    let (open, close) = dialect.tuple_list();
-    let tuples = keys
+/// The stored rows of these keys: type, namespace id, name.
+pub(crate) fn old(dialect: Dialect, keys: &[(i32, i64, &str)]) -> Statement {
+    let keys = keys
         .iter()
-        .map(|&(nsid, name)| [Param::from(nsid), name.into()]);
-    Sql::new("obj.old", OLD_COLUMNS)
-        .push(dialect.obj(ObjIndex::Key))
-        .bound(" WHERE o.type = ?", [resource.into()])
-        .push(" AND (o.nsid, o.name) IN ")
-        .push(open)
-        .tuples(2, tuples)
-        .push(close)
-        .build()
-}
-
-/// Some stored rows of a type within a range of namespace ids, to purge them.
-pub(crate) fn some(
-    dialect: Dialect,
-    resource: i32,
-    (from, until): (i64, i64),
-    limit: u32,
-) -> Statement {
-    Sql::new("obj.some", OLD_COLUMNS)
-        .push(dialect.obj(ObjIndex::Key))
-        .bound(
-            " WHERE o.type = ? AND o.nsid >= ? AND o.nsid < ? ORDER BY o.nsid, o.name LIMIT ?",
-            [resource.into(), from.into(), until.into(), limit.into()],
-        )
-        .build()
+        .map(|&(resource, nsid, name)| [resource.into(), nsid.into(), name.into()]);
+    Sql::new(
+        "obj.old",
+        "SELECT o.id, o.type, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.form FROM ",
+    )
+    .push(dialect.obj(ObjIndex::Key))
+    .push(" WHERE (o.type, o.nsid, o.name) IN ")
+    .keys(dialect, keys)
+    .build()
 }
 
 pub(crate) fn decode_old(row: &dyn Row) -> Result<OldRow, StoreError> {
     Ok(OldRow {
         id: row.int(0)?,
-        nsid: row.int(1)?,
-        name: row.text(2)?,
-        uid: row.text(3)?,
-        version: MemberVersion::from_columns(row.int(4)?, row.optional_text(5)?),
-        rev: row.int(6)?,
-        form: row.int(7)?,
+        resource: type_id(row.int(1)?)?,
+        nsid: row.int(2)?,
+        name: row.text(3)?,
+        uid: row.text(4)?,
+        version: MemberVersion::from_columns(row.int(5)?, row.optional_text(6)?),
+        rev: row.int(7)?,
+        form: row.int(8)?,
+    })
+}
+
+/// What is needed of a row to purge it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PurgedRow {
+    pub(crate) id: i64,
+    pub(crate) resource: i32,
+    pub(crate) nsid: i64,
+    pub(crate) rev: i64,
+}
+
+/// All rows of these types and namespace ids.
+pub(crate) fn of_places(dialect: Dialect, places: &[(i32, i64)]) -> Statement {
+    let keys = places
+        .iter()
+        .map(|&(resource, nsid)| [resource.into(), nsid.into()]);
+    Sql::new("obj.of_places", "SELECT o.id, o.type, o.nsid, o.rev FROM ")
+        .push(dialect.obj(ObjIndex::Key))
+        .push(" WHERE (o.type, o.nsid) IN ")
+        .keys(dialect, keys)
+        .build()
+}
+
+/// Some rows of a type in a namespace.
+pub(crate) fn some(dialect: Dialect, (resource, nsid): (i32, i64), limit: i64) -> Statement {
+    Sql::new("obj.some", "SELECT o.id, o.type, o.nsid, o.rev FROM ")
+        .push(dialect.obj(ObjIndex::Key))
+        .bound(
+            " WHERE o.type = ? AND o.nsid = ? ORDER BY o.name LIMIT ?",
+            [resource.into(), nsid.into(), limit.into()],
+        )
+        .build()
+}
+
+pub(crate) fn decode_purged(row: &dyn Row) -> Result<PurgedRow, StoreError> {
+    Ok(PurgedRow {
+        id: row.int(0)?,
+        resource: type_id(row.int(1)?)?,
+        nsid: row.int(2)?,
+        rev: row.int(3)?,
     })
 }
 
 /// The terms of these versions.
 pub(crate) fn terms(revs: &[i64]) -> Statement {
-    Sql::new("ver.terms", "SELECT rev, terms FROM ver WHERE rev IN ")
-        .list(revs)
-        .build()
+    Sql::new(
+        "ver.terms",
+        "SELECT rev, prev_rev, terms FROM ver WHERE rev IN ",
+    )
+    .list(revs)
+    .build()
 }
 
-pub(crate) fn decode_terms(row: &dyn Row) -> Result<(i64, TermSet), StoreError> {
-    let rev = row.int(0)?;
-    let terms = TermSet::from_bytes(&row.blob(1)?);
+/// What a version was indexed by, and the revision that it superseded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Indexed {
+    /// 0 for the first version of an object.
+    pub(crate) prev_rev: i64,
+    pub(crate) terms: TermSet,
+}
+
+pub(crate) fn decode_terms(row: &dyn Row) -> Result<(i64, Indexed), StoreError> {
+    let (rev, prev_rev) = (row.int(0)?, row.int(1)?);
+    let terms = TermSet::from_bytes(&row.blob(2)?);
     let terms = terms.ok_or_else(|| broken(format!("the terms of revision {rev}")))?;
-    Ok((rev, terms))
+    Ok((rev, Indexed { prev_rev, terms }))
 }
 
 /// Writes new objects.

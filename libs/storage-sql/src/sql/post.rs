@@ -18,7 +18,7 @@ pub(crate) fn decode(row: &dyn Row) -> Result<(i64, Block), StoreError> {
 pub(crate) fn within(terms: &[i64], resource: i32, nsids: &[i64], limit: i64) -> Statement {
     Sql::new(
         "post.within",
-        "SELECT term, nsid, first_id, n, ids FROM post WHERE term IN ",
+        "SELECT term, type, nsid, first_id, n, ids FROM post WHERE term IN ",
     )
     .list(terms)
     .bound(" AND type = ?", [resource.into()])

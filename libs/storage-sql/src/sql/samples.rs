@@ -6,13 +6,13 @@ use armadex_model::{GroupVersionResource, NameFilter, ResourceType};
 use armadex_postings::Block;
 use armadex_storage::{Health, MemberPosition, Phase};
 
-use super::counter::CounterRow;
+use super::counter::CounterKey;
 use super::head::Numbered;
 use super::index::{BlockRow, RunKey, RunPart};
 use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
 use super::sort::{Cursor, SortColumn};
-use super::stream::Fence;
+use super::stream::{Fence, Moved};
 use super::{audit, catalog, counter, head, index, namespace, object, post, select, sort, stream};
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -26,7 +26,7 @@ const NSIDS: [i64; 2] = [1000, 1001];
 pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
     let parts = [
         heads(),
-        catalogs(),
+        catalogs(dialect),
         streams(dialect),
         namespaces(),
         counters(dialect),
@@ -52,7 +52,7 @@ fn heads() -> Vec<Statement> {
     ]
 }
 
-fn catalogs() -> Vec<Statement> {
+fn catalogs(dialect: Dialect) -> Vec<Statement> {
     let gvr = GroupVersionResource::new("apps", "v1", "deployments");
     let resource = ResourceType {
         gvr: gvr.clone(),
@@ -72,9 +72,9 @@ fn catalogs() -> Vec<Statement> {
         catalog::insert_cluster(CLUSTER, "member1", "uid"),
         catalog::deactivate_cluster(CLUSTER),
         catalog::delete_cluster(CLUSTER),
-        catalog::is_active(CLUSTER),
-        catalog::take_namespaces(CLUSTER, 2),
-        catalog::next_namespace(CLUSTER),
+        catalog::active(&[CLUSTER, 8]),
+        catalog::take_namespaces(2, &[CLUSTER, 8]),
+        catalog::next_namespaces(&[CLUSTER, 8]),
         catalog::first_inactive(),
         catalog::stamp_clusters(10, &[CLUSTER]),
         catalog::health_since(9),
@@ -85,7 +85,7 @@ fn catalogs() -> Vec<Statement> {
         catalog::stamp_health(10, &[CLUSTER]),
         catalog::types_since(9),
         catalog::types_by_id(&[1, 2]),
-        catalog::type_of(&gvr),
+        catalog::types_called(dialect, &[&gvr]),
         catalog::insert_type(TYPE, &resource),
         catalog::update_type(TYPE, &resource),
         catalog::stamp_types(10, &[1, 2]),
@@ -103,41 +103,49 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         resource: TYPE,
         epoch: 12,
     };
-    let listing = MemberPosition {
-        phase: Phase::Listing,
-        ..position.clone()
+    let other = Fence {
+        cluster: 8,
+        ..fence
     };
+    let moved = |fence, position, added| Moved {
+        fence,
+        position,
+        rules: 77,
+        added,
+    };
+    let keys = [(CLUSTER, TYPE), (8, TYPE)];
     vec![
         stream::since(9),
         stream::of_cluster(CLUSTER),
-        stream::one(CLUSTER, TYPE),
-        stream::first_closed(),
+        stream::several(dialect, &keys),
+        stream::closed(32),
         stream::objects(TYPE, &[CLUSTER]),
-        stream::take_over(dialect, CLUSTER, TYPE, 12),
-        stream::advance(fence, &position, 77, 2, 1_800_000_000),
-        stream::advance(fence, &listing, 77, 2, 1_800_000_000),
-        stream::touch(fence, -2, 1_800_000_000),
-        stream::purged(CLUSTER, TYPE, 500),
-        stream::stamp(10, CLUSTER, TYPE),
+        stream::take_over(dialect, &[fence, other]),
+        stream::advance(
+            &[moved(fence, Some(position), 2), moved(other, None, -2)],
+            1_800_000_000,
+        ),
+        stream::purged(&[(CLUSTER, TYPE, 500), (8, TYPE, 0)]),
+        stream::stamp(dialect, 10, &keys),
         stream::close(CLUSTER, TYPE),
         stream::close_all(CLUSTER),
-        stream::delete(CLUSTER, TYPE),
+        stream::delete(dialect, &keys),
     ]
 }
 
 fn namespaces() -> Vec<Statement> {
-    let names = ["default".to_owned(), "web".to_owned()];
     let row = NamespaceRow {
         id: 1000,
         cluster: CLUSTER,
         namespace: "web".into(),
+        types: 2,
     };
     vec![
-        namespace::of_cluster(CLUSTER, &names),
+        namespace::places(&[(TYPE, CLUSTER, "default"), (TYPE, CLUSTER, "web")]),
         namespace::by_id(&NSIDS),
         namespace::insert(&[row]),
-        namespace::occupy(&NSIDS),
-        namespace::vacate(&NSIDS),
+        namespace::occupy(2, &NSIDS),
+        namespace::vacate(1, &NSIDS),
         namespace::note_empty(40, 100),
         namespace::empty_since(40, 100),
         namespace::some(CLUSTER, 100),
@@ -146,19 +154,19 @@ fn namespaces() -> Vec<Statement> {
 }
 
 fn counters(dialect: Dialect) -> Vec<Statement> {
-    let row = CounterRow {
+    let key = CounterKey {
+        resource: TYPE,
         cluster: CLUSTER,
         namespace: "web".into(),
-        nsid: 1000,
-        objects: 3,
     };
     vec![
         counter::first(TYPE, &[CLUSTER, 8], 501),
         counter::from(TYPE, CLUSTER, "web", 501),
         counter::named(TYPE, &[CLUSTER, 8], &["default", "web"]),
         counter::any(&[1, 2], CLUSTER, "web"),
-        counter::put(dialect, TYPE, &[row]),
-        counter::delete(TYPE, CLUSTER, &["default", "web"]),
+        counter::of_streams(dialect, &[(CLUSTER, TYPE), (8, TYPE)], 500),
+        counter::put(dialect, &[(key.clone(), 1000, 3)]),
+        counter::delete(dialect, &[key]),
     ]
 }
 
@@ -189,8 +197,9 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         body: &[0; 700],
     };
     vec![
-        object::old(dialect, TYPE, &[(1000, "web-1"), (1001, "web-2")]),
-        object::some(dialect, TYPE, (0, 4096), 100),
+        object::old(dialect, &[(TYPE, 1000, "web-1"), (TYPE, 1001, "web-2")]),
+        object::of_places(dialect, &[(TYPE, 1000), (TYPE, 1001)]),
+        object::some(dialect, (TYPE, 1000), 100),
         object::previous(&[17]),
         object::log(10, 40, 100),
         object::terms(&[17]),
@@ -205,29 +214,28 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
 fn indexes(dialect: Dialect) -> Vec<Statement> {
     let run = RunKey {
         term: -77,
+        resource: TYPE,
         nsid: 1000,
     };
     let block = Block::encode(&[5, 6]).expect("two ids");
     vec![
-        index::around(
-            TYPE,
-            &[
-                RunPart {
-                    run,
-                    low: 5,
-                    high: 6,
-                    shrinks: false,
-                },
-                RunPart {
-                    run,
-                    low: 9,
-                    high: 9,
-                    shrinks: true,
-                },
-            ],
-        ),
-        index::put(dialect, TYPE, &[BlockRow { run, block }]),
-        index::delete(dialect, TYPE, &[(run, 5)]),
+        index::around(&[
+            RunPart {
+                run,
+                low: 5,
+                high: 6,
+                shrinks: false,
+            },
+            RunPart {
+                run,
+                low: 9,
+                high: 9,
+                shrinks: true,
+            },
+        ]),
+        index::put(dialect, &[BlockRow { run, block }]),
+        index::delete(dialect, &[(run, 5)]),
+        index::delete_runs(dialect, &[run]),
         post::within(&[-77, 12], TYPE, &NSIDS, 2049),
         post::sums(dialect, &[-77, 12], TYPE, &NSIDS),
         post::sizes(&[-77, 12], TYPE, 2049),

@@ -6,8 +6,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::sql::dialect::Dialect;
+
 /// The most rows in one multi-row statement: 2,816 parameters at 11 columns, below every database's limit.
 pub(crate) const MAX_ROWS: usize = 256;
+/// Up to here a piece has the rows that there are: small writes are one statement, and their texts are few enough to stay prepared.
+const EXACT_ROWS: usize = 16;
 /// The most values in one `IN` list.
 pub(crate) const MAX_LIST: usize = 512;
 
@@ -112,6 +116,32 @@ impl Sql {
         self
     }
 
+    /// Appends tuples as the dialect lists them after `IN`. The last one is repeated up to a power of two, as in [`Sql::list`].
+    pub(crate) fn keys<const N: usize>(
+        mut self,
+        dialect: Dialect,
+        keys: impl ExactSizeIterator<Item = [Param; N]>,
+    ) -> Self {
+        let (open, close) = dialect.tuple_list();
+        let repeated = keys.len().next_power_of_two() - keys.len();
+        self.sql.push_str(open);
+        let mut last = None;
+        for (index, key) in keys.enumerate() {
+            self.sql.push_str(if index > 0 { ", " } else { "" });
+            self.tuple(N);
+            self.params.extend(key.iter().cloned());
+            last = Some(key);
+        }
+        let last = last.expect("a list has at least one key");
+        for _ in 0..repeated {
+            self.sql.push_str(", ");
+            self.tuple(N);
+            self.params.extend(last.iter().cloned());
+        }
+        self.sql.push_str(close);
+        self
+    }
+
     /// Appends `(?, ?), (?, ?), ...`, one tuple for each row of `width` values.
     pub(crate) fn tuples(
         mut self,
@@ -151,14 +181,18 @@ impl Sql {
     }
 }
 
-/// Cuts rows into pieces of [`MAX_ROWS`], then smaller powers of two, so that multi-row statements have few distinct texts.
+/// Cuts rows into pieces of [`MAX_ROWS`], then smaller powers of two, then what is left, so that multi-row statements have few distinct
+/// texts.
 pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let size = MAX_ROWS.min(1 << rest.len().ilog2());
+        let size = match rest.len() {
+            few @ ..=EXACT_ROWS => few,
+            many => MAX_ROWS.min(1 << many.ilog2()),
+        };
         let (piece, tail) = rest.split_at(size);
         rest = tail;
         Some(piece)
@@ -224,10 +258,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_powers_of_two_and_lose_nothing() {
+    fn pieces_are_powers_of_two_and_a_rest_and_lose_nothing() {
         let rows: Vec<usize> = (0..700).collect();
         let sizes: Vec<usize> = pieces(&rows).map(<[usize]>::len).collect();
-        assert_eq!(sizes, [256, 256, 128, 32, 16, 8, 4]);
+        assert_eq!(sizes, [256, 256, 128, 32, 16, 12]);
         assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
     }
 

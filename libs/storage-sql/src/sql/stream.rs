@@ -6,7 +6,7 @@ use super::catalog::type_id;
 use crate::backend::Row;
 use crate::backend::error::broken;
 use crate::sql::dialect::{Dialect, Upsert};
-use crate::sql::statement::{Sql, Statement};
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// A stream, open or waiting for its purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,22 +48,24 @@ pub(crate) fn of_cluster(cluster: i64) -> Statement {
     )
 }
 
-pub(crate) fn one(cluster: i64, resource: i32) -> Statement {
-    Statement::fixed(
-        "stream.one",
+/// Those of these that there are: (cluster, type).
+pub(crate) fn several(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
+    Sql::new(
+        "stream.several",
         "SELECT cluster, type, is_open, epoch, phase, rv, member, rules, objects FROM stream \
-         WHERE cluster = ? AND type = ?",
-        [cluster.into(), resource.into()],
+         WHERE (cluster, type) IN ",
     )
+    .keys(dialect, keys.iter().map(key_params))
+    .build()
 }
 
-/// The first stream that waits for its purge.
-pub(crate) fn first_closed() -> Statement {
+/// The first streams that wait for their purge.
+pub(crate) fn closed(limit: u32) -> Statement {
     Statement::fixed(
-        "stream.first_closed",
+        "stream.closed",
         "SELECT cluster, type, is_open, epoch, phase, rv, member, rules, objects FROM stream \
-         WHERE is_open = 0 ORDER BY cluster, type LIMIT 1",
-        [],
+         WHERE is_open = 0 ORDER BY cluster, type LIMIT ?",
+        [limit.into()],
     )
 }
 
@@ -90,16 +92,34 @@ pub(crate) fn decode(row: &dyn Row) -> Result<StreamRow, StoreError> {
     })
 }
 
-/// Opens the stream for the writer of this epoch; a position that is there stays.
-pub(crate) fn take_over(dialect: Dialect, cluster: i64, resource: i32, epoch: i64) -> Statement {
+/// Opens streams, each for the writer of its epoch; a position that is there stays.
+pub(crate) fn take_over(dialect: Dialect, fences: &[Fence]) -> Statement {
+    let tuples = fences.iter().map(|fence| {
+        let Fence {
+            cluster,
+            resource,
+            epoch,
+        } = *fence;
+        let nothing = || Param::Text(String::new());
+        [
+            cluster.into(),
+            resource.into(),
+            1_i64.into(),
+            epoch.into(),
+            NEVER_WRITTEN.into(),
+            nothing(),
+            nothing(),
+            0_i64.into(),
+            0_i64.into(),
+            0_i64.into(),
+            0_i64.into(),
+        ]
+    });
     Sql::new(
         "stream.take_over",
         "INSERT INTO stream (cluster, type, is_open, epoch, phase, rv, member, at, rules, objects, seq) VALUES ",
     )
-    .bound(
-        "(?, ?, 1, ?, 0, '', '', 0, 0, 0, 0)",
-        [cluster.into(), resource.into(), epoch.into()],
-    )
+    .tuples(11, tuples)
     .push(dialect.on_conflict(Upsert::Stream))
     .build()
 }
@@ -112,68 +132,74 @@ pub(crate) struct Fence {
     pub(crate) epoch: i64,
 }
 
-/// Moves the position and counts objects, if the stream still belongs to this epoch. From the moment it is live its rows are those
-/// of the rules.
-pub(crate) fn advance(
-    fence: Fence,
-    position: &MemberPosition,
-    rules: i64,
-    added: i64,
-    now: i64,
-) -> Statement {
-    let MemberPosition {
-        resource_version,
-        member,
-        phase,
-    } = position;
-    let sql = Sql::new("stream.advance", "UPDATE stream SET ").bound(
-        "phase = ?, rv = ?, member = ?, at = ?, objects = objects + ?",
+/// What a batch makes of its stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) fence: Fence,
+    /// The position that it has from now on.
+    pub(crate) position: Option<MemberPosition>,
+    /// What its rows are stored by, since it was last live.
+    pub(crate) rules: i64,
+    /// How many objects come, or go, if negative.
+    pub(crate) added: i64,
+}
+
+/// Moves streams and counts their objects, where they still belong to the epoch.
+pub(crate) fn advance(moved: &[Moved], now: i64) -> Statement {
+    let tuples = moved.iter().map(|moved| {
+        let Moved {
+            fence,
+            position,
+            rules,
+            added,
+        } = moved;
+        let phase = match position.as_ref().map(|position| position.phase) {
+            None => NEVER_WRITTEN,
+            Some(Phase::Listing) => LISTING,
+            Some(Phase::Live) => LIVE,
+        };
+        let (version, member) = match position {
+            None => ("", ""),
+            Some(position) => (position.resource_version.as_str(), position.member.as_str()),
+        };
         [
-            match phase {
-                Phase::Listing => LISTING,
-                Phase::Live => LIVE,
-            }
-            .into(),
-            resource_version.into(),
+            Param::from(fence.cluster),
+            fence.resource.into(),
+            fence.epoch.into(),
+            phase.into(),
+            version.into(),
             member.into(),
-            now.into(),
-            added.into(),
-        ],
-    );
-    let sql = match phase {
-        Phase::Listing => sql,
-        Phase::Live => sql.bound(", rules = ?", [rules.into()]),
-    };
-    fenced(sql, fence)
-}
-
-/// Notes a write that moves no position, if the stream still belongs to this epoch.
-pub(crate) fn touch(fence: Fence, added: i64, now: i64) -> Statement {
-    let sql = Sql::new("stream.touch", "UPDATE stream SET ")
-        .bound("at = ?, objects = objects + ?", [now.into(), added.into()]);
-    fenced(sql, fence)
-}
-
-fn fenced(sql: Sql, fence: Fence) -> Statement {
-    let Fence {
-        cluster,
-        resource,
-        epoch,
-    } = fence;
-    sql.bound(
-        " WHERE cluster = ? AND type = ? AND epoch = ? AND is_open = 1",
-        [cluster.into(), resource.into(), epoch.into()],
+            (*rules).into(),
+            (*added).into(),
+        ]
+    });
+    Sql::new(
+        "stream.advance",
+        "WITH m (cluster, type, epoch, phase, rv, member, rules, added) AS (VALUES ",
+    )
+    .tuples(8, tuples)
+    .bound(
+        ") UPDATE stream SET phase = m.phase, rv = m.rv, member = m.member, rules = m.rules, \
+         objects = objects + m.added, at = ? FROM m \
+         WHERE stream.cluster = m.cluster AND stream.type = m.type AND stream.epoch = m.epoch \
+         AND stream.is_open = 1",
+        [now.into()],
     )
     .build()
 }
 
-/// Takes objects off a stream that is closed, and holds it: zero rows mean that it was opened again.
-pub(crate) fn purged(cluster: i64, resource: i32, gone: i64) -> Statement {
-    Statement::fixed(
-        "stream.purged",
-        "UPDATE stream SET objects = objects - ? WHERE cluster = ? AND type = ? AND is_open = 0",
-        [gone.into(), cluster.into(), resource.into()],
-    )
+/// Takes objects off streams that are closed, and holds them; one that is not touched was opened again: (cluster, type, gone).
+pub(crate) fn purged(gone: &[(i64, i32, i64)]) -> Statement {
+    let tuples = gone
+        .iter()
+        .map(|&(cluster, resource, gone)| [cluster.into(), resource.into(), gone.into()]);
+    Sql::new("stream.purged", "WITH g (cluster, type, gone) AS (VALUES ")
+        .tuples(3, tuples)
+        .push(
+            ") UPDATE stream SET objects = objects - g.gone FROM g \
+             WHERE stream.cluster = g.cluster AND stream.type = g.type AND stream.is_open = 0",
+        )
+        .build()
 }
 
 /// How many objects of a type each of these clusters has: (cluster, objects).
@@ -188,13 +214,12 @@ pub(crate) fn objects(resource: i32, clusters: &[i64]) -> Statement {
     .build()
 }
 
-/// Stamps a stream with the count of its change.
-pub(crate) fn stamp(seq: i64, cluster: i64, resource: i32) -> Statement {
-    Statement::fixed(
-        "stream.stamp",
-        "UPDATE stream SET seq = ? WHERE cluster = ? AND type = ?",
-        [seq.into(), cluster.into(), resource.into()],
-    )
+/// Stamps streams with the count of their change.
+pub(crate) fn stamp(dialect: Dialect, seq: i64, keys: &[(i64, i32)]) -> Statement {
+    Sql::new("stream.stamp", "UPDATE stream SET ")
+        .bound("seq = ? WHERE (cluster, type) IN ", [seq.into()])
+        .keys(dialect, keys.iter().map(key_params))
+        .build()
 }
 
 /// Hides a stream and forgets its position.
@@ -216,10 +241,15 @@ pub(crate) fn close_all(cluster: i64) -> Statement {
     )
 }
 
-pub(crate) fn delete(cluster: i64, resource: i32) -> Statement {
-    Statement::fixed(
+pub(crate) fn delete(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
+    Sql::new(
         "stream.delete",
-        "DELETE FROM stream WHERE cluster = ? AND type = ?",
-        [cluster.into(), resource.into()],
+        "DELETE FROM stream WHERE (cluster, type) IN ",
     )
+    .keys(dialect, keys.iter().map(key_params))
+    .build()
+}
+
+fn key_params(&(cluster, resource): &(i64, i32)) -> [Param; 2] {
+    [cluster.into(), resource.into()]
 }

@@ -10,6 +10,7 @@ use super::SqlStore;
 use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::form::codec::Family;
+use crate::write::clusters::Opening;
 use crate::write::prepare::prepare;
 use crate::write::streams;
 use crate::write::writer::{Done, Work};
@@ -50,8 +51,12 @@ impl Sink for SqlStore {
         rules: Rules,
     ) -> Result<Stream, StoreError> {
         let family = Family::of(&resource.gvr);
-        let work = Work::Open(cluster, resource.clone(), rules);
-        match self.order(work).await? {
+        let opening = Opening {
+            cluster,
+            resource: resource.clone(),
+            rules,
+        };
+        match self.order(Work::Open(opening)).await? {
             Done::Opened(stream) => {
                 self.families.insert(stream.resource, family);
                 Ok(stream)

@@ -7,6 +7,7 @@ use armadex_storage::StoreError;
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, row};
+use crate::sql::dialect::Dialect;
 use crate::sql::statement::MAX_LIST;
 use crate::sql::{catalog, head, stream};
 
@@ -32,7 +33,11 @@ impl CatalogChange {
     }
 
     /// Counts the change and stamps its rows. The head row comes last: every writer waits for it.
-    pub(crate) async fn stamp(self, connection: &mut dyn Connection) -> Result<(), StoreError> {
+    pub(crate) async fn stamp(
+        self,
+        connection: &mut dyn Connection,
+        dialect: Dialect,
+    ) -> Result<(), StoreError> {
         if self.is_empty() {
             return Ok(());
         }
@@ -58,9 +63,9 @@ impl CatalogChange {
                 connection.execute(stamp(seq, part)).await?;
             }
         }
-        for (cluster, resource) in streams {
+        for part in Vec::from_iter(streams).chunks(MAX_LIST) {
             connection
-                .execute(stream::stamp(seq, cluster, resource))
+                .execute(stream::stamp(dialect, seq, part))
                 .await?;
         }
         Ok(())

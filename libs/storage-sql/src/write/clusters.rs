@@ -1,7 +1,9 @@
 //! Clusters and streams coming and going. Every function runs in a transaction of the writer and costs the same whatever the size of
 //! the fleet.
 
-use armadex_model::{ClusterName, ResourceType};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{
     ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, TypeId,
 };
@@ -9,9 +11,10 @@ use armadex_storage::{
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
 use crate::sql::head::Numbered;
-use crate::sql::stream;
-use crate::write::batch::Session;
+use crate::sql::statement::{MAX_LIST, pieces};
+use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::numbers::take;
+use crate::write::session::Session;
 
 /// Finds or makes the cluster; another incarnation under its name leaves.
 pub(crate) async fn join(
@@ -51,7 +54,7 @@ pub(crate) async fn set_health(
     health: &Health,
     version: Option<&str>,
 ) -> Result<(), StoreError> {
-    check_active(session.connection, cluster).await?;
+    check_active(session.connection, std::iter::once(cluster)).await?;
     let statement = catalog::health_of(cluster.0);
     let known = row(session.connection, statement, catalog::decode_health).await?;
     let statement = match &known {
@@ -69,46 +72,104 @@ pub(crate) async fn set_health(
     Ok(())
 }
 
-/// Takes a stream over. Rows that an earlier stream left behind and no purge has removed are shown again: its new writer compares
+/// A stream to take over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    pub(crate) cluster: ClusterId,
+    pub(crate) resource: ResourceType,
+    pub(crate) rules: Rules,
+}
+
+/// Takes streams over. Rows that an earlier stream left behind and no purge has removed are shown again: its new writer compares
 /// them with the member's, because the position is forgotten.
 pub(crate) async fn open(
     session: &mut Session<'_>,
-    cluster: ClusterId,
-    resource: &ResourceType,
-    rules: Rules,
-) -> Result<Stream, StoreError> {
-    check_active(session.connection, cluster).await?;
-    let id = type_number(session, resource).await?;
-    let statement = stream::one(cluster.0, id);
-    let known = row(session.connection, statement, stream::decode).await?;
-    let epoch = take(session.connection, Numbered::Epoch, 1).await?.start;
-    let statement = stream::take_over(session.dialect, cluster.0, id, epoch);
-    session.connection.execute(statement).await?;
-    if !known.as_ref().is_some_and(|stream| stream.is_open) {
-        session.catalog.streams.insert((cluster.0, id));
+    openings: &[&Opening],
+) -> Result<Vec<Stream>, StoreError> {
+    if openings.is_empty() {
+        return Ok(vec![]);
     }
-    let position = known.and_then(|known| {
-        let same_rules = known.rules == rules.0;
-        known
-            .position
-            .map(|position| resumable(position, same_rules))
+    check_active(
+        session.connection,
+        openings.iter().map(|opening| opening.cluster),
+    )
+    .await?;
+    let types = type_numbers(session, openings).await?;
+    let fences: Vec<Fence> = fences(session.connection, openings, &types).await?;
+    let known = known(session, &fences).await?;
+    // Two writers may ask for one stream at once: it is the second's.
+    let last: BTreeMap<(i64, i32), Fence> = fences
+        .iter()
+        .map(|fence| ((fence.cluster, fence.resource), *fence))
+        .collect();
+    for piece in pieces(&Vec::from_iter(last.into_values())) {
+        let statement = stream::take_over(session.dialect, piece);
+        session.connection.execute(statement).await?;
+    }
+    let streams = openings.iter().zip(fences);
+    let streams = streams.map(|(opening, fence)| {
+        let key = (fence.cluster, fence.resource);
+        let known = known.get(&key);
+        if !known.is_some_and(|stream| stream.is_open) {
+            session.catalog.streams.insert(key);
+        }
+        Stream {
+            resource: TypeId(fence.resource),
+            epoch: fence.epoch,
+            position: known.and_then(|known| resumable(known, opening.rules)),
+        }
     });
-    Ok(Stream {
-        resource: TypeId(id),
-        epoch,
-        position,
-    })
+    Ok(streams.collect())
 }
 
-/// Rows of other rules have to be listed and compared anew; they are shown meanwhile.
-fn resumable(position: MemberPosition, same_rules: bool) -> MemberPosition {
-    if same_rules {
-        return position;
+/// An epoch for each stream.
+async fn fences(
+    connection: &mut dyn Connection,
+    openings: &[&Opening],
+    types: &HashMap<GroupVersionResource, i32>,
+) -> Result<Vec<Fence>, StoreError> {
+    let count = i64::try_from(openings.len()).expect("a transaction fits memory");
+    let epochs = take(connection, Numbered::Epoch, count).await?;
+    let fences = openings.iter().zip(epochs).map(|(opening, epoch)| Fence {
+        cluster: opening.cluster.0,
+        resource: types[&opening.resource.gvr],
+        epoch,
+    });
+    Ok(fences.collect())
+}
+
+/// Those of these streams that there are.
+async fn known(
+    session: &mut Session<'_>,
+    fences: &[Fence],
+) -> Result<HashMap<(i64, i32), StreamRow>, StoreError> {
+    let keys: Vec<(i64, i32)> = fences
+        .iter()
+        .map(|fence| (fence.cluster, fence.resource))
+        .collect();
+    let mut known = HashMap::with_capacity(keys.len());
+    for part in keys.chunks(MAX_LIST) {
+        let statement = stream::several(session.dialect, part);
+        let found = rows(session.connection, statement, stream::decode).await?;
+        known.extend(
+            found
+                .into_iter()
+                .map(|row| ((row.cluster, row.resource), row)),
+        );
     }
-    MemberPosition {
+    Ok(known)
+}
+
+/// The position of a stream. Rows of other rules have to be listed and compared anew; they are shown meanwhile.
+fn resumable(stream: &StreamRow, rules: Rules) -> Option<MemberPosition> {
+    let position = stream.position.clone()?;
+    if stream.rules == rules.0 {
+        return Some(position);
+    }
+    Some(MemberPosition {
         phase: Phase::Listing,
         ..position
-    }
+    })
 }
 
 /// Hides a type of a cluster; its rows wait for the purge.
@@ -135,12 +196,19 @@ async fn active(
 
 async fn check_active(
     connection: &mut dyn Connection,
-    cluster: ClusterId,
+    clusters: impl Iterator<Item = ClusterId>,
 ) -> Result<(), StoreError> {
-    match row(connection, catalog::is_active(cluster.0), |r| r.int(0)).await? {
-        Some(1) => Ok(()),
-        _ => Err(gone(cluster)),
+    let asked = BTreeSet::from_iter(clusters.map(|cluster| cluster.0));
+    let asked = Vec::from_iter(asked);
+    for part in asked.chunks(MAX_LIST) {
+        let active = rows(connection, catalog::active(part), |r| r.int(0)).await?;
+        if let Some(gone) = part.iter().find(|id| !active.contains(id)) {
+            return Err(StoreError::Fenced {
+                what: format!("cluster {gone}"),
+            });
+        }
     }
+    Ok(())
 }
 
 async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
@@ -153,35 +221,45 @@ async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError>
     Ok(())
 }
 
-/// The number of a type, whose description is brought up to date.
+/// The numbers of types, whose descriptions are brought up to date.
+async fn type_numbers(
+    session: &mut Session<'_>,
+    openings: &[&Opening],
+) -> Result<HashMap<GroupVersionResource, i32>, StoreError> {
+    let asked: BTreeMap<&GroupVersionResource, &ResourceType> = openings
+        .iter()
+        .map(|opening| (&opening.resource.gvr, &opening.resource))
+        .collect();
+    let gvrs = Vec::from_iter(asked.keys().copied());
+    let mut known = HashMap::with_capacity(asked.len());
+    for part in gvrs.chunks(MAX_LIST) {
+        let statement = catalog::types_called(session.dialect, part);
+        let found = rows(session.connection, statement, catalog::decode_type).await?;
+        known.extend(found.into_iter().map(|row| (row.resource.gvr.clone(), row)));
+    }
+    let mut numbers = HashMap::with_capacity(asked.len());
+    for (gvr, resource) in asked {
+        let id = type_number(session, resource, known.get(gvr)).await?;
+        numbers.insert(gvr.clone(), id);
+    }
+    Ok(numbers)
+}
+
 async fn type_number(
     session: &mut Session<'_>,
     resource: &ResourceType,
+    known: Option<&TypeRow>,
 ) -> Result<i32, StoreError> {
     let connection = &mut *session.connection;
-    let statement = catalog::type_of(&resource.gvr);
-    let id = match row(connection, statement, catalog::decode_type).await? {
+    let (id, statement) = match known {
         Some(known) if known.resource == *resource => return Ok(known.id),
-        Some(TypeRow { id, .. }) => {
-            connection
-                .execute(catalog::update_type(id, resource))
-                .await?;
-            id
-        }
+        Some(TypeRow { id, .. }) => (*id, catalog::update_type(*id, resource)),
         None => {
             let id = catalog::type_id(take(connection, Numbered::Type, 1).await?.start)?;
-            connection
-                .execute(catalog::insert_type(id, resource))
-                .await?;
-            id
+            (id, catalog::insert_type(id, resource))
         }
     };
+    connection.execute(statement).await?;
     session.catalog.types.insert(id);
     Ok(id)
-}
-
-fn gone(cluster: ClusterId) -> StoreError {
-    StoreError::Fenced {
-        what: format!("cluster {}", cluster.0),
-    }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use armadex_storage::Written;
 
 use crate::sql::object::OldRow;
+use crate::write::places::Places;
 use crate::write::prepare::{NewObject, PreparedChange};
 
 /// One revision to be.
@@ -22,10 +23,10 @@ pub(crate) struct Diff<'a> {
     pub(crate) written: Written,
 }
 
-/// Compares the changes with the stored rows. `nsids` knows the namespace of every put.
+/// Compares the changes with the stored rows. `places` knows the namespace of every put.
 pub(crate) fn diff<'a>(
     changes: &'a [PreparedChange],
-    nsids: &HashMap<String, i64>,
+    places: &Places,
     old: Vec<OldRow>,
 ) -> Diff<'a> {
     let mut stored: HashMap<i64, HashMap<String, OldRow>> = HashMap::new();
@@ -36,7 +37,7 @@ pub(crate) fn diff<'a>(
     let mut diff = Diff::default();
     for change in changes {
         let key = change.key();
-        let nsid = nsids.get(&key.namespace).copied();
+        let nsid = places.get(&key.namespace).map(|place| place.nsid);
         let old = nsid.and_then(|nsid| stored.get_mut(&nsid)?.remove(&key.name));
         match change {
             PreparedChange::Put(new) => {
@@ -96,11 +97,13 @@ mod tests {
     use crate::form::codec::Packed;
     use crate::form::term::TermSet;
     use crate::form::version::MemberVersion;
+    use crate::write::places::Place;
     use armadex_model::ObjectKey;
 
     fn old(name: &str, uid: &str, version: i64) -> OldRow {
         OldRow {
             id: 1,
+            resource: 3,
             nsid: 5,
             name: name.into(),
             uid: uid.into(),
@@ -130,7 +133,11 @@ mod tests {
     fn check(change: PreparedChange, effects: &[&str], counts: [u64; 4]) {
         let stored = vec![old("a", "uid-1", 10)];
         let changes = [change];
-        let diff = diff(&changes, &HashMap::from([("ns".into(), 5)]), stored);
+        let place = Place {
+            nsid: 5,
+            objects: 1,
+        };
+        let diff = diff(&changes, &HashMap::from([("ns".into(), place)]), stored);
         let names: Vec<&str> = diff
             .effects
             .iter()

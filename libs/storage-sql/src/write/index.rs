@@ -1,6 +1,6 @@
 //! The write side of the index: from terms that objects gain and lose to posting blocks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use armadex_postings::{Block, Damaged, IdSet, Part, cut, edit};
 use armadex_storage::StoreError;
@@ -10,42 +10,59 @@ use crate::backend::{Connection, rows};
 use crate::form::term::TermSet;
 use crate::sql::dialect::Dialect;
 use crate::sql::index::{self, BlockRow, RunKey, RunPart};
-use crate::sql::statement::pieces;
+use crate::sql::statement::{MAX_LIST, pieces};
 
-/// What a transaction changes in the index of one type.
+/// A type and a namespace id.
+type TypeInNamespace = (i32, i64);
+
+/// What a transaction changes in the index.
 #[derive(Debug, Default)]
 pub(crate) struct IndexChange {
-    gained: Vec<(RunKey, i64)>,
-    lost: Vec<(RunKey, i64)>,
-    counts: BTreeMap<i64, i64>,
+    entries: Vec<Entry>,
+    counts: HashMap<TypeInNamespace, i64>,
+    /// Where there was nothing before: whole runs are new.
+    begun: HashSet<TypeInNamespace>,
+}
+
+/// An object that a run gains or loses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    run: RunKey,
+    id: i64,
+    gained: bool,
 }
 
 impl IndexChange {
     /// An object appears.
-    pub(crate) fn add(&mut self, nsid: i64, id: i64, terms: &TermSet) {
-        self.gained.extend(entries(nsid, id, terms.as_slice()));
-        *self.counts.entry(nsid).or_default() += 1;
+    pub(crate) fn add(&mut self, place: TypeInNamespace, id: i64, terms: &TermSet) {
+        self.extend(place, id, true, terms.as_slice());
+        *self.counts.entry(place).or_default() += 1;
     }
 
     /// An object goes away.
-    pub(crate) fn remove(&mut self, nsid: i64, id: i64, terms: &TermSet) {
-        self.lost.extend(entries(nsid, id, terms.as_slice()));
-        *self.counts.entry(nsid).or_default() -= 1;
+    pub(crate) fn remove(&mut self, place: TypeInNamespace, id: i64, terms: &TermSet) {
+        self.extend(place, id, false, terms.as_slice());
+        *self.counts.entry(place).or_default() -= 1;
     }
 
     /// An object's terms change.
-    pub(crate) fn change(&mut self, nsid: i64, id: i64, old: &TermSet, new: &TermSet) {
+    pub(crate) fn change(&mut self, place: TypeInNamespace, id: i64, old: &TermSet, new: &TermSet) {
         let without = |a: &TermSet, b: &TermSet| -> Vec<i64> {
             let absent = |term: &&i64| b.as_slice().binary_search(term).is_err();
             a.as_slice().iter().filter(absent).copied().collect()
         };
-        self.gained.extend(entries(nsid, id, &without(new, old)));
-        self.lost.extend(entries(nsid, id, &without(old, new)));
+        self.extend(place, id, true, &without(new, old));
+        self.extend(place, id, false, &without(old, new));
     }
 
-    /// By how much the number of objects changes, for each namespace id.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.counts.iter().map(|(&nsid, &delta)| (nsid, delta))
+    /// Says that the type had no objects in the namespace before, so that no blocks of it are looked for.
+    pub(crate) fn begins(&mut self, resource: i32, nsid: i64) {
+        self.begun.insert((resource, nsid));
+    }
+
+    /// By how much the number of objects changes.
+    pub(crate) fn delta(&self, resource: i32, nsid: i64) -> i64 {
+        self.counts.get(&(resource, nsid)).copied().unwrap_or(0)
     }
 
     /// Writes the changed blocks.
@@ -53,18 +70,34 @@ impl IndexChange {
         self,
         connection: &mut dyn Connection,
         dialect: Dialect,
-        resource: i32,
     ) -> Result<(), StoreError> {
-        let edits = group(self.gained, self.lost);
-        for piece in pieces(&edits) {
-            edit_runs(connection, dialect, resource, piece).await?;
+        let Self { entries, begun, .. } = self;
+        let edits = group(entries);
+        let is_new = |edit: &RunEdit| begun.contains(&(edit.run.resource, edit.run.nsid));
+        let (new, known): (Vec<RunEdit>, Vec<RunEdit>) = edits.into_iter().partition(is_new);
+        let changes = compare(&new, vec![]).map_err(|err| damaged(&err))?;
+        write_blocks(connection, dialect, &changes).await?;
+        // A run's parts may be in two pieces: the second reads what the first has written.
+        for piece in pieces(&known) {
+            let found = around(connection, piece).await?;
+            let changes = compare(piece, found).map_err(|err| damaged(&err))?;
+            write_blocks(connection, dialect, &changes).await?;
         }
         Ok(())
     }
-}
 
-fn entries(nsid: i64, id: i64, terms: &[i64]) -> impl Iterator<Item = (RunKey, i64)> {
-    terms.iter().map(move |&term| (RunKey { term, nsid }, id))
+    fn extend(&mut self, (resource, nsid): TypeInNamespace, id: i64, gained: bool, terms: &[i64]) {
+        let run = |term| RunKey {
+            term,
+            resource,
+            nsid,
+        };
+        self.entries.extend(terms.iter().map(|&term| Entry {
+            run: run(term),
+            id,
+            gained,
+        }));
+    }
 }
 
 /// A part of the edit of one run.
@@ -87,45 +120,40 @@ impl RunEdit {
 }
 
 /// The edits of all runs that are touched, in key order.
-fn group(gained: Vec<(RunKey, i64)>, lost: Vec<(RunKey, i64)>) -> Vec<RunEdit> {
-    let mut runs: BTreeMap<RunKey, (Vec<i64>, Vec<i64>)> = BTreeMap::new();
-    for (run, id) in gained {
-        runs.entry(run).or_default().0.push(id);
-    }
-    for (run, id) in lost {
-        runs.entry(run).or_default().1.push(id);
-    }
-    runs.into_iter()
-        .flat_map(|(run, (gained, lost))| {
-            let parts = cut(IdSet::from_iter(gained), IdSet::from_iter(lost));
-            parts.into_iter().map(move |part| RunEdit { run, part })
-        })
-        .collect()
+fn group(mut entries: Vec<Entry>) -> Vec<RunEdit> {
+    entries.sort_unstable();
+    let runs = entries.chunk_by(|a, b| a.run == b.run);
+    runs.flat_map(|entries| {
+        let run = entries[0].run;
+        let ids = |gained| {
+            let of = entries.iter().filter(move |entry| entry.gained == gained);
+            IdSet::from_iter(of.map(|entry| entry.id))
+        };
+        let parts = cut(ids(true), ids(false));
+        parts.into_iter().map(move |part| RunEdit { run, part })
+    })
+    .collect()
 }
 
-async fn edit_runs(
+/// The blocks that edits need.
+async fn around(
+    connection: &mut dyn Connection,
+    edits: &[RunEdit],
+) -> Result<Vec<BlockRow>, StoreError> {
+    let parts: Vec<RunPart> = edits.iter().map(RunEdit::around).collect();
+    rows(connection, index::around(&parts), index::decode_block).await
+}
+
+async fn write_blocks(
     connection: &mut dyn Connection,
     dialect: Dialect,
-    resource: i32,
-    edits: &[RunEdit],
+    (removed, written): &BlockChanges,
 ) -> Result<(), StoreError> {
-    let parts: Vec<RunPart> = edits.iter().map(RunEdit::around).collect();
-    let found = rows(
-        connection,
-        index::around(resource, &parts),
-        index::decode_block,
-    )
-    .await?;
-    let (removed, written) = compare(edits, found).map_err(|err| damaged(&err))?;
-    for piece in pieces(&removed) {
-        connection
-            .execute(index::delete(dialect, resource, piece))
-            .await?;
+    for part in removed.chunks(MAX_LIST) {
+        connection.execute(index::delete(dialect, part)).await?;
     }
-    for piece in pieces(&written) {
-        connection
-            .execute(index::put(dialect, resource, piece))
-            .await?;
+    for piece in pieces(written) {
+        connection.execute(index::put(dialect, piece)).await?;
     }
     Ok(())
 }

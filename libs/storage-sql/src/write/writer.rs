@@ -6,17 +6,20 @@
 use std::error::Error as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use armadex_model::{ClusterName, ResourceType};
-use armadex_storage::{ClusterId, Health, Purged, Rules, StoreError, Stream, TypeId, Written};
+use armadex_model::ClusterName;
+use armadex_storage::{ClusterId, Health, Purged, StoreError, Stream, TypeId, Written};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::{SharedDatabase, Transaction};
-use crate::write::batch::{Session, publish, stage};
 use crate::write::catalog_change::CatalogChange;
+use crate::write::clusters::Opening;
 use crate::write::incarnation::{self, Committed};
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
+use crate::write::publish::publish;
+use crate::write::session::Session;
+use crate::write::stage::stage;
 use crate::write::{clusters, purge};
 
 /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
@@ -37,11 +40,27 @@ pub(crate) enum Work {
     Join(ClusterName, String),
     Leave(ClusterName, String),
     Health(ClusterId, Health, Option<String>),
-    Open(ClusterId, ResourceType, Rules),
+    Open(Opening),
     Close(ClusterId, TypeId),
     Purge(u32),
     /// The store was seen at this revision and is behind it now.
     Rewound(i64),
+}
+
+impl Work {
+    fn batch(&self) -> Option<&Prepared> {
+        match self {
+            Self::Write(batch) => Some(batch),
+            _ => None,
+        }
+    }
+
+    fn opening(&self) -> Option<&Opening> {
+        match self {
+            Self::Open(opening) => Some(opening),
+            _ => None,
+        }
+    }
 }
 
 /// What came of it.
@@ -145,24 +164,25 @@ impl Writer {
     }
 }
 
-/// Batches are staged in order and published together at the end; everything else is done at once.
+/// Nobody has been answered yet, so whatever order the work is done in is right: batches are staged together, streams are opened together,
+/// everything else comes after them one by one, and batches are published at the end.
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
-    let mut staged = Vec::new();
+    let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
+    let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
+    let staged = stage(session, &batches).await?;
+    let mut opened = clusters::open(session, &openings).await?.into_iter();
+    let mut written = staged.iter().map(|batch| batch.written);
     let mut done = Vec::with_capacity(work.len());
     for one in work {
         done.push(match one {
-            Work::Write(batch) => {
-                let batch = stage(session, batch).await?;
-                let written = batch.written;
-                staged.push(batch);
-                Done::Written(written)
-            }
+            Work::Write(_) => Done::Written(written.next().expect("one for each batch")),
+            Work::Open(_) => Done::Opened(opened.next().expect("one for each opening")),
             other => do_one(session, other).await?,
         });
     }
     publish(session, &staged).await?;
     let catalog = std::mem::take(&mut session.catalog);
-    catalog.stamp(session.connection).await?;
+    catalog.stamp(session.connection, session.dialect).await?;
     Ok(done)
 }
 
@@ -179,9 +199,6 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             clusters::set_health(session, *cluster, health, version.as_deref()).await?;
             Done::Nothing
         }
-        Work::Open(cluster, resource, rules) => {
-            Done::Opened(clusters::open(session, *cluster, resource, *rules).await?)
-        }
         Work::Close(cluster, resource) => {
             clusters::close(session, *cluster, *resource).await?;
             Done::Nothing
@@ -193,7 +210,7 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             }
             Done::Nothing
         }
-        Work::Write(_) => unreachable!("batches are staged"),
+        Work::Write(_) | Work::Open(_) => unreachable!("done together with others"),
     })
 }
 
@@ -241,17 +258,11 @@ impl Group {
 }
 
 fn stream_of(work: &Work) -> Option<(i64, i32)> {
-    match work {
-        Work::Write(batch) => Some((batch.cluster, batch.resource)),
-        _ => None,
-    }
+    work.batch().map(|batch| (batch.cluster, batch.resource))
 }
 
 fn changes(work: &Work) -> usize {
-    match work {
-        Work::Write(batch) => batch.changes.len(),
-        _ => 1,
-    }
+    work.batch().map_or(1, |batch| batch.changes.len())
 }
 
 async fn finish<T>(
@@ -285,3 +296,6 @@ fn now() -> i64 {
         .unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,16 +43,16 @@ async fn change(
     let terms = TermSet::from_bytes(&TERM.to_le_bytes()).expect("one term");
     let mut change = IndexChange::default();
     for oid in removed {
-        change.remove(NSID, oid, &terms);
+        change.remove((TYPE, NSID), oid, &terms);
     }
     for oid in added {
-        change.add(NSID, oid, &terms);
+        change.add((TYPE, NSID), oid, &terms);
     }
     let mut counted = Counted {
         connection,
         blocks: 0,
     };
-    let written = change.write(&mut counted, Dialect::Sqlite, TYPE).await;
+    let written = change.write(&mut counted, Dialect::Sqlite).await;
     written.expect("written");
     counted.blocks
 }
@@ -62,13 +62,14 @@ async fn run(connection: &mut dyn Connection) -> Vec<Block> {
     let whole = RunPart {
         run: RunKey {
             term: TERM,
+            resource: TYPE,
             nsid: NSID,
         },
         low: 1,
         high: i64::MAX,
         shrinks: false,
     };
-    let statement = index::around(TYPE, &[whole]);
+    let statement = index::around(&[whole]);
     let found = rows(connection, statement, index::decode_block).await;
     let blocks = found.expect("rows").into_iter().map(|row| row.block);
     blocks.collect()

@@ -7,7 +7,7 @@ use crate::backend::{Connection, row, rows};
 use crate::sql::head;
 use crate::sql::object::{self, LogRow};
 use crate::sql::statement::MAX_LIST;
-use crate::write::batch::Session;
+use crate::write::session::Session;
 
 /// Removes what the next `limit` revisions of the log superseded, and their tombstones; whether the log is pruned as far as it may be.
 pub(super) async fn prune(session: &mut Session<'_>, limit: u32) -> Result<bool, StoreError> {
@@ -57,7 +57,10 @@ fn past(log: &[LogRow]) -> Vec<i64> {
     superseded.chain(tombstones).collect()
 }
 
-async fn delete(connection: &mut dyn Connection, revs: &[i64]) -> Result<(), StoreError> {
+pub(super) async fn delete(
+    connection: &mut dyn Connection,
+    revs: &[i64],
+) -> Result<(), StoreError> {
     for part in revs.chunks(MAX_LIST) {
         connection.execute(object::delete_versions(part)).await?;
     }

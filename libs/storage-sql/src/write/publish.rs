@@ -1,0 +1,186 @@
+//! Publishing what a transaction has staged: the head row, objects, versions. The head row is locked once and late, because every writer
+//! of the store waits for it.
+
+use armadex_storage::StoreError;
+
+use crate::backend::error::broken;
+use crate::backend::{Connection, row};
+use crate::sql::head::{self, HeadRow};
+use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
+use crate::sql::statement::{MAX_LIST, pieces};
+use crate::write::diff::Effect;
+use crate::write::incarnation::{self, Committed};
+use crate::write::prepare::NewObject;
+use crate::write::session::Session;
+use crate::write::stage::Staged;
+
+/// Takes a revision for each effect and writes objects and versions.
+pub(crate) async fn publish(
+    session: &mut Session<'_>,
+    staged: &[Staged<'_>],
+) -> Result<(), StoreError> {
+    let effects: usize = staged.iter().map(|staged| staged.effects.len()).sum();
+    if effects == 0 {
+        return Ok(());
+    }
+    let count = i64::try_from(effects).expect("a transaction fits memory");
+    let head = advance_head(session.connection, count).await?;
+    let last = head.revision;
+    let rewound = last - count < session.committed.revision;
+    session.committed = Committed {
+        incarnation: match rewound {
+            true => incarnation::renew(session.connection).await?,
+            false => head.incarnation,
+        },
+        revision: last,
+    };
+    let mut table = Table::new(staged, last - count + 1);
+    let (dialect, connection) = (session.dialect, &mut *session.connection);
+    // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
+    if session.retention == 0 && head.pruned == last - count {
+        table.forget_superseded();
+        connection
+            .execute(head::set_pruned(last - count, last))
+            .await?;
+    }
+    for part in table.removed.chunks(MAX_LIST) {
+        connection.execute(object::delete(part)).await?;
+    }
+    for piece in pieces(&table.added) {
+        connection.execute(object::insert(piece)).await?;
+    }
+    for piece in pieces(&table.changed) {
+        connection.execute(object::update(dialect, piece)).await?;
+    }
+    for part in table.superseded.chunks(MAX_LIST) {
+        connection.execute(object::delete_versions(part)).await?;
+    }
+    for piece in pieces(&table.versions) {
+        connection.execute(object::append(piece)).await?;
+    }
+    Ok(())
+}
+
+/// Takes `count` revisions; gives the head, which has the last.
+async fn advance_head(connection: &mut dyn Connection, count: i64) -> Result<HeadRow, StoreError> {
+    connection.execute(head::advance(count)).await?;
+    let head = row(connection, head::select(), head::decode).await?;
+    head.ok_or_else(|| broken("it has no head row"))
+}
+
+/// The rows that effects come to.
+#[derive(Default)]
+struct Table<'a> {
+    removed: Vec<i64>,
+    added: Vec<ObjectRow<'a>>,
+    changed: Vec<ObjectRow<'a>>,
+    versions: Vec<VersionRow<'a>>,
+    /// Versions to delete.
+    superseded: Vec<i64>,
+}
+
+impl<'a> Table<'a> {
+    fn new(staged: &'a [Staged<'a>], first_revision: i64) -> Self {
+        let mut table = Self::default();
+        let mut revisions = first_revision..;
+        for staged in staged {
+            let mut ids = staged.object_ids.iter();
+            for (effect, rev) in staged.effects.iter().zip(revisions.by_ref()) {
+                table.take(staged.resource, effect, rev, &mut ids);
+            }
+        }
+        table
+    }
+
+    fn take(
+        &mut self,
+        resource: i32,
+        effect: &'a Effect<'a>,
+        rev: i64,
+        ids: &mut std::slice::Iter<'_, i64>,
+    ) {
+        match effect {
+            Effect::Add { nsid, new } => {
+                let place = (*ids.next().expect("one for each add"), *nsid, rev);
+                self.added.push(object_row(resource, place, new));
+                self.versions.push(version_row(resource, place, 0, new));
+            }
+            Effect::Change { old, new } => {
+                let place = (old.id, old.nsid, rev);
+                self.changed.push(object_row(resource, place, new));
+                self.versions
+                    .push(version_row(resource, place, old.rev, new));
+            }
+            Effect::Remove { old } => {
+                self.removed.push(old.id);
+                self.versions.push(tombstone(resource, old, rev));
+            }
+        }
+    }
+
+    /// With no retention only the newest version of what exists is kept.
+    fn forget_superseded(&mut self) {
+        self.superseded = self
+            .versions
+            .iter()
+            .map(|version| version.prev_rev)
+            .filter(|&rev| rev != 0)
+            .collect();
+        self.versions
+            .retain(|version| version.operation != Operation::Delete);
+    }
+}
+
+fn object_row(resource: i32, (id, nsid, rev): (i64, i64, i64), new: &NewObject) -> ObjectRow<'_> {
+    ObjectRow {
+        id,
+        resource,
+        nsid,
+        name: &new.key.name,
+        uid: &new.uid,
+        created: new.created,
+        version: &new.version,
+        size: new.size,
+        rev,
+        form: new.form,
+    }
+}
+
+fn version_row(
+    resource: i32,
+    (id, nsid, rev): (i64, i64, i64),
+    prev_rev: i64,
+    new: &NewObject,
+) -> VersionRow<'_> {
+    VersionRow {
+        rev,
+        prev_rev,
+        object: id,
+        operation: if prev_rev == 0 {
+            Operation::Add
+        } else {
+            Operation::Change
+        },
+        resource,
+        nsid,
+        name: &new.key.name,
+        dictionary: new.packed.dictionary,
+        terms: new.terms.to_bytes(),
+        body: &new.packed.bytes,
+    }
+}
+
+fn tombstone(resource: i32, old: &OldRow, rev: i64) -> VersionRow<'_> {
+    VersionRow {
+        rev,
+        prev_rev: old.rev,
+        object: old.id,
+        operation: Operation::Delete,
+        resource,
+        nsid: old.nsid,
+        name: &old.name,
+        dictionary: 0,
+        terms: Vec::new(),
+        body: &[],
+    }
+}

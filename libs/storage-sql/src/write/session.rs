@@ -1,0 +1,22 @@
+//! What a transaction of the writer works with.
+
+use crate::backend::Connection;
+use crate::sql::dialect::Dialect;
+use crate::write::catalog_change::CatalogChange;
+use crate::write::incarnation::Committed;
+use crate::write::numbers::ObjectIds;
+
+/// What a transaction needs besides its work.
+pub(crate) struct Session<'a> {
+    pub(crate) connection: &'a mut dyn Connection,
+    pub(crate) dialect: Dialect,
+    pub(crate) object_ids: &'a mut ObjectIds,
+    /// How many revisions superseded versions and tombstones are kept for.
+    pub(crate) retention: u64,
+    /// Seconds since 1970.
+    pub(crate) now: i64,
+    /// The last revision that this process committed; the last that this transaction took, from then on.
+    pub(crate) committed: Committed,
+    /// What readers will have to learn.
+    pub(crate) catalog: CatalogChange,
+}

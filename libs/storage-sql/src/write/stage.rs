@@ -1,0 +1,279 @@
+//! Batches in a transaction: read the old rows, compare, write index, counters and streams.
+//!
+//! All batches of a transaction are staged together, so that a hundred small ones take as many statements as one large one: each statement
+//! is for all of them. Their keys have nothing in common, because no two are of the same stream. Rows are locked in one order, whatever the
+//! batches: index, counters, namespaces, streams (whose epoch is the fence), and then, by publishing, the head, objects and versions.
+
+use std::collections::HashMap;
+
+use armadex_storage::{Phase, StoreError, Written};
+
+use crate::backend::error::broken;
+use crate::backend::{Connection, rows};
+use crate::sql::counter::CounterKey;
+use crate::sql::object::{self, Indexed, OldRow};
+use crate::sql::statement::{MAX_LIST, pieces};
+use crate::sql::stream::{self, Fence, Moved, StreamRow};
+use crate::write::counters::{self, CounterDelta};
+use crate::write::diff::{Diff, Effect, diff};
+use crate::write::index::IndexChange;
+use crate::write::namespaces::cluster_of;
+use crate::write::places::{self, Place, Places};
+use crate::write::prepare::{Prepared, PreparedChange};
+use crate::write::session::Session;
+
+/// A batch whose index, counters and stream are written, and whose objects are not.
+pub(crate) struct Staged<'a> {
+    pub(crate) resource: i32,
+    pub(crate) effects: Vec<Effect<'a>>,
+    /// One for each object that is added, in the order of the effects.
+    pub(crate) object_ids: Vec<i64>,
+    pub(crate) written: Written,
+}
+
+/// Stages batches of different streams; on an error the transaction must be rolled back.
+pub(crate) async fn stage<'a>(
+    session: &mut Session<'_>,
+    batches: &[&'a Prepared],
+) -> Result<Vec<Staged<'a>>, StoreError> {
+    if batches.is_empty() {
+        return Ok(vec![]);
+    }
+    let streams = own_streams(session, batches).await?;
+    let (places, new) = places::resolve(session.connection, batches).await?;
+    let old = old_rows(session, batches, &places).await?;
+    let diffs = batches.iter().zip(&places).zip(old);
+    let diffs: Vec<Diff<'a>> = diffs
+        .map(|((batch, places), old)| diff(&batch.changes, places, old))
+        .collect();
+    let terms = old_terms(session.connection, &diffs).await?;
+    let staged = number(session, batches, diffs).await?;
+
+    let deltas = write_index(session, &staged, batches, &places, &terms).await?;
+    let moved = moved(batches, &streams, &staged, &deltas);
+    counters::write(session.connection, session.dialect, deltas, new).await?;
+    move_streams(session, &moved).await?;
+    Ok(staged)
+}
+
+/// The streams of the batches, if all are open and still belong to the batches' epochs.
+async fn own_streams(
+    session: &mut Session<'_>,
+    batches: &[&Prepared],
+) -> Result<Vec<StreamRow>, StoreError> {
+    let keys: Vec<(i64, i32)> = batches.iter().map(|batch| stream_of(batch)).collect();
+    let mut found = HashMap::with_capacity(keys.len());
+    for part in keys.chunks(MAX_LIST) {
+        let statement = stream::several(session.dialect, part);
+        let streams = rows(session.connection, statement, stream::decode).await?;
+        found.extend(
+            streams
+                .into_iter()
+                .map(|row| ((row.cluster, row.resource), row)),
+        );
+    }
+    let own = |batch: &&Prepared| {
+        found
+            .remove(&stream_of(batch))
+            .filter(|stream| stream.is_open && stream.epoch == batch.epoch)
+            .ok_or_else(|| fenced(batch))
+    };
+    batches.iter().map(own).collect()
+}
+
+fn stream_of(batch: &Prepared) -> (i64, i32) {
+    (batch.cluster, batch.resource)
+}
+
+fn fenced(batch: &Prepared) -> StoreError {
+    StoreError::Fenced {
+        what: format!("type {} in cluster {}", batch.resource, batch.cluster),
+    }
+}
+
+/// The stored rows of each batch's keys. Where a namespace has no objects of the type none is looked for.
+async fn old_rows(
+    session: &mut Session<'_>,
+    batches: &[&Prepared],
+    places: &[Places],
+) -> Result<Vec<Vec<OldRow>>, StoreError> {
+    let mut keys: Vec<(i32, i64, &str)> = Vec::new();
+    for (batch, places) in batches.iter().zip(places) {
+        let asked = batch.changes.iter().map(PreparedChange::key);
+        keys.extend(asked.filter_map(|key| {
+            let place = places.get(&key.namespace)?;
+            (place.objects > 0).then_some((batch.resource, place.nsid, key.name.as_str()))
+        }));
+    }
+    keys.sort_unstable();
+    let index: HashMap<(i64, i32), usize> = batches
+        .iter()
+        .enumerate()
+        .map(|(index, batch)| (stream_of(batch), index))
+        .collect();
+    let mut old = vec![Vec::new(); batches.len()];
+    for part in keys.chunks(MAX_LIST) {
+        let statement = object::old(session.dialect, part);
+        for row in rows(session.connection, statement, object::decode_old).await? {
+            old[index[&(cluster_of(row.nsid), row.resource)]].push(row);
+        }
+    }
+    Ok(old)
+}
+
+/// The terms of the versions whose index entries go away, by revision.
+async fn old_terms(
+    connection: &mut dyn Connection,
+    diffs: &[Diff<'_>],
+) -> Result<HashMap<i64, Indexed>, StoreError> {
+    let effects = diffs.iter().flat_map(|diff| &diff.effects);
+    let needed = effects.filter_map(|effect| match effect {
+        // Other rules alone change the form too; then the terms turn out to be the same.
+        Effect::Change { old, new } if old.form != new.form => Some(old.rev),
+        Effect::Remove { old } => Some(old.rev),
+        Effect::Add { .. } | Effect::Change { .. } => None,
+    });
+    terms_of(connection, &needed.collect::<Vec<i64>>()).await
+}
+
+/// What these versions were indexed by, by revision.
+pub(crate) async fn terms_of(
+    connection: &mut dyn Connection,
+    revs: &[i64],
+) -> Result<HashMap<i64, Indexed>, StoreError> {
+    let mut terms = HashMap::with_capacity(revs.len());
+    for part in revs.chunks(MAX_LIST) {
+        terms.extend(rows(connection, object::terms(part), object::decode_terms).await?);
+    }
+    match revs.iter().find(|rev| !terms.contains_key(rev)) {
+        Some(rev) => Err(broken(format!("the version of revision {rev} is missing"))),
+        None => Ok(terms),
+    }
+}
+
+/// Gives each object that is added its id.
+async fn number<'a>(
+    session: &mut Session<'_>,
+    batches: &[&'a Prepared],
+    diffs: Vec<Diff<'a>>,
+) -> Result<Vec<Staged<'a>>, StoreError> {
+    let added = |diff: &Diff<'_>| {
+        let adds = |effect: &&Effect<'_>| matches!(effect, Effect::Add { .. });
+        diff.effects.iter().filter(adds).count()
+    };
+    let count = diffs.iter().map(added).sum();
+    let ids = session.object_ids.next(session.connection, count).await?;
+    let mut ids = ids.into_iter();
+    let staged = batches.iter().zip(diffs).map(|(batch, diff)| Staged {
+        resource: batch.resource,
+        object_ids: ids.by_ref().take(added(&diff)).collect(),
+        effects: diff.effects,
+        written: diff.written,
+    });
+    Ok(staged.collect())
+}
+
+/// Writes postings; gives how the counters change.
+async fn write_index(
+    session: &mut Session<'_>,
+    staged: &[Staged<'_>],
+    batches: &[&Prepared],
+    places: &[Places],
+    terms: &HashMap<i64, Indexed>,
+) -> Result<Vec<CounterDelta>, StoreError> {
+    let mut change = IndexChange::default();
+    let mut deltas = Vec::new();
+    for ((staged, batch), places) in staged.iter().zip(batches).zip(places) {
+        index_effects(&mut change, staged, terms);
+        for (namespace, place) in places {
+            let delta = change.delta(batch.resource, place.nsid);
+            if place.objects == 0 {
+                change.begins(batch.resource, place.nsid);
+            }
+            if delta != 0 {
+                deltas.push(counter_delta(batch, namespace, *place, delta));
+            }
+        }
+    }
+    change.write(session.connection, session.dialect).await?;
+    Ok(deltas)
+}
+
+fn index_effects(change: &mut IndexChange, staged: &Staged<'_>, terms: &HashMap<i64, Indexed>) {
+    let (resource, mut ids) = (staged.resource, staged.object_ids.iter());
+    for effect in &staged.effects {
+        match effect {
+            Effect::Add { nsid, new } => {
+                let id = *ids.next().expect("one for each add");
+                change.add((resource, *nsid), id, &new.terms);
+            }
+            Effect::Change { old, new } => {
+                if let Some(before) = terms.get(&old.rev) {
+                    change.change((resource, old.nsid), old.id, &before.terms, &new.terms);
+                }
+            }
+            Effect::Remove { old } => {
+                change.remove((resource, old.nsid), old.id, &terms[&old.rev].terms);
+            }
+        }
+    }
+}
+
+fn counter_delta(batch: &Prepared, namespace: &str, place: Place, delta: i64) -> CounterDelta {
+    CounterDelta {
+        key: CounterKey {
+            resource: batch.resource,
+            cluster: batch.cluster,
+            namespace: namespace.to_owned(),
+        },
+        nsid: place.nsid,
+        before: place.objects,
+        delta,
+    }
+}
+
+/// What the batches make of their streams. One that changes nothing and moves nothing writes nothing.
+fn moved(
+    batches: &[&Prepared],
+    streams: &[StreamRow],
+    staged: &[Staged<'_>],
+    deltas: &[CounterDelta],
+) -> Vec<Moved> {
+    let mut added: HashMap<(i64, i32), i64> = HashMap::new();
+    for CounterDelta { key, delta, .. } in deltas {
+        *added.entry((key.cluster, key.resource)).or_default() += delta;
+    }
+    let moved = batches.iter().zip(streams).zip(staged);
+    let moved = moved.filter_map(|((batch, stream), staged)| {
+        let position = batch.position.as_ref();
+        let moves = position.is_some() && position != stream.position.as_ref();
+        if staged.effects.is_empty() && !moves {
+            return None;
+        }
+        // From the moment that a stream is live its rows are those of the rules.
+        let settles = position.is_some_and(|position| position.phase == Phase::Live);
+        Some(Moved {
+            fence: Fence {
+                cluster: batch.cluster,
+                resource: batch.resource,
+                epoch: batch.epoch,
+            },
+            position: position.or(stream.position.as_ref()).cloned(),
+            rules: if settles { batch.rules.0 } else { stream.rules },
+            added: added.get(&stream_of(batch)).copied().unwrap_or(0),
+        })
+    });
+    moved.collect()
+}
+
+async fn move_streams(session: &mut Session<'_>, moved: &[Moved]) -> Result<(), StoreError> {
+    for piece in pieces(moved) {
+        let statement = stream::advance(piece, session.now);
+        if session.connection.execute(statement).await? != piece.len() as u64 {
+            return Err(StoreError::Fenced {
+                what: format!("one of {} streams", piece.len()),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! How many statements a transaction takes: a figure that grows with rows, not with orders. SQLite.
+
+use armadex_model::{ObjectKey, ResourceType};
+use armadex_storage::conformance::{RULES, object, resource};
+use armadex_storage::{Batch, Change, MemberPosition, Phase};
+use async_trait::async_trait;
+
+use super::*;
+use crate::backend::sqlite::SqliteDatabase;
+use crate::backend::{Connection, Database, RowSink};
+use crate::form::codec::Family;
+use crate::form::term::TermHasher;
+use crate::sql::statement::Statement;
+use crate::store::Options;
+use crate::write::prepare::prepare;
+
+fn pods() -> ResourceType {
+    resource("", "pods", "Pod", true)
+}
+
+/// A connection that counts statements.
+struct Counted<'a> {
+    connection: &'a mut dyn Connection,
+    statements: usize,
+}
+
+#[async_trait]
+impl Connection for Counted<'_> {
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        self.statements += 1;
+        self.connection.execute(statement).await
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        self.statements += 1;
+        self.connection.fetch(statement, each).await
+    }
+}
+
+/// A fleet of clusters with a stream each.
+struct Fleet {
+    database: SqliteDatabase,
+    object_ids: ObjectIds,
+    committed: Committed,
+    clusters: Vec<ClusterId>,
+    streams: Vec<Stream>,
+    _place: tempfile::TempDir,
+}
+
+impl Fleet {
+    async fn of(count: usize) -> Self {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join("store.db");
+        let database = SqliteDatabase::open(&path, &Options::default()).await;
+        let mut fleet = Self {
+            database: database.expect("a database"),
+            object_ids: ObjectIds::default(),
+            committed: Committed {
+                incarnation: String::new(),
+                revision: 0,
+            },
+            clusters: vec![],
+            streams: vec![],
+            _place: place,
+        };
+        let joins = (0..count).map(|number| {
+            let name = format!("c-{number:03}").parse().expect("a name");
+            Work::Join(name, "uid".into())
+        });
+        for done in fleet.carry_out(joins.collect()).await.0 {
+            let Done::Joined(cluster) = done else {
+                panic!("{done:?}")
+            };
+            fleet.clusters.push(cluster);
+        }
+        fleet
+    }
+
+    /// Carries orders out in one transaction; says how many statements that took.
+    async fn carry_out(&mut self, work: Vec<Work>) -> (Vec<Done>, usize) {
+        let mut transaction = self.database.write().await.expect("a transaction");
+        let mut counted = Counted {
+            connection: &mut *transaction,
+            statements: 0,
+        };
+        let mut session = Session {
+            connection: &mut counted,
+            dialect: self.database.dialect(),
+            object_ids: &mut self.object_ids,
+            retention: 0,
+            now: 1,
+            committed: self.committed.clone(),
+            catalog: CatalogChange::default(),
+        };
+        let done = do_all(&mut session, &work).await.expect("done");
+        self.committed = session.committed;
+        let statements = counted.statements;
+        transaction.commit().await.expect("committed");
+        (done, statements)
+    }
+
+    /// Opens every stream at once.
+    async fn open(&mut self) -> usize {
+        let openings = self.clusters.iter().map(|cluster| {
+            Work::Open(Opening {
+                cluster: *cluster,
+                resource: pods(),
+                rules: RULES,
+            })
+        });
+        let (done, statements) = self.carry_out(openings.collect()).await;
+        self.streams = done
+            .into_iter()
+            .map(|done| match done {
+                Done::Opened(stream) => stream,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        statements
+    }
+
+    /// Writes a batch of the same changes to every stream.
+    async fn write(&mut self, version: &str, changes: &[Change]) -> usize {
+        let batches = self.clusters.iter().zip(&self.streams);
+        let batches = batches.map(|(cluster, stream)| {
+            let batch = Batch {
+                cluster: *cluster,
+                resource: stream.resource,
+                epoch: stream.epoch,
+                rules: RULES,
+                changes: changes.to_vec(),
+                position: Some(MemberPosition {
+                    resource_version: version.into(),
+                    member: "member".into(),
+                    phase: Phase::Live,
+                }),
+            };
+            let hasher = TermHasher::new([7; 16]);
+            let prepared = prepare(batch, Family::of(&pods().gvr), &hasher);
+            Work::Write(prepared.expect("prepared"))
+        });
+        self.carry_out(batches.collect()).await.1
+    }
+}
+
+/// Four objects in two namespaces, with a label each.
+fn objects(version: &str, label: &str) -> Vec<Change> {
+    let names = [("a", "p-1"), ("a", "p-2"), ("b", "p-3"), ("b", "p-4")];
+    let put = |(namespace, name)| {
+        let object = object(namespace, name).version(version);
+        Change::Put(object.label("app", label).build())
+    };
+    names.map(put).into()
+}
+
+/// Statements of opening, a first list, the same again, other labels, deletion, and the purge of what is left.
+async fn statements(clusters: usize) -> [usize; 6] {
+    let mut fleet = Fleet::of(clusters).await;
+    let opened = fleet.open().await;
+    let listed = fleet.write("1", &objects("1", "web")).await;
+    let same = fleet.write("1", &objects("1", "web")).await;
+    let changed = fleet.write("2", &objects("2", "db")).await;
+    let gone = ["p-1", "p-2"].map(|name| Change::Delete(ObjectKey::new("a", name)));
+    let deleted = fleet.write("3", &gone).await;
+    let closes = fleet.clusters.iter().zip(&fleet.streams);
+    let closes = closes.map(|(cluster, stream)| Work::Close(*cluster, stream.resource));
+    fleet.carry_out(closes.collect()).await;
+    let (done, purged) = fleet.carry_out(vec![Work::Purge(500)]).await;
+    let Done::Purged(Purged { objects, finished }) = done[0] else {
+        panic!("{done:?}")
+    };
+    assert_eq!((objects, finished), (2 * clusters as u64, true));
+    [opened, listed, same, changed, deleted, purged]
+}
+
+#[tokio::test]
+async fn what_fifty_streams_do_at_once_takes_hardly_more_statements_than_what_one_does() {
+    let (one, fifty) = (statements(1).await, statements(50).await);
+    for (one, fifty) in one.into_iter().zip(fifty) {
+        // Rows past 16 come in pieces, so each table may take a few statements more.
+        assert!(fifty <= 2 * one + 2, "{fifty} instead of {one}");
+    }
+}
