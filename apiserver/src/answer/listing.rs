@@ -23,7 +23,7 @@ use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::rewrite::Rewrite;
 use crate::answer::status::{ApiError, chain};
 use crate::request::negotiate::Form;
-use crate::request::token::{InvalidToken, Token, fingerprint};
+use crate::request::token::{InvalidToken, Progress, Token, fingerprint};
 
 /// Rows read at a time: enough that the store is asked seldom, few enough that a page is small.
 const PAGE_ROWS: u32 = 500;
@@ -48,8 +48,8 @@ pub(crate) struct ListStream {
     shape: Shape,
     fingerprint: String,
     head: Head,
-    /// Rows on the responses before this one.
-    served_before: u64,
+    /// The responses before this one.
+    progress: Progress,
     remaining: Option<u64>,
     first: HeldPage,
 }
@@ -86,13 +86,16 @@ impl ListStream {
         let total = params.limits.total.map(std::num::NonZeroU64::get);
         let fingerprint = fingerprint(&params.query, total);
         let token = token(&params.start, &fingerprint)?;
-        let served_before = token.as_ref().map_or(0, |token| token.served);
+        let progress = match &token {
+            Some(token) => token.progress(total)?,
+            None => beginning(&params),
+        };
         let wanted = smaller(
             params.limits.page.map(std::num::NonZeroU64::get),
-            total.map(|total| total.saturating_sub(served_before)),
+            total.map(|total| total.saturating_sub(progress.served)),
         );
         let remaining = match params.with_remaining_count {
-            true => remaining(&*search, &params, total, served_before).await?,
+            true => remaining(&*search, &params, total, progress).await?,
             false => None,
         };
         let reader = Reader {
@@ -117,7 +120,7 @@ impl ListStream {
             shape,
             fingerprint,
             head,
-            served_before,
+            progress,
             remaining,
             first,
         })
@@ -178,18 +181,23 @@ impl ListStream {
                 Some(page) => page?,
                 None => reader.page(&start, left).await?,
             };
-            if read.page.head.incarnation != self.head.incarnation {
-                return Err(ListFailed::Store(StoreError::Gone {
-                    reason: "the database was restored in the middle of a list".to_owned(),
-                }));
-            }
+            check_head(&read.page.head, &self.head, self.progress)?;
             pages += 1;
         };
         let rows = out.sent.rows;
-        let served = self.served_before.saturating_add(rows);
+        let progress = Progress {
+            served: self.progress.served.saturating_add(rows),
+            ..self.progress
+        };
         let metadata = ListMeta {
             resource_version: self.head.revision.to_string(),
-            next: next_token(&reader.params, &self.fingerprint, &self.head, served, next),
+            next: next_token(
+                &reader.params,
+                &self.fingerprint,
+                &self.head,
+                progress,
+                next,
+            ),
             remaining_item_count: self
                 .remaining
                 .map(|remaining| remaining.saturating_sub(rows)),
@@ -253,17 +261,17 @@ fn next_token(
     params: &ListParams,
     fingerprint: &str,
     head: &Head,
-    served: u64,
+    progress: Progress,
     next: Option<Position>,
 ) -> Option<String> {
     let total_reached = params
         .limits
         .total
-        .is_some_and(|total| served >= total.get());
+        .is_some_and(|total| progress.served >= total.get());
     if !params.with_continue || total_reached {
         return None;
     }
-    next.map(|position| Token::new(fingerprint, head, served, position).encode())
+    next.map(|position| Token::new(fingerprint, head, progress, position).encode())
 }
 
 /// Makes JSON of rows, some at a time.
@@ -402,6 +410,34 @@ fn start(start: &Continue, token: Option<&Token>) -> Start {
     }
 }
 
+/// What the first response of a list begins with.
+fn beginning(params: &ListParams) -> Progress {
+    Progress {
+        served: 0,
+        skipped: match params.start {
+            Continue::Offset(rows) => rows,
+            Continue::Beginning | Continue::Token(_) => 0,
+        },
+        exact: matches!(params.revision, Revision::Exactly(_)),
+    }
+}
+
+/// Whether the store is still one that the list may be read from.
+fn check_head(now: &Head, first: &Head, progress: Progress) -> Result<(), StoreError> {
+    let gone = |reason: &str| {
+        Err(StoreError::Gone {
+            reason: reason.to_owned(),
+        })
+    };
+    if now.incarnation != first.incarnation {
+        return gone("the database was restored in the middle of a list");
+    }
+    if progress.exact && now.revision != first.revision {
+        return gone("the revision that a list was to be of ended in the middle of it");
+    }
+    Ok(())
+}
+
 fn check_revision(asked: Revision, head: &Head) -> Result<(), ApiError> {
     let current = u64::try_from(head.revision).unwrap_or(0);
     match asked {
@@ -420,18 +456,14 @@ async fn remaining(
     search: &dyn Search,
     params: &ListParams,
     total: Option<u64>,
-    served_before: u64,
+    progress: Progress,
 ) -> Result<Option<u64>, StoreError> {
     let Some(rows) = search.count(&params.query).await? else {
         return Ok(None);
     };
-    let skipped = match params.start {
-        Continue::Offset(offset) => offset,
-        Continue::Beginning | Continue::Token(_) => 0,
-    };
-    let rows = rows.saturating_sub(skipped);
+    let rows = rows.saturating_sub(progress.skipped);
     let rows = total.map_or(rows, |total| rows.min(total));
-    Ok(Some(rows.saturating_sub(served_before)))
+    Ok(Some(rows.saturating_sub(progress.served)))
 }
 
 fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -28,12 +28,29 @@ pub(crate) struct Token {
     /// The store's revision when the first page was read.
     #[serde(rename = "r")]
     pub(crate) revision: i64,
-    /// Rows on the pages before.
-    #[serde(rename = "n")]
-    pub(crate) served: u64,
+    #[serde(flatten)]
+    progress: Progress,
     /// How far the pages before went.
     #[serde(rename = "p")]
     pub(crate) position: Position,
+}
+
+/// How far a list has come, and what holds for all of its pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// Rows on the pages before.
+    #[serde(rename = "n")]
+    pub(crate) served: u64,
+    /// Rows before the first page, which began with an offset.
+    #[serde(rename = "o", default, skip_serializing_if = "is_default")]
+    pub(crate) skipped: u64,
+    /// Every page is to be of the first one's revision.
+    #[serde(rename = "x", default, skip_serializing_if = "is_default")]
+    pub(crate) exact: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Why a token is of no use.
@@ -51,13 +68,18 @@ pub(crate) enum InvalidToken {
 }
 
 impl Token {
-    pub(crate) fn new(fingerprint: &str, head: &Head, served: u64, position: Position) -> Self {
+    pub(crate) fn new(
+        fingerprint: &str,
+        head: &Head,
+        progress: Progress,
+        position: Position,
+    ) -> Self {
         Self {
             format: FORMAT,
             fingerprint: fingerprint.to_owned(),
             incarnation: head.incarnation.clone(),
             revision: head.revision,
-            served,
+            progress,
             position,
         }
     }
@@ -76,7 +98,7 @@ impl Token {
             .decode(text)
             .map_err(|_| InvalidToken::Damaged)?;
         let token: Self = serde_json::from_slice(&json).map_err(|_| InvalidToken::Damaged)?;
-        if token.format != FORMAT {
+        if token.format != FORMAT || token.revision < 0 {
             return Err(InvalidToken::Damaged);
         }
         if token.fingerprint != fingerprint {
@@ -85,9 +107,19 @@ impl Token {
         Ok(token)
     }
 
-    /// The store as the first page was read from it, if that is a past of the store as it is now.
+    /// How far the pages before went. No token is made where the last of `total` rows has been served.
+    pub(crate) fn progress(&self, total: Option<u64>) -> Result<Progress, InvalidToken> {
+        if total.is_some_and(|total| self.progress.served >= total) {
+            return Err(InvalidToken::Damaged);
+        }
+        Ok(self.progress)
+    }
+
+    /// The store as the first page was read from it, if that is a past of the store as it is now; for a list of one revision, if it
+    /// is the present.
     pub(crate) fn first_head(&self, now: &Head) -> Result<Head, InvalidToken> {
-        if self.incarnation != now.incarnation || self.revision > now.revision {
+        let is_past = self.revision < now.revision && !self.progress.exact;
+        if self.incarnation != now.incarnation || !(is_past || self.revision == now.revision) {
             return Err(InvalidToken::Expired);
         }
         Ok(Head {
@@ -161,6 +193,13 @@ mod tests {
         }
     }
 
+    fn served(served: u64) -> Progress {
+        Progress {
+            served,
+            ..Progress::default()
+        }
+    }
+
     fn query() -> Query {
         Query::all(GroupVersionResource::new("", "v1", "pods"))
     }
@@ -178,7 +217,7 @@ mod tests {
     #[test]
     fn a_token_of_another_search_is_foreign() {
         let print = fingerprint(&query(), None);
-        let text = Token::new(&print, &head(), 5, position("a", 1)).encode();
+        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
         let mut others = vec![fingerprint(&query(), Some(10))];
         let mut other = query();
         other.labels.push(Requirement::is_in("a", ["b"]));
@@ -200,7 +239,7 @@ mod tests {
     #[test]
     fn a_token_tells_the_revision_of_the_first_page() {
         let print = fingerprint(&query(), None);
-        let text = Token::new(&print, &head(), 5, position("a", 1)).encode();
+        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
         let later = Head {
             revision: 12,
             ..head()
@@ -219,7 +258,7 @@ mod tests {
     #[test]
     fn a_token_of_another_incarnation_or_of_the_future_has_expired() {
         let print = fingerprint(&query(), None);
-        let text = Token::new(&print, &head(), 5, position("a", 1)).encode();
+        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
         let restored = Head {
             incarnation: "second".into(),
             ..head()
@@ -234,11 +273,46 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_list_of_one_revision_ends_with_it() {
+        let print = fingerprint(&query(), None);
+        for (exact, revision, expected) in [
+            (true, 10, Ok(head())),
+            (true, 11, Err(InvalidToken::Expired)),
+            (false, 11, Ok(head())),
+        ] {
+            let progress = Progress { exact, ..served(5) };
+            let now = Head { revision, ..head() };
+            let token = Token::new(&print, &head(), progress, position("a", 1));
+            assert_eq!(token.first_head(&now), expected, "{exact} {revision}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_this_server_never_makes_is_damaged() {
+        let print = fingerprint(&query(), Some(5));
+        for (rows, expected) in [
+            (4, Ok(served(4))),
+            (5, Err(InvalidToken::Damaged)),
+            (u64::MAX, Err(InvalidToken::Damaged)),
+        ] {
+            let token = Token::new(&print, &head(), served(rows), position("a", 1));
+            assert_eq!(token.progress(Some(5)), expected);
+        }
+        let before_the_first = Head {
+            revision: -1,
+            ..head()
+        };
+        let text = Token::new(&print, &before_the_first, served(1), position("a", 1)).encode();
+        assert_eq!(Token::decode(&text, &print), Err(InvalidToken::Damaged));
+    }
+
     proptest! {
         #[test]
-        fn a_token_is_read_back(name in "\\PC{0,20}", key in any::<i64>(), served in any::<u64>()) {
+        fn a_token_is_read_back(name in "\\PC{0,20}", key in any::<i64>(), served in any::<u64>(), skipped in any::<u64>(), exact in any::<bool>()) {
             let print = fingerprint(&query(), None);
-            let token = Token::new(&print, &head(), served, position(&name, key));
+            let progress = Progress { served, skipped, exact };
+            let token = Token::new(&print, &head(), progress, position(&name, key));
             prop_assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
         }
 
@@ -251,7 +325,7 @@ mod tests {
         #[test]
         fn a_token_with_one_character_changed_never_panics(index in 0_usize..100, with in "[A-Za-z0-9]") {
             let print = fingerprint(&query(), None);
-            let mut text = Token::new(&print, &head(), 5, position("a", 1)).encode();
+            let mut text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
             let at = index % text.len();
             text.replace_range(at..=at, &with);
             let _ = Token::decode(&text, &print);

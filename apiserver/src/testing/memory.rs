@@ -23,6 +23,8 @@ pub(crate) struct Memory {
     rows: BTreeMap<(GroupVersionResource, String, String, String), Row>,
     /// The read that fails, counted from one; none if zero.
     pub(crate) failing_page: AtomicUsize,
+    /// The read before which something is written, counted from one; none if zero.
+    pub(crate) moving_page: AtomicUsize,
     /// How many pages were read.
     pub(crate) pages: AtomicUsize,
     /// Reads that find nothing before the first that does.
@@ -252,6 +254,9 @@ impl Search for Memory {
             return Err(StoreError::Broken {
                 reason: "the test says so".to_owned(),
             });
+        }
+        if self.moving_page.load(Ordering::Relaxed) == read {
+            self.head.lock().expect("no panic").0 += 1;
         }
         let fewer = |left: usize| left.checked_sub(1);
         let empty = &self.empty_pages;

@@ -1,5 +1,8 @@
 //! Lists: filters, pages, forms, and what a client sees when something goes wrong.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 use super::*;
 
 const PODS: &str = "resources/api/v1/pods";
@@ -163,6 +166,19 @@ async fn a_client_may_want_no_token_and_may_want_a_count() {
         metadata("limit=1&continue=2&withRemainingCount=true").await["remainingItemCount"],
         2
     );
+    let skipping = "limit=1&withRemainingCount=true";
+    let offset = "labelSelector=search.clusterpedia.io/offset%3D1,search.clusterpedia.io/limit%3D3";
+    for (query, expected) in [
+        (format!("{skipping}&continue=2"), vec![2, 1, 0]),
+        (format!("{skipping}&{offset}"), vec![2, 1, 0]),
+        (format!("{skipping}&clusters=m1&continue=1"), vec![1, 0]),
+        (
+            format!("{skipping}&labelSelector=app&continue=1"),
+            vec![2, 1, 0],
+        ),
+    ] {
+        assert_eq!(remaining(&server, &query).await, expected, "{query}");
+    }
     let capped = "limit=1&withRemainingCount=true&labelSelector=search.clusterpedia.io/limit%3D3";
     assert_eq!(metadata(capped).await["remainingItemCount"], 2);
     let token = metadata(capped).await["continue"]
@@ -173,6 +189,88 @@ async fn a_client_may_want_no_token_and_may_want_a_count() {
         metadata(&format!("{capped}&continue={token}")).await["remainingItemCount"],
         1
     );
+}
+
+/// The counts of a list's pages. A token replaces the offset in `continue`, if there is one.
+async fn remaining(server: &Server, query: &str) -> Vec<u64> {
+    let mut counts = Vec::new();
+    let mut token = String::new();
+    loop {
+        let kept: Vec<&str> = query
+            .split('&')
+            .filter(|part| token.is_empty() || !part.starts_with("continue="))
+            .collect();
+        let answer = server
+            .get(&format!("{PODS}?{}{token}", kept.join("&")))
+            .await;
+        let metadata = answer.json()["metadata"].clone();
+        counts.push(metadata["remainingItemCount"].as_u64().expect("a count"));
+        match metadata["continue"].as_str() {
+            Some(next) => token = format!("&continue={next}"),
+            None => return counts,
+        }
+        assert!(counts.len() < 20, "no end");
+    }
+}
+
+/// What a token says, with one of its fields changed.
+fn forged(token: &str, field: &str, value: &Value) -> String {
+    let json = URL_SAFE_NO_PAD.decode(token).expect("base64");
+    let mut token: Value = serde_json::from_slice(&json).expect("JSON");
+    token[field] = value.clone();
+    URL_SAFE_NO_PAD.encode(token.to_string())
+}
+
+#[tokio::test]
+async fn a_forged_token_gives_no_row_more_than_the_label_limit() {
+    let server = Server::open(fleet());
+    let query = "limit=1&labelSelector=search.clusterpedia.io/limit%3D2";
+    let first = server.get(&format!("{PODS}?{query}")).await.json();
+    let token = first["metadata"]["continue"].as_str().expect("a token");
+    for served in [2, 3, u64::MAX] {
+        let forged = forged(token, "n", &json!(served));
+        let answer = server
+            .get(&format!("{PODS}?{query}&continue={forged}"))
+            .await;
+        assert_eq!(
+            (answer.code, answer.message()),
+            (400, "the continue token is damaged".to_owned())
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_page_of_an_exact_list_is_of_that_revision() {
+    let server = Server::open(fleet());
+    let exact = format!("{PODS}?limit=2&resourceVersion=100&resourceVersionMatch=Exact");
+    let token_of = async |query: &str| {
+        let first = server.get(query).await.json();
+        let token = first["metadata"]["continue"].as_str().expect("a token");
+        format!("{PODS}?limit=2&continue={token}")
+    };
+    let (next, plain) = (
+        token_of(&exact).await,
+        token_of(&format!("{PODS}?limit=2")).await,
+    );
+    assert_eq!(server.get(&next).await.items(), ALL[2..4]);
+    server.memory.head.lock().expect("no panic").0 = 101;
+    let expired = server.get(&next).await;
+    assert_eq!(
+        (expired.code, &expired.json()["reason"]),
+        (410, &json!("Expired"))
+    );
+    assert_eq!(server.get(&plain).await.items(), ALL[2..4]);
+}
+
+#[tokio::test]
+async fn an_exact_list_breaks_off_when_its_revision_ends() {
+    let exact = format!("{PODS}?resourceVersion=100&resourceVersionMatch=Exact");
+    for (query, breaks_off) in [(exact.as_str(), true), (PODS, false)] {
+        let server = Server::open(many());
+        server.memory.moving_page.store(2, Ordering::Relaxed);
+        let answer = server.get(query).await;
+        assert_eq!((answer.code, answer.body.is_none()), (200, breaks_off));
+    }
 }
 
 #[tokio::test]
