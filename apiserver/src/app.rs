@@ -113,16 +113,11 @@ impl App {
         Connection::new(Peer::new(certificates), self.budget.share())
     }
 
-    /// What a connection has shown itself to be.
+    /// What a connection has shown itself to be. Verifies its certificate anew where the trust has changed.
     pub(crate) fn standing(&self, connection: &Connection) -> Standing {
-        let (authenticator, now) = (&self.context.authenticator, UnixTime::now());
-        if authenticator.is_front_proxy(&connection.peer, now) {
-            Standing::FrontProxy
-        } else if connection.is_known() || authenticator.is_user(&connection.peer, now) {
-            Standing::Known
-        } else {
-            Standing::Unproven
-        }
+        let authenticator = &self.context.authenticator;
+        authenticator.verify(&connection.peer, UnixTime::now());
+        connection.last_standing()
     }
 
     /// Breaks off the lists that are still being sent and waits for their tasks.

@@ -38,6 +38,17 @@ impl Connection {
         self.known.store(true, Ordering::Relaxed);
     }
 
+    /// What the connection was when that was last found out. Never verifies a certificate or waits for one that is being verified.
+    pub(crate) fn last_standing(&self) -> Standing {
+        if self.peer.was_front_proxy() {
+            Standing::FrontProxy
+        } else if self.is_known() || self.peer.was_user() {
+            Standing::Known
+        } else {
+            Standing::Unproven
+        }
+    }
+
     pub(super) fn is_known(&self) -> bool {
         self.known.load(Ordering::Relaxed)
     }

@@ -62,16 +62,9 @@ impl Authenticator {
         }
     }
 
-    /// Whether the peer's certificate makes it a front proxy.
-    pub(crate) fn is_front_proxy(&self, peer: &Peer, now: UnixTime) -> bool {
-        let verdict = self.trust.load().verdict(peer, now);
-        verdict.is_some_and(|verdict| verdict.is_front_proxy)
-    }
-
-    /// Whether the peer's certificate names a user.
-    pub(crate) fn is_user(&self, peer: &Peer, now: UnixTime) -> bool {
-        let verdict = self.trust.load().verdict(peer, now);
-        verdict.is_some_and(|verdict| verdict.user.is_some())
+    /// Finds out what the peer's certificate is worth, if that is not known.
+    pub(crate) fn verify(&self, peer: &Peer, now: UnixTime) {
+        self.trust.load().verdict(peer, now);
     }
 
     /// Whether the trusted certificates have been read; before that only tokens are accepted.

@@ -54,9 +54,18 @@ impl Client {
         let _ = self.connection.set(connection);
     }
 
+    /// What it has shown itself to be; its certificate is verified anew where the trust has changed.
     pub(super) fn standing(&self) -> Standing {
         match self.connection.get() {
             Some(connection) => self.app.standing(connection),
+            None => Standing::Unproven,
+        }
+    }
+
+    /// What it was when that was last found out: what a lock may be held for.
+    pub(super) fn last_standing(&self) -> Standing {
+        match self.connection.get() {
+            Some(connection) => connection.last_standing(),
             None => Standing::Unproven,
         }
     }

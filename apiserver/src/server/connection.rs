@@ -83,9 +83,9 @@ impl Service {
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().map(|one| one.clone().into_owned());
         let connection = Arc::new(self.app.connection(certificates.collect()));
+        // Its certificate is verified here and not while the slots are locked, where only what was found out before counts.
+        let standing = self.app.standing(&connection);
         client.connected(Arc::clone(&connection));
-        // Its certificate is verified here and not while the slots are locked.
-        let standing = client.standing();
         if !slot.settle() {
             tracing::debug!("a connection found no slot: the last ones are kept for front proxies");
             return;

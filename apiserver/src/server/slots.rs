@@ -94,7 +94,8 @@ impl Slot {
     pub(super) fn settle(&self) -> bool {
         let slots = &self.slots;
         let taken = slots.taken();
-        let is_front_proxy = |tenant: &Tenant| tenant.client.standing() == Standing::FrontProxy;
+        let is_front_proxy =
+            |tenant: &Tenant| tenant.client.last_standing() == Standing::FrontProxy;
         let others = taken
             .staying()
             .filter(|(_, tenant)| !is_front_proxy(tenant));
@@ -126,7 +127,7 @@ impl Taken {
 
     fn unproven(&self) -> impl Iterator<Item = (&u64, &Tenant)> {
         self.staying()
-            .filter(|(_, tenant)| tenant.client.standing() == Standing::Unproven)
+            .filter(|(_, tenant)| tenant.client.last_standing() == Standing::Unproven)
     }
 
     fn unproven_of(&self, address: IpAddr) -> usize {
@@ -154,7 +155,7 @@ impl Taken {
         let found = match crowd {
             Some((address, _)) => unproven().find(|(_, tenant)| tenant.address == address),
             None => self.staying().filter(others).find(|(_, tenant)| {
-                tenant.client.standing() == Standing::Known && !tenant.client.is_busy()
+                tenant.client.last_standing() == Standing::Known && !tenant.client.is_busy()
             }),
         };
         found.map(|(_, tenant)| Arc::clone(&tenant.client))

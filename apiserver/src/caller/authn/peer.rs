@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwapOption;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
 use super::certificate::changes_at;
@@ -15,6 +16,8 @@ use crate::caller::identity::Identity;
 pub(crate) struct Peer {
     certificates: Vec<CertificateDer<'static>>,
     found: Mutex<Option<Found>>,
+    /// The latest verdict, for those who cannot wait for another.
+    last: ArcSwapOption<Verdict>,
 }
 
 /// What a peer's certificates are worth.
@@ -39,6 +42,7 @@ impl Peer {
         Self {
             certificates,
             found: Mutex::default(),
+            last: ArcSwapOption::empty(),
         }
     }
 
@@ -61,12 +65,25 @@ impl Peer {
             return Some(Arc::clone(&kept.verdict));
         }
         let verdict = Arc::new(verify(&self.certificates));
+        self.last.store(Some(Arc::clone(&verdict)));
         *found = Some(Found {
             generation,
             until: changes_at(&self.certificates, now),
             verdict: Arc::clone(&verdict),
         });
         Some(verdict)
+    }
+
+    /// Whether the peer was a front proxy when that was last found out. Never verifies or waits.
+    pub(crate) fn was_front_proxy(&self) -> bool {
+        let last = self.last.load();
+        last.as_ref().is_some_and(|verdict| verdict.is_front_proxy)
+    }
+
+    /// Whether the peer's certificate named a user when that was last found out. Never verifies or waits.
+    pub(crate) fn was_user(&self) -> bool {
+        let last = self.last.load();
+        last.as_ref().is_some_and(|verdict| verdict.user.is_some())
     }
 }
 
@@ -92,6 +109,22 @@ mod tests {
             });
         }
         assert_eq!(verified, 3);
+    }
+
+    #[test]
+    fn what_was_last_found_is_known_while_it_is_found_out_anew() {
+        let peer = Authority::new("any").peer("proxy", &[]);
+        let found = |is_front_proxy| Verdict {
+            is_front_proxy,
+            user: None,
+        };
+        assert!(!peer.was_front_proxy());
+        peer.verdict(1, UnixTime::now(), |_| found(true));
+        peer.verdict(2, UnixTime::now(), |_| {
+            assert!(peer.was_front_proxy());
+            found(false)
+        });
+        assert!(!peer.was_front_proxy());
     }
 
     #[test]
