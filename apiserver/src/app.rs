@@ -8,6 +8,7 @@ mod discover;
 mod documents;
 mod native;
 mod objects;
+mod permitted;
 mod pools;
 mod posted;
 mod readiness;
@@ -205,6 +206,7 @@ impl App {
         let posts_review = parts.method == Method::POST && is_review;
         if parts.method != Method::GET && !posts_review {
             return Err(ApiError::method_not_allowed(
+                target.as_ref().map_or("GET", Target::methods),
                 "the server does not allow this method on the requested resource: it only reads",
             ));
         }
@@ -282,6 +284,7 @@ impl App {
             Target::OpenApiV3 => context.open_api_v3(asked).await,
             Target::OpenApiV3Group => context.open_api_v3_group(asked).await,
             Target::Collections => Err(ApiError::method_not_allowed(
+                target.methods(),
                 "collection resources are not served yet: list the types one by one",
             )),
             Target::View(view, native) => context.native(view, native, posted, asked).await,

@@ -1,7 +1,7 @@
 //! Answers: made whole, streamed by a [`ListStream`], or rewritten while they are taken.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WARNING};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WARNING};
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::answer::budget::{Allowance, Reservation};
@@ -93,8 +93,8 @@ impl Reply {
         if let Some(seconds) = error.retry_after() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if error.code == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(http::header::ALLOW, HeaderValue::from_static("GET"));
+        if let Some(methods) = error.allow() {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
         }
         reply
     }

@@ -14,6 +14,8 @@ pub(crate) struct ApiError {
     reason: &'static str,
     message: String,
     details: Option<Box<Details>>,
+    /// What the path takes instead, where its method is refused.
+    allow: Option<&'static str>,
 }
 
 /// What the error is about.
@@ -66,6 +68,7 @@ impl ApiError {
             reason,
             message: message.into(),
             details: None,
+            allow: None,
         }
     }
 
@@ -111,8 +114,11 @@ impl ApiError {
         error
     }
 
-    pub(crate) fn method_not_allowed(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    /// The path takes other methods: those in `allow`, which may be none.
+    pub(crate) fn method_not_allowed(allow: &'static str, message: impl Into<String>) -> Self {
+        let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
+        error.allow = Some(allow);
+        error
     }
 
     pub(crate) fn not_acceptable(accepted: &str) -> Self {
@@ -225,6 +231,15 @@ impl ApiError {
     /// The value of the `Retry-After` header.
     pub(crate) fn retry_after(&self) -> Option<u32> {
         self.details.as_ref()?.retry_after_seconds
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The value of the `Allow` header.
+    pub(crate) fn allow(&self) -> Option<&'static str> {
+        self.allow
     }
 
     /// The `Status` object.

@@ -47,9 +47,12 @@ impl Context {
             Native::Subresource {
                 resource,
                 subresource,
-            } => Err(ApiError::method_not_allowed(format!(
-                "subresource {subresource} of {resource} is not served: ask the member itself"
-            ))),
+            } => Err(ApiError::method_not_allowed(
+                "",
+                format!(
+                    "subresource {subresource} of {resource} is not served: ask the member itself"
+                ),
+            )),
         }
     }
 }

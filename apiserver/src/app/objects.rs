@@ -5,11 +5,12 @@ use std::sync::Arc;
 use armadex_model::params::{
     GetParams, ListParams, Parsed, Place, RawParams, Request, Revision, parse,
 };
-use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, ResourceType};
 use armadex_storage::Found;
 
 use super::asked::Asked;
 use super::context::Context;
+use super::permitted::is_namespaces;
 use super::view::Seen;
 use super::warnings;
 use crate::answer::encode::{Encoder, Shape};
@@ -17,7 +18,6 @@ use crate::answer::listing::ListStream;
 use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
-use crate::caller::attributes;
 use crate::request::negotiate::{self, Arity};
 
 /// Reserved before an object is read: etcd takes none that is larger than 1.5 MiB, unless told to.
@@ -39,6 +39,7 @@ impl Context {
             Request::Get(params) => self.get(seen, gvr, place, params, asked).await?,
             Request::Watch(_) => {
                 return Err(ApiError::method_not_allowed(
+                    "GET",
                     "watch is not served: list again, or follow the member itself",
                 ));
             }
@@ -54,12 +55,12 @@ impl Context {
         mut params: ListParams,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
-        let resource = seen
-            .resource(gvr, place.namespace.is_some())
-            .ok_or_else(ApiError::no_such_path)?;
+        let namespace = place.namespace.as_deref();
+        let resource = self
+            .permit_list(seen, gvr, namespace, asked.caller, &mut params.query)
+            .await?;
         let (form, notation) =
             negotiate::objects(asked.accept.as_deref(), Arity::Many).ok_or_else(not_acceptable)?;
-        self.narrow(asked, place, &mut params.query).await?;
         let clusters = &params.query.clusters;
         let unhealthy = warnings::unhealthy_clusters(&seen.catalog, clusters, gvr);
         let unknown = warnings::unknown_clusters(&seen.catalog, clusters);
@@ -84,24 +85,6 @@ impl Context {
         ))
     }
 
-    /// Restricts each type to what the caller may see of it.
-    async fn narrow(
-        &self,
-        asked: &Asked<'_>,
-        place: &Place,
-        query: &mut Query,
-    ) -> Result<(), ApiError> {
-        let namespace = place.namespace.as_deref();
-        for index in 0..query.types.len() {
-            let scope = self
-                .authorizer
-                .require_list(asked.caller, namespace, query, &query.types[index].resource)
-                .await?;
-            query.types[index].scope = scope;
-        }
-        Ok(())
-    }
-
     async fn get(
         &self,
         seen: &Seen,
@@ -110,31 +93,22 @@ impl Context {
         params: GetParams,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
-        let Some(cluster) = &seen.cluster else {
-            return Err(ApiError::bad_request(
-                "please specify the cluster name when using the resource name to get a specific resource.",
-            ));
-        };
+        let resource = self.permit_get(seen, gvr, place, asked.caller).await?;
         let (form, notation) =
             negotiate::objects(asked.accept.as_deref(), Arity::One).ok_or_else(not_acceptable)?;
         let Place {
-            namespace, name, ..
+            cluster,
+            namespace,
+            name,
         } = place.clone();
+        let cluster = &cluster.ok_or_else(ApiError::no_such_path)?;
         let key = ObjectKey::new(namespace.unwrap_or_default(), name.unwrap_or_default());
-        let question = attributes::inner_get(gvr, place.namespace.as_deref(), &key.name);
-        let lives_in_a_namespace = !key.namespace.is_empty();
-        let resource = match seen.resource(gvr, lives_in_a_namespace) {
-            Some(resource) if resource.namespaced == lives_in_a_namespace => resource.clone(),
-            None if is_namespace(gvr, &key) => namespaces(gvr),
-            _ => return Err(ApiError::no_such_path()),
-        };
-        self.authorizer.require(asked.caller, &question).await?;
         let mut held = asked.allowance.reserve(LARGEST_OBJECT + OUTBOX).await?;
         let outbox = Outbox::out_of(&mut held, asked.allowance.clone());
         let stored = self.stored(cluster, gvr, &key, params.revision).await?;
         let found = match stored {
             Some(found) => found,
-            None if is_namespace(gvr, &key) && seen.resource(gvr, false).is_none() => {
+            None if is_namespaces(gvr) && seen.resource(gvr, false).is_none() => {
                 self.implied_namespace(&resource, cluster, &key.name)
                     .await?
             }
@@ -221,21 +195,6 @@ fn warned(reply: Reply, warnings: impl IntoIterator<Item = String>) -> Reply {
 
 fn not_acceptable() -> ApiError {
     ApiError::not_acceptable(negotiate::SERVED)
-}
-
-fn is_namespace(gvr: &GroupVersionResource, key: &ObjectKey) -> bool {
-    key.namespace.is_empty() && *gvr == GroupVersionResource::new("", "v1", "namespaces")
-}
-
-fn namespaces(gvr: &GroupVersionResource) -> ResourceType {
-    ResourceType {
-        gvr: gvr.clone(),
-        kind: "Namespace".to_owned(),
-        namespaced: false,
-        singular: "namespace".to_owned(),
-        short_names: vec!["ns".to_owned()],
-        categories: Vec::new(),
-    }
 }
 
 /// Says on every object which cluster it lives in.

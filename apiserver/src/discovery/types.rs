@@ -56,6 +56,17 @@ impl<'a> Types<'a> {
         Self::from_types(stored.chain(REVIEWS.iter()))
     }
 
+    /// Whether there is a document of this group.
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.groups.contains_key(group)
+    }
+
+    /// Whether there is a document of this version of a group.
+    pub(crate) fn has_version(&self, group: &str, version: &str) -> bool {
+        let mut versions = self.groups.get(group).into_iter().flatten();
+        versions.any(|one| one.name == version)
+    }
+
     pub(super) fn from_types(types: impl Iterator<Item = &'a ResourceType>) -> Self {
         let mut by_version: BTreeMap<(&str, &str), Vec<&ResourceType>> = BTreeMap::new();
         for one in types {

@@ -142,8 +142,10 @@ impl Review {
         }
     }
 
-    pub(crate) fn is_named(self, group: &str, resource: &str) -> bool {
-        (self.group(), self.resource()) == (group, resource)
+    /// The review that is posted to this type.
+    pub(crate) fn named(group: &str, resource: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|one| (one.group(), one.resource()) == (group, resource))
     }
 }
 
@@ -151,6 +153,15 @@ impl Target {
     /// Whether the path is one that a review is posted to.
     pub(crate) fn is_review(&self) -> bool {
         matches!(self, Self::View(_, Native::Review(_)))
+    }
+
+    /// The methods that are served on the path, as an `Allow` header names them.
+    pub(crate) fn methods(&self) -> &'static str {
+        match self {
+            Self::View(_, Native::Review(_)) => "POST",
+            Self::Collections | Self::View(_, Native::Subresource { .. }) => "",
+            _ => "GET",
+        }
     }
 
     /// Reads the segments of a path; `None` if it names nothing.
@@ -195,26 +206,24 @@ impl Native {
             ["apis"] => Some(Self::Groups),
             ["apis", group] => Some(Self::Group((*group).to_owned())),
             ["api", version, rest @ ..] => Some(Self::of_version("", version, rest)),
-            ["apis", group, "v1", resource] if review(group, resource).is_some() => {
-                review(group, resource).map(Self::Review)
+            ["apis", group, "v1", resource] if Review::named(group, resource).is_some() => {
+                Review::named(group, resource).map(Self::Review)
             }
             ["apis", group, version, rest @ ..] => Some(Self::of_version(group, version, rest)),
             _ => None,
         }
     }
 
-    /// Whether a path below a view names a document, and no objects.
-    pub(crate) fn is_document(path: &[&str]) -> bool {
+    /// Whether it is a document, and no objects.
+    pub(crate) fn is_document(&self) -> bool {
         matches!(
-            Self::parse(path),
-            Some(
-                Self::Health
-                    | Self::Version
-                    | Self::CoreVersions
-                    | Self::Groups
-                    | Self::Group(_)
-                    | Self::Resources { .. }
-            )
+            self,
+            Self::Health
+                | Self::Version
+                | Self::CoreVersions
+                | Self::Groups
+                | Self::Group(_)
+                | Self::Resources { .. }
         )
     }
 
@@ -258,11 +267,6 @@ impl Native {
             },
         }
     }
-}
-
-fn review(group: &str, resource: &str) -> Option<Review> {
-    let mut all = Review::ALL.into_iter();
-    all.find(|one| one.is_named(group, resource))
 }
 
 /// Splits a path into decoded segments. `None` if it does not begin with a slash, a segment is empty, or decodes to something

@@ -81,6 +81,7 @@ async fn a_subresource_is_not_served() {
             "subresource log of pods/v1 is not served: ask the member itself"
         )
     );
+    assert_eq!(answer.header("allow"), [""]);
 }
 
 #[tokio::test]

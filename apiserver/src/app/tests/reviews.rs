@@ -74,11 +74,6 @@ async fn who_asks_whether_they_may_is_told_what_a_request_would_be() {
                 "no",
             ),
             (json!({"verb": "list", "resource": "pods"}), "no"),
-            // kubectl sends the context's namespace, whatever the type.
-            (
-                json!({"verb": "get", "resource": "nodes", "namespace": "default", "name": "n1"}),
-                "yes",
-            ),
             (
                 json!({"verb": "delete", "resource": "pods", "namespace": "x"}),
                 "no - the server only reads",
@@ -103,6 +98,184 @@ async fn who_asks_whether_they_may_is_told_what_a_request_would_be() {
             let answer = server.can_i(view, attributes.clone()).await;
             assert_eq!(answer, expected, "{view}: {attributes}");
         }
+    }
+}
+
+const NAME_A_CLUSTER: &str =
+    "no - please specify the cluster name when using the resource name to get a specific resource.";
+
+#[tokio::test]
+async fn a_single_object_can_be_had_where_a_get_is_served() {
+    let rules = RULES
+        .into_iter()
+        .chain(["alice get namespaces in x", "alice get pods in x"]);
+    let server = Server::new(fleet(), rules);
+    for (attributes, expected) in [
+        // kubectl sends the context's namespace, whatever the type.
+        (
+            json!({"verb": "get", "resource": "nodes", "namespace": "default", "name": "n1"}),
+            "yes",
+        ),
+        (
+            json!({"verb": "get", "resource": "namespaces", "namespace": "default", "name": "x"}),
+            "yes",
+        ),
+        (
+            json!({"verb": "get", "resource": "namespaces", "namespace": "x", "name": "y"}),
+            "no",
+        ),
+        (
+            json!({"verb": "get", "resource": "pods", "namespace": "x"}),
+            "yes",
+        ),
+        (json!({"verb": "get", "resource": "pods"}), "no"),
+    ] {
+        let (cluster, fleet) = ("clusters/m1/proxy", "fleets/all/proxy");
+        let answer = server.can_i(cluster, attributes.clone()).await;
+        assert_eq!(answer, expected, "{attributes}");
+        let answer = server.can_i(fleet, attributes.clone()).await;
+        assert_eq!(answer, NAME_A_CLUSTER, "{attributes}");
+    }
+}
+
+const NOT_THERE: &str = "no - the server could not find the requested resource";
+
+#[tokio::test]
+async fn what_a_view_lacks_is_not_to_be_had() {
+    let server = Server::open(fleet());
+    let list = |group: &str, version: &str, resource: &str| json!({"verb": "list", "group": group, "version": version, "resource": resource, "namespace": "x"});
+    for (view, attributes, expected) in [
+        ("clusters/m1/proxy", list("apps", "", "deployments"), "yes"),
+        ("clusters/m1/proxy", list("apps", "*", "deployments"), "yes"),
+        (
+            "clusters/m1/proxy",
+            list("apps", "v2", "deployments"),
+            NOT_THERE,
+        ),
+        (
+            "clusters/m2/proxy",
+            list("apps", "", "deployments"),
+            NOT_THERE,
+        ),
+        ("resources", list("", "", "services"), NOT_THERE),
+        ("resources", list("", "v1", "pods"), "yes"),
+    ] {
+        let answer = server.can_i(view, attributes.clone()).await;
+        assert_eq!(answer, expected, "{view}: {attributes}");
+    }
+}
+
+/// What a review says and what the request itself is told: never yes and 403, or no and 200.
+#[tokio::test]
+async fn a_review_and_the_request_agree() {
+    let rules = [
+        "alice create resources/apis/authorization.k8s.io",
+        "alice create resources/clusters/m1",
+        "alice create clusters/m1/proxy",
+        "alice get resources/api/v1",
+        "alice get resources/clusters/m1",
+        "alice list pods in *",
+        "alice list namespaces in ",
+        "alice get namespaces in x",
+        "alice get pods in y",
+        "alice list deployments.apps in *",
+    ];
+    let server = Server::new(fleet(), rules);
+    let views = ["resources", "resources/clusters/m1", "clusters/m1/proxy"];
+    let mut seen = std::collections::BTreeSet::new();
+    for view in views {
+        for (group, resource) in [
+            ("", "pods"),
+            ("", "nodes"),
+            ("", "namespaces"),
+            ("", "services"),
+            ("apps", "deployments"),
+        ] {
+            let root = match group {
+                "" => "api/v1".to_owned(),
+                group => format!("apis/{group}/v1"),
+            };
+            for (verb, namespace, name) in [
+                ("list", "", ""),
+                ("list", "x", ""),
+                ("get", "x", "a"),
+                ("get", "y", "c"),
+                ("get", "", "x"),
+            ] {
+                let place = match namespace {
+                    "" => String::new(),
+                    namespace => format!("namespaces/{namespace}/"),
+                };
+                let path = format!("{view}/{root}/{place}{resource}/{name}");
+                let request = server.get(path.trim_end_matches('/')).await;
+                let attributes = json!({"verb": verb, "group": group, "resource": resource, "namespace": namespace, "name": name});
+                let said = server.can_i(view, attributes).await;
+                let (served, allowed) = (request.code == 200, said == "yes");
+                let is_elsewhere = namespace.is_empty() == (resource == "pods");
+                // A name or a namespace that is not there, and one that kubectl adds to what has none, are no matter of rights.
+                assert!(
+                    served == allowed || (allowed && request.code == 404) || is_elsewhere,
+                    "{verb} {path}: {} and {said}",
+                    request.code
+                );
+                seen.insert((served, allowed));
+            }
+        }
+    }
+    assert!(seen.contains(&(true, true)) && seen.contains(&(false, false)));
+}
+
+#[tokio::test]
+async fn all_types_take_what_each_of_them_takes() {
+    let everything = json!({"verb": "list", "group": "*", "resource": "*"});
+    let inner = "alice list *.* in *";
+    let outer = [
+        "alice get resources/api/v1",
+        "alice get resources/apis/apps",
+    ];
+    let post = "alice create resources/apis/authorization.k8s.io";
+    for (rules, expected) in [
+        (vec![post, inner, outer[0], outer[1]], "yes"),
+        (vec![post, inner, outer[1]], "no"),
+        (vec![post, inner, outer[0]], "no"),
+        (vec![post, outer[0], outer[1]], "no"),
+    ] {
+        let server = Server::new(fleet(), rules.clone());
+        let answer = server.can_i("resources", everything.clone()).await;
+        assert_eq!(answer, expected, "{rules:?}");
+        let spec = json!({"namespace": "x"});
+        let answer = server
+            .post("resources", "SelfSubjectRulesReview", spec)
+            .await
+            .json();
+        let is_complete = answer["status"]["incomplete"] == false;
+        assert_eq!(is_complete, expected == "yes", "{rules:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_review_is_reviewed_as_its_path_is() {
+    let rules = ["alice create resources/apis/authorization.k8s.io"];
+    let server = Server::new(fleet(), rules);
+    for (group, resource, version, expected) in [
+        (
+            "authorization.k8s.io",
+            "selfsubjectrulesreviews",
+            "v1",
+            "yes",
+        ),
+        (
+            "authorization.k8s.io",
+            "selfsubjectrulesreviews",
+            "v1beta1",
+            "no - the server only reads",
+        ),
+        ("authentication.k8s.io", "selfsubjectreviews", "", "no"),
+    ] {
+        let attributes =
+            json!({"verb": "create", "group": group, "version": version, "resource": resource});
+        let answer = server.can_i("resources", attributes).await;
+        assert_eq!(answer, expected, "{resource} {version}");
     }
 }
 
@@ -134,7 +307,27 @@ async fn a_path_is_reviewed_as_the_view_serves_it() {
     let server = Server::new(fleet(), RULES);
     for (verb, path, expected) in [
         ("get", "/version", json!({"allowed": true})),
-        ("get", "/apis/apps/", json!({"allowed": true})),
+        ("get", "/apis/apps", json!({"allowed": true})),
+        (
+            "get",
+            "/apis/authorization.k8s.io/v1",
+            json!({"allowed": true}),
+        ),
+        (
+            "get",
+            "/apis/apps/",
+            json!({"allowed": false, "reason": "this path is not served"}),
+        ),
+        (
+            "get",
+            "/apis/apps/v2",
+            json!({"allowed": false, "reason": "this path is not served"}),
+        ),
+        (
+            "get",
+            "/apis/apps/v1/deployments",
+            json!({"allowed": false, "reason": "this path is not served"}),
+        ),
         (
             "get",
             "/metrics",
@@ -159,7 +352,7 @@ async fn rules_are_found_type_by_type_and_say_that_they_may_be_incomplete() {
     let server = Server::new(fleet(), RULES);
     let spec = json!({"namespace": "x"});
     let answer = server
-        .post("fleets/all/proxy", "SelfSubjectRulesReview", spec)
+        .post("clusters/m1/proxy", "SelfSubjectRulesReview", spec)
         .await;
     assert_eq!(answer.code, 201);
     let status = answer.json()["status"].clone();
@@ -192,17 +385,51 @@ async fn rules_are_found_type_by_type_and_say_that_they_may_be_incomplete() {
 #[tokio::test]
 async fn who_may_everything_has_one_complete_rule() {
     let server = Server::open(fleet());
-    for view in VIEWS {
+    let one = json!(["get", "list"]);
+    let all = json!(["list"]);
+    for (view, verbs) in VIEWS.into_iter().zip([&all, &one, &all, &one]) {
         let spec = json!({"namespace": "x"});
         let answer = server.post(view, "SelfSubjectRulesReview", spec).await;
         let status = answer.json()["status"].clone();
         assert_eq!(status["incomplete"], false, "{view}");
         assert_eq!(
             status["resourceRules"][3],
-            json!({"verbs": ["get", "list"], "apiGroups": ["*"], "resources": ["*"]}),
+            json!({"verbs": verbs, "apiGroups": ["*"], "resources": ["*"]}),
             "{view}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_type_of_several_versions_has_one_rule() {
+    let versions = ["v1", "v1beta1", "v2"];
+    let autoscalers = versions.map(|version| {
+        let name = "horizontalpodautoscalers";
+        resource(
+            "autoscaling",
+            version,
+            name,
+            "HorizontalPodAutoscaler",
+            true,
+        )
+    });
+    let scales = versions.map(|version| resource("autoscaling", version, "scales", "Scale", true));
+    let memory =
+        (autoscalers.iter().chain(&scales)).fold(fleet(), |memory, one| memory.synced("m1", one));
+    let rules = [
+        "alice create clusters/m1/proxy",
+        "alice get clusters/m1/proxy",
+        "alice list horizontalpodautoscalers.autoscaling in x",
+        "alice list scales.autoscaling in x",
+    ];
+    let spec = json!({"namespace": "x"});
+    let answer = Server::new(memory, rules)
+        .post("clusters/m1/proxy", "SelfSubjectRulesReview", spec)
+        .await;
+    let status = answer.json()["status"].clone();
+    let rules = status["resourceRules"].as_array().expect("rules");
+    let resources: Vec<&Value> = rules[3..].iter().map(|one| &one["resources"][0]).collect();
+    assert_eq!(resources, ["horizontalpodautoscalers", "scales"]);
 }
 
 #[tokio::test]
@@ -260,7 +487,10 @@ async fn what_is_no_review_is_refused() {
         let answer = server.send("POST", &uri, &headers, String::new()).await;
         assert_eq!(answer.code, code, "{content_type}");
     }
-    assert_eq!(server.ask("GET", &uri, &[alice]).await.code, 405);
+    for method in ["GET", "PUT"] {
+        let answer = server.ask(method, &uri, &[alice]).await;
+        assert_eq!((answer.code, answer.header("allow")), (405, vec!["POST"]));
+    }
     let nobody = server.send("POST", &uri, &[], String::new()).await;
     assert_eq!(nobody.code, 401);
 }
