@@ -24,7 +24,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, UnixTime};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -67,8 +67,6 @@ pub(crate) struct App {
     context: Context,
     pools: Pools,
     budget: Arc<Budget>,
-    /// Room for those whose token is being reviewed.
-    door: Semaphore,
     limits: Limits,
     /// The tasks that send lists.
     tasks: TaskTracker,
@@ -98,7 +96,6 @@ impl App {
             context,
             pools: Pools::new(limits.in_flight),
             budget,
-            door: Semaphore::new(limits.in_flight.short),
             limits,
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
@@ -244,27 +241,25 @@ impl App {
             .await
     }
 
-    /// Who is calling, and whether a front proxy says so. A token is reviewed by the host and at its leisure, so there is only so much
-    /// room to wait for that on connections that anybody can open.
+    /// Who is calling, and whether a front proxy says so. The connection remembers how that went: what it has shown itself to be
+    /// decides who else is kept waiting by its tokens.
     async fn authenticate(
         &self,
         parts: &Parts,
         connection: &Connection,
     ) -> Result<(Identity, bool), ApiError> {
         let standing = self.standing(connection);
-        let _waiting = match standing {
-            Standing::FrontProxy | Standing::Known => None,
-            Standing::Unproven => {
-                let place = self.door.try_acquire();
-                Some(place.map_err(|_| ApiError::too_many_requests())?)
-            }
-        };
-        let authenticator = &self.context.authenticator;
-        let caller = authenticator
-            .authenticate(&connection.peer, &parts.headers, UnixTime::now())
-            .await?;
-        connection.prove();
-        Ok((caller, standing == Standing::FrontProxy))
+        let (authenticator, now) = (&self.context.authenticator, UnixTime::now());
+        let asker = connection.asker();
+        let found = authenticator
+            .authenticate(&connection.peer, &parts.headers, now, &asker)
+            .await;
+        match &found {
+            Ok(caller) => connection.prove(&caller.user),
+            Err(error) if error.code == StatusCode::UNAUTHORIZED => connection.refuse(),
+            Err(_) => {}
+        }
+        Ok((found?, standing == Standing::FrontProxy))
     }
 
     async fn reply(

@@ -7,3 +7,4 @@ pub(crate) mod identity;
 pub(crate) mod impersonation;
 mod kept;
 pub(crate) mod review;
+pub(crate) mod turns;

@@ -181,6 +181,16 @@ impl ApiError {
         .retrying()
     }
 
+    /// What decides about requests has to be asked about too many of them.
+    pub(crate) fn too_many_reviews(which: &str) -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "TooManyRequests",
+            format!("too many reviews {which}, please try again later"),
+        )
+        .retrying()
+    }
+
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -1,17 +1,34 @@
 //! What is remembered of a connection from one request to the next.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::answer::budget::Share;
 use crate::caller::authn::Peer;
+use crate::caller::turns::Asker;
 
 /// One connection, as requests see it.
 pub(crate) struct Connection {
     pub(super) peer: Peer,
     /// What answers on it may hold together. Not asked of front proxies, which bring many users' requests.
     pub(super) bytes: Share,
-    known: AtomicBool,
+    /// Tells it from all others.
+    number: u64,
+    proof: Mutex<Proof>,
 }
+
+/// What tokens have shown of a connection.
+#[derive(Debug, Default)]
+struct Proof {
+    /// Who was the last to prove who they are.
+    user: Option<String>,
+    /// Refusals since then.
+    refused: u32,
+}
+
+/// Refusals in a row after which nobody is known any more: a client whose token has ended asks a few times, one that tries out
+/// tokens goes on.
+const MOST_REFUSED: u32 = 10;
 
 /// What a connection has shown itself to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +46,39 @@ impl Connection {
         Self {
             peer,
             bytes,
-            known: AtomicBool::new(false),
+            number: next_number(),
+            proof: Mutex::default(),
         }
     }
 
     /// Remembers that somebody has proved who they are.
-    pub(super) fn prove(&self) {
-        self.known.store(true, Ordering::Relaxed);
+    pub(super) fn prove(&self, user: &str) {
+        let mut proof = self.proof();
+        proof.refused = 0;
+        if proof.user.as_deref() != Some(user) {
+            proof.user = Some(user.to_owned());
+        }
+    }
+
+    /// Remembers that somebody could not.
+    pub(super) fn refuse(&self) {
+        let mut proof = self.proof();
+        proof.refused = proof.refused.saturating_add(1);
+        if proof.refused >= MOST_REFUSED {
+            proof.user = None;
+        }
+    }
+
+    /// On whose account the host is asked about a token.
+    pub(super) fn asker(&self) -> Asker {
+        match &self.proof().user {
+            Some(user) => Asker::User(user.clone()),
+            None => Asker::Connection(self.number),
+        }
+    }
+
+    fn proof(&self) -> MutexGuard<'_, Proof> {
+        self.proof.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the connection was when that was last found out. Never verifies a certificate or waits for one that is being verified.
@@ -49,7 +92,36 @@ impl Connection {
         }
     }
 
-    pub(super) fn is_known(&self) -> bool {
-        self.known.load(Ordering::Relaxed)
+    fn is_known(&self) -> bool {
+        self.proof().user.is_some()
+    }
+}
+
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::budget::Budget;
+
+    #[test]
+    fn who_tries_out_tokens_is_a_stranger_again() {
+        let budget = Budget::new(1000, std::sync::Arc::default());
+        let connection = Connection::new(Peer::default(), budget.share());
+        let stranger = connection.asker();
+        for _ in 0..3 {
+            connection.prove("alice");
+            for _ in 1..MOST_REFUSED {
+                connection.refuse();
+                assert_eq!(connection.last_standing(), Standing::Known);
+            }
+        }
+        assert_eq!(connection.asker(), Asker::User("alice".to_owned()));
+        connection.refuse();
+        assert_eq!(connection.last_standing(), Standing::Unproven);
+        assert_eq!(connection.asker(), stranger);
     }
 }

@@ -8,6 +8,7 @@ mod config_map;
 mod front_proxy;
 mod peer;
 mod token_review;
+mod tokens;
 mod trust;
 mod trust_watch;
 
@@ -20,8 +21,10 @@ use rustls::pki_types::UnixTime;
 
 use crate::answer::status::ApiError;
 use crate::caller::identity::Identity;
+use crate::caller::turns::Asker;
 pub(crate) use peer::Peer;
 pub(crate) use token_review::{KubeTokens, TokenReviewer};
+use tokens::Tokens;
 pub(crate) use trust::Trust;
 pub(crate) use trust_watch::follow;
 
@@ -31,20 +34,24 @@ const MAX_TOKEN: usize = 16 * 1024;
 /// Finds out who is calling.
 pub(crate) struct Authenticator {
     trust: Arc<ArcSwap<Trust>>,
-    tokens: Arc<dyn TokenReviewer>,
+    tokens: Tokens,
 }
 
 impl Authenticator {
     pub(crate) fn new(trust: Arc<ArcSwap<Trust>>, tokens: Arc<dyn TokenReviewer>) -> Self {
-        Self { trust, tokens }
+        Self {
+            trust,
+            tokens: Tokens::new(tokens),
+        }
     }
 
-    /// The caller, or the refusal.
+    /// The caller, or the refusal. A token is reviewed on the account of `asker`.
     pub(crate) async fn authenticate(
         &self,
         peer: &Peer,
         headers: &HeaderMap,
         now: UnixTime,
+        asker: &Asker,
     ) -> Result<Identity, ApiError> {
         let trust = self.trust.load_full();
         let found = trust
@@ -56,8 +63,8 @@ impl Authenticator {
         let Some(token) = bearer(headers) else {
             return Err(ApiError::unauthorized());
         };
-        match self.tokens.review(token).await? {
-            Some(identity) => Ok(identity.authenticated()),
+        match self.tokens.owner(token, asker).await? {
+            Some(identity) => Ok(Identity::clone(&identity).authenticated()),
             None => Err(ApiError::unauthorized()),
         }
     }

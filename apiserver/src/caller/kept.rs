@@ -8,8 +8,6 @@ use std::time::Duration;
 use moka::future::Cache;
 use tokio::time::Instant;
 
-use crate::caller::review::ReviewFailed;
-
 /// A question's hash.
 pub(super) type Key = [u8; 32];
 
@@ -25,6 +23,15 @@ struct Answer<T> {
     value: T,
 }
 
+impl<T> Answer<T> {
+    fn now(value: T) -> Self {
+        Self {
+            given: Instant::now(),
+            value,
+        }
+    }
+}
+
 impl<T: Clone + Send + Sync + 'static> Kept<T> {
     /// Remembers so many answers at most, each for this time.
     pub(super) fn new(most: u64, time: Duration) -> Self {
@@ -36,21 +43,28 @@ impl<T: Clone + Send + Sync + 'static> Kept<T> {
         }
     }
 
+    /// The answer to a question, if it was given lately.
+    pub(super) async fn known(&self, key: &Key) -> Option<T> {
+        let kept = self.answers.get(key).await?;
+        (kept.given.elapsed() < self.time).then_some(kept.value)
+    }
+
+    /// Remembers an answer.
+    pub(super) async fn keep(&self, key: Key, value: T) {
+        self.answers.insert(key, Answer::now(value)).await;
+    }
+
     /// The answer to a question, which is asked if it was not answered lately.
-    pub(super) async fn answer(
+    pub(super) async fn answer<E: Clone + Send + Sync + 'static>(
         &self,
         key: Key,
-        ask: impl Future<Output = Result<T, ReviewFailed>>,
-    ) -> Result<T, ReviewFailed> {
+        ask: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         self.forget_if_old(&key).await;
-        let asking = async {
-            let value = ask.await?;
-            let given = Instant::now();
-            Ok(Answer { given, value })
-        };
+        let asking = async { Ok(Answer::now(ask.await?)) };
         match self.answers.try_get_with(key, asking).await {
             Ok(answer) => Ok(answer.value),
-            Err(error) => Err(ReviewFailed::clone(&error)),
+            Err(error) => Err(E::clone(&error)),
         }
     }
 

@@ -8,25 +8,39 @@ use crate::answer::status::{ApiError, chain};
 /// Longer than a healthy kube-apiserver ever takes, much shorter than a client's patience.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The host did not answer. Nothing is decided; the request is turned away for now.
+/// There is no answer of the host. Nothing is decided; the request is turned away for now.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the host did not answer a review: {reason}")]
-pub(crate) struct ReviewFailed {
-    reason: String,
+pub(crate) enum ReviewFailed {
+    /// It was asked.
+    #[error("the host did not answer a review: {0}")]
+    Unanswered(String),
+    /// It was not: too many others wait to ask.
+    #[error("too many reviews wait for the host")]
+    Crowded,
+    /// It was not: too many questions of the same asker wait.
+    #[error("too many reviews of this asker wait for the host")]
+    CrowdedByAsker,
 }
 
 impl ReviewFailed {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-        }
+        Self::Unanswered(reason.into())
     }
 }
 
 impl From<ReviewFailed> for ApiError {
     fn from(error: ReviewFailed) -> Self {
-        tracing::warn!(error = %error, "a request was turned away unreviewed");
-        Self::unavailable("the request cannot be reviewed now, please try again later")
+        match error {
+            ReviewFailed::Unanswered(_) => {
+                tracing::warn!(error = %error, "a request was turned away unreviewed");
+                Self::unavailable("the request cannot be reviewed now, please try again later")
+            }
+            // A flood of these is not to fill the log; they are counted as refused.
+            ReviewFailed::Crowded => Self::too_many_reviews("wait for the control plane"),
+            ReviewFailed::CrowdedByAsker => {
+                Self::too_many_reviews("of this caller wait for the control plane")
+            }
+        }
     }
 }
 

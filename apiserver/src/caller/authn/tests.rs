@@ -56,7 +56,12 @@ const SPOKEN_FOR: &[(&str, &str)] = &[
 /// `user[groups]`, or the code of the refusal.
 async fn caller(host: &Authenticator, peer: &Peer, pairs: &[(&'static str, &str)]) -> String {
     match host
-        .authenticate(peer, &headers(pairs), UnixTime::now())
+        .authenticate(
+            peer,
+            &headers(pairs),
+            UnixTime::now(),
+            &Asker::Connection(0),
+        )
         .await
     {
         Ok(identity) => format!("{}[{}]", identity.user, identity.groups.join(",")),
@@ -70,7 +75,12 @@ async fn a_front_proxy_is_believed() {
     let peer = host.front_proxy.peer("front-proxy-client", &[]);
     let identity = host
         .authenticator()
-        .authenticate(&peer, &headers(SPOKEN_FOR), UnixTime::now())
+        .authenticate(
+            &peer,
+            &headers(SPOKEN_FOR),
+            UnixTime::now(),
+            &Asker::Connection(0),
+        )
         .await
         .expect("a caller");
     assert_eq!(identity.user, "alice");

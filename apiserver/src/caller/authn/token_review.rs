@@ -1,24 +1,15 @@
 //! Whose a bearer token is, by TokenReview on the host.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use moka::future::Cache;
-use sha2::{Digest as _, Sha256};
-use tokio::sync::Semaphore;
 
 use crate::caller::identity::Identity;
 use crate::caller::review::{ReviewFailed, ask};
 use crate::counters::Counters;
-
-/// A revoked token works this much longer, as with a kube-apiserver's own delegates.
-const KEPT: Duration = Duration::from_secs(10);
-/// Answers of some hundred bytes each: a few megabytes at most.
-const MAX_KEPT: u64 = 10_000;
 
 /// Says whose token it is.
 #[async_trait]
@@ -27,17 +18,11 @@ pub(crate) trait TokenReviewer: Send + Sync {
     async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed>;
 }
 
-/// Reviews that are asked at the same time: anybody can show a token, and the host has other work. At 5 ms each that is 6,000 new
-/// tokens a second.
-const AT_ONCE: usize = 32;
-
-/// Asks the host whose a token is and keeps the answer for a moment, under the token's hash.
+/// Asks the host whose a token is.
 pub(crate) struct KubeTokens {
     api: Api<TokenReview>,
     audiences: Vec<String>,
-    kept: Cache<[u8; 32], Option<Arc<Identity>>>,
     counters: Arc<Counters>,
-    turns: Semaphore,
 }
 
 impl KubeTokens {
@@ -46,16 +31,14 @@ impl KubeTokens {
         Self {
             api: Api::all(client),
             audiences,
-            kept: Cache::builder()
-                .max_capacity(MAX_KEPT)
-                .time_to_live(KEPT)
-                .build(),
             counters,
-            turns: Semaphore::new(AT_ONCE),
         }
     }
+}
 
-    async fn ask_host(&self, token: &str) -> Result<Option<Arc<Identity>>, ReviewFailed> {
+#[async_trait]
+impl TokenReviewer for KubeTokens {
+    async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed> {
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: token.to_owned(),
@@ -63,25 +46,10 @@ impl KubeTokens {
             },
             ..TokenReview::default()
         };
-        let _turn = self.turns.acquire().await.expect("turns are never closed");
         self.counters.reviewed();
         let answer = ask(self.api.create(&PostParams::default(), &review)).await?;
-        Ok(answer
-            .status
-            .and_then(|status| owner(status, &self.audiences))
-            .map(Arc::new))
-    }
-}
-
-#[async_trait]
-impl TokenReviewer for KubeTokens {
-    async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed> {
-        let key: [u8; 32] = Sha256::digest(token).into();
-        let answer = self.kept.try_get_with(key, self.ask_host(token)).await;
-        match answer {
-            Ok(owner) => Ok(owner.map(|owner| Identity::clone(&owner))),
-            Err(error) => Err(ReviewFailed::clone(&error)),
-        }
+        let status = answer.status;
+        Ok(status.and_then(|status| owner(status, &self.audiences)))
     }
 }
 

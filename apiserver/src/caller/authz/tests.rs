@@ -188,3 +188,43 @@ async fn an_answer_is_kept_for_ten_seconds() {
         assert_eq!(rules.asked(), asked);
     }
 }
+
+/// Never answers about what is not its own, and counts what it is asked.
+#[derive(Default)]
+struct Slow(std::sync::atomic::AtomicUsize);
+
+#[async_trait::async_trait]
+impl AccessReviewer for Slow {
+    async fn review(&self, who: &Identity, _: &Attributes) -> Result<Decision, ReviewFailed> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if who.user == "alice" {
+            std::future::pending::<()>().await;
+        }
+        Ok(Decision::Allowed)
+    }
+}
+
+#[tokio::test]
+async fn a_user_with_many_questions_is_turned_away_and_keeps_nobody_else_waiting() {
+    let host = Arc::new(Slow::default());
+    let authorizer = Authorizer::new(Arc::clone(&host) as Arc<dyn AccessReviewer>);
+    let (alice, bob) = (caller("alice", "dev"), caller("bob", "dev"));
+    let question = |number: usize| Attributes::Path(format!("/{number}"));
+    let questions: Vec<Attributes> = (0..1000).map(question).collect();
+    let mut asking: Vec<_> = questions
+        .iter()
+        .map(|question| Box::pin(authorizer.require(&alice, question)))
+        .collect();
+    let refused: Vec<ApiError> = asking
+        .iter_mut()
+        .filter_map(|asking| futures::FutureExt::now_or_never(asking.as_mut()))
+        .map(|answer| answer.expect_err("no answer"))
+        .collect();
+    assert_eq!(refused.len(), 1000 - TURNS.in_line_per_asker);
+    assert!(refused.iter().all(|error| {
+        (error.code, error.retry_after()) == (http::StatusCode::TOO_MANY_REQUESTS, Some(1))
+    }));
+    assert!(authorizer.require(&bob, &question(0)).await.is_ok());
+    let asked = host.0.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(asked, TURNS.at_once_per_asker + 1);
+}
