@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::command::{all, apiserver, controllers, crds, kubeconfig, migrate, synchro};
+use crate::command::{all, apiserver, check, controllers, crds, kubeconfig, migrate, synchro};
 
 /// The index of an armada of Kubernetes clusters.
 ///
@@ -38,9 +38,27 @@ pub(crate) struct LogFlags {
         env = "ARMADEX_LOG_FORMAT"
     )]
     pub(crate) log_format: LogFormat,
-    /// What is logged: a level, or `target=level` pairs separated by commas.
-    #[arg(long, global = true, default_value = "info", env = "ARMADEX_LOG")]
+    /// What is logged: a level (off, error, warn, info, debug, trace), `target=level` pairs, or both, separated by commas.
+    #[arg(long, global = true, default_value = "info", env = "ARMADEX_LOG", value_parser = log_level)]
     pub(crate) log_level: String,
+}
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// Refuses a word that is no level: a filter would take it for the name of a target, and nothing else would be logged.
+fn log_level(text: &str) -> Result<String, String> {
+    for part in text.split(',').map(str::trim) {
+        let is_level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
+        if !is_level && !part.contains('=') {
+            return Err(format!(
+                "{part:?} is no level: expected one of {}, or target=level",
+                LEVELS.join(", ")
+            ));
+        }
+    }
+    tracing_subscriber::EnvFilter::try_new(text)
+        .map(|_| text.to_owned())
+        .map_err(|err| err.to_string())
 }
 
 /// Form of the log lines.
@@ -65,8 +83,37 @@ pub(crate) enum Command {
     Controllers(controllers::Flags),
     /// Bring the store's schema up to date and leave.
     Migrate(migrate::Flags),
+    /// Compare the store's index and counters with its objects.
+    Check(check::Flags),
     /// Print or install the CustomResourceDefinitions.
     Crds(crds::Flags),
     /// Write kubeconfig entries for the fleet and for each member.
     Kubeconfig(kubeconfig::Flags),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_that_is_none_is_refused_by_name() {
+        for good in [
+            "info",
+            "DEBUG",
+            "warn,sqlx=off",
+            "armadex_synchro=trace",
+            "off",
+        ] {
+            assert_eq!(log_level(good), Ok(good.to_owned()));
+        }
+        for (bad, word) in [
+            ("inof", "inof"),
+            ("info,verbose", "verbose"),
+            ("", "\"\""),
+            ("sqlx=loud", "loud"),
+        ] {
+            let refused = log_level(bad).expect_err(bad);
+            assert!(bad == "sqlx=loud" || refused.contains(word), "{refused}");
+        }
+    }
 }

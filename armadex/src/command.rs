@@ -2,6 +2,7 @@
 
 pub(crate) mod all;
 pub(crate) mod apiserver;
+pub(crate) mod check;
 pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod kubeconfig;
@@ -18,6 +19,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
         Command::Synchro(flags) => synchro::run(flags).await,
         Command::Controllers(flags) => controllers::run(flags).await,
         Command::Migrate(flags) => migrate::run(flags).await,
+        Command::Check(flags) => check::run(flags).await,
         Command::Crds(flags) => crds::run(flags).await,
         Command::Kubeconfig(flags) => kubeconfig::run(flags).await,
     }

@@ -70,3 +70,40 @@ impl Process {
         ended
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use tokio_util::sync::CancellationToken;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        admin: AdminFlags,
+    }
+
+    #[tokio::test]
+    async fn a_store_that_cannot_be_written_any_more_ends_the_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        let store = SqlStore::sqlite(&path, &armadex_storage_sql::Options::default()).await;
+        let store = Arc::new(store.expect("a store"));
+        let nowhere = kube::Config::new("http://127.0.0.1:1".parse().expect("an address"));
+        let process = Process {
+            client: Client::try_from(nowhere).expect("a client"),
+            store: Arc::clone(&store),
+            parts: Parts::new(CancellationToken::new()),
+            metrics: Metrics::new(),
+        };
+        let flags = Flags::parse_from(["armadex", "--admin-listen", "127.0.0.1:0"]);
+        let running = tokio::spawn(process.run(flags.admin));
+        store.shutdown().await;
+        let ended = running.await.expect("no panic");
+        let ended = ended.expect_err("it must not live on");
+        assert!(
+            format!("{ended:#}").contains("nothing can be written"),
+            "{ended:#}"
+        );
+    }
+}

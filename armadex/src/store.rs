@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use armadex_storage_sql::SqlStore;
+use armadex_storage_sql::{Location, SqlStore};
 use clap::Args;
 
 /// Where the copy is kept.
@@ -20,11 +20,17 @@ pub(crate) struct StoreFlags {
 }
 
 impl StoreFlags {
+    /// Where the store is. What is no location may be a URL of another database with a password in it: it is not repeated.
+    pub(crate) fn location(&self) -> anyhow::Result<Location> {
+        self.store.parse().context("--store")
+    }
+
     /// Opens the store; it serves both traits.
     pub(crate) async fn open(&self) -> anyhow::Result<Arc<SqlStore>> {
-        let store = armadex_storage_sql::open(&self.store)
+        let location = self.location()?;
+        let store = armadex_storage_sql::open(&location)
             .await
-            .with_context(|| format!("cannot open the store {}", self.store))?;
+            .with_context(|| format!("cannot open the store {location}"))?;
         Ok(Arc::new(store))
     }
 }

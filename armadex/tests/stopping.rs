@@ -1,6 +1,6 @@
 //! Stopping the real binary.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// More than the parts of a process take to stop.
@@ -14,6 +14,56 @@ const KUBECONFIG: &str = r#"{"apiVersion":"v1","kind":"Config","current-context"
 
 #[test]
 fn a_process_whose_log_nobody_reads_stops_when_told() {
+    let (mut process, log, _folder) = started();
+    drop(log);
+    tell(&process, "TERM");
+    let status = ended(&mut process);
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn ctrl_c_stops_a_process_in_order() {
+    let (mut process, _log, _folder) = started();
+    tell(&process, "INT");
+    let status = ended(&mut process);
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_log_level_that_is_none_is_told() {
+    let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+        .args(["migrate", "--log-level=inof"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(!run.status.success() && said.contains("inof"), "{said}");
+}
+
+#[test]
+fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("store.db").display());
+    let run = |command: &str, store: &str| {
+        let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+            .args([command, "--store", store])
+            .output();
+        let run = run.expect("it runs");
+        let text = [run.stdout, run.stderr].concat();
+        (run.status, String::from_utf8_lossy(&text).into_owned())
+    };
+    let (status, said) = run("check", &store);
+    assert!(status.success(), "{said}");
+    assert!(
+        said.contains("0 objects in 0 namespaces, 0 faults"),
+        "{said}"
+    );
+    let (status, said) = run("migrate", "postgres://armadex:secret@db/fleet");
+    assert!(!status.success() && said.contains("postgres"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+}
+
+/// A synchro that has logged its first line, the rest of its log, and its folder.
+fn started() -> (Child, ChildStderr, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, KUBECONFIG).expect("written");
@@ -31,22 +81,27 @@ fn a_process_whose_log_nobody_reads_stops_when_told() {
     let mut first = [0_u8; 1];
     let mut log = process.stderr.take().expect("piped");
     std::io::Read::read_exact(&mut log, &mut first).expect("it logs when it has started");
-    drop(log);
-    let killed = Command::new("kill")
-        .arg(process.id().to_string())
+    (process, log, folder)
+}
+
+fn tell(process: &Child, signal: &str) {
+    let told = Command::new("kill")
+        .args(["-s", signal, &process.id().to_string()])
         .status()
         .expect("kill runs");
-    assert!(killed.success());
+    assert!(told.success());
+}
+
+fn ended(process: &mut Child) -> ExitStatus {
     let end = Instant::now() + LIMIT;
-    let status = loop {
+    loop {
         match process.try_wait().expect("waited") {
-            Some(status) => break status,
+            Some(status) => return status,
             None if Instant::now() > end => {
                 process.kill().expect("killed");
                 panic!("it did not stop within {LIMIT:?}");
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
-    };
-    assert!(status.success(), "{status}");
+    }
 }

@@ -17,10 +17,10 @@ pub(crate) struct Flags {
 
 /// Migrates and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let url = &flags.store.store;
-    armadex_storage_sql::migrate(url)
+    let location = flags.store.location()?;
+    armadex_storage_sql::migrate(&location)
         .await
-        .with_context(|| format!("cannot migrate {url}"))?;
-    tracing::info!(store = %url, "the schema is up to date");
+        .with_context(|| format!("cannot migrate {location}"))?;
+    tracing::info!(store = %location, "the schema is up to date");
     Ok(())
 }

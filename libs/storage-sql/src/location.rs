@@ -17,10 +17,20 @@ pub enum Location {
     Sqlite(PathBuf),
 }
 
-/// A text that is no location.
+/// A text that is no location. Of a URL no more than its scheme is kept: the rest may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no store: expected sqlite:PATH")]
 pub struct InvalidLocation(String);
+
+impl InvalidLocation {
+    fn new(text: &str) -> Self {
+        let shown = match text.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://..."),
+            None => text.to_owned(),
+        };
+        Self(shown)
+    }
+}
 
 impl FromStr for Location {
     type Err = InvalidLocation;
@@ -31,7 +41,7 @@ impl FromStr for Location {
                 let path = path.strip_prefix("//").unwrap_or(path);
                 Ok(Self::Sqlite(path.into()))
             }
-            _ => Err(InvalidLocation(text.to_owned())),
+            _ => Err(InvalidLocation::new(text)),
         }
     }
 }
@@ -44,9 +54,9 @@ impl fmt::Display for Location {
     }
 }
 
-/// Opens the store at `url`, which is made if it is not there, and brings its schema up to date.
-pub async fn open(url: &str) -> Result<SqlStore, StoreError> {
-    open_with(&parse(url)?, &Options::default()).await
+/// Opens a store, which is made if it is not there, and brings its schema up to date.
+pub async fn open(location: &Location) -> Result<SqlStore, StoreError> {
+    open_with(location, &Options::default()).await
 }
 
 /// Opens a store with other options than the usual ones.
@@ -56,18 +66,11 @@ pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStor
     }
 }
 
-/// Only brings the schema of the store at `url` up to date.
-pub async fn migrate(url: &str) -> Result<(), StoreError> {
-    match parse(url)? {
-        Location::Sqlite(path) => migrate_file(&path, &Options::default()).await,
+/// Only brings the schema of a store up to date.
+pub async fn migrate(location: &Location) -> Result<(), StoreError> {
+    match location {
+        Location::Sqlite(path) => migrate_file(path, &Options::default()).await,
     }
-}
-
-fn parse(url: &str) -> Result<Location, StoreError> {
-    url.parse()
-        .map_err(|err: InvalidLocation| StoreError::Unsupported {
-            what: err.to_string(),
-        })
 }
 
 impl SqlStore {
@@ -94,5 +97,15 @@ mod tests {
         for text in ["", "store.db", "sqlite:", "sqlite::memory:", "mysql://x"] {
             assert!(text.parse::<Location>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        let refused = "postgres://armadex:secret@db/fleet".parse::<Location>();
+        let refused = refused.expect_err("no such store yet").to_string();
+        assert_eq!(
+            refused,
+            r#""postgres://..." is no store: expected sqlite:PATH"#
+        );
     }
 }
