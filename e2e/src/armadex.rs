@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use tokio::process::Command;
 
 use crate::aggregation::ApiService;
@@ -128,14 +130,13 @@ impl Armadex {
         sum(&text, name).with_context(|| format!("{} has no counter {name}", self.program.name))
     }
 
-    /// Registers it as `v1beta1.clusterpedia.io` on the host and waits until that is available.
+    /// Registers it as `v1beta1.clusterpedia.io` on the host, by the shipped manifest, and waits until that is available.
     pub async fn register(&self, fleet: &Harness) -> Result<()> {
+        let authority = fleet.host().pki().read("ca.crt")?;
+        let manifest = registration(&shipped("apiservice.yaml")?, self.listen, &authority)?;
+        fleet.kubectl("host").apply(&manifest).await?;
         let host = fleet.host().client().await?;
-        let service = api_service(self.listen);
-        service
-            .apply(&host, &fleet.host().pki().read("ca.crt")?)
-            .await?;
-        service.wait_until_available(&host).await
+        api_service(self.listen).wait_until_available(&host).await
     }
 
     /// Takes the registration away again.
@@ -190,6 +191,28 @@ fn api_service(port: u16) -> ApiService {
         namespace: NAMESPACE,
         port,
     }
+}
+
+/// The shipped registration of an Armadex at `port` of this machine, with the authority (PEM) of its certificate.
+fn registration(manifest: &str, port: u16, authority: &str) -> Result<String> {
+    let (body, port) = (STANDARD.encode(authority), format!("port: {port}"));
+    let fields = [
+        ("externalName: ARMADEX_HOST", "externalName: localhost"),
+        ("caBundle: CA_BUNDLE", &format!("caBundle: {body}")),
+        ("port: 8443", &port),
+    ];
+    let mut text = manifest.to_owned();
+    for (field, ours) in fields {
+        ensure!(text.contains(field), "the manifest has no {field:?}");
+        text = text.replace(field, ours);
+    }
+    Ok(text)
+}
+
+/// The name that its certificate is made for.
+#[must_use]
+pub fn server_name() -> String {
+    format!("{SERVICE}.{NAMESPACE}.svc")
 }
 
 fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec<String>> {
@@ -273,7 +296,13 @@ pub async fn install_crds(fleet: &Harness) -> Result<()> {
 
 /// The shipped policy for Karmada.
 pub fn policy() -> Result<String> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy/policies/karmada.yaml");
+    shipped("policies/karmada.yaml")
+}
+
+/// A file of those that people apply.
+fn shipped(name: &str) -> Result<String> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy");
+    let path = folder.join(name);
     std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 
