@@ -29,23 +29,38 @@ pub struct Answer {
 ///
 /// `None` means that the server ended the connection without an answer.
 pub async fn get(path: &Path, target: &str) -> Result<Option<Answer>> {
-    let kubeconfig = Kubeconfig::read_from(path)?;
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    let host = config
-        .cluster_url
-        .host()
-        .context("the kubeconfig's server has no host")?
-        .to_owned();
-    let port = config
-        .cluster_url
+    let config = config(path).await?;
+    let url = &config.cluster_url;
+    let host = url.host().context("the kubeconfig's server has no host")?;
+    let port = url
         .port_u16()
         .context("the kubeconfig's server has no port")?;
+    ask(&config, (host, port), host, target).await
+}
+
+/// The same of another server, on `port` of this machine, whose certificate is for `name`: with the user and the authority of the
+/// kubeconfig at `path`.
+pub async fn get_from(path: &Path, port: u16, name: &str, target: &str) -> Result<Option<Answer>> {
+    ask(&config(path).await?, ("127.0.0.1", port), name, target).await
+}
+
+async fn config(path: &Path) -> Result<kube::Config> {
+    let kubeconfig = Kubeconfig::read_from(path)?;
+    let options = KubeConfigOptions::default();
+    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?)
+}
+
+async fn ask(
+    config: &kube::Config,
+    address: (&str, u16),
+    name: &str,
+    target: &str,
+) -> Result<Option<Answer>> {
     let connector = TlsConnector::from(Arc::new(config.rustls_client_config()?));
-    let stream = TcpStream::connect((host.as_str(), port)).await?;
-    let mut stream = connector
-        .connect(ServerName::try_from(host.clone())?, stream)
-        .await?;
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from(name.to_owned())?;
+    let mut stream = connector.connect(name, stream).await?;
+    let (host, port) = address;
     let request =
         format!("GET {target} HTTP/1.1\r\nhost: {host}:{port}\r\nconnection: close\r\n\r\n");
     let mut answer = Vec::new();
