@@ -83,9 +83,14 @@ async fn every_context_of_the_kubeconfig_works(fleet: &Harness) -> Result<()> {
     Ok(())
 }
 
-/// Bob gets the paths of the fleet and the pods of one namespace, in kubectl's own words.
+/// Bob gets the paths of the fleet and the pods of one namespace that has some, in kubectl's own words.
 async fn who_may_search_is_granted_by_kubectl_and_can_ask_so(fleet: &Harness) -> Result<()> {
     let host = fleet.kubectl("host");
+    let namespace = a_namespace_with_pods(fleet).await?;
+    // There is a RoleBinding only where there is its namespace.
+    host.run(&["create", "namespace", &namespace]).await?;
+    let namespace = format!("--namespace={namespace}");
+    let namespace = namespace.as_str();
     let paths = "--resource=fleets.clusterpedia.io/proxy,clusters.clusterpedia.io/proxy";
     for grant in [
         &["clusterrole", "searcher", "--verb=get,create", paths][..],
@@ -101,19 +106,12 @@ async fn who_may_search_is_granted_by_kubectl_and_can_ask_so(fleet: &Harness) ->
             "pods",
             "--clusterrole=pods",
             "--user=bob",
-            "--namespace=default",
+            namespace,
         ],
     ] {
         host.run(&[&["create"], grant].concat()).await?;
     }
-    let may = [
-        "--as=bob",
-        "auth",
-        "can-i",
-        "list",
-        "pods",
-        "--namespace=default",
-    ];
+    let may = ["--as=bob", "auth", "can-i", "list", "pods", namespace];
     for context in ["clusterpedia", "member1"] {
         let kubectl = fleet.fleet_kubectl(context);
         // The host learns of a binding a moment after it is there.
@@ -123,7 +121,7 @@ async fn who_may_search_is_granted_by_kubectl_and_can_ask_so(fleet: &Harness) ->
         .await?;
         let who = kubectl.run(&["--as=bob", "auth", "whoami"]).await?;
         ensure!(who.contains("bob"), "{context}: {who}");
-        let list = ["--as=bob", "auth", "can-i", "--list", "--namespace=default"];
+        let list = ["--as=bob", "auth", "can-i", "--list", namespace];
         let rules = kubectl.run(&list).await?;
         let pods = rules.lines().find(|line| line.starts_with("pods "));
         ensure!(
@@ -131,16 +129,62 @@ async fn who_may_search_is_granted_by_kubectl_and_can_ask_so(fleet: &Harness) ->
             "{context}: {rules}"
         );
         for refused in [
-            &["auth", "can-i", "delete", "pods", "--namespace=default"][..],
+            &["auth", "can-i", "delete", "pods", namespace][..],
             &["auth", "can-i", "list", "pods", "--all-namespaces"],
             &["get", "pods", "--all-namespaces"],
         ] {
             let output = kubectl.output(&[&["--as=bob"], refused].concat()).await?;
             ensure!(!output.status.success(), "{context}: bob: {refused:?}");
         }
-        kubectl
-            .run(&["--as=bob", "get", "pods", "--namespace=default"])
+        bob_gets_what_the_members_have(fleet, context, namespace).await?;
+    }
+    Ok(())
+}
+
+async fn a_namespace_with_pods(fleet: &Harness) -> Result<String> {
+    let path = "jsonpath={.items[0].metadata.namespace}";
+    let pods = ["get", "pods", "--all-namespaces", "--output", path];
+    fleet.kubectl("member1").run(&pods).await
+}
+
+/// Whole, selected by a label, and sorted.
+async fn bob_gets_what_the_members_have(
+    fleet: &Harness,
+    context: &str,
+    namespace: &str,
+) -> Result<()> {
+    let app = "jsonpath={.items[0].metadata.labels.app}";
+    let first = ["get", "pods", namespace, "--output", app];
+    let app = fleet.kubectl("member1").run(&first).await?;
+    let rows = "jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{\"\\n\"}{end}";
+    let pods = ["get", "pods", namespace, "--output", rows];
+    let members = match context {
+        "clusterpedia" => &["member1", "member2"][..],
+        member => &[member],
+    };
+    for (selector, is_sorted) in [("", false), (&format!("app={app}"), false), ("", true)] {
+        let theirs = format!("--selector={selector}");
+        let ours = match is_sorted {
+            true => "--selector=search.clusterpedia.io/orderby=name_desc",
+            false => &theirs,
+        };
+        let mut expected = String::new();
+        for member in members {
+            let own = fleet.kubectl(member);
+            expected += &own.run(&[&pods[..], &[&theirs]].concat()).await?;
+        }
+        let mut expected: Vec<&str> = expected.lines().collect();
+        if is_sorted {
+            expected.sort_by(|one, other| other.cmp(one));
+        }
+        let kubectl = fleet.fleet_kubectl(context);
+        let found = kubectl
+            .run(&[&["--as=bob"], &pods[..], &[ours]].concat())
             .await?;
+        ensure!(
+            !expected.is_empty() && found.lines().eq(expected.iter().copied()),
+            "{context}: bob gets {found} with {ours:?}, and the members have {expected:#?}"
+        );
     }
     Ok(())
 }
