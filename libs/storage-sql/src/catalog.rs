@@ -13,7 +13,7 @@ use armadex_storage::{Catalog, ClusterEntry, StoreError};
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::sql::catalog::{self, ClusterRow, HealthRow, TypeRow};
-use crate::sql::stream;
+use crate::sql::{gone, stream};
 
 /// One state of the catalogue. Immutable. Clusters and streams that wait for their purge are not in it: their rows are hidden.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,8 @@ pub(crate) struct Delta {
     /// The head row's `catalog` that it leads to.
     pub(crate) version: i64,
     pub(crate) clusters: Vec<ClusterRow>,
+    /// Clusters (type 0) and streams that were hidden and are purged by now. What is in the other lists came later.
+    pub(crate) gone: Vec<(i64, i32)>,
     pub(crate) health: Vec<HealthRow>,
     pub(crate) types: Vec<TypeRow>,
     /// Cluster, type, and whether it is open.
@@ -65,6 +67,7 @@ impl Delta {
         Ok(Self {
             version,
             clusters: rows(connection, clusters, catalog::decode_cluster).await?,
+            gone: rows(connection, gone::since(since), gone::decode).await?,
             types: rows(connection, types, catalog::decode_type).await?,
             streams: rows(connection, streams, stream::decode_since).await?,
             health: rows(connection, health, catalog::decode_health).await?,
@@ -78,17 +81,24 @@ impl Snapshot {
         let Delta {
             version,
             clusters,
+            gone,
             health,
             types,
             streams,
         } = delta;
-        let structural = !(clusters.is_empty() && types.is_empty() && streams.is_empty());
+        let structural =
+            !(clusters.is_empty() && gone.is_empty() && types.is_empty() && streams.is_empty());
         let mut next = self.clone();
         next.version = version;
         let mut catalog = Catalog::clone(&self.catalog);
         next.take_types(types);
+        let (left, closed): (Vec<_>, Vec<_>) = gone.into_iter().partition(|&(_, id)| id == 0);
+        for (cluster, _) in left {
+            next.drop_cluster(cluster, &mut catalog);
+        }
         next.take_clusters(clusters, &mut catalog)?;
-        let touched = next.take_streams(streams);
+        let closed = closed.into_iter().map(|(cluster, id)| (cluster, id, false));
+        let touched = next.take_streams(closed.chain(streams));
         next.fill_entries(&touched, &mut catalog);
         next.take_health(health, &mut catalog);
         if structural {
@@ -125,12 +135,7 @@ impl Snapshot {
     ) -> Result<(), StoreError> {
         let (come, gone): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|row| row.active);
         for row in gone {
-            if let Some(name) = self.names.remove(&row.id)
-                && let Some(member) = self.members.remove(&name)
-            {
-                self.count(&member.types, false);
-                catalog.clusters.remove(&name);
-            }
+            self.drop_cluster(row.id, catalog);
         }
         for row in come {
             if self.names.contains_key(&row.id) {
@@ -154,8 +159,20 @@ impl Snapshot {
         Ok(())
     }
 
+    fn drop_cluster(&mut self, id: i64, catalog: &mut Catalog) {
+        if let Some(name) = self.names.remove(&id)
+            && let Some(member) = self.members.remove(&name)
+        {
+            self.count(&member.types, false);
+            catalog.clusters.remove(&name);
+        }
+    }
+
     /// Opens and closes streams; the clusters that were touched.
-    fn take_streams(&mut self, streams: Vec<(i64, i32, bool)>) -> BTreeSet<ClusterName> {
+    fn take_streams(
+        &mut self,
+        streams: impl Iterator<Item = (i64, i32, bool)>,
+    ) -> BTreeSet<ClusterName> {
         let mut changes: BTreeMap<ClusterName, Vec<(i32, bool)>> = BTreeMap::new();
         for (cluster, resource, is_open) in streams {
             if let Some(name) = self.names.get(&cluster) {

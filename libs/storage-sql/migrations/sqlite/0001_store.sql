@@ -14,8 +14,8 @@ CREATE TABLE allocation (
 INSERT INTO allocation (name, next) VALUES ('cluster', 1), ('epoch', 1), ('object', 1), ('type', 1);
 
 -- One row. `pruned`: versions that were superseded up to this revision are gone. `catalog` counts changes of clusters, types, streams and
--- health; each changed row carries the count of its change in `seq`, so that a reader asks only for what is new to it. `floor`: rows whose last
--- change is up to this count may have been purged, so whoever knows no later state reads everything.
+-- health; each changed row carries the count of its change in `seq`, so that a reader asks only for what is new to it. `floor`: rows of `gone`
+-- up to this count may have been dropped, so whoever knows no later state reads everything.
 CREATE TABLE head (
     id          INTEGER PRIMARY KEY,
     rev         INTEGER NOT NULL,
@@ -146,6 +146,14 @@ CREATE TABLE stream (
 ) WITHOUT ROWID;
 CREATE INDEX stream_open ON stream (is_open, cluster, type);
 CREATE INDEX stream_seq ON stream (seq);
+
+-- Clusters (`type` 0) and streams that were purged, with the count of the change that hid them: whoever has not heard of that yet reads it here.
+CREATE TABLE gone (
+    seq     INTEGER NOT NULL,
+    cluster INTEGER NOT NULL,
+    type    INTEGER NOT NULL,
+    PRIMARY KEY (seq, cluster, type)
+) WITHOUT ROWID;
 
 -- Trained dictionaries; numbers below 16 are built in and never stored.
 CREATE TABLE dict (

@@ -6,7 +6,7 @@ use rand::Rng;
 use crate::backend::error::broken;
 use crate::backend::{Connection, row};
 use crate::form::term::HASH_KEY_BYTES;
-use crate::sql::statement::Statement;
+use crate::sql::{head, meta};
 use crate::write::incarnation;
 
 const HASH_KEY: &str = "hash-key";
@@ -15,14 +15,14 @@ const HASH_KEY: &str = "hash-key";
 pub(crate) async fn create_missing(connection: &mut dyn Connection) -> Result<(), StoreError> {
     if read_hash_key(connection).await?.is_none() {
         let key: [u8; HASH_KEY_BYTES] = rand::rng().random();
-        connection.execute(insert_meta(HASH_KEY, &key)).await?;
+        connection.execute(meta::insert(HASH_KEY, &key)).await?;
     }
-    if row(connection, head_exists(), |r| r.int(0))
+    if row(connection, head::select(), head::decode)
         .await?
         .is_none()
     {
         connection
-            .execute(insert_head(&incarnation::draw()))
+            .execute(head::insert(&incarnation::draw()))
             .await?;
     }
     Ok(())
@@ -39,33 +39,5 @@ pub(crate) async fn hash_key(
 }
 
 async fn read_hash_key(connection: &mut dyn Connection) -> Result<Option<Vec<u8>>, StoreError> {
-    row(connection, select_meta(HASH_KEY), |r| r.blob(0)).await
-}
-
-fn select_meta(name: &str) -> Statement {
-    Statement::fixed(
-        "meta.select",
-        "SELECT value FROM meta WHERE name = ?",
-        [name.into()],
-    )
-}
-
-fn insert_meta(name: &str, value: &[u8]) -> Statement {
-    Statement::fixed(
-        "meta.insert",
-        "INSERT INTO meta (name, value) VALUES (?, ?)",
-        [name.into(), value.to_vec().into()],
-    )
-}
-
-fn head_exists() -> Statement {
-    Statement::fixed("head.exists", "SELECT id FROM head WHERE id = 1", [])
-}
-
-fn insert_head(incarnation: &str) -> Statement {
-    Statement::fixed(
-        "head.insert",
-        "INSERT INTO head (id, rev, pruned, catalog, floor, incarnation) VALUES (1, 0, 0, 1, 0, ?)",
-        [incarnation.into()],
-    )
+    row(connection, meta::select(HASH_KEY), |r| r.blob(0)).await
 }

@@ -32,6 +32,7 @@ fn fleet() -> Snapshot {
     let delta = Delta {
         version: 5,
         clusters: vec![cluster(1, "a", true), cluster(2, "b", true)],
+        gone: vec![],
         types: vec![kind(1, "pods"), kind(2, "nodes"), kind(3, "secrets")],
         streams: vec![
             (1, 1, true),
@@ -106,4 +107,17 @@ fn a_type_is_shown_as_long_as_one_cluster_has_it() {
     let none = closed(&[1, 2]);
     assert_eq!(none.catalog.types.len(), 1);
     assert_eq!(none.holders(1).count(), 0);
+}
+
+/// What was hidden and purged before anybody asked is read from what is remembered of it; a type that was opened again meanwhile stays.
+#[test]
+fn what_was_purged_unseen_is_taken_away() {
+    let now = after(&fleet(), |delta| {
+        delta.gone = vec![(1, 0), (1, 1), (2, 1), (2, 2), (9, 1), (9, 0)];
+        delta.streams = vec![(2, 2, true)];
+    });
+    assert!(now.member(&name("a")).is_none());
+    let member = now.member(&name("b")).expect("still there");
+    assert_eq!(member.types(), &[2][..]);
+    assert_eq!(now.catalog.types.len(), 1);
 }

@@ -36,7 +36,7 @@ pub(crate) struct TypeRow {
 pub(crate) fn clusters_since(seq: i64) -> Statement {
     Statement::fixed(
         "cluster.since",
-        "SELECT id, name, incarnation, active FROM cluster WHERE seq > ? ORDER BY id",
+        "SELECT id, name, incarnation, active FROM cluster WHERE seq > ?",
         [seq.into()],
     )
 }
@@ -209,7 +209,7 @@ pub(crate) fn types_since(seq: i64) -> Statement {
     Statement::fixed(
         "type.since",
         "SELECT id, api_group, version, resource, kind, namespaced, singular, short_names, categories \
-         FROM type WHERE seq > ? ORDER BY id",
+         FROM type WHERE seq > ?",
         [seq.into()],
     )
 }

@@ -13,7 +13,7 @@ pub(crate) struct HeadRow {
     pub(crate) pruned: i64,
     /// Counts the changes of what a snapshot holds.
     pub(crate) catalog: i64,
-    /// What changed up to this count may have been purged.
+    /// What was hidden up to this count and is purged may have been forgotten.
     pub(crate) floor: i64,
     pub(crate) incarnation: String,
 }
@@ -43,6 +43,15 @@ pub(crate) fn select() -> Statement {
         "head.select",
         "SELECT rev, pruned, catalog, floor, incarnation FROM head WHERE id = 1",
         [],
+    )
+}
+
+/// Makes the row.
+pub(crate) fn insert(incarnation: &str) -> Statement {
+    Statement::fixed(
+        "head.insert",
+        "INSERT INTO head (id, rev, pruned, catalog, floor, incarnation) VALUES (1, 0, 0, 1, 0, ?)",
+        [incarnation.into()],
     )
 }
 
@@ -83,12 +92,12 @@ pub(crate) fn bump_catalog() -> Statement {
     )
 }
 
-/// Notes that rows of the catalogue were purged: a change that somebody has not seen cannot be read any more.
-pub(crate) fn raise_floor() -> Statement {
+/// Notes that what was hidden up to a count is forgotten: a change that somebody has not seen cannot be read any more.
+pub(crate) fn raise_floor(seq: i64) -> Statement {
     Statement::fixed(
         "head.raise_floor",
-        "UPDATE head SET floor = catalog WHERE id = 1",
-        [],
+        "UPDATE head SET floor = ? WHERE id = 1",
+        [seq.into()],
     )
 }
 

@@ -136,9 +136,9 @@ pub(crate) fn some(cluster: i64, limit: u32) -> Statement {
     )
 }
 
-/// Deletes namespaces, unless a type has objects there again.
+/// Deletes namespaces, unless a type has objects there again. Found by id: by the index of `types` every empty namespace would be read.
 pub(crate) fn delete(ids: &[i64]) -> Statement {
-    Sql::new("ns.delete", "DELETE FROM ns WHERE types = 0 AND nsid IN ")
+    Sql::new("ns.delete", "DELETE FROM ns WHERE +types = 0 AND nsid IN ")
         .list(ids)
         .build()
 }

@@ -13,7 +13,9 @@ use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Moved};
-use super::{audit, catalog, counter, head, index, namespace, object, post, select, sort, stream};
+use super::{
+    audit, catalog, counter, gone, head, index, meta, namespace, object, post, select, sort, stream,
+};
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
@@ -45,7 +47,10 @@ fn heads() -> Vec<Statement> {
         head::advance(5),
         head::set_pruned(35, 40),
         head::bump_catalog(),
-        head::raise_floor(),
+        head::raise_floor(90),
+        head::insert("first"),
+        meta::select("hash-key"),
+        meta::insert("hash-key", &[1, 2]),
         head::set_incarnation("other"),
         head::take_numbers(Numbered::Object, 10_000),
         head::next_number(Numbered::Object),
@@ -68,6 +73,10 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
     };
     vec![
         catalog::clusters_since(9),
+        gone::note_streams(dialect, &[(CLUSTER, TYPE), (8, TYPE)]),
+        gone::note_cluster(CLUSTER),
+        gone::since(9),
+        gone::drop_until(3),
         catalog::clusters_called("member1"),
         catalog::insert_cluster(CLUSTER, "member1", "uid"),
         catalog::deactivate_cluster(CLUSTER),

@@ -250,6 +250,6 @@ pub(crate) fn delete(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
     .build()
 }
 
-fn key_params(&(cluster, resource): &(i64, i32)) -> [Param; 2] {
+pub(super) fn key_params(&(cluster, resource): &(i64, i32)) -> [Param; 2] {
     [cluster.into(), resource.into()]
 }

@@ -8,8 +8,9 @@ use armadex_storage::{Purged, StoreError};
 
 use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
+use crate::sql::head::HeadRow;
 use crate::sql::statement::{MAX_LIST, pieces};
-use crate::sql::{catalog, head, namespace, stream};
+use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::session::Session;
 
 /// The most streams or clusters that one step removes: where they are small a step is as long as one with many rows.
@@ -23,11 +24,29 @@ pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purge
     if no_stream_left(session.connection).await? {
         purge_clusters(session.connection, limit).await?;
     }
+    forget(session.connection).await?;
     let swept = sweep_namespaces(session.connection, limit).await?;
     Ok(Purged {
         objects,
         finished: pruned && swept && nothing_left(session.connection).await?,
     })
+}
+
+/// Changes of the catalogue for which it is remembered what was hidden by them: a reader that knows none of so many reads everything anew.
+const REMEMBERED: i64 = 10_000;
+
+async fn forget(connection: &mut dyn Connection) -> Result<(), StoreError> {
+    let head = read_head(connection).await?;
+    let until = head.catalog - REMEMBERED;
+    if until > head.floor && connection.execute(gone::drop_until(until)).await? > 0 {
+        connection.execute(head::raise_floor(until)).await?;
+    }
+    Ok(())
+}
+
+async fn read_head(connection: &mut dyn Connection) -> Result<HeadRow, StoreError> {
+    let head = row(connection, head::select(), head::decode).await?;
+    head.ok_or_else(|| broken("it has no head row"))
 }
 
 async fn no_stream_left(connection: &mut dyn Connection) -> Result<bool, StoreError> {
@@ -54,9 +73,10 @@ async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, Sto
         .map(|(_, (cluster, resource, _))| (*cluster, *resource))
         .collect();
     if !empty.is_empty() {
+        let noted = gone::note_streams(session.dialect, &empty);
+        session.connection.execute(noted).await?;
         let statement = stream::delete(session.dialect, &empty);
         session.connection.execute(statement).await?;
-        session.connection.execute(head::raise_floor()).await?;
     }
     Ok(removed)
 }
@@ -83,8 +103,8 @@ async fn purge_clusters(connection: &mut dyn Connection, limit: u32) -> Result<(
         delete_namespaces(connection, &ids).await?;
         if ids.len() < left as usize {
             connection.execute(catalog::delete_health(cluster)).await?;
+            connection.execute(gone::note_cluster(cluster)).await?;
             connection.execute(catalog::delete_cluster(cluster)).await?;
-            connection.execute(head::raise_floor()).await?;
         }
         left -= u32::try_from(ids.len()).expect("at most the limit");
     }
@@ -93,8 +113,7 @@ async fn purge_clusters(connection: &mut dyn Connection, limit: u32) -> Result<(
 
 /// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now.
 async fn sweep_namespaces(connection: &mut dyn Connection, limit: u32) -> Result<bool, StoreError> {
-    let head = row(connection, head::select(), head::decode).await?;
-    let head = head.ok_or_else(|| broken("it has no head row"))?;
+    let head = read_head(connection).await?;
     let noted = connection
         .execute(namespace::note_empty(head.revision.max(1), limit))
         .await?;

@@ -543,6 +543,29 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
 }
 
 #[tokio::test]
+async fn a_reader_that_has_heard_of_a_departure_reads_nothing_anew_when_it_is_purged() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    for name in ["member1", "member2"] {
+        let pods = fixture.pods_of(name).await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+    }
+    let gone = "member1".parse().expect("a name");
+    store.leave(&gone, "incarnation-1").await.expect("left");
+    let before = store.catalog().await.expect("a catalog");
+    fixture.purge(10).await;
+    let after = store.catalog().await.expect("a catalog");
+    assert!(Arc::ptr_eq(&before, &after));
+    let mut transaction = store.database.read(Lane::Short).await.expect("a reader");
+    let head = row(&mut *transaction, head::select(), head::decode).await;
+    let head = head.expect("an answer").expect("a head");
+    assert_eq!(head.floor, 0);
+    transaction.rollback().await.expect("ended");
+    store.shutdown().await;
+}
+
+#[tokio::test]
 async fn many_empty_streams_do_not_keep_the_purge_from_what_lies_behind_them() {
     let place = Place::new();
     let store = open_store(&place).await;
