@@ -4,7 +4,6 @@
 //! authorised on the host, and is answered from [`Search`], page by page. The server reads and never
 //! writes; every verb but GET is refused before anything else, but for reviews that callers post about themselves.
 
-mod age;
 mod answer;
 mod app;
 mod caller;

@@ -6,6 +6,7 @@
 //! printed by the same engine as those of the built-in kinds. A printer knows neither clock nor store. Every Table begins with the
 //! cluster, which [`crate::answer::table`] writes.
 
+mod age;
 mod builtin;
 mod cell;
 mod cells;

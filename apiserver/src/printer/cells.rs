@@ -2,11 +2,11 @@
 
 use serde_json::Error;
 
+use super::age;
 use super::object::Text;
 use super::projection::Path;
 use super::row::{NONE, Row};
 use super::slot::{Slot, quoted};
-use crate::age;
 
 /// The cells of one row, written as JSON.
 pub(crate) struct Cells<'a> {

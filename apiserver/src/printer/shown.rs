@@ -6,10 +6,10 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::age;
 use super::cells::Cells;
 use super::json_path::JsonPath;
 use super::slot::Slot;
-use crate::age;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::Error;
 
+use super::super::age;
 use super::super::cell::Cell;
 use super::super::column::Column;
 use super::super::object::Text;
 use super::super::row::{NONE, Row};
 use super::super::slot::Slot;
-use crate::age;
 
 /// RoleBindings and ClusterRoleBindings.
 pub(super) fn bindings() -> Vec<Column> {

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Error;
 
+use super::super::age;
 use super::super::cell::Cell;
 use super::super::column::Column;
 use super::super::projection::Path;
 use super::super::row::Row;
 use super::super::slot::Slot;
-use crate::age;
 
 /// When an event was seen: first, last, and the times of the newer form.
 const TIMES: [&str; 4] = [

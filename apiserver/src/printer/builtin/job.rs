@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
+use super::super::age;
 use super::super::cell::Cell;
 use super::super::cells::Cells;
 use super::super::column::Column;
 use super::super::object::{StatusCondition, Text, is_true, nullable};
 use super::super::row::{Condition, Row};
 use super::super::workload::{LabelSelector, Template};
-use crate::age;
 
 pub(super) fn jobs() -> Vec<Column> {
     vec![

@@ -3,12 +3,12 @@
 mod parts;
 mod status;
 
+use super::super::age;
 use super::super::cell::Cell;
 use super::super::cells::Cells;
 use super::super::column::Column;
 use super::super::object;
 use super::super::row::{Condition, NONE, Row};
-use crate::age;
 use parts::{Pod, ReadinessGate, Status};
 use status::Summary;
 
