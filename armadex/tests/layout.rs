@@ -32,8 +32,19 @@ fn stated(text: &str) -> (Edges, BTreeMap<String, String>) {
     (edges, levels)
 }
 
-/// The normal and build dependencies between crates of the workspace.
+/// The normal and build dependencies between crates of the workspace, and those on others.
 fn seen() -> (Edges, BTreeMap<String, BTreeSet<String>>) {
+    dependencies(|kind| kind != "dev")
+}
+
+/// What their tests use beside that.
+fn seen_in_tests() -> Edges {
+    dependencies(|kind| kind == "dev").0
+}
+
+fn dependencies(
+    counts: impl Fn(&serde_json::Value) -> bool,
+) -> (Edges, BTreeMap<String, BTreeSet<String>>) {
     let output = Command::new(env!("CARGO"))
         .args([
             "metadata",
@@ -57,7 +68,7 @@ fn seen() -> (Edges, BTreeMap<String, BTreeSet<String>>) {
             .expect("dependencies")
             .iter();
         let used: BTreeSet<String> = dependencies
-            .filter(|dependency| dependency["kind"] != "dev")
+            .filter(|dependency| counts(&dependency["kind"]))
             .map(|dependency| dependency["name"].as_str().expect("a name").to_owned())
             .collect();
         let (inside, foreign): (BTreeSet<_>, BTreeSet<_>) = used
@@ -86,6 +97,27 @@ fn edges_only_point_down() {
                 from == "beside" || from > to,
                 "{name} (level {from}) uses {used} (level {to})"
             );
+        }
+    }
+}
+
+#[test]
+fn tests_use_what_stands_beside_or_below_and_knows_nothing_of_them() {
+    let (edges, levels) = stated(include_str!("../../ARCHITECTURE.md"));
+    let tests = seen_in_tests();
+    assert!(tests["armadex-apiserver"].contains("armadex-storage-sql"));
+    for (name, uses) in &tests {
+        for used in uses {
+            let (from, to) = (&levels[name], &levels[used]);
+            assert!(
+                from >= to,
+                "the tests of {name} (level {from}) use {used} (level {to})"
+            );
+            let mut open = vec![used];
+            while let Some(next) = open.pop() {
+                assert_ne!(next, name, "{used} uses {name}, whose tests use {used}");
+                open.extend(&edges[next]);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whole requests against a store in memory, with reviewers that answer what they were told to.
+//! Whole requests against a real store, with reviewers that answer what they were told to.
 
 mod callers;
 mod discovery;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::caller::authn::Trust;
-use crate::testing::{FixedTokens, Memory, Rules, resource};
+use crate::testing::{Contents, FixedTokens, Rules, Watched, resource};
 
 const BASE: &str = "/apis/clusterpedia.io/v1beta1";
 /// Enough for every test that is not about them.
@@ -33,7 +33,7 @@ const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/js
 
 struct Server {
     app: Arc<App>,
-    memory: Arc<Memory>,
+    store: Arc<Watched>,
 }
 
 /// An answer that was read to its end.
@@ -93,13 +93,13 @@ fn path_of(object: &Value) -> String {
 
 impl Server {
     /// Everybody may do everything.
-    fn open(memory: Memory) -> Self {
-        Self::new(memory, ["everybody may do everything"])
+    async fn open(contents: Contents) -> Self {
+        Self::new(contents, ["everybody may do everything"]).await
     }
 
-    fn new(memory: Memory, rules: impl IntoIterator<Item = &'static str>) -> Self {
+    async fn new(contents: Contents, rules: impl IntoIterator<Item = &'static str>) -> Self {
         Self::with_limits(
-            memory,
+            contents,
             rules,
             Limits {
                 in_flight: SIZES,
@@ -107,18 +107,19 @@ impl Server {
                 time: Duration::from_secs(60),
             },
         )
+        .await
     }
 
-    fn with_limits(
-        memory: Memory,
+    async fn with_limits(
+        contents: Contents,
         rules: impl IntoIterator<Item = &'static str>,
         limits: Limits,
     ) -> Self {
-        let memory = Arc::new(memory);
+        let store = contents.store().await;
         let trust = Arc::new(ArcSwap::from_pointee(Trust::nothing()));
         let tokens = FixedTokens::new([("alice", "alice"), ("bob", "bob")]);
         let mut app = App::new(
-            Arc::clone(&memory) as Arc<dyn Search>,
+            Arc::clone(&store) as Arc<dyn Search>,
             Authenticator::new(trust, Arc::new(tokens)),
             Authorizer::new(Arc::new(Rules::new(rules))),
             Arc::default(),
@@ -127,7 +128,7 @@ impl Server {
         app.context.clock = || "2026-03-01T12:00:00Z".parse().expect("a time");
         Self {
             app: Arc::new(app),
-            memory,
+            store,
         }
     }
 
@@ -193,9 +194,9 @@ fn deployments() -> armadex_model::ResourceType {
 }
 
 /// Two clusters with pods in two namespaces each; `m1` has a node and deployments too, `m2` does not answer.
-fn fleet() -> Memory {
+fn fleet() -> Contents {
     let pod = |app: &str, phase: &str| json!({"labels": {"app": app}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": phase}});
-    Memory::new()
+    Contents::new()
         .cluster("m1", "v1.36.1", "")
         .cluster("m2", "v1.35.0", "NotReachable")
         .object("m1", &pods(), "x", "a", pod("web", "Running"))

@@ -28,7 +28,9 @@ use crate::caller::authn::{Authenticator, Trust};
 use crate::caller::authz::Authorizer;
 use crate::counters::CounterValues;
 use crate::server::tls::{Certificate, H2, SelfMade, Serving, server_config};
-use crate::testing::{Authority, FixedTokens, Memory, Rules, extension_authentication, resource};
+use crate::testing::{
+    Authority, Contents, FixedTokens, Rules, Watched, extension_authentication, resource,
+};
 
 const LIST: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
 
@@ -58,7 +60,7 @@ struct Running {
     ca: String,
     front_proxy: Authority,
     clients: Authority,
-    memory: Arc<Memory>,
+    store: Arc<Watched>,
     app: Arc<App>,
     stop: CancellationToken,
     serving: JoinHandle<()>,
@@ -83,10 +85,10 @@ impl Running {
     ) -> Self {
         let (front_proxy, clients) = (Authority::new("proxies"), Authority::new("clients"));
         let pods = resource("", "v1", "pods", "Pod", true);
-        let memory = (0..rows).fold(
-            Memory::new().cluster("m1", "v1.36.1", ""),
-            |memory, number| {
-                memory.object(
+        let contents = (0..rows).fold(
+            Contents::new().cluster("m1", "v1.36.1", ""),
+            |contents, number| {
+                contents.object(
                     "m1",
                     &pods,
                     "x",
@@ -95,11 +97,11 @@ impl Running {
                 )
             },
         );
-        let memory = Arc::new(memory);
+        let store = contents.store().await;
         let data = extension_authentication(&front_proxy, &clients);
         let trust = Trust::from_data(&data).expect("a configuration");
         let app = Arc::new(App::new(
-            Arc::clone(&memory) as Arc<dyn armadex_storage::Search>,
+            Arc::clone(&store) as Arc<dyn armadex_storage::Search>,
             Authenticator::new(
                 Arc::new(ArcSwap::from_pointee(trust)),
                 Arc::new(FixedTokens::new([("alice", "alice"), ("bob", "bob")])),
@@ -134,7 +136,7 @@ impl Running {
             ca,
             front_proxy,
             clients,
-            memory,
+            store,
             app,
             stop,
             serving,
@@ -283,7 +285,7 @@ async fn only_a_front_proxy_speaks_for_others() {
 async fn a_list_that_fails_in_the_middle_breaks_the_connection_off() {
     let server = Running::start(1200).await;
     for (protocol, failing) in [(BOTH[0], 2), (BOTH[1], 4)] {
-        server.memory.failing_page.store(failing, Ordering::Relaxed);
+        server.store.failing_page.store(failing, Ordering::Relaxed);
         let (code, body) = server.get(protocol, None, LIST, ALICE).await;
         assert_eq!((code, body.is_none()), (200, true));
     }

@@ -21,7 +21,7 @@ async fn who_acts_as_somebody_else_sees_what_they_may_see() {
         "bob get resources/api/v1",
         "bob list pods in x",
     ];
-    let server = Server::new(fleet(), rules);
+    let server = Server::new(fleet(), rules).await;
     assert_eq!(server.get(PODS).await.code, 200);
     let refused = as_bob(&server, PODS).await;
     assert_eq!(refused.code, 403);
@@ -38,7 +38,7 @@ async fn who_acts_as_somebody_else_sees_what_they_may_see() {
 
 #[tokio::test]
 async fn who_may_not_act_as_somebody_else_is_refused_first() {
-    let server = Server::new(fleet(), ["bob get resources/api/v1", "bob list pods in *"]);
+    let server = Server::new(fleet(), ["bob get resources/api/v1", "bob list pods in *"]).await;
     let refused = as_bob(&server, PODS).await;
     assert_eq!(
         (refused.code, refused.message().as_str()),

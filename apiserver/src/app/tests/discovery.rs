@@ -7,7 +7,7 @@ const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscove
 
 #[tokio::test]
 async fn a_view_has_the_types_that_are_stored_of_it() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let names = async |path: &str| {
         let list = server.get(path).await.json();
         let entries = list["resources"].as_array().expect("resources").clone();
@@ -45,7 +45,7 @@ async fn a_view_has_the_types_that_are_stored_of_it() {
 
 #[tokio::test]
 async fn aggregated_discovery_has_its_own_content_type_and_a_tag() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let accept = format!("{V2},application/json");
     for (path, items) in [
         ("resources/api", 1),
@@ -83,12 +83,13 @@ async fn aggregated_discovery_has_its_own_content_type_and_a_tag() {
 
 #[tokio::test]
 async fn a_version_is_the_members_own_and_for_the_fleet_the_highest() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let version = async |path: &str| server.get(path).await.json()["gitVersion"].clone();
     assert_eq!(version("resources/clusters/m2/version").await, "v1.35.0");
     assert_eq!(version("resources/version?timeout=5s").await, "v1.36.1");
     assert_eq!(
-        Server::open(Memory::new())
+        Server::open(Contents::new())
+            .await
             .get("resources/version")
             .await
             .json()["gitVersion"],
@@ -102,7 +103,7 @@ async fn a_version_is_the_members_own_and_for_the_fleet_the_highest() {
 
 #[tokio::test]
 async fn the_server_describes_its_own_group() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let ask = async |path: &str, accept: &str| {
         let headers = [("authorization", "Bearer alice"), ("accept", accept)];
         server.ask("GET", path, &headers).await
@@ -145,7 +146,7 @@ async fn the_server_describes_its_own_group() {
 
 #[tokio::test]
 async fn collections_say_that_they_are_not_served_yet() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for path in ["collectionresources", "collectionresources/any?groups=apps"] {
         let answer = server.get(path).await;
         assert_eq!(answer.code, 405, "{path}");
@@ -155,7 +156,7 @@ async fn collections_say_that_they_are_not_served_yet() {
 
 #[tokio::test]
 async fn a_document_is_made_once_for_each_view_and_form() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let documents = || server.app.context.documents.built();
     let accept = format!("{V2},application/json");
     for _ in 0..5 {

@@ -15,23 +15,23 @@ fn pod(rows: usize) -> Value {
 }
 
 /// Many small pods in one cluster, one large one in another.
-fn large_and_small() -> Memory {
-    let memory = Memory::new()
+fn large_and_small() -> Contents {
+    let contents = Contents::new()
         .cluster("m1", "v1.36.1", "")
         .cluster("m2", "v1.36.1", "");
-    let memory = memory.object("m2", &pods(), "x", "large", pod(80_000));
-    (0..2000).fold(memory, |memory, number| {
-        memory.object("m1", &pods(), "x", &format!("p{number:04}"), pod(20))
+    let contents = contents.object("m2", &pods(), "x", "large", pod(80_000));
+    (0..2000).fold(contents, |contents, number| {
+        contents.object("m1", &pods(), "x", &format!("p{number:04}"), pod(20))
     })
 }
 
-fn server() -> Server {
+async fn server() -> Server {
     let limits = Limits {
         in_flight: SIZES,
         bytes: BUDGET,
         time: Duration::from_secs(60),
     };
-    Server::with_limits(large_and_small(), ["everybody may do everything"], limits)
+    Server::with_limits(large_and_small(), ["everybody may do everything"], limits).await
 }
 
 /// Asks, and keeps every frame of the answer for as long as another one comes: what is kept, and what that holds of the budget.
@@ -62,7 +62,7 @@ async fn keep_all(server: &Server, path: &str, accept: &str) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_client_has_not_taken_is_in_the_budget_in_every_form() {
-    let server = server();
+    let server = server().await;
     for path in [PODS, "resources/clusters/m2/api/v1/namespaces/x/pods/large"] {
         for (query, accept) in [
             ("", "application/json"),
@@ -91,7 +91,7 @@ fn hold_all(server: &Server) -> Vec<crate::answer::budget::Reservation> {
 
 #[tokio::test(start_paused = true)]
 async fn documents_reviews_and_health_do_not_wait_behind_lists() {
-    let server = server();
+    let server = server().await;
     let held = hold_all(&server);
     assert_eq!(server.app.counters().read().held_bytes, BUDGET as u64);
     let began = Instant::now();

@@ -10,14 +10,16 @@ const ALL: [&str; 5] = ["m1/x/a", "m1/x/b", "m1/y/c", "m2/x/a", "m2/z/d"];
 
 #[tokio::test]
 async fn the_fleet_lists_the_objects_of_all_clusters() {
-    let answer = Server::open(fleet()).get(PODS).await;
+    let server = Server::open(fleet()).await;
+    let revision = server.store.revision().await.to_string();
+    let answer = server.get(PODS).await;
     assert_eq!(answer.items(), ALL);
     let list = answer.json();
     assert_eq!(
         (&list["kind"], &list["apiVersion"]),
         (&json!("PodList"), &json!("v1"))
     );
-    assert_eq!(list["metadata"], json!({"resourceVersion": "100"}));
+    assert_eq!(list["metadata"], json!({"resourceVersion": revision}));
     let first = &list["items"][0];
     assert_eq!(
         (&first["kind"], &first["apiVersion"]),
@@ -27,16 +29,16 @@ async fn the_fleet_lists_the_objects_of_all_clusters() {
     assert_eq!(first["status"]["phase"], "Running");
     assert!(
         answer.text().find("\"items\"")
-            < answer
-                .text()
-                .find("\"metadata\":{\"resourceVersion\":\"100\"")
+            < answer.text().find(&format!(
+                "\"metadata\":{{\"resourceVersion\":\"{revision}\"}}"
+            ))
     );
     assert_eq!(answer.header("content-type"), ["application/json"]);
 }
 
 #[tokio::test]
 async fn a_cluster_and_a_namespace_narrow_the_list() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for (path, expected) in [
         ("resources/clusters/m1/api/v1/pods", &ALL[..3]),
         ("clusters/m2/proxy/api/v1/pods", &ALL[3..]),
@@ -71,7 +73,7 @@ async fn a_cluster_and_a_namespace_narrow_the_list() {
 
 #[tokio::test]
 async fn what_a_view_does_not_have_is_not_found() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for path in [
         "resources/api/v1/services",
         "resources/clusters/m2/apis/apps/v1/deployments",
@@ -95,6 +97,18 @@ async fn what_a_view_does_not_have_is_not_found() {
     assert_eq!(answer.json()["details"]["name"], "m9");
 }
 
+#[tokio::test]
+async fn a_list_comes_in_the_order_that_is_asked_for() {
+    let server = Server::open(fleet()).await;
+    let by_name = ["m1/x/a", "m2/x/a", "m1/x/b", "m1/y/c", "m2/z/d"];
+    for limit in [1, 2, 5] {
+        let pages = walk(&server, &format!("orderby=name&limit={limit}")).await;
+        assert_eq!(pages.concat(), by_name, "limit {limit}");
+    }
+    let newest = walk(&server, "orderby=name%20desc&limit=4").await;
+    assert_eq!(newest[0][..2], ["m2/z/d", "m1/y/c"]);
+}
+
 /// Follows `continue` to the end and returns the items of each page.
 async fn walk(server: &Server, query: &str) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
@@ -114,7 +128,7 @@ async fn walk(server: &Server, query: &str) -> Vec<Vec<String>> {
 
 #[tokio::test]
 async fn pages_of_any_size_add_up_to_the_whole() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for limit in 1..=6 {
         let pages = walk(&server, &format!("limit={limit}")).await;
         assert_eq!(pages.concat(), ALL, "limit {limit}");
@@ -128,7 +142,7 @@ async fn pages_of_any_size_add_up_to_the_whole() {
 
 #[tokio::test]
 async fn the_label_limit_caps_all_pages_together() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let cap = |rows: u32| format!("labelSelector=search.clusterpedia.io/limit%3D{rows}");
     assert_eq!(
         walk(&server, &format!("limit=500&{}", cap(3))).await,
@@ -147,12 +161,13 @@ async fn the_label_limit_caps_all_pages_together() {
 
 #[tokio::test]
 async fn a_client_may_want_no_token_and_may_want_a_count() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
+    let revision = server.store.revision().await.to_string();
     let metadata =
         async |query: &str| server.get(&format!("{PODS}?{query}")).await.json()["metadata"].clone();
     assert_eq!(
         metadata("limit=2&withContinue=false").await,
-        json!({"resourceVersion": "100"})
+        json!({"resourceVersion": revision})
     );
     assert_eq!(
         metadata("limit=2&withRemainingCount=true").await["remainingItemCount"],
@@ -223,7 +238,7 @@ fn forged(token: &str, field: &str, value: &Value) -> String {
 
 #[tokio::test]
 async fn a_forged_token_gives_no_row_more_than_the_label_limit() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let query = "limit=1&labelSelector=search.clusterpedia.io/limit%3D2";
     let first = server.get(&format!("{PODS}?{query}")).await.json();
     let token = first["metadata"]["continue"].as_str().expect("a token");
@@ -240,9 +255,40 @@ async fn a_forged_token_gives_no_row_more_than_the_label_limit() {
 }
 
 #[tokio::test]
+async fn a_forged_place_is_no_failure_of_the_store() {
+    let server = Server::open(fleet()).await;
+    let mut seen = std::collections::BTreeSet::new();
+    for order in ["", "&orderby=name"] {
+        let query = format!("limit=2{order}");
+        let first = server.get(&format!("{PODS}?{query}")).await.json();
+        let token = first["metadata"]["continue"].as_str().expect("a token");
+        let place = |text: &str, keys: Value, resource: &str| {
+            let gvr = json!({"group": "", "version": "v1", "resource": resource});
+            json!({"k": keys, "t": gvr, "c": text, "s": text, "n": text})
+        };
+        for place in [
+            place("", json!([]), "pods"),
+            place("\u{0}'\"%", json!([-1]), "pods"),
+            place("m1", json!(["x", "y"]), "pods"),
+            place(&"m".repeat(1000), json!([]), "secrets"),
+        ] {
+            let forged = forged(token, "p", &place);
+            let answer = server
+                .get(&format!("{PODS}?{query}&continue={forged}"))
+                .await;
+            let refused = matches!(answer.code, 400 | 410);
+            assert!(answer.code == 200 || refused, "{place}: {}", answer.code);
+            seen.insert(answer.code);
+        }
+    }
+    assert!(seen.contains(&200), "{seen:?}");
+}
+
+#[tokio::test]
 async fn every_page_of_an_exact_list_is_of_that_revision() {
-    let server = Server::open(fleet());
-    let exact = format!("{PODS}?limit=2&resourceVersion=100&resourceVersionMatch=Exact");
+    let server = Server::open(fleet()).await;
+    let revision = server.store.revision().await;
+    let exact = format!("{PODS}?limit=2&resourceVersion={revision}&resourceVersionMatch=Exact");
     let token_of = async |query: &str| {
         let first = server.get(query).await.json();
         let token = first["metadata"]["continue"].as_str().expect("a token");
@@ -253,7 +299,7 @@ async fn every_page_of_an_exact_list_is_of_that_revision() {
         token_of(&format!("{PODS}?limit=2")).await,
     );
     assert_eq!(server.get(&next).await.items(), ALL[2..4]);
-    server.memory.head.lock().expect("no panic").0 = 101;
+    server.store.write().await;
     let expired = server.get(&next).await;
     assert_eq!(
         (expired.code, &expired.json()["reason"]),
@@ -264,18 +310,19 @@ async fn every_page_of_an_exact_list_is_of_that_revision() {
 
 #[tokio::test]
 async fn an_exact_list_breaks_off_when_its_revision_ends() {
-    let exact = format!("{PODS}?resourceVersion=100&resourceVersionMatch=Exact");
-    for (query, breaks_off) in [(exact.as_str(), true), (PODS, false)] {
-        let server = Server::open(many());
-        server.memory.moving_page.store(2, Ordering::Relaxed);
-        let answer = server.get(query).await;
+    for (matching, breaks_off) in [("Exact", true), ("NotOlderThan", false)] {
+        let server = Server::open(many()).await;
+        let revision = server.store.revision().await;
+        server.store.writing_page.store(2, Ordering::Relaxed);
+        let query = format!("{PODS}?resourceVersion={revision}&resourceVersionMatch={matching}");
+        let answer = server.get(&query).await;
         assert_eq!((answer.code, answer.body.is_none()), (200, breaks_off));
     }
 }
 
 #[tokio::test]
 async fn an_integer_continues_by_offset() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     assert_eq!(
         server.get(&format!("{PODS}?continue=3")).await.items(),
         ALL[3..]
@@ -297,7 +344,7 @@ async fn an_integer_continues_by_offset() {
 
 #[tokio::test]
 async fn a_token_of_another_search_or_another_database_is_refused() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let first = server.get(&format!("{PODS}?limit=2")).await.json();
     let token = first["metadata"]["continue"].as_str().expect("a token");
     let other = server
@@ -322,7 +369,7 @@ async fn a_token_of_another_search_or_another_database_is_refused() {
             .items(),
         ALL[2..]
     );
-    *server.memory.head.lock().expect("no panic") = (100, "second");
+    server.store.restored.store(true, Ordering::Relaxed);
     let expired = server
         .get(&format!("{PODS}?limit=2&continue={token}"))
         .await;
@@ -334,15 +381,17 @@ async fn a_token_of_another_search_or_another_database_is_refused() {
 
 #[tokio::test]
 async fn a_resource_version_must_have_been_reached() {
-    let server = Server::open(fleet());
-    for (query, code) in [
-        ("resourceVersion=0", 200),
-        ("resourceVersion=100", 200),
-        ("resourceVersion=99", 200),
-        ("resourceVersion=100&resourceVersionMatch=Exact", 200),
-        ("resourceVersion=99&resourceVersionMatch=Exact", 410),
-        ("resourceVersion=101", 504),
+    let server = Server::open(fleet()).await;
+    let now = server.store.revision().await;
+    for (revision, matching, code) in [
+        (0, "", 200),
+        (now, "", 200),
+        (now - 1, "", 200),
+        (now, "&resourceVersionMatch=Exact", 200),
+        (now - 1, "&resourceVersionMatch=Exact", 410),
+        (now + 1, "", 504),
     ] {
+        let query = format!("resourceVersion={revision}{matching}");
         assert_eq!(
             server.get(&format!("{PODS}?{query}")).await.code,
             code,
@@ -353,14 +402,17 @@ async fn a_resource_version_must_have_been_reached() {
 
 #[tokio::test]
 async fn what_is_not_served_is_refused_by_name() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for (query, expected) in [
         (
             "cluster=m1",
             "unknown query parameter \"cluster\": did you mean clusters?",
         ),
         ("since=2026-01-01", "query parameter since is not served"),
-        ("orderby=name", "an order in memory is not served"),
+        (
+            "orderby=size",
+            "invalid orderby: \"size\" is none of cluster, namespace, name, created_at, resource_version, uid",
+        ),
         (
             "fieldSelector=spec.x%3D1",
             "field selector \"spec.x\" on pods/v1 is not served",
@@ -387,6 +439,7 @@ async fn what_is_not_served_is_refused_by_name() {
 #[tokio::test]
 async fn what_nobody_knows_is_ignored_with_a_warning() {
     let answer = Server::open(fleet())
+        .await
         .get("resources/clusters/m1/api/v1/pods?shiny=1&limit=1&limit=2")
         .await;
     assert_eq!(answer.items(), ALL[..1]);
@@ -401,7 +454,7 @@ async fn what_nobody_knows_is_ignored_with_a_warning() {
 
 #[tokio::test]
 async fn a_table_begins_with_the_cluster() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let table = server
         .get_as(
             "resources/clusters/m1/api/v1/namespaces/x/pods?limit=1",
@@ -442,7 +495,7 @@ async fn a_table_begins_with_the_cluster() {
 
 #[tokio::test]
 async fn a_row_carries_what_was_asked_for() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let row = async |query: &str, accept: &str| {
         server
             .get_as(&format!("{PODS}?{query}"), accept)
@@ -467,6 +520,7 @@ async fn a_row_carries_what_was_asked_for() {
     let old = row("", "application/json;as=Table;v=v1beta1;g=meta.k8s.io").await;
     assert_eq!(old["object"]["apiVersion"], "meta.k8s.io/v1beta1");
     let failed = Server::open(fleet())
+        .await
         .get_as(&format!("{PODS}?names=b"), TABLE)
         .await
         .json();
@@ -475,7 +529,7 @@ async fn a_row_carries_what_was_asked_for() {
 
 #[tokio::test]
 async fn metadata_alone_comes_in_both_ways() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     let list = server.get_as(PODS, accept).await;
     assert_eq!(list.json()["kind"], "PartialObjectMetadataList");
@@ -510,7 +564,7 @@ async fn metadata_alone_comes_in_both_ways() {
 
 #[tokio::test]
 async fn a_form_that_is_not_served_is_not_acceptable() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for accept in ["text/yaml", "application/vnd.kubernetes.protobuf"] {
         let answer = server.get_as(PODS, accept).await;
         assert_eq!(
@@ -527,7 +581,7 @@ async fn a_form_that_is_not_served_is_not_acceptable() {
 
 #[tokio::test]
 async fn an_indented_list_is_the_same_list() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let answer = server.get(&format!("{PODS}?pretty=true")).await;
     assert!(answer.text().starts_with("{\n  \"kind\": \"PodList\",\n"));
     assert_eq!(answer.json(), server.get(PODS).await.json());
@@ -535,7 +589,7 @@ async fn an_indented_list_is_the_same_list() {
 
 #[tokio::test]
 async fn clusters_that_do_not_exist_or_do_not_answer_are_warned_of() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let warnings = async |path: &str| {
         let answer = server.get(path).await;
         assert_eq!(answer.code, 200);
@@ -558,11 +612,11 @@ async fn clusters_that_do_not_exist_or_do_not_answer_are_warned_of() {
 }
 
 /// More rows than are read at a time.
-fn many() -> Memory {
+fn many() -> Contents {
     (0..1200).fold(
-        Memory::new().cluster("m1", "v1.36.1", ""),
-        |memory, number| {
-            memory.object(
+        Contents::new().cluster("m1", "v1.36.1", ""),
+        |contents, number| {
+            contents.object(
                 "m1",
                 &pods(),
                 "x",
@@ -575,7 +629,7 @@ fn many() -> Memory {
 
 #[tokio::test]
 async fn a_long_list_is_read_in_pages_and_arrives_whole() {
-    let server = Server::open(many());
+    let server = Server::open(many()).await;
     let names: Vec<String> = (0..1200)
         .map(|number| format!("m1/x/p{number:04}"))
         .collect();
@@ -584,24 +638,24 @@ async fn a_long_list_is_read_in_pages_and_arrives_whole() {
         server.get(&format!("{PODS}?limit=700")).await.items(),
         names[..700]
     );
-    assert_eq!(server.memory.largest_budget.load(Ordering::Relaxed), 500);
+    assert_eq!(server.store.largest_budget.load(Ordering::Relaxed), 500);
 }
 
 #[tokio::test]
 async fn the_next_page_is_read_while_the_last_is_sent_and_no_further() {
-    let server = Server::open(many());
+    let server = Server::open(many()).await;
     let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
     let connection = server.app.connection(Vec::new());
     let request = request.body(String::new()).expect("a request");
     let response = server.app.respond(request, &connection).await;
     // The client has taken nothing of the first page.
-    while server.memory.pages.load(Ordering::Relaxed) < 2 {
+    while server.store.pages.load(Ordering::Relaxed) < 2 {
         tokio::task::yield_now().await;
     }
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(server.memory.pages.load(Ordering::Relaxed), 2);
+    assert_eq!(server.store.pages.load(Ordering::Relaxed), 2);
     assert!(server.app.counters().read().held_bytes > 0);
     drop(response);
     server.app.close().await;
@@ -610,8 +664,8 @@ async fn the_next_page_is_read_while_the_last_is_sent_and_no_further() {
 
 #[tokio::test]
 async fn a_failure_in_the_middle_breaks_the_answer_off() {
-    let server = Server::open(many());
-    server.memory.failing_page.store(2, Ordering::Relaxed);
+    let server = Server::open(many()).await;
+    server.store.failing_page.store(2, Ordering::Relaxed);
     let answer = server.get(PODS).await;
     assert_eq!((answer.code, answer.body.is_none()), (200, true));
     server.app.close().await;
@@ -620,8 +674,8 @@ async fn a_failure_in_the_middle_breaks_the_answer_off() {
 
 #[tokio::test]
 async fn a_failure_at_the_beginning_is_a_status_without_details() {
-    let server = Server::open(many());
-    server.memory.failing_page.store(1, Ordering::Relaxed);
+    let server = Server::open(many()).await;
+    server.store.failing_page.store(1, Ordering::Relaxed);
     let answer = server.get(PODS).await;
     assert_eq!(
         (answer.code, &answer.json()["reason"]),
@@ -633,7 +687,7 @@ async fn a_failure_at_the_beginning_is_a_status_without_details() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_not_taken_breaks_off_after_the_time_limit_and_holds_its_place_until_it_is_gone()
  {
-    let server = Server::open(many());
+    let server = Server::open(many()).await;
     let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
     let connection = server.app.connection(Vec::new());
     let response = server
@@ -653,7 +707,7 @@ async fn a_list_that_is_not_taken_breaks_off_after_the_time_limit_and_holds_its_
 
 #[tokio::test]
 async fn a_long_query_string_is_served() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let names: Vec<String> = (0..6000).map(|number| format!("name{number:05}")).collect();
     let answer = server
         .get(&format!("{PODS}?names=a,{}", names.join(",")))
@@ -664,17 +718,18 @@ async fn a_long_query_string_is_served() {
 /// A page of the store has a budget of work and may have found nothing; who asked for all gets all, who asked for pages goes on.
 #[tokio::test]
 async fn empty_pages_end_an_answer_only_for_who_asked_for_pages() {
-    let after_empty = |pages| {
-        let memory = fleet();
-        memory
-            .empty_pages
-            .store(pages, std::sync::atomic::Ordering::Relaxed);
-        Server::open(memory)
+    let after_empty = async |pages| {
+        let server = Server::open(fleet()).await;
+        server.store.empty_pages.store(pages, Ordering::Relaxed);
+        server
     };
     let limited = "labelSelector=search.clusterpedia.io/limit%3D3";
-    let answer = after_empty(40).get(&format!("{PODS}?{limited}")).await;
+    let answer = after_empty(40)
+        .await
+        .get(&format!("{PODS}?{limited}"))
+        .await;
     assert_eq!(answer.items(), &ALL[..3]);
-    let server = after_empty(40);
+    let server = after_empty(40).await;
     let answer = server.get(&format!("{PODS}?limit=2")).await;
     assert_eq!(answer.items(), [""; 0]);
     let token = answer.json()["metadata"]["continue"].clone();

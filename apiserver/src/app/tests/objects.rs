@@ -6,7 +6,7 @@ const POD: &str = "resources/clusters/m1/api/v1/namespaces/x/pods/a";
 
 #[tokio::test]
 async fn an_object_is_served_as_it_is_stored() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for path in [POD, "clusters/m1/proxy/api/v1/namespaces/x/pods/a"] {
         let object = server.get(path).await.json();
         assert_eq!(
@@ -26,6 +26,7 @@ async fn an_object_is_served_as_it_is_stored() {
 #[tokio::test]
 async fn the_fleet_serves_no_single_object() {
     let answer = Server::open(fleet())
+        .await
         .get("resources/api/v1/namespaces/x/pods/a")
         .await;
     assert_eq!(
@@ -39,7 +40,7 @@ async fn the_fleet_serves_no_single_object() {
 
 #[tokio::test]
 async fn a_missing_object_is_named() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let answer = server
         .get("resources/clusters/m1/api/v1/namespaces/x/pods/none")
         .await;
@@ -56,7 +57,7 @@ async fn a_missing_object_is_named() {
 
 #[tokio::test]
 async fn an_object_lives_where_its_type_lives() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for path in [
         "api/v1/pods/a",
         "api/v1/namespaces/x/nodes/n1",
@@ -73,7 +74,7 @@ async fn an_object_lives_where_its_type_lives() {
 
 #[tokio::test]
 async fn a_subresource_is_not_served() {
-    let answer = Server::open(fleet()).get(&format!("{POD}/log")).await;
+    let answer = Server::open(fleet()).await.get(&format!("{POD}/log")).await;
     assert_eq!(
         (answer.code, answer.message().as_str()),
         (
@@ -86,7 +87,7 @@ async fn a_subresource_is_not_served() {
 
 #[tokio::test]
 async fn an_object_comes_as_a_table_and_as_metadata() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let table = server.get_as(POD, TABLE).await.json();
     assert_eq!(table["rows"].as_array().map(Vec::len), Some(1));
     let cells = table["rows"][0]["cells"].as_array().expect("cells");
@@ -108,7 +109,7 @@ async fn an_object_comes_as_a_table_and_as_metadata() {
 #[tokio::test]
 async fn a_get_is_reviewed_as_a_get() {
     let outer = "alice get resources/clusters/m1";
-    let server = Server::new(fleet(), [outer, "alice get pods in x"]);
+    let server = Server::new(fleet(), [outer, "alice get pods in x"]).await;
     assert_eq!(server.get(POD).await.code, 200);
     assert_eq!(
         server
@@ -117,13 +118,13 @@ async fn a_get_is_reviewed_as_a_get() {
             .code,
         403
     );
-    let server = Server::new(fleet(), [outer, "alice list pods in *"]);
+    let server = Server::new(fleet(), [outer, "alice list pods in *"]).await;
     assert_eq!(server.get(POD).await.code, 403);
 }
 
 #[tokio::test]
 async fn who_may_not_get_an_object_does_not_learn_whether_it_exists() {
-    let server = Server::new(fleet(), ["alice get resources/clusters/m1"]);
+    let server = Server::new(fleet(), ["alice get resources/clusters/m1"]).await;
     let there = server.get(POD).await;
     let missing = server
         .get("resources/clusters/m1/api/v1/namespaces/x/pods/none")
@@ -137,7 +138,7 @@ async fn who_may_not_get_an_object_does_not_learn_whether_it_exists() {
 
 #[tokio::test]
 async fn a_namespace_that_is_not_stored_exists_if_it_has_rows() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let namespace = server
         .get("resources/clusters/m1/api/v1/namespaces/x")
         .await
@@ -161,7 +162,8 @@ async fn a_namespace_that_is_stored_is_not_made_up() {
         "",
         "y",
         json!({"status": {"phase": "Active"}}),
-    ));
+    ))
+    .await;
     assert_eq!(
         server
             .get("resources/clusters/m1/api/v1/namespaces/y")
@@ -178,6 +180,7 @@ async fn a_namespace_that_is_stored_is_not_made_up() {
 #[tokio::test]
 async fn an_object_of_a_cluster_that_does_not_answer_comes_with_a_warning() {
     let answer = Server::open(fleet())
+        .await
         .get("resources/clusters/m2/api/v1/namespaces/z/pods/d")
         .await;
     assert_eq!(answer.code, 200);
@@ -186,7 +189,7 @@ async fn an_object_of_a_cluster_that_does_not_answer_comes_with_a_warning() {
 
 #[tokio::test]
 async fn a_get_takes_its_own_parameters_only() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     assert!(
         server
             .get(&format!("{POD}?pretty=1"))
@@ -210,11 +213,12 @@ async fn a_get_takes_its_own_parameters_only() {
 
 #[tokio::test]
 async fn an_object_is_not_older_than_the_version_that_is_asked_for() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for (query, code) in [
         ("resourceVersion=", 200),
         ("resourceVersion=0", 200),
-        ("resourceVersion=100", 200),
+        // The store's.
+        ("resourceVersion=1", 200),
         // The object's own version, which is the member's.
         ("resourceVersion=1001", 200),
         ("resourceVersion=1002", 504),
@@ -224,14 +228,20 @@ async fn an_object_is_not_older_than_the_version_that_is_asked_for() {
         assert_eq!(answer.code, code, "{query}");
     }
     let missing = "resources/clusters/m1/api/v1/namespaces/x/pods/none";
-    let reached = server.get(&format!("{missing}?resourceVersion=100")).await;
+    let now = server.store.revision().await;
+    let reached = server
+        .get(&format!("{missing}?resourceVersion={now}"))
+        .await;
     assert_eq!(reached.code, 404);
-    let early = server.get(&format!("{missing}?resourceVersion=101")).await;
+    let next = now + 1;
+    let early = server
+        .get(&format!("{missing}?resourceVersion={next}"))
+        .await;
     assert_eq!(
-        (early.code, early.message().as_str()),
+        (early.code, early.message()),
         (
             504,
-            "Timeout: Too large resource version: 101, current: 100"
+            format!("Timeout: Too large resource version: {next}, current: {now}")
         )
     );
     assert_eq!(early.header("retry-after"), ["1"]);

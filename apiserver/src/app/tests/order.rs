@@ -5,7 +5,7 @@ use crate::testing::{Authority, extension_authentication};
 
 #[tokio::test]
 async fn every_method_but_get_is_refused_before_anything_else() {
-    let server = Server::new(fleet(), []);
+    let server = Server::new(fleet(), []).await;
     for method in [
         "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "BREW",
     ] {
@@ -23,7 +23,7 @@ async fn every_method_but_get_is_refused_before_anything_else() {
 
 #[tokio::test]
 async fn who_does_not_say_who_they_are_is_refused() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let pods = format!("{BASE}/resources/api/v1/pods");
     for path in ["/apis", "/version", "/nowhere", &pods] {
         let answer = server.ask("GET", path, &[("x-remote-user", "alice")]).await;
@@ -37,14 +37,15 @@ async fn who_does_not_say_who_they_are_is_refused() {
 
 #[tokio::test]
 async fn health_needs_no_name_and_readiness_needs_trust() {
-    let server = Server::new(fleet(), []);
+    let server = Server::new(fleet(), []).await;
     for path in ["/livez", "/readyz", "/healthz"] {
         let answer = server.ask("GET", path, &[]).await;
         assert_eq!((answer.code, answer.text()), (200, "ok"), "{path}");
     }
+    let store = fleet().store().await;
     let trust = Arc::new(ArcSwap::from_pointee(Trust::default()));
     let app = App::new(
-        Arc::new(fleet()),
+        Arc::clone(&store) as Arc<dyn Search>,
         Authenticator::new(trust, Arc::new(FixedTokens::new([]))),
         Authorizer::new(Arc::new(Rules::new([]))),
         Arc::default(),
@@ -56,7 +57,7 @@ async fn health_needs_no_name_and_readiness_needs_trust() {
     );
     let early = Server {
         app: Arc::new(app),
-        memory: Arc::new(fleet()),
+        store,
     };
     assert_eq!(early.ask("GET", "/livez", &[]).await.code, 200);
     let answer = early.ask("GET", "/readyz", &[]).await;
@@ -78,7 +79,7 @@ async fn the_outer_path_and_the_inner_request_are_both_reviewed() {
         (vec![outer, inner], 200),
         (vec![outer, "bob list pods in *"], 403),
     ] {
-        let server = Server::new(fleet(), rules.clone());
+        let server = Server::new(fleet(), rules.clone()).await;
         let answer = server.get("resources/api/v1/pods").await;
         assert_eq!(answer.code, code, "{rules:?}");
         if code == 403 {
@@ -103,12 +104,16 @@ async fn each_form_of_a_view_has_its_own_outer_permission() {
         ),
     ] {
         assert_eq!(
-            Server::new(fleet(), [outer, inner]).get(path).await.code,
+            Server::new(fleet(), [outer, inner])
+                .await
+                .get(path)
+                .await
+                .code,
             200,
             "{path}"
         );
         assert_eq!(
-            Server::new(fleet(), [inner]).get(path).await.code,
+            Server::new(fleet(), [inner]).await.get(path).await.code,
             403,
             "{path}"
         );
@@ -124,7 +129,8 @@ async fn discovery_and_version_need_the_outer_permission_only() {
             "alice get resources/api/v1",
             "alice get resources/version/",
         ],
-    );
+    )
+    .await;
     for path in ["resources/api", "resources/api/v1", "resources/version"] {
         assert_eq!(server.get(path).await.code, 200, "{path}");
     }
@@ -134,8 +140,8 @@ async fn discovery_and_version_need_the_outer_permission_only() {
 #[tokio::test]
 async fn a_path_that_names_nothing_is_not_told_from_one_that_is_forbidden() {
     let nowhere = "resources/clusters/m1";
-    assert_eq!(Server::new(fleet(), []).get(nowhere).await.code, 403);
-    let answer = Server::open(fleet()).get(nowhere).await;
+    assert_eq!(Server::new(fleet(), []).await.get(nowhere).await.code, 403);
+    let answer = Server::open(fleet()).await.get(nowhere).await;
     assert_eq!(
         answer.message(),
         "the server could not find the requested resource"
@@ -145,7 +151,7 @@ async fn a_path_that_names_nothing_is_not_told_from_one_that_is_forbidden() {
 #[tokio::test]
 async fn who_may_list_some_namespaces_lists_them_by_name() {
     let rules = ["alice get resources/api/v1", "alice list pods in x"];
-    let server = Server::new(fleet(), rules);
+    let server = Server::new(fleet(), rules).await;
     assert_eq!(
         server
             .get("resources/api/v1/namespaces/x/pods")
@@ -192,6 +198,7 @@ async fn who_may_list_some_namespaces_lists_them_by_name() {
 #[tokio::test]
 async fn a_review_that_fails_turns_the_request_away() {
     let answer = Server::new(fleet(), ["unanswered"])
+        .await
         .get("resources/api/v1/pods")
         .await;
     assert_eq!(answer.code, 503);
@@ -205,7 +212,7 @@ async fn a_front_proxy_speaks_for_its_callers() {
     let trust =
         Trust::from_data(&extension_authentication(&proxy, &clients)).expect("a configuration");
     let app = Arc::new(App::new(
-        Arc::new(fleet()),
+        fleet().store().await,
         Authenticator::new(
             Arc::new(ArcSwap::from_pointee(trust)),
             Arc::new(FixedTokens::new([])),
@@ -235,7 +242,7 @@ async fn a_front_proxy_speaks_for_its_callers() {
 
 #[tokio::test]
 async fn requests_are_counted() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     server.get("resources/api/v1/pods").await;
     server.get("resources/clusters/m1/api/v1/nodes/n1").await;
     server.get("resources/api/v1/nothing").await;
@@ -250,9 +257,9 @@ async fn requests_are_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn readiness_is_asked_of_the_store_once_a_second_by_whomever() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let asking = (0..50).map(|_| server.ask("GET", "/readyz", &[]));
     let answers = futures::future::join_all(asking).await;
     assert!(answers.iter().all(|answer| answer.code == 200));
-    assert_eq!(server.memory.heads.load(Ordering::Relaxed), 1);
+    assert_eq!(server.store.heads.load(Ordering::Relaxed), 1);
 }

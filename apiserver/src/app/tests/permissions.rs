@@ -9,7 +9,7 @@ async fn code(rule: &'static str, path: &str) -> u16 {
         "alice get clusters/m1/proxy",
         rule,
     ];
-    Server::new(fleet(), outer).get(path).await.code
+    Server::new(fleet(), outer).await.get(path).await.code
 }
 
 #[tokio::test]

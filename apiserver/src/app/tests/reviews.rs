@@ -62,7 +62,7 @@ impl Server {
 
 #[tokio::test]
 async fn who_asks_whether_they_may_is_told_what_a_request_would_be() {
-    let server = Server::new(fleet(), RULES);
+    let server = Server::new(fleet(), RULES).await;
     for view in ["fleets/all/proxy", "clusters/m1/proxy"] {
         for (attributes, expected) in [
             (
@@ -109,7 +109,7 @@ async fn a_single_object_can_be_had_where_a_get_is_served() {
     let rules = RULES
         .into_iter()
         .chain(["alice get namespaces in x", "alice get pods in x"]);
-    let server = Server::new(fleet(), rules);
+    let server = Server::new(fleet(), rules).await;
     for (attributes, expected) in [
         // kubectl sends the context's namespace, whatever the type.
         (
@@ -142,7 +142,7 @@ const NOT_THERE: &str = "no - the server could not find the requested resource";
 
 #[tokio::test]
 async fn what_a_view_lacks_is_not_to_be_had() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let list = |group: &str, version: &str, resource: &str| json!({"verb": "list", "group": group, "version": version, "resource": resource, "namespace": "x"});
     for (view, attributes, expected) in [
         ("clusters/m1/proxy", list("apps", "", "deployments"), "yes"),
@@ -180,7 +180,7 @@ async fn a_review_and_the_request_agree() {
         "alice get pods in y",
         "alice list deployments.apps in *",
     ];
-    let server = Server::new(fleet(), rules);
+    let server = Server::new(fleet(), rules).await;
     let views = ["resources", "resources/clusters/m1", "clusters/m1/proxy"];
     let mut seen = std::collections::BTreeSet::new();
     for view in views {
@@ -240,7 +240,7 @@ async fn all_types_take_what_each_of_them_takes() {
         (vec![post, inner, outer[0]], "no"),
         (vec![post, outer[0], outer[1]], "no"),
     ] {
-        let server = Server::new(fleet(), rules.clone());
+        let server = Server::new(fleet(), rules.clone()).await;
         let answer = server.can_i("resources", everything.clone()).await;
         assert_eq!(answer, expected, "{rules:?}");
         let spec = json!({"namespace": "x"});
@@ -256,7 +256,7 @@ async fn all_types_take_what_each_of_them_takes() {
 #[tokio::test]
 async fn another_review_is_reviewed_as_its_path_is() {
     let rules = ["alice create resources/apis/authorization.k8s.io"];
-    let server = Server::new(fleet(), rules);
+    let server = Server::new(fleet(), rules).await;
     for (group, resource, version, expected) in [
         (
             "authorization.k8s.io",
@@ -282,7 +282,7 @@ async fn another_review_is_reviewed_as_its_path_is() {
 #[tokio::test]
 async fn who_may_not_look_at_a_view_may_nothing_below_it() {
     let rules = ["alice create fleets/all/proxy", "alice list pods in *"];
-    let server = Server::new(fleet(), rules);
+    let server = Server::new(fleet(), rules).await;
     let attributes = json!({"verb": "list", "resource": "pods"});
     assert_eq!(
         server.can_i("fleets/all/proxy", attributes.clone()).await,
@@ -304,7 +304,7 @@ async fn who_may_not_look_at_a_view_may_nothing_below_it() {
 
 #[tokio::test]
 async fn a_path_is_reviewed_as_the_view_serves_it() {
-    let server = Server::new(fleet(), RULES);
+    let server = Server::new(fleet(), RULES).await;
     for (verb, path, expected) in [
         ("get", "/version", json!({"allowed": true})),
         ("get", "/apis/apps", json!({"allowed": true})),
@@ -349,7 +349,7 @@ async fn a_path_is_reviewed_as_the_view_serves_it() {
 
 #[tokio::test]
 async fn rules_are_found_type_by_type_and_say_that_they_may_be_incomplete() {
-    let server = Server::new(fleet(), RULES);
+    let server = Server::new(fleet(), RULES).await;
     let spec = json!({"namespace": "x"});
     let answer = server
         .post("clusters/m1/proxy", "SelfSubjectRulesReview", spec)
@@ -384,7 +384,7 @@ async fn rules_are_found_type_by_type_and_say_that_they_may_be_incomplete() {
 
 #[tokio::test]
 async fn who_may_everything_has_one_complete_rule() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let one = json!(["get", "list"]);
     let all = json!(["list"]);
     for (view, verbs) in VIEWS.into_iter().zip([&all, &one, &all, &one]) {
@@ -414,8 +414,8 @@ async fn a_type_of_several_versions_has_one_rule() {
         )
     });
     let scales = versions.map(|version| resource("autoscaling", version, "scales", "Scale", true));
-    let memory =
-        (autoscalers.iter().chain(&scales)).fold(fleet(), |memory, one| memory.synced("m1", one));
+    let contents = (autoscalers.iter().chain(&scales))
+        .fold(fleet(), |contents, one| contents.synced("m1", one));
     let rules = [
         "alice create clusters/m1/proxy",
         "alice get clusters/m1/proxy",
@@ -423,7 +423,8 @@ async fn a_type_of_several_versions_has_one_rule() {
         "alice list scales.autoscaling in x",
     ];
     let spec = json!({"namespace": "x"});
-    let answer = Server::new(memory, rules)
+    let answer = Server::new(contents, rules)
+        .await
         .post("clusters/m1/proxy", "SelfSubjectRulesReview", spec)
         .await;
     let status = answer.json()["status"].clone();
@@ -434,7 +435,7 @@ async fn a_type_of_several_versions_has_one_rule() {
 
 #[tokio::test]
 async fn who_asks_who_they_are_is_told_as_whom_they_act() {
-    let server = Server::new(fleet(), RULES);
+    let server = Server::new(fleet(), RULES).await;
     let view = "fleets/all/proxy";
     let answer = server.post(view, "SelfSubjectReview", json!({})).await;
     assert_eq!(answer.code, 201);
@@ -460,7 +461,7 @@ async fn who_asks_who_they_are_is_told_as_whom_they_act() {
 
 #[tokio::test]
 async fn what_is_no_review_is_refused() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let uri =
         format!("{BASE}/fleets/all/proxy/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
     let alice = ("authorization", "Bearer alice");
@@ -497,7 +498,7 @@ async fn what_is_no_review_is_refused() {
 
 #[tokio::test]
 async fn everything_else_that_would_change_something_is_refused_first() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for (method, path) in [
         ("POST", "fleets/all/proxy/api/v1/namespaces/x/pods"),
         (

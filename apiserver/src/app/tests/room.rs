@@ -14,9 +14,9 @@ fn limits(in_flight: PoolSizes) -> Limits {
     }
 }
 
-fn server(in_flight: PoolSizes) -> Server {
+async fn server(in_flight: PoolSizes) -> Server {
     let everything = ["everybody may do everything"];
-    Server::with_limits(fleet(), everything, limits(in_flight))
+    Server::with_limits(fleet(), everything, limits(in_flight)).await
 }
 
 impl Server {
@@ -48,7 +48,7 @@ async fn a_pool_that_is_full_asks_to_come_again_and_keeps_nobody_else_out() {
         PoolSizes { lists: 0, ..SIZES },
     );
     for (sizes, list, get) in [(no_short, 200, 429), (no_lists, 429, 200)] {
-        let server = server(sizes);
+        let server = server(sizes).await;
         let connection = server.app.connection(Vec::new());
         for (path, code) in [
             (format!("{BASE}/{LIST}"), list),
@@ -76,7 +76,7 @@ async fn health_needs_no_room() {
         lists: 0,
         short_per_user: 0,
     };
-    let server = server(sizes);
+    let server = server(sizes).await;
     assert_eq!(server.get(GET).await.code, 429);
     assert_eq!(server.ask("GET", "/livez", &[]).await.code, 200);
 }
@@ -87,7 +87,8 @@ async fn one_user_cannot_keep_another_out() {
         short: 4,
         lists: 2,
         short_per_user: 2,
-    });
+    })
+    .await;
     for (path, share) in [(LIST, 1), (GET, 2)] {
         let ask = async |user: &str| {
             let token = format!("Bearer {user}");
@@ -118,7 +119,8 @@ async fn who_acts_as_others_takes_up_their_own_room() {
         short: 4,
         lists: 4,
         short_per_user: 1,
-    });
+    })
+    .await;
     let connection = server.app.connection(Vec::new());
     let path = format!("{BASE}/{GET}");
     let alice = ("authorization", "Bearer alice");
@@ -141,9 +143,10 @@ async fn the_users_of_a_connection_share_what_it_may_hold_unless_it_is_a_front_p
     let (proxy, clients) = (Authority::new("p"), Authority::new("c"));
     let trust = Trust::from_data(&extension_authentication(&proxy, &clients));
     let large = json!({"spec": {"text": "x".repeat(256 << 10)}});
-    let memory = Arc::new(fleet().object("m1", &pods(), "x", "large", large));
+    let contents = fleet().object("m1", &pods(), "x", "large", large);
+    let store = contents.store().await;
     let app = App::new(
-        Arc::clone(&memory) as Arc<dyn Search>,
+        Arc::clone(&store) as Arc<dyn Search>,
         Authenticator::new(
             Arc::new(ArcSwap::from_pointee(trust.expect("a configuration"))),
             Arc::new(FixedTokens::new([("alice", "alice"), ("bob", "bob")])),
@@ -157,7 +160,7 @@ async fn the_users_of_a_connection_share_what_it_may_hold_unless_it_is_a_front_p
     );
     let server = Server {
         app: Arc::new(app),
-        memory,
+        store,
     };
     let connection = |peer: Peer| Connection::new(peer, server.app.budget.share());
     let strangers = connection(Peer::default());

@@ -30,7 +30,7 @@ async fn check(server: &Server, path: &str, form: &str) {
 
 #[tokio::test]
 async fn objects_lists_tables_and_documents_come_in_yaml() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for path in [PODS, POD] {
         check(&server, path, "").await;
         check(&server, path, "as=Table;v=v1;g=meta.k8s.io").await;
@@ -50,7 +50,7 @@ async fn objects_lists_tables_and_documents_come_in_yaml() {
 
 #[tokio::test]
 async fn refusals_come_in_yaml() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     for path in [
         &format!("{PODS}?limit=x"),
         &format!("{POD}-missing"),
@@ -64,7 +64,7 @@ async fn refusals_come_in_yaml() {
 
 #[tokio::test]
 async fn a_list_in_yaml_is_a_sequence_of_blocks() {
-    let server = Server::open(fleet());
+    let server = Server::open(fleet()).await;
     let answer = server.get_as(PODS, "application/yaml").await;
     let start = "kind: PodList\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    resourceVersion: \"";
     assert!(answer.text().starts_with(start), "{}", answer.text());

@@ -1,0 +1,162 @@
+//! The real store, which counts what is asked of it, and fails, stalls or changes when a test says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use armadex_model::query::{Position, Start};
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
+use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer};
+use armadex_storage::{Catalog, Found, Head, Page, PageBudget, Search, StoreError};
+use async_trait::async_trait;
+
+use super::still::Still;
+
+/// A store under watch.
+pub(crate) struct Watched {
+    store: Arc<dyn Search>,
+    /// Both sides of the same store.
+    fixture: Fixture,
+    touched: Option<Touched>,
+    writes: AtomicUsize,
+    /// The read that fails, counted from one; none if zero.
+    pub(crate) failing_page: AtomicUsize,
+    /// The read before which something is written, counted from one; none if zero.
+    pub(crate) writing_page: AtomicUsize,
+    /// How many pages were read.
+    pub(crate) pages: AtomicUsize,
+    /// Reads that find nothing before the first that does.
+    pub(crate) empty_pages: AtomicUsize,
+    /// How often the head was read.
+    pub(crate) heads: AtomicUsize,
+    /// The largest number of rows that was asked for at a time.
+    pub(crate) largest_budget: AtomicUsize,
+    /// The database is another one from now on.
+    pub(crate) restored: AtomicBool,
+}
+
+/// An object that a write changes, and its stream.
+pub(super) struct Touched {
+    pub(super) writer: Writer,
+    pub(super) object: ObjectBuilder,
+}
+
+impl Watched {
+    pub(super) fn new(fixture: Fixture, touched: Option<Touched>) -> Self {
+        Self {
+            store: Arc::clone(&fixture.search),
+            fixture,
+            touched,
+            writes: AtomicUsize::new(0),
+            failing_page: AtomicUsize::new(0),
+            writing_page: AtomicUsize::new(0),
+            pages: AtomicUsize::new(0),
+            empty_pages: AtomicUsize::new(0),
+            heads: AtomicUsize::new(0),
+            largest_budget: AtomicUsize::new(0),
+            restored: AtomicBool::new(false),
+        }
+    }
+
+    /// Changes the object that was written last. No list is longer or shorter for it.
+    pub(crate) async fn write(&self) {
+        let _still = Still::begin();
+        let Touched { writer, object } = self.touched.as_ref().expect("an object");
+        let number = self.writes.fetch_add(1, Ordering::Relaxed);
+        let object = object.clone().version(&format!("{}", 9000 + number));
+        self.fixture.put(writer, [object]).await;
+    }
+
+    /// The revision that it is at.
+    pub(crate) async fn revision(&self) -> i64 {
+        let _still = Still::begin();
+        self.store.head().await.expect("a head").revision
+    }
+
+    fn seen(&self, head: Head) -> Head {
+        match self.restored.load(Ordering::Relaxed) {
+            true => Head {
+                incarnation: format!("after {}", head.incarnation),
+                ..head
+            },
+            false => head,
+        }
+    }
+}
+
+/// A place that every row comes after.
+fn before_all(query: &Query) -> Position {
+    Position {
+        keys: Vec::new(),
+        resource: query.types[0].resource.clone(),
+        cluster: String::new(),
+        namespace: String::new(),
+        name: String::new(),
+    }
+}
+
+#[async_trait]
+impl Search for Watched {
+    async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
+        let _still = Still::begin();
+        self.store.catalog().await
+    }
+
+    async fn head(&self) -> Result<Head, StoreError> {
+        let _still = Still::begin();
+        self.heads.fetch_add(1, Ordering::Relaxed);
+        Ok(self.seen(self.store.head().await?))
+    }
+
+    async fn page(
+        &self,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<Page, StoreError> {
+        let _still = Still::begin();
+        let read = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.failing_page.load(Ordering::Relaxed) == read {
+            return Err(StoreError::Broken {
+                reason: "the test says so".to_owned(),
+            });
+        }
+        if self.writing_page.load(Ordering::Relaxed) == read {
+            self.write().await;
+        }
+        self.largest_budget
+            .fetch_max(budget.rows as usize, Ordering::Relaxed);
+        let mut page = self.store.page(query, start, budget).await?;
+        page.head = self.seen(page.head);
+        let fewer = |left: usize| left.checked_sub(1);
+        let empty = &self.empty_pages;
+        if (empty.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer)).is_ok() {
+            page.rows = Vec::new();
+            page.next = Some(before_all(query));
+        }
+        Ok(page)
+    }
+
+    async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
+        let _still = Still::begin();
+        self.store.count(query).await
+    }
+
+    async fn get(
+        &self,
+        cluster: &ClusterName,
+        resource: &GroupVersionResource,
+        key: &ObjectKey,
+    ) -> Result<Option<Found>, StoreError> {
+        let _still = Still::begin();
+        self.store.get(cluster, resource, key).await
+    }
+
+    async fn has_namespace(
+        &self,
+        cluster: &ClusterName,
+        namespace: &str,
+    ) -> Result<bool, StoreError> {
+        let _still = Still::begin();
+        self.store.has_namespace(cluster, namespace).await
+    }
+}
