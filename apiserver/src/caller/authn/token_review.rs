@@ -72,40 +72,4 @@ fn owner(status: TokenReviewStatus, audiences: &[String]) -> Option<Identity> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use k8s_openapi::api::authentication::v1::UserInfo;
-
-    fn status(authenticated: bool, audiences: &[&str], user: &str) -> TokenReviewStatus {
-        TokenReviewStatus {
-            authenticated: Some(authenticated),
-            audiences: Some(audiences.iter().map(|&one| one.to_owned()).collect()),
-            user: Some(UserInfo {
-                username: Some(user.to_owned()),
-                ..UserInfo::default()
-            }),
-            ..TokenReviewStatus::default()
-        }
-    }
-
-    #[test]
-    fn a_token_counts_if_it_is_valid_and_meant_for_us() {
-        let ours = ["armadex".to_owned()];
-        for (status, audiences, known) in [
-            (status(true, &[], "alice"), &[][..], true),
-            (status(true, &["host"], "alice"), &[][..], true),
-            (status(true, &["armadex"], "alice"), &ours[..], true),
-            (status(true, &["host"], "alice"), &ours[..], false),
-            (status(true, &[], "alice"), &ours[..], false),
-            (status(false, &["armadex"], "alice"), &ours[..], false),
-            (status(true, &[], ""), &[][..], false),
-            (TokenReviewStatus::default(), &[][..], false),
-        ] {
-            assert_eq!(
-                owner(status.clone(), audiences).is_some(),
-                known,
-                "{status:?}"
-            );
-        }
-    }
-}
+mod tests;
