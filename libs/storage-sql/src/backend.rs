@@ -4,6 +4,7 @@
 
 pub(crate) mod error;
 pub(crate) mod identity;
+pub(crate) mod incarnation;
 pub(crate) mod sqlite;
 
 use std::sync::Arc;

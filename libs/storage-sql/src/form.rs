@@ -1,5 +1,6 @@
-//! The stored form of things: bodies compressed, terms as numbers, resource versions that sort. Pure.
+//! The stored form of things: bodies compressed, terms as numbers, resource versions that sort, ids of namespaces. Pure.
 
 pub(crate) mod codec;
+pub(crate) mod namespace_id;
 pub(crate) mod term;
 pub(crate) mod version;

@@ -14,12 +14,14 @@ mod backend;
 mod catalog;
 mod form;
 mod location;
+mod options;
 mod read;
 mod sql;
 mod store;
 mod write;
 
 pub use location::{InvalidLocation, Location, migrate, open, open_with};
+pub use options::Options;
 pub use read::Tuning;
+pub use store::SqlStore;
 pub use store::check::CheckReport;
-pub use store::{Options, SqlStore};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use armadex_storage::StoreError;
 
 use crate::backend::sqlite::{SqliteDatabase, migrate_file};
-use crate::store::{Options, SqlStore};
+use crate::options::Options;
+use crate::store::SqlStore;
 
 /// A store's place, as `--store` takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! From queries to pages. Everything of one page is read in one short transaction, and costs a bounded amount of work.
+//! Point queries to pages. Everything of one page is read in one short transaction, and costs a bounded amount of work.
 
 pub(crate) mod bodies;
 mod collect;
@@ -11,6 +11,7 @@ mod places;
 pub(crate) mod plan;
 mod reading;
 mod sorted;
+pub(crate) mod streams;
 mod walk;
 
 use armadex_model::Query;
@@ -19,8 +20,8 @@ use armadex_storage::{PageBudget, StoreError};
 
 use collect::Collector;
 use fetch::Only;
-use place::Row;
-use places::From;
+use place::Located;
+use places::Point;
 use plan::order::Rank;
 use plan::{Plan, Strategy};
 use walk::{Step, Walk};
@@ -36,7 +37,7 @@ pub(crate) async fn page(
     query: &Query,
     start: &Start,
     budget: PageBudget,
-) -> Result<(Vec<Row>, Option<Rank>), StoreError> {
+) -> Result<(Vec<Located>, Option<Rank>), StoreError> {
     let (after, skip) = match start {
         Start::Beginning => (None, 0),
         Start::After(position) => (Some(Rank::of_position(position, query)?), 0),
@@ -95,7 +96,7 @@ async fn walk_page(
         let from = after
             .as_ref()
             .filter(|rank| rank.index == planned.index)
-            .map(From::of_rank);
+            .map(Point::of_rank);
         let only = Only::Named(&plan.names);
         reading.begin();
         let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;

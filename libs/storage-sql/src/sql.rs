@@ -6,7 +6,6 @@ pub(crate) mod counter;
 pub(crate) mod dialect;
 pub(crate) mod gone;
 pub(crate) mod head;
-pub(crate) mod index;
 pub(crate) mod meta;
 pub(crate) mod namespace;
 pub(crate) mod object;

@@ -7,7 +7,6 @@ mod sink;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use armadex_storage::{Head, StoreError};
@@ -17,50 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::broken;
 use crate::backend::identity;
-use crate::backend::sqlite::LONG_LOG_BYTES;
+use crate::backend::incarnation::Committed;
 use crate::backend::{Connection, Lane, SharedDatabase, Transaction, row};
 use crate::catalog::{Delta, Snapshot};
 use crate::form::term::TermHasher;
+use crate::options::Options;
 use crate::read::Tuning;
 use crate::sql::head::{self, HeadRow};
-use crate::write::incarnation::Committed;
 use crate::write::numbers::ObjectIds;
 use crate::write::writer::{Done, Order, Work, Writer};
 use families::Families;
-
-/// How a store is opened.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Connections that search.
-    pub readers: u32,
-    /// Orders that may wait for the writer; when it is full, writers wait.
-    pub queue: usize,
-    /// How long a statement waits for another process's transaction.
-    pub busy_timeout: Duration,
-    /// How many revisions superseded versions and tombstones are kept for. 0 keeps none and writes no tombstone; what is past any
-    /// other figure is removed by [`armadex_storage::Sink::purge`].
-    pub retention: u64,
-    /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
-    /// always reads never lets it begin anew.
-    pub most_log_bytes: u64,
-    /// How much is read at a time.
-    pub tuning: Tuning,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            // Reads of one machine's fleet are short; more connections would only divide its cores.
-            readers: 4,
-            // What waits here is bounded by bytes before it is sent; this many orders are one good transaction.
-            queue: 128,
-            busy_timeout: Duration::from_secs(5),
-            retention: 0,
-            most_log_bytes: LONG_LOG_BYTES,
-            tuning: Tuning::default(),
-        }
-    }
-}
 
 /// A store in a SQL database. It is both sides at once: [`armadex_storage::Sink`] and [`armadex_storage::Search`].
 pub struct SqlStore {

@@ -4,10 +4,10 @@ use armadex_storage::StoreError;
 use rand::Rng;
 
 use crate::backend::error::broken;
+use crate::backend::incarnation;
 use crate::backend::{Connection, row};
 use crate::form::term::HASH_KEY_BYTES;
 use crate::sql::{head, meta};
-use crate::write::incarnation;
 
 const HASH_KEY: &str = "hash-key";
 

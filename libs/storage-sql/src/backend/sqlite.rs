@@ -18,11 +18,11 @@ use sqlx::{Row as _, Sqlite, SqlitePool};
 
 use crate::backend::error::classify;
 use crate::backend::{Database, Lane, Transaction, row};
+use crate::options::Options;
 use crate::sql::dialect::Dialect;
-use crate::store::Options;
 
+use crate::backend::incarnation;
 use crate::sql::head;
-use crate::write::incarnation;
 use mark::{Mark, MarkFile, boot};
 
 pub(crate) use schema::migrate;
@@ -31,8 +31,6 @@ pub(crate) use schema::migrate;
 const PAGE_SIZE: u32 = 16_384;
 /// Pages in the log before it is copied back: 128 MiB. Copying often is what slows a load down.
 const CHECKPOINT_PAGES: u64 = 8000;
-/// The usual [`Options::most_log_bytes`]: room for three rounds of copying.
-pub(crate) const LONG_LOG_BYTES: u64 = 3 * CHECKPOINT_PAGES * PAGE_SIZE as u64;
 /// The log file is cut back to this many bytes (64 MiB) once it has been copied.
 const LOG_BYTES: &str = "67108864";
 /// Statement texts are few, see [`crate::sql::statement`]; all of them stay prepared.

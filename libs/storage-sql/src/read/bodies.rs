@@ -1,4 +1,4 @@
-//! From chosen rows to answers: bodies fetched and unpacked.
+//! Point chosen rows to answers: bodies fetched and unpacked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::{Found, StoreError};
 use bytes::Bytes;
 
-use super::place::Row;
+use super::place::Located;
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::form::codec::{Packed, Unpacker};
@@ -18,14 +18,14 @@ use crate::sql::statement::MAX_LIST;
 #[derive(Debug)]
 pub(crate) struct Chosen {
     resource: Arc<ResourceType>,
-    row: Row,
+    row: Located,
     body: Packed,
 }
 
 /// Fetches what belongs to the rows; afterwards the database is no longer needed.
 pub(crate) async fn fetch(
     connection: &mut dyn Connection,
-    chosen: Vec<(Arc<ResourceType>, Row)>,
+    chosen: Vec<(Arc<ResourceType>, Located)>,
 ) -> Result<Vec<Chosen>, StoreError> {
     let revs: Vec<i64> = chosen.iter().map(|(_, row)| row.object.rev).collect();
     let mut bodies = fetch_bodies(connection, &revs).await?;
@@ -50,7 +50,7 @@ pub(crate) fn unpack(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
     let mut unpack = |chosen: Chosen| {
         let Chosen {
             resource,
-            row: Row { place, object },
+            row: Located { place, object },
             body,
         } = chosen;
         let Candidate {

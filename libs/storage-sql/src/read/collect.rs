@@ -2,14 +2,14 @@
 
 use armadex_storage::PageBudget;
 
-use super::place::Row;
+use super::place::Located;
 
 /// Counts rows off until a page is full.
 #[derive(Debug)]
 pub(crate) struct Collector {
     skip: u64,
     wanted: usize,
-    found: Vec<Row>,
+    found: Vec<Located>,
 }
 
 impl Collector {
@@ -46,7 +46,7 @@ impl Collector {
         }
     }
 
-    pub(crate) fn extend(&mut self, rows: impl IntoIterator<Item = Row>) {
+    pub(crate) fn extend(&mut self, rows: impl IntoIterator<Item = Located>) {
         for row in rows {
             if self.skip > 0 {
                 self.skip -= 1;
@@ -62,12 +62,12 @@ impl Collector {
     }
 
     /// The rows that were taken so far.
-    pub(crate) fn drain(&mut self) -> Vec<Row> {
+    pub(crate) fn drain(&mut self) -> Vec<Located> {
         std::mem::take(&mut self.found)
     }
 
     /// The page within its budget, and whether rows were left over.
-    pub(crate) fn finish(self, budget: PageBudget) -> (Vec<Row>, bool) {
+    pub(crate) fn finish(self, budget: PageBudget) -> (Vec<Located>, bool) {
         let found = self.found.len();
         let mut bytes = 0_usize;
         let mut page = Vec::with_capacity(found);
@@ -92,7 +92,7 @@ mod tests {
     use crate::read::place::Place;
     use crate::sql::select::Candidate;
 
-    fn rows(sizes: &[i64]) -> Vec<Row> {
+    fn rows(sizes: &[i64]) -> Vec<Located> {
         let place = Arc::new(Place {
             index: 0,
             cluster: armadex_model::ClusterName::new("a").expect("a name"),
@@ -100,7 +100,7 @@ mod tests {
             nsid: 0,
             objects: 0,
         });
-        let row = |(index, &size): (usize, &i64)| Row {
+        let row = |(index, &size): (usize, &i64)| Located {
             place: Arc::clone(&place),
             object: Candidate {
                 id: index as i64,

@@ -11,9 +11,9 @@ use super::places::Places;
 use super::plan::{Plan, Strategy, TypePlan};
 use super::reading::Reading;
 use super::walk::{Step, Walk};
+use crate::form::namespace_id::ids_of;
 use crate::sql::statement::MAX_LIST;
 use crate::sql::{post, stream};
-use crate::write::namespaces::ids_of;
 
 /// How many rows a plan has; `None` if it would take more work than ten pages to tell.
 pub(crate) async fn count(

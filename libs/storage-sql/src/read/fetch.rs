@@ -7,7 +7,7 @@ use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
 use super::matches::{Matches, matching_revisions};
-use super::place::{Place, Row};
+use super::place::{Located, Place};
 use super::plan::Plan;
 use super::reading::Reading;
 use crate::backend::error::broken;
@@ -51,7 +51,7 @@ pub(crate) async fn whole(
     resource: i32,
     only: Only<'_>,
     places: &[(Arc<Place>, Matches)],
-) -> Result<Vec<Row>, StoreError> {
+) -> Result<Vec<Located>, StoreError> {
     let found = candidates(reading, resource, only, places).await?;
     let by_nsid: HashMap<i64, usize> = places
         .iter()
@@ -72,7 +72,7 @@ pub(crate) async fn whole(
     }
     kept.extend(tested(reading, plan, unknown, |(_, object)| object.rev).await?);
     kept.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
-    let row = |(at, object): (usize, Candidate)| Row {
+    let row = |(at, object): (usize, Candidate)| Located {
         place: Arc::clone(&places[at].0),
         object,
     };
@@ -140,7 +140,7 @@ pub(crate) async fn part(
     (place, matches): (&Arc<Place>, &Matches),
     after: &str,
     limit: usize,
-) -> Result<(Vec<Row>, Option<String>), StoreError> {
+) -> Result<(Vec<Located>, Option<String>), StoreError> {
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
     let statement = select::after(reading.dialect, resource, (place.nsid, after), most);
     let mut found = reading.rows(statement, select::decode).await?;
@@ -149,7 +149,7 @@ pub(crate) async fn part(
     if *matches == Matches::Unknown {
         found = tested(reading, plan, found, |object| object.rev).await?;
     }
-    let row = |object| Row {
+    let row = |object| Located {
         place: Arc::clone(place),
         object,
     };

@@ -9,10 +9,10 @@ use armadex_storage::StoreError;
 use super::place::Place;
 use super::plan::{Clause, Plan};
 use super::reading::Reading;
+use crate::backend::error::broken;
 use crate::form::term::TermSet;
 use crate::sql::statement::MAX_LIST;
 use crate::sql::{object, post};
-use crate::write::index::damaged;
 
 /// The objects of a place that match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,7 +203,7 @@ async fn id_sets(
 
 fn add(ids: &mut BTreeMap<i64, Vec<i64>>, blocks: Vec<(i64, Block)>) -> Result<(), StoreError> {
     for (nsid, block) in blocks {
-        let decoded = block.decode().map_err(|err| damaged(&err))?;
+        let decoded = block.decode().map_err(|err| broken(err.to_string()))?;
         ids.entry(nsid)
             .or_default()
             .extend_from_slice(decoded.as_slice());

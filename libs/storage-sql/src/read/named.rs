@@ -7,19 +7,19 @@ use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
 use super::fetch::tested;
-use super::place::{Place, Row};
+use super::place::{Located, Place};
 use super::places::namespace_names;
 use super::plan::{Plan, TypePlan};
 use super::reading::Reading;
+use crate::form::namespace_id::cluster_of;
 use crate::sql::select::{self, Candidate};
 use crate::sql::statement::MAX_LIST;
-use crate::write::namespaces::cluster_of;
 
 /// All rows of a query that names its objects, in no order; `None` if it names none, or too many are called so.
 pub(crate) async fn all(
     reading: &mut Reading<'_>,
     plan: &Plan,
-) -> Result<Option<Vec<Row>>, StoreError> {
+) -> Result<Option<Vec<Located>>, StoreError> {
     let NameFilter::In(names) = &plan.names else {
         return Ok(None);
     };
@@ -55,7 +55,7 @@ pub(crate) async fn placed(
     reading: &mut Reading<'_>,
     planned: &TypePlan,
     objects: Vec<Candidate>,
-) -> Result<Vec<Row>, StoreError> {
+) -> Result<Vec<Located>, StoreError> {
     let ids: HashMap<i64, usize> = planned
         .clusters
         .iter()
@@ -88,7 +88,7 @@ pub(crate) async fn placed(
         .collect();
     let row = |object: Candidate| {
         let place = Arc::clone(places.get(&object.nsid)?);
-        Some(Row { place, object })
+        Some(Located { place, object })
     };
     Ok(objects.into_iter().filter_map(row).collect())
 }

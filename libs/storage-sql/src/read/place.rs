@@ -20,7 +20,7 @@ pub(crate) struct Place {
 
 /// An object where it lives.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct Located {
     pub(crate) place: Arc<Place>,
     pub(crate) object: Candidate,
 }

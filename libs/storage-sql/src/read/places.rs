@@ -13,10 +13,10 @@ use super::place::Place;
 use super::plan::order::Rank;
 use super::plan::{Plan, Space, TypePlan};
 use super::reading::Reading;
+use crate::form::namespace_id::cluster_of;
 use crate::sql::counter::{self, CounterRow};
 use crate::sql::namespace;
 use crate::sql::statement::MAX_LIST;
-use crate::write::namespaces::cluster_of;
 
 /// The most clusters whose first namespaces one statement reads.
 const MOST_CLUSTERS: usize = 64;
@@ -25,13 +25,13 @@ const MOST_LOOKUPS: usize = 2048;
 
 /// Where a walk begins: at a namespace of a cluster, rows up to a name in it left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct From {
+pub(crate) struct Point {
     pub(crate) cluster: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
-impl From {
+impl Point {
     /// Where a rank stands.
     pub(crate) fn of_rank(rank: &Rank) -> Self {
         Self {
@@ -85,7 +85,7 @@ enum Source {
 
 impl<'a> Places<'a> {
     /// All places from `from` on.
-    pub(crate) fn all(planned: &'a TypePlan, backwards: bool, from: Option<&From>) -> Self {
+    pub(crate) fn all(planned: &'a TypePlan, backwards: bool, from: Option<&Point>) -> Self {
         let (next, namespace) = begin(planned, backwards, from);
         let source = Source::Counters {
             next,
@@ -103,7 +103,7 @@ impl<'a> Places<'a> {
     pub(crate) fn of_hits(
         planned: &'a TypePlan,
         backwards: bool,
-        from: Option<&From>,
+        from: Option<&Point>,
         hits: &BTreeMap<i64, i64>,
     ) -> Self {
         let (next, namespace) = begin(planned, backwards, from);
@@ -141,14 +141,14 @@ impl<'a> Places<'a> {
     }
 
     /// Where the next places begin; `None` at the end.
-    pub(crate) fn next_from(&self) -> Option<From> {
+    pub(crate) fn next_from(&self) -> Option<Point> {
         let (at, namespace) = match &self.source {
             Source::Counters {
                 next, namespace, ..
             } => (*next, namespace.clone()),
             Source::Hits(waiting, namespace) => (waiting.front()?.0, namespace.clone()),
         };
-        Some(From {
+        Some(Point {
             cluster: self.space(at)?.name.as_str().to_owned(),
             namespace: namespace.unwrap_or_default(),
             name: String::new(),
@@ -426,7 +426,7 @@ fn walked(planned: &TypePlan, backwards: bool, at: usize) -> usize {
 }
 
 /// The first cluster of a walk, in walking order, and the namespace to begin at if the walk begins inside it.
-fn begin(planned: &TypePlan, backwards: bool, from: Option<&From>) -> (usize, Option<String>) {
+fn begin(planned: &TypePlan, backwards: bool, from: Option<&Point>) -> (usize, Option<String>) {
     let Some(from) = from else {
         return (0, None);
     };

@@ -1,8 +1,7 @@
 //! Rows in another order than that of pages. Few are fetched and sorted; many are found along the index of the order's first key.
 
 mod along;
-
-use std::cmp::Ordering;
+mod top;
 
 use armadex_model::NameFilter;
 use armadex_model::query::{OrderBy, OrderField};
@@ -13,68 +12,18 @@ use super::count::objects;
 use super::fetch::Only;
 use super::matches::hits;
 use super::named;
-use super::place::Row;
+use super::place::Located;
 use super::places::Places;
 use super::plan::order::Rank;
 use super::plan::{Plan, TypePlan};
 use super::reading::Reading;
 use super::walk::{Step, Walk};
 use crate::sql::sort::SortColumn;
-
-/// Keeps the first rows of an order after a place.
-pub(crate) struct Top<'a> {
-    order: &'a [OrderBy],
-    after: Option<&'a Rank>,
-    wanted: usize,
-    best: Vec<(Rank, Row)>,
-}
-
-impl<'a> Top<'a> {
-    pub(crate) fn new(order: &'a [OrderBy], after: Option<&'a Rank>, wanted: usize) -> Self {
-        Self {
-            order,
-            after,
-            wanted,
-            best: Vec::new(),
-        }
-    }
-
-    /// Takes more rows into account. What cannot be among the first any more is dropped now and then, so that memory stays
-    /// at twice what is wanted and what is taken at once.
-    pub(crate) fn extend(&mut self, rows: impl IntoIterator<Item = Row>) {
-        for row in rows {
-            let rank = Rank::of_row(&row, self.order);
-            let later = |after: &Rank| rank.compare(after, self.order) == Ordering::Greater;
-            if self.after.is_none_or(later) {
-                self.best.push((rank, row));
-            }
-        }
-        if self.best.len() > self.wanted.saturating_mul(2) {
-            self.settle();
-        }
-    }
-
-    fn settle(&mut self) {
-        let order = self.order;
-        self.best.sort_by(|(a, _), (b, _)| a.compare(b, order));
-        self.best.truncate(self.wanted);
-    }
-
-    /// How many rows there are.
-    pub(crate) fn len(&self) -> usize {
-        self.best.len()
-    }
-
-    /// The first rows in order.
-    pub(crate) fn finish(mut self) -> Vec<(Rank, Row)> {
-        self.settle();
-        self.best
-    }
-}
+use top::Top;
 
 /// The page of rows that are all there, in no order. Nothing is left after them.
 pub(crate) fn take(
-    all: Vec<Row>,
+    all: Vec<Located>,
     plan: &Plan,
     after: Option<&Rank>,
     collector: &mut Collector,

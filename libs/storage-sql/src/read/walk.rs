@@ -9,8 +9,8 @@ use armadex_storage::StoreError;
 use super::collect::Collector;
 use super::fetch::{self, Only};
 use super::matches::{Matches, hits, matches};
-use super::place::{Place, Row};
-use super::places::{From, Places};
+use super::place::{Located, Place};
+use super::places::{Places, Point};
 use super::plan::{Plan, TypePlan};
 use super::reading::Reading;
 
@@ -29,9 +29,9 @@ pub(crate) struct Walk<'a> {
     /// Those of them whose matches are known.
     matched: VecDeque<(Arc<Place>, Matches)>,
     /// Rows up to here come no more: where the walk began, or what it has handed on of a large place.
-    from: Option<From>,
+    from: Option<Point>,
     /// Everything up to here was looked at.
-    reached: Option<From>,
+    reached: Option<Point>,
 }
 
 /// Rows that are fetched for nothing rather than by a statement of their own.
@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
         plan: &'a Plan,
         planned: &'a TypePlan,
         (only, backwards): (Only<'a>, bool),
-        from: Option<From>,
+        from: Option<Point>,
     ) -> Result<Self, StoreError> {
         let (first, hits) = hits(reading, plan, planned.id).await?;
         let places = match hits {
@@ -75,7 +75,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Everything up to here was looked at.
-    pub(crate) fn reached(self) -> Option<From> {
+    pub(crate) fn reached(self) -> Option<Point> {
         self.reached
     }
 
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
     }
 
     fn reach(&mut self, place: &Place, name: &str) {
-        self.reached = Some(From {
+        self.reached = Some(Point {
             cluster: place.cluster.as_str().to_owned(),
             namespace: place.namespace.to_string(),
             name: name.to_owned(),
@@ -241,7 +241,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn is_later(&self, row: &Row) -> bool {
+    fn is_later(&self, row: &Located) -> bool {
         self.after(&row.place)
             .is_none_or(|after| row.object.name.as_str() > after)
     }

@@ -1,22 +1,14 @@
 //! Where databases differ in the text of a statement. What is not here is the same for all.
 
+mod part;
 mod sqlite;
+
+pub(crate) use part::{ObjIndex, Upsert};
 
 /// The SQL that a database speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
-}
-
-/// The indexes of `obj` that a statement may insist on: a walk along the wrong one reads the whole table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ObjIndex {
-    /// (type, nsid, name)
-    Key,
-    /// (type, created, nsid)
-    Created,
-    /// (type, name, nsid)
-    Name,
 }
 
 impl Dialect {
@@ -47,17 +39,4 @@ impl Dialect {
             Self::Sqlite => sqlite::on_conflict(target),
         }
     }
-}
-
-/// What is inserted or updated; each dialect has its own clause for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Upsert {
-    /// The row of an object, by id; its key stays.
-    Object,
-    /// A posting block, by its whole key.
-    Block,
-    /// A counter, by its whole key.
-    Counter,
-    /// A stream, by cluster and type: taken over and opened.
-    Stream,
 }

@@ -8,13 +8,13 @@ use armadex_storage::{Health, MemberPosition, Phase};
 
 use super::counter::CounterKey;
 use super::head::Numbered;
-use super::index::{BlockRow, RunKey, RunPart};
 use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
+use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Moved};
 use super::{
-    audit, catalog, counter, gone, head, index, meta, namespace, object, post, select, sort, stream,
+    audit, catalog, counter, gone, head, meta, namespace, object, post, select, sort, stream,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -228,7 +228,7 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
     };
     let block = Block::encode(&[5, 6]).expect("two ids");
     vec![
-        index::around(&[
+        post::around(&[
             RunPart {
                 run,
                 low: 5,
@@ -242,9 +242,9 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
                 shrinks: true,
             },
         ]),
-        index::put(dialect, &[BlockRow { run, block }]),
-        index::delete(dialect, &[(run, 5)]),
-        index::delete_runs(dialect, &[run]),
+        post::put(dialect, &[BlockRow { run, block }]),
+        post::delete(dialect, &[(run, 5)]),
+        post::delete_runs(dialect, &[run]),
         post::within(&[-77, 12], TYPE, &NSIDS, 2049),
         post::sums(dialect, &[-77, 12], TYPE, &NSIDS),
         post::sizes(&[-77, 12], TYPE, 2049),

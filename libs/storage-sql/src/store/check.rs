@@ -11,10 +11,10 @@ use armadex_storage::StoreError;
 use siphasher::sip::SipHasher13;
 
 use crate::backend::{Connection, Lane, Row, row};
+use crate::form::namespace_id::cluster_of;
 use crate::form::term::{TermHasher, TermSet};
 use crate::sql::{audit, head};
 use crate::store::SqlStore;
-use crate::write::namespaces::cluster_of;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

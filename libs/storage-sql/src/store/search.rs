@@ -12,11 +12,11 @@ use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::backend::row;
 use crate::read::bodies;
-use crate::read::place::{Place, Row};
+use crate::read::place::{Located, Place};
 use crate::read::plan::plan;
+use crate::read::streams;
 use crate::read::{self, Reading};
 use crate::sql::select;
-use crate::write::streams;
 
 #[async_trait]
 impl Search for SqlStore {
@@ -109,7 +109,7 @@ impl Search for SqlStore {
             nsid: object.nsid,
             objects: 1,
         });
-        let chosen = vec![(Arc::clone(resource), Row { place, object })];
+        let chosen = vec![(Arc::clone(resource), Located { place, object })];
         let chosen = bodies::fetch(&mut *transaction, chosen).await?;
         transaction.rollback().await?;
         Ok(bodies::unpack(chosen)?.pop())

@@ -10,9 +10,9 @@ use super::SqlStore;
 use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::form::codec::Family;
+use crate::read::streams;
 use crate::write::clusters::Opening;
 use crate::write::prepare::prepare;
-use crate::write::streams;
 use crate::write::writer::{Done, Work};
 
 #[async_trait]

@@ -9,7 +9,7 @@ use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::form::term::TermSet;
 use crate::sql::dialect::Dialect;
-use crate::sql::index::{self, BlockRow, RunKey, RunPart};
+use crate::sql::post::{self, BlockRow, RunKey, RunPart};
 use crate::sql::statement::{MAX_LIST, pieces};
 
 /// A type and a namespace id.
@@ -75,12 +75,12 @@ impl IndexChange {
         let edits = group(entries);
         let is_new = |edit: &RunEdit| begun.contains(&(edit.run.resource, edit.run.nsid));
         let (new, known): (Vec<RunEdit>, Vec<RunEdit>) = edits.into_iter().partition(is_new);
-        let changes = compare(&new, vec![]).map_err(|err| damaged(&err))?;
+        let changes = compare(&new, vec![]).map_err(|err| broken(err.to_string()))?;
         write_blocks(connection, dialect, &changes).await?;
         // A run's parts may be in two pieces: the second reads what the first has written.
         for piece in pieces(&known) {
             let found = around(connection, piece).await?;
-            let changes = compare(piece, found).map_err(|err| damaged(&err))?;
+            let changes = compare(piece, found).map_err(|err| broken(err.to_string()))?;
             write_blocks(connection, dialect, &changes).await?;
         }
         Ok(())
@@ -141,7 +141,7 @@ async fn around(
     edits: &[RunEdit],
 ) -> Result<Vec<BlockRow>, StoreError> {
     let parts: Vec<RunPart> = edits.iter().map(RunEdit::around).collect();
-    rows(connection, index::around(&parts), index::decode_block).await
+    rows(connection, post::around(&parts), post::decode_block).await
 }
 
 async fn write_blocks(
@@ -150,10 +150,10 @@ async fn write_blocks(
     (removed, written): &BlockChanges,
 ) -> Result<(), StoreError> {
     for part in removed.chunks(MAX_LIST) {
-        connection.execute(index::delete(dialect, part)).await?;
+        connection.execute(post::delete(dialect, part)).await?;
     }
     for piece in pieces(written) {
-        connection.execute(index::put(dialect, piece)).await?;
+        connection.execute(post::put(dialect, piece)).await?;
     }
     Ok(())
 }
@@ -181,11 +181,6 @@ fn compare(edits: &[RunEdit], found: Vec<BlockRow>) -> Result<BlockChanges, Dama
         );
     }
     Ok((removed, written))
-}
-
-/// Damage of the index, in the store's words.
-pub(crate) fn damaged(err: &Damaged) -> StoreError {
-    broken(err.to_string())
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use armadex_storage::StoreError;
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
+use crate::form::namespace_id::namespace_id;
 use crate::sql::catalog;
 use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::statement::MAX_LIST;
-use crate::write::namespaces::namespace_id;
 use crate::write::prepare::{Prepared, PreparedChange};
 
 /// A namespace as a batch finds it.

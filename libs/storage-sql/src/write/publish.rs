@@ -4,12 +4,12 @@
 use armadex_storage::StoreError;
 
 use crate::backend::error::broken;
+use crate::backend::incarnation::{self, Committed};
 use crate::backend::{Connection, row};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
 use crate::sql::statement::{MAX_LIST, pieces};
 use crate::write::diff::Effect;
-use crate::write::incarnation::{self, Committed};
 use crate::write::prepare::NewObject;
 use crate::write::session::Session;
 use crate::write::stage::Staged;

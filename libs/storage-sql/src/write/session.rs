@@ -1,9 +1,9 @@
 //! What a transaction of the writer works with.
 
 use crate::backend::Connection;
+use crate::backend::incarnation::Committed;
 use crate::sql::dialect::Dialect;
 use crate::write::catalog_change::CatalogChange;
-use crate::write::incarnation::Committed;
 use crate::write::numbers::ObjectIds;
 
 /// What a transaction needs besides its work.

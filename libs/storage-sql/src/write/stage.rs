@@ -10,6 +10,7 @@ use armadex_storage::{Phase, StoreError, Written};
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
+use crate::form::namespace_id::cluster_of;
 use crate::sql::counter::CounterKey;
 use crate::sql::object::{self, Indexed, OldRow};
 use crate::sql::statement::{MAX_LIST, pieces};
@@ -17,7 +18,6 @@ use crate::sql::stream::{self, Fence, Moved, StreamRow};
 use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
-use crate::write::namespaces::cluster_of;
 use crate::write::places::{self, Place, Places};
 use crate::write::prepare::{Prepared, PreparedChange};
 use crate::write::session::Session;

@@ -11,10 +11,10 @@ use armadex_storage::{ClusterId, Health, Purged, StoreError, Stream, TypeId, Wri
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction};
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opening;
-use crate::write::incarnation::{self, Committed};
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;

@@ -42,7 +42,7 @@ pub async fn a_cluster_that_joins_again_is_empty(fixture: &Fixture) {
         .await;
     let stream = stream.expect("opened");
     assert_eq!(stream.position, None);
-    let again = super::Writer { cluster, stream };
+    let again = super::fixture::Writer { cluster, stream };
     fixture.put(&again, [object("ns", "new")]).await;
     assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/new"]);
     assert_eq!(fixture.purge(100).await, 1);

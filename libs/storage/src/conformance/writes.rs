@@ -355,7 +355,7 @@ pub async fn other_rules_write_what_did_not_change(fixture: &Fixture) {
     // A list that is cut off in the middle begins anew.
     let stream = open().await;
     assert_eq!(stream.position, Some(listing));
-    let again = super::Writer { stream, ..pods };
+    let again = super::fixture::Writer { stream, ..pods };
     let indexed = plain.label("app", "web").build();
     let mut batch = again.batch([Change::Put(indexed.clone())], Some(live("6")));
     batch.rules = newer;

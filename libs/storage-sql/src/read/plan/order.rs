@@ -6,7 +6,7 @@ use armadex_model::Query;
 use armadex_model::query::{OrderBy, OrderField, Position, SortValue};
 use armadex_storage::StoreError;
 
-use crate::read::place::Row;
+use crate::read::place::Located;
 
 /// A place in the total order of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Rank {
 
 impl Rank {
     /// Where a row stands.
-    pub(crate) fn of_row(row: &Row, order: &[OrderBy]) -> Self {
+    pub(crate) fn of_row(row: &Located, order: &[OrderBy]) -> Self {
         Self {
             keys: order.iter().map(|key| value(row, key.field)).collect(),
             index: row.place.index,
@@ -93,7 +93,7 @@ fn fits(field: OrderField, value: &SortValue) -> bool {
     number == matches!(value, SortValue::Number(_))
 }
 
-fn value(row: &Row, field: OrderField) -> SortValue {
+fn value(row: &Located, field: OrderField) -> SortValue {
     match field {
         OrderField::Cluster => SortValue::Text(row.place.cluster.as_str().to_owned()),
         OrderField::Namespace => SortValue::Text(row.place.namespace.to_string()),

@@ -191,12 +191,12 @@ fn a_query_that_admits_nothing_reads_nothing() {
 /// rows that were found.
 #[test]
 fn the_beginning_of_a_cluster_has_the_value_of_a_key_that_does_not_vary() {
-    use crate::read::places::From;
+    use crate::read::places::Point;
     let query = Query {
         namespaces: NameFilter::only("x"),
         ..by(&[(OrderField::Namespace, false), (OrderField::Cluster, false)])
     };
-    let beginning = From {
+    let beginning = Point {
         cluster: "b".into(),
         namespace: String::new(),
         name: String::new(),

@@ -10,13 +10,13 @@ use armadex_model::NameFilter;
 use armadex_model::query::{END, OrderBy, OrderField, SortValue};
 use armadex_storage::StoreError;
 
-use super::Top;
+use super::top::Top;
 use crate::backend::error::broken;
 use crate::read::collect::Collector;
 use crate::read::fetch::{Only, tested};
 use crate::read::named::placed;
-use crate::read::place::Row;
-use crate::read::places::From;
+use crate::read::place::Located;
+use crate::read::places::Point;
 use crate::read::plan::order::Rank;
 use crate::read::plan::{Plan, TypePlan, page_order};
 use crate::read::reading::Reading;
@@ -27,7 +27,7 @@ use crate::sql::statement::Param;
 
 /// What is known of one type: its first rows, and how far they are all of them.
 struct Known {
-    rows: Vec<(Rank, Row)>,
+    rows: Vec<(Rank, Located)>,
     /// Rows after this place are not known; `None` if there are none.
     until: Option<Rank>,
 }
@@ -40,8 +40,8 @@ pub(crate) async fn page(
     column: (SortColumn, bool),
     after: Option<&Rank>,
     wanted: usize,
-) -> Result<(Vec<Row>, Option<Rank>), StoreError> {
-    let mut rows: Vec<(Rank, Row)> = Vec::new();
+) -> Result<(Vec<Located>, Option<Rank>), StoreError> {
+    let mut rows: Vec<(Rank, Located)> = Vec::new();
     let mut until: Option<Rank> = None;
     for planned in &plan.types {
         let known = first_rows(reading, plan, planned, column, after, wanted).await?;
@@ -144,7 +144,7 @@ fn end_of(plan: &Plan, planned: &TypePlan, value: SortValue) -> Rank {
 /// Objects of one value of the first key.
 enum Group {
     /// All of them that match.
-    Few(SortValue, Vec<Row>),
+    Few(SortValue, Vec<Located>),
     /// Too many to hold.
     Many(SortValue),
     /// The page has looked at enough; everything up to the last value that was passed is known.
@@ -159,7 +159,7 @@ struct Groups<'a> {
     column: (SortColumn, bool),
     cursor: Cursor,
     /// Objects that match and were handed on in no group yet, in the index's order.
-    waiting: VecDeque<Row>,
+    waiting: VecDeque<Located>,
     /// The value that was read last, of which more may follow, and how many objects of it were read.
     open: Option<(SortValue, usize)>,
     /// Every object up to this value has been handed on.
@@ -222,8 +222,8 @@ impl<'a> Groups<'a> {
         }
     }
 
-    fn take(&mut self, value: &SortValue) -> Vec<Row> {
-        let same = |row: &&Row| self.value(&row.object) == *value;
+    fn take(&mut self, value: &SortValue) -> Vec<Located> {
+        let same = |row: &&Located| self.value(&row.object) == *value;
         let count = self.waiting.iter().take_while(same).count();
         self.waiting.drain(..count).collect()
     }
@@ -291,7 +291,7 @@ async fn walk(
     planned: &TypePlan,
     (value, after): (&SortValue, Option<&Rank>),
     wanted: usize,
-) -> Result<(Vec<Row>, Option<Rank>), StoreError> {
+) -> Result<(Vec<Located>, Option<Rank>), StoreError> {
     let backwards = rest_in_page_order(plan, planned)?;
     let named = match value {
         SortValue::Text(name) => plan.names.clone().and(NameFilter::only(name)),
@@ -306,7 +306,7 @@ async fn walk(
     let from = match after.filter(here) {
         // Types before the one that a page ended in have no more rows of the value.
         Some(rank) if behind(rank) => return Ok((Vec::new(), None)),
-        Some(rank) if rank.index == planned.index => Some(From::of_rank(rank)),
+        Some(rank) if rank.index == planned.index => Some(Point::of_rank(rank)),
         _ => None,
     };
     reading.begin();

@@ -1,6 +1,6 @@
 //! SQLite's spelling.
 
-use super::{ObjIndex, Upsert};
+use super::part::{ObjIndex, Upsert};
 
 pub(super) const TUPLE_LIST: (&str, &str) = ("(VALUES ", ")");
 

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use super::*;
 use crate::backend::sqlite::SqliteDatabase;
 use crate::backend::{Database, Row, RowSink};
+use crate::options::Options;
 use crate::sql::statement::Statement;
-use crate::store::Options;
 
 const TYPE: i32 = 3;
 const NSID: i64 = 1_000;
@@ -69,8 +69,8 @@ async fn run(connection: &mut dyn Connection) -> Vec<Block> {
         high: i64::MAX,
         shrinks: false,
     };
-    let statement = index::around(&[whole]);
-    let found = rows(connection, statement, index::decode_block).await;
+    let statement = post::around(&[whole]);
+    let found = rows(connection, statement, post::decode_block).await;
     let blocks = found.expect("rows").into_iter().map(|row| row.block);
     blocks.collect()
 }

@@ -8,8 +8,8 @@ use armadex_storage::StoreError;
 use super::prune;
 use crate::backend::rows;
 use crate::sql::counter::{self, CounterKey, Keyed};
-use crate::sql::index::{self, RunKey};
 use crate::sql::object::{self, Indexed, PurgedRow};
+use crate::sql::post::{self, RunKey};
 use crate::sql::statement::MAX_LIST;
 use crate::sql::stream::StreamRow;
 use crate::write::counters::{self, CounterDelta};
@@ -130,7 +130,7 @@ async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64,
         })
         .collect();
     for part in Vec::from_iter(runs).chunks(MAX_LIST) {
-        let statement = index::delete_runs(session.dialect, part);
+        let statement = post::delete_runs(session.dialect, part);
         session.connection.execute(statement).await?;
     }
     Ok(found.len() as u64)

@@ -10,8 +10,8 @@ use crate::backend::sqlite::SqliteDatabase;
 use crate::backend::{Connection, Database, RowSink};
 use crate::form::codec::Family;
 use crate::form::term::TermHasher;
+use crate::options::Options;
 use crate::sql::statement::Statement;
-use crate::store::Options;
 use crate::write::prepare::prepare;
 
 fn pods() -> ResourceType {

@@ -1,0 +1,40 @@
+//! How a store is opened.
+
+use std::time::Duration;
+
+use crate::read::Tuning;
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Connections that search.
+    pub readers: u32,
+    /// Orders that may wait for the writer; when it is full, writers wait.
+    pub queue: usize,
+    /// How long a statement waits for another process's transaction.
+    pub busy_timeout: Duration,
+    /// How many revisions superseded versions and tombstones are kept for. 0 keeps none and writes no tombstone; what is past any
+    /// other figure is removed by [`armadex_storage::Sink::purge`].
+    pub retention: u64,
+    /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
+    /// always reads never lets it begin anew.
+    pub most_log_bytes: u64,
+    /// How much is read at a time.
+    pub tuning: Tuning,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            // Reads of one machine's fleet are short; more connections would only divide its cores.
+            readers: 4,
+            // What waits here is bounded by bytes before it is sent; this many orders are one good transaction.
+            queue: 128,
+            busy_timeout: Duration::from_secs(5),
+            retention: 0,
+            // Three rounds of copying SQLite's log back, 128 MiB each.
+            most_log_bytes: 3 * (128 << 20),
+            tuning: Tuning::default(),
+        }
+    }
+}
