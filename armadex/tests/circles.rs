@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The sources of the crates that have been untied.
-const UNTIED: [&str; 6] = [
+const UNTIED: [&str; 7] = [
     "apiserver/src",
     "armadex/src",
     "crds/src",
+    "libs/model/src",
     "libs/postings/src",
     "libs/storage/src",
     "libs/storage-sql/src",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::field::{Field, Meaning, meaning};
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, field_clauses, shorten};
-use crate::params::{InvalidParams, distinct, malformed};
+use crate::params::invalid::{InvalidParams, distinct, malformed};
 use crate::{GroupVersionResource, NameFilter};
 
 /// A field selector, taken apart.

@@ -8,7 +8,9 @@ use std::num::NonZeroU64;
 use crate::NameFilter;
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, shorten};
-use crate::params::{InvalidParams, distinct, malformed, meant, not_a_number};
+use crate::params::invalid::{InvalidParams, distinct, malformed, not_a_number};
+use crate::params::names::meant;
+use crate::params::raw::is_true;
 use crate::query::{OrderBy, OrderField};
 
 /// Search labels that every store understands.
@@ -183,7 +185,7 @@ fn narrow(filter: &mut NameFilter, clause: &Clause) -> Result<(), InvalidParams>
 }
 
 fn set_flag(flag: &mut Option<bool>, clause: &Clause) -> Result<(), InvalidParams> {
-    *flag = Some(crate::params::is_true(single(clause)?));
+    *flag = Some(is_true(single(clause)?));
     Ok(())
 }
 

@@ -9,7 +9,8 @@
 //! makes the next character literal, as clients write it for `,` and `=` in values; the value after `=`, `==` and `!=` goes to the next
 //! comma whatever is in it (`reason=Back off (1)`); and requirements may be empty, as for a kube-apiserver.
 
-use super::{Operator, Requirement, syntax};
+use super::requirement::{Operator, Requirement};
+use super::syntax;
 
 /// One requirement as it was typed. Values keep their order, which matters to a search label that lists sort keys.
 #[derive(Clone, Debug, PartialEq, Eq)]

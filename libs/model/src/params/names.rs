@@ -168,7 +168,7 @@ pub(super) mod tests {
 
     thread_local! {
         /// Pairs of names that this thread has compared letter by letter.
-        pub(in crate::params) static COMPARED: Cell<usize> = const { Cell::new(0) };
+        pub(crate) static COMPARED: Cell<usize> = const { Cell::new(0) };
     }
 
     #[test]

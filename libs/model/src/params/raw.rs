@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::invalid::{InvalidParams, malformed};
 use super::names::{Ignored, Known, Standing};
-use super::{InvalidParams, malformed};
 use crate::NameFilter;
 use crate::label::parse::shorten;
 
