@@ -95,7 +95,12 @@ fn module_of(path: &Path) -> Module {
 
 /// Unit tests are at the end of their file.
 fn without_tests(text: &str) -> &str {
-    let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
+    let attribute = "#[cfg(test)]\n";
+    let mut tests = text.match_indices(attribute).filter(|(at, _)| {
+        let declared = text[at + attribute.len()..].lines().next();
+        declared.is_some_and(|line| line.contains("mod tests"))
+    });
+    let end = tests.next().map_or(text.len(), |(at, _)| at);
     &text[..end]
 }
 
