@@ -4,6 +4,7 @@ pub(crate) mod body;
 pub(crate) mod budget;
 pub(crate) mod document;
 pub(crate) mod encode;
+pub(crate) mod gzip;
 pub(crate) mod lines;
 pub(crate) mod listing;
 pub(crate) mod object;

@@ -31,6 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::answer::body::{self, Body, Piece};
 use crate::answer::budget::{Allowance, Budget};
+use crate::answer::gzip;
 use crate::answer::listing::{ListStream, Sent};
 use crate::answer::reply::{Content, Reply};
 use crate::answer::status::ApiError;
@@ -42,7 +43,7 @@ use crate::caller::impersonation;
 use crate::counters::{Counters, Gauge};
 use crate::request::negotiate;
 use crate::request::target::{self, Target};
-use asked::{Asked, accept};
+use asked::{Asked, accept, takes_gzip};
 pub(crate) use connection::{Connection, Standing};
 use context::Context;
 use documents::Documents;
@@ -183,6 +184,10 @@ impl App {
                 body::streamed(receiver)
             }
         };
+        let body = match reply.gzip {
+            Some(held) => gzip::gzipped(body, held),
+            None => body,
+        };
         reply.head.map(|()| body::keeping(body, ticket))
     }
 
@@ -235,10 +240,12 @@ impl App {
             None
         };
         let asked = Asked::of(parts, &segments, &caller, allowance);
-        self.reply(target, posted.as_ref(), &asked)
-            .await?
-            .hold(&asked.allowance)
-            .await
+        let reply = self.reply(target, posted.as_ref(), &asked).await?;
+        let reply = reply.hold(&asked.allowance).await?;
+        Ok(match takes_gzip(parts) {
+            true => reply.compressed(&asked.allowance),
+            false => reply,
+        })
     }
 
     /// Who is calling, and whether a front proxy says so. The connection remembers how that went: what it has shown itself to be

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::answer::body::Piece;
 use crate::answer::budget::{Allowance, Reservation};
 use crate::answer::encode::{Encoder, ListMeta, Shape};
+use crate::answer::gzip::LONG;
 use crate::answer::object::Damaged;
 use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::rewrite::Rewrite;
@@ -124,6 +125,17 @@ impl ListStream {
             remaining,
             first,
         })
+    }
+
+    /// Whether so much will be sent that compressing it is worth it: the first page has it, or is one of several.
+    pub(crate) fn is_long(&self) -> bool {
+        let Page { rows, next, .. } = &self.first.page;
+        let goes_on = self
+            .reader
+            .wanted
+            .is_none_or(|wanted| wanted > rows.len() as u64);
+        let stored: usize = rows.iter().map(|found| found.body.len()).sum();
+        stored >= LONG || (next.is_some() && goes_on)
     }
 
     /// The media type of what is sent.

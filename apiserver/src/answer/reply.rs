@@ -1,11 +1,14 @@
 //! Answers: made whole, streamed by a [`ListStream`], or rewritten while they are taken.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WARNING};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WARNING,
+};
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::answer::budget::{Allowance, Reservation};
 use crate::answer::document::Document;
+use crate::answer::gzip;
 use crate::answer::listing::ListStream;
 use crate::answer::outbox::Outbox;
 use crate::answer::rewrite::{Rewrite, Rewritten};
@@ -19,6 +22,8 @@ const SMALL: usize = 16 << 10;
 pub(crate) struct Reply {
     pub(crate) head: Response<()>,
     pub(crate) content: Content,
+    /// What is held to compress it, if it is to be.
+    pub(crate) gzip: Option<Reservation>,
 }
 
 /// What is in an answer.
@@ -34,6 +39,16 @@ pub(crate) enum Content {
     List(Box<ListStream>),
 }
 
+impl Content {
+    fn is_long(&self) -> bool {
+        match self {
+            Self::Whole(bytes) | Self::Made(bytes) => bytes.len() >= gzip::LONG,
+            Self::Rewritten(object) => object.json.len() >= gzip::LONG,
+            Self::List(list) => list.is_long(),
+        }
+    }
+}
+
 impl Reply {
     fn new(code: StatusCode, content_type: &'static str, content: Content) -> Self {
         let mut head = Response::new(());
@@ -41,7 +56,11 @@ impl Reply {
         let headers = head.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-        Self { head, content }
+        Self {
+            head,
+            content,
+            gzip: None,
+        }
     }
 
     /// An object as JSON, written as it was asked for. The reservation was made before it was read, the outbox is part of it.
@@ -131,6 +150,19 @@ impl Reply {
         Ok(self)
     }
 
+    /// Has a long answer compressed, if there is room for it now: it can be sent without.
+    pub(crate) fn compressed(mut self, allowance: &Allowance) -> Self {
+        if self.content.is_long() {
+            self.gzip = allowance.reserve_now(gzip::HELD);
+        }
+        if self.gzip.is_some() {
+            let headers = self.head.headers_mut();
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        self
+    }
+
     /// What was made of what a client sent.
     pub(crate) fn created(json: Vec<u8>, notation: Notation) -> Self {
         let bytes = Rewrite::to(notation, false).whole(json);
@@ -172,8 +204,31 @@ fn quotable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::answer::budget::Budget;
     use crate::answer::document::Written;
+
+    #[test]
+    fn a_long_answer_is_compressed_if_there_is_room() {
+        let budget = Arc::new(Budget::new(4 << 20, Arc::default()));
+        let allowance = Allowance::new(Arc::clone(&budget), Vec::new());
+        let compressed = |length: usize| {
+            let reply = Reply::text(StatusCode::OK, "x".repeat(length));
+            let reply = reply.compressed(&allowance);
+            let is_said = reply.head.headers().contains_key(CONTENT_ENCODING);
+            assert_eq!(reply.gzip.is_some(), is_said);
+            is_said
+        };
+        assert!(!compressed(gzip::LONG - 1));
+        assert!(compressed(gzip::LONG));
+        let all = std::iter::from_fn(|| allowance.reserve_now(usize::MAX));
+        let all: Vec<Reservation> = all.collect();
+        assert!(!compressed(gzip::LONG));
+        drop(all);
+        assert!(compressed(gzip::LONG));
+    }
 
     #[test]
     fn a_document_that_the_client_has_is_not_sent_again() {

@@ -1,6 +1,6 @@
 //! The parts of a request that decide its answer.
 
-use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName, IF_NONE_MATCH};
 use http::request::Parts;
 
 use crate::answer::budget::Allowance;
@@ -74,7 +74,17 @@ impl<'a> Asked<'a> {
 
 /// All `Accept` headers as one.
 pub(super) fn accept(parts: &Parts) -> Option<String> {
-    let values = parts.headers.get_all(ACCEPT).into_iter();
+    joined(parts, &ACCEPT)
+}
+
+/// Whether the answer may be compressed.
+pub(super) fn takes_gzip(parts: &Parts) -> bool {
+    joined(parts, &ACCEPT_ENCODING).is_some_and(|accepted| negotiate::takes_gzip(&accepted))
+}
+
+/// All headers of one name as one.
+fn joined(parts: &Parts, name: &HeaderName) -> Option<String> {
+    let values = parts.headers.get_all(name).into_iter();
     let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
     (!texts.is_empty()).then(|| texts.join(","))
 }

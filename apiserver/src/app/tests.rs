@@ -1,6 +1,7 @@
 //! Whole requests against a real store, with reviewers that answer what they were told to.
 
 mod callers;
+mod compressed;
 mod discovery;
 mod held;
 mod lists;
@@ -172,13 +173,18 @@ impl Server {
         Answer {
             code: parts.status.as_u16(),
             head: Response::from_parts(parts, ()),
-            body: body
-                .collect()
-                .await
-                .ok()
-                .map(|body| body.to_bytes().to_vec()),
+            body: read(body).await,
         }
     }
+}
+
+/// Takes a body to its end as a socket does: what has been taken holds nothing. `None` if it broke off.
+async fn read(mut body: Body) -> Option<Vec<u8>> {
+    let mut taken = Vec::new();
+    while let Some(frame) = body.frame().await {
+        taken.extend_from_slice(frame.ok()?.data_ref().expect("data"));
+    }
+    Some(taken)
 }
 
 fn pods() -> armadex_model::ResourceType {

@@ -190,9 +190,37 @@ fn quality(text: &str) -> Option<u32> {
         .then_some((value * 1000.0) as u32)
 }
 
+/// Whether a client takes gzip, by what it says that it takes.
+pub(crate) fn takes_gzip(accepted: &str) -> bool {
+    accepted.split(',').any(|one| {
+        let mut parts = one.split(';').map(str::trim);
+        let is_gzip = parts
+            .next()
+            .is_some_and(|coding| coding.eq_ignore_ascii_case("gzip"));
+        let weight = parts.find_map(|part| part.strip_prefix("q="));
+        is_gzip && weight.and_then(|weight| weight.parse().ok()) != Some(0_f32)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gzip_is_taken_where_it_is_named_and_not_refused() {
+        for (accepted, taken) in [
+            ("gzip", true),
+            ("deflate, GZIP;q=0.5", true),
+            ("gzip;q=1.0, identity", true),
+            ("gzip;q=0, identity", false),
+            ("gzip; q=0.0", false),
+            ("identity", false),
+            ("*", false),
+            ("", false),
+        ] {
+            assert_eq!(takes_gzip(accepted), taken, "{accepted}");
+        }
+    }
 
     const KUBECTL: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 

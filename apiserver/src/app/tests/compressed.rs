@@ -1,0 +1,86 @@
+//! `Accept-Encoding: gzip`: what is compressed, and what it is when it is read again.
+
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+
+use super::*;
+
+const PODS: &str = "resources/api/v1/pods";
+const LARGE: &str = "resources/clusters/m1/api/v1/namespaces/x/pods/large";
+const SMALL: &str = "resources/clusters/m1/api/v1/namespaces/x/pods/p0000";
+
+/// Two pages of small pods, and one that is large.
+fn contents() -> Contents {
+    let contents = Contents::new().cluster("m1", "v1.36.1", "");
+    let large = json!({"spec": {"text": "x".repeat(200 << 10)}});
+    let contents = contents.object("m1", &pods(), "x", "large", large);
+    (0..600).fold(contents, |contents, number| {
+        let name = format!("p{number:04}");
+        contents.object(
+            "m1",
+            &pods(),
+            "x",
+            &name,
+            json!({"spec": {"nodeName": "n"}}),
+        )
+    })
+}
+
+async fn ask(server: &Server, path: &str, accept: &str, encoding: &str) -> Answer {
+    let headers = [
+        ("authorization", "Bearer alice"),
+        ("accept", accept),
+        ("accept-encoding", encoding),
+    ];
+    server.ask("GET", &format!("{BASE}/{path}"), &headers).await
+}
+
+/// Asks with and without; whether the former was compressed. It says the same.
+async fn is_compressed(server: &Server, path: &str, accept: &str) -> bool {
+    let plain = ask(server, path, accept, "identity").await;
+    let answer = ask(server, path, accept, "gzip").await;
+    assert_eq!(plain.header("content-encoding"), [""; 0]);
+    assert_eq!((plain.code, answer.code), (200, 200), "{path}");
+    let encoding = answer.header("content-encoding");
+    let vary = answer.header("vary").concat();
+    let body = answer.body.as_deref().expect("a complete body");
+    if encoding.is_empty() {
+        assert!(body == plain.text().as_bytes(), "{path} {accept}");
+        return false;
+    }
+    assert_eq!((encoding, vary.as_str()), (vec!["gzip"], "Accept-Encoding"));
+    let mut read = Vec::new();
+    GzDecoder::new(body).read_to_end(&mut read).expect("gzip");
+    assert!(read == plain.text().as_bytes(), "{path} {accept}");
+    assert!(body.len() < plain.text().len() / 2, "{path} {accept}");
+    true
+}
+
+#[tokio::test]
+async fn what_is_long_is_compressed_in_every_form() {
+    let server = Server::open(contents()).await;
+    for accept in ["application/json", "application/yaml", TABLE] {
+        assert!(is_compressed(&server, PODS, accept).await, "{accept}");
+    }
+    for path in [LARGE.to_owned(), format!("{LARGE}?pretty=true")] {
+        assert!(is_compressed(&server, &path, "application/json").await);
+    }
+    for path in [
+        SMALL,
+        "resources/api/v1",
+        "resources/api/v1/pods?limit=3&names=p0001",
+    ] {
+        assert!(!is_compressed(&server, path, "application/json").await);
+    }
+    server.app.close().await;
+    assert_eq!(server.app.counters().read().held_bytes, 0);
+}
+
+#[tokio::test]
+async fn a_list_that_breaks_off_does_not_end_as_gzip_does() {
+    let server = Server::open(contents()).await;
+    server.store.failing_page.store(2, Ordering::Relaxed);
+    let answer = ask(&server, PODS, "application/json", "gzip").await;
+    assert_eq!((answer.code, answer.body.is_none()), (200, true));
+}
