@@ -14,7 +14,7 @@ use std::time::Duration;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Row as _, Sqlite, SqlitePool};
+use sqlx::{ConnectOptions as _, Row as _, Sqlite, SqlitePool};
 
 use crate::backend::error::classify;
 use crate::backend::{Database, Lane, Transaction, row};
@@ -201,13 +201,19 @@ async fn begin(pool: &SqlitePool, how: &'static str) -> Result<Box<dyn Transacti
 }
 
 async fn connect(options: SqliteConnectOptions, most: u32) -> Result<SqlitePool, StoreError> {
-    SqlitePoolOptions::new()
-        .max_connections(most)
-        .acquire_timeout(ACQUIRE)
-        .test_before_acquire(false)
+    pool_options(most)
         .connect_with(options)
         .await
         .map_err(|err| classify("opening the database file", err))
+}
+
+/// Who waits for a connection waits for a busy store, which is nothing to warn of; who waits too long gets an error.
+fn pool_options(most: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(most)
+        .acquire_timeout(ACQUIRE)
+        .acquire_slow_threshold(ACQUIRE)
+        .test_before_acquire(false)
 }
 
 fn writer_options(path: &Path, options: &Options) -> SqliteConnectOptions {
@@ -218,6 +224,8 @@ fn writer_options(path: &Path, options: &Options) -> SqliteConnectOptions {
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
         .pragma("journal_size_limit", LOG_BYTES)
         .pragma("cache_size", WRITER_CACHE)
+        // What undoes one statement of many rows is a few megabytes, and would be written to a file.
+        .pragma("temp_store", "MEMORY")
 }
 
 fn reader_options(path: &Path, options: &Options) -> SqliteConnectOptions {
@@ -233,6 +241,8 @@ fn shared_options(path: &Path, options: &Options) -> SqliteConnectOptions {
         .busy_timeout(options.busy_timeout)
         .foreign_keys(false)
         .statement_cache_capacity(STATEMENTS)
+        // Its warnings are pages of SQL; what takes long is told by name, see `connection`.
+        .disable_statement_logging()
 }
 
 /// The size of the log beside a database file.

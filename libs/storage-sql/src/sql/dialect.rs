@@ -33,6 +33,13 @@ impl Dialect {
         }
     }
 
+    /// What inserts new rows. An error ends the whole transaction, so a database that can does not remember how to undo the statement alone.
+    pub(crate) fn insert_into(self) -> &'static str {
+        match self {
+            Self::Sqlite => sqlite::INSERT_INTO,
+        }
+    }
+
     /// The clause that turns an insert into an update when the key is there.
     pub(crate) fn on_conflict(self, target: Upsert) -> &'static str {
         match self {

@@ -158,19 +158,20 @@ pub(crate) fn decode_terms(row: &dyn Row) -> Result<(i64, Indexed), StoreError> 
 }
 
 /// Writes new objects.
-pub(crate) fn insert(rows: &[ObjectRow<'_>]) -> Statement {
-    insert_rows("obj.insert", rows).build()
+pub(crate) fn insert(dialect: Dialect, rows: &[ObjectRow<'_>]) -> Statement {
+    insert_rows("obj.insert", dialect.insert_into(), rows).build()
 }
 
 /// Writes changed objects.
 pub(crate) fn update(dialect: Dialect, rows: &[ObjectRow<'_>]) -> Statement {
-    insert_rows("obj.update", rows)
+    insert_rows("obj.update", "INSERT INTO ", rows)
         .push(dialect.on_conflict(Upsert::Object))
         .build()
 }
 
-fn insert_rows(name: &'static str, rows: &[ObjectRow<'_>]) -> Sql {
-    Sql::new(name, "INSERT INTO obj (id, type, nsid, name, uid, created, rv, rv_text, size, rev, form) VALUES ")
+fn insert_rows(name: &'static str, verb: &'static str, rows: &[ObjectRow<'_>]) -> Sql {
+    Sql::new(name, verb)
+        .push("obj (id, type, nsid, name, uid, created, rv, rv_text, size, rev, form) VALUES ")
         .tuples(11, rows.iter().map(object_params))
 }
 
@@ -191,13 +192,11 @@ fn object_params(row: &ObjectRow<'_>) -> [Param; 11] {
 }
 
 /// Appends versions.
-pub(crate) fn append(rows: &[VersionRow<'_>]) -> Statement {
-    Sql::new(
-        "ver.append",
-        "INSERT INTO ver (rev, prev_rev, obj, op, type, nsid, name, dict, terms, body) VALUES ",
-    )
-    .tuples(10, rows.iter().map(version_params))
-    .build()
+pub(crate) fn append(dialect: Dialect, rows: &[VersionRow<'_>]) -> Statement {
+    Sql::new("ver.append", dialect.insert_into())
+        .push("ver (rev, prev_rev, obj, op, type, nsid, name, dict, terms, body) VALUES ")
+        .tuples(10, rows.iter().map(version_params))
+        .build()
 }
 
 fn version_params(row: &VersionRow<'_>) -> [Param; 10] {

@@ -83,23 +83,33 @@ pub(crate) fn decode_block(row: &dyn Row) -> Result<BlockRow, StoreError> {
 
 /// Writes blocks, new ones and those with other content under the same key.
 pub(crate) fn put(dialect: Dialect, blocks: &[BlockRow]) -> Statement {
-    let tuples = blocks.iter().map(|BlockRow { run, block }| {
-        [
-            Param::from(run.term),
-            run.resource.into(),
-            run.nsid.into(),
-            block.first.into(),
-            block.count.into(),
-            block.bytes.clone().into(),
-        ]
-    });
     Sql::new(
         "post.put",
         "INSERT INTO post (term, type, nsid, first_id, n, ids) VALUES ",
     )
-    .tuples(6, tuples)
+    .tuples(6, blocks.iter().map(block_params))
     .push(dialect.on_conflict(Upsert::Block))
     .build()
+}
+
+/// Writes blocks of runs that are not there yet.
+pub(crate) fn insert(dialect: Dialect, blocks: &[BlockRow]) -> Statement {
+    Sql::new("post.insert", dialect.insert_into())
+        .push("post (term, type, nsid, first_id, n, ids) VALUES ")
+        .tuples(6, blocks.iter().map(block_params))
+        .build()
+}
+
+fn block_params(BlockRow { run, block }: &BlockRow) -> [Param; 6] {
+    let [term, resource, nsid] = run_key(run);
+    [
+        term,
+        resource,
+        nsid,
+        block.first.into(),
+        block.count.into(),
+        block.bytes.clone().into(),
+    ]
 }
 
 /// Deletes blocks by run and first id.

@@ -212,9 +212,9 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         object::previous(&[17]),
         object::log(10, 40, 100),
         object::terms(&[17]),
-        object::insert(std::slice::from_ref(&row)),
+        object::insert(dialect, std::slice::from_ref(&row)),
         object::update(dialect, std::slice::from_ref(&row)),
-        object::append(std::slice::from_ref(&version)),
+        object::append(dialect, std::slice::from_ref(&version)),
         object::delete(&[5]),
         object::delete_versions(&[17]),
     ]
@@ -242,6 +242,13 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
                 shrinks: true,
             },
         ]),
+        post::insert(
+            dialect,
+            &[BlockRow {
+                run,
+                block: block.clone(),
+            }],
+        ),
         post::put(dialect, &[BlockRow { run, block }]),
         post::delete(dialect, &[(run, 5)]),
         post::delete_runs(dialect, &[run]),

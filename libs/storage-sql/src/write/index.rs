@@ -75,8 +75,10 @@ impl IndexChange {
         let edits = group(entries);
         let is_new = |edit: &RunEdit| begun.contains(&(edit.run.resource, edit.run.nsid));
         let (new, known): (Vec<RunEdit>, Vec<RunEdit>) = edits.into_iter().partition(is_new);
-        let changes = compare(&new, vec![]).map_err(|err| broken(err.to_string()))?;
-        write_blocks(connection, dialect, &changes).await?;
+        let (_, written) = compare(&new, vec![]).map_err(|err| broken(err.to_string()))?;
+        for piece in pieces(&written) {
+            connection.execute(post::insert(dialect, piece)).await?;
+        }
         // A run's parts may be in two pieces: the second reads what the first has written.
         for piece in pieces(&known) {
             let found = around(connection, piece).await?;

@@ -47,7 +47,7 @@ pub(crate) async fn publish(
         connection.execute(object::delete(part)).await?;
     }
     for piece in pieces(&table.added) {
-        connection.execute(object::insert(piece)).await?;
+        connection.execute(object::insert(dialect, piece)).await?;
     }
     for piece in pieces(&table.changed) {
         connection.execute(object::update(dialect, piece)).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn publish(
         connection.execute(object::delete_versions(part)).await?;
     }
     for piece in pieces(&table.versions) {
-        connection.execute(object::append(piece)).await?;
+        connection.execute(object::append(dialect, piece)).await?;
     }
     Ok(())
 }

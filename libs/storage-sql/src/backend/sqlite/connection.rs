@@ -1,25 +1,58 @@
 //! Statements on a SQLite transaction.
 
+use std::time::{Duration, Instant};
+
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr, Sqlite};
+use tracing::info;
 
 use crate::backend::error::{broken, classify};
 use crate::backend::{Connection, Row, RowSink, Transaction};
 use crate::sql::statement::{Param, Statement};
 
+/// A statement that takes this long is told of: nothing that the store asks for looks at so much.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Tells of a statement that took long, which is not yet trouble: a busy machine is enough.
+struct Watched {
+    name: &'static str,
+    begun: Instant,
+}
+
+impl Watched {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            begun: Instant::now(),
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let took = self.begun.elapsed();
+        if took >= LONG {
+            let (statement, duration_ms) = (self.name, took.as_millis());
+            info!(statement, duration_ms, "{statement} took long");
+        }
+    }
+}
+
 #[async_trait]
 impl Connection for sqlx::Transaction<'static, Sqlite> {
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        let _watched = Watched::new(statement.name);
         let name = statement.name;
         let done = query(statement).execute(&mut **self).await;
         Ok(done.map_err(|err| classify(name, err))?.rows_affected())
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        let _watched = Watched::new(statement.name);
         let name = statement.name;
         let mut found = query(statement).fetch(&mut **self);
         while let Some(row) = found.try_next().await.map_err(|err| classify(name, err))? {

@@ -144,6 +144,12 @@ async fn two_processes_that_start_at_once_make_one_schema() {
     assert_eq!(heads[0].len(), 1);
 }
 
+#[test]
+fn waiting_for_a_busy_store_is_over_or_an_error_before_it_is_a_warning() {
+    let options = pool_options(1);
+    assert!(options.get_acquire_slow_threshold() >= options.get_acquire_timeout());
+}
+
 #[tokio::test]
 async fn readers_cannot_write() {
     let place = Place::new();

@@ -4,6 +4,9 @@ use super::part::{ObjIndex, Upsert};
 
 pub(super) const TUPLE_LIST: (&str, &str) = ("(VALUES ", ")");
 
+/// `OR FAIL` leaves out the statement journal: a copy of each page before the statement changes it.
+pub(super) const INSERT_INTO: &str = "INSERT OR FAIL INTO ";
+
 pub(super) const SUM_OF_N: &str = "COALESCE(SUM(n), 0)";
 
 pub(super) fn obj(index: ObjIndex) -> &'static str {
