@@ -116,3 +116,6 @@ pub async fn serve_on(
     background.wait().await;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,8 +103,8 @@ impl Client {
             if ends <= now {
                 return;
             }
-            // Whoever has proved itself meanwhile is looked at again, no later than it would have been.
-            tokio::time::sleep_until(ends).await;
+            // Whoever proves who they are meanwhile may be idle for too long before a stranger's time is up.
+            tokio::time::sleep_until(ends.min(now + limits.idle)).await;
         }
     }
 
