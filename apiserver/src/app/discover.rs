@@ -85,7 +85,7 @@ impl Context {
     pub(super) async fn version(&self, seen: &Seen, asked: &Asked<'_>) -> Result<Reply, ApiError> {
         let version = seen.version();
         let make = || Some(discovery::info(version));
-        // A member's version is no part of the catalog's generation.
+        // A member's version is not among its types.
         let path = format!("/version of {version}");
         self.below(seen, path, asked, asked.plain()?, make).await
     }
@@ -158,10 +158,9 @@ impl Context {
         written: Written,
         make: impl FnOnce() -> Option<Value>,
     ) -> Result<Reply, ApiError> {
-        let cluster = seen.cluster.as_ref();
         let document = self
             .documents
-            .of_view(&seen.catalog, cluster, path, written, make)
+            .of_view(&seen.catalog, seen.entry(), path, written, make)
             .await;
         let document = document.ok_or_else(ApiError::no_such_path)?;
         Ok(Reply::document(&document, asked.known))

@@ -1,20 +1,23 @@
-//! Documents of discovery, made once for each state of the clusters and types and kept while they are asked for. Health changes none of them.
+//! Documents of discovery, made once for each set of types and kept while they are asked for. Clusters of the same types share theirs; what
+//! comes and goes elsewhere in the fleet, and health, changes none of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use armadex_model::ClusterName;
-use armadex_storage::Catalog;
+use armadex_model::{GroupVersionResource, ResourceType};
+use armadex_storage::{Catalog, ClusterEntry};
 use moka::future::Cache;
 use serde_json::Value;
 
 use crate::answer::document::{Document, Written};
 
-/// Bytes of documents that are kept. The aggregated document of a cluster with 100 types has about 30 KiB, so those of some hundred
-/// clusters stay; the fleet's, which everybody asks for, always does.
+/// Bytes of documents that are kept. The aggregated document of 100 types has about 30 KiB, so those of some hundred sets of types
+/// stay; the fleet's, which everybody asks for, always does.
 const KEPT_BYTES: u64 = 16 << 20;
-/// Those of a catalog that is gone are asked for no more.
+/// Those of types that are gone are asked for no more.
 const KEPT_IDLE: Duration = Duration::from_secs(600);
 
 /// The documents that have been made.
@@ -26,10 +29,42 @@ pub(super) struct Documents {
 /// One document. Its path tells what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    /// The generation of the catalog and the cluster of its view; `None` for what the server says about itself.
-    view: Option<(u64, Option<ClusterName>)>,
+    /// The types of its view; `None` for what the server says about itself.
+    types: Option<TypesOf>,
     path: String,
     content_type: &'static str,
+}
+
+/// The types of a view: all that there are, and which of them a cluster has. The catalogue keeps what has not changed, so the same values are
+/// known by their place, which nobody else gets while they are held here.
+#[derive(Clone, Debug)]
+struct TypesOf {
+    all: Arc<BTreeMap<GroupVersionResource, Arc<ResourceType>>>,
+    chosen: Option<Arc<BTreeSet<GroupVersionResource>>>,
+}
+
+impl TypesOf {
+    fn places(&self) -> (usize, Option<usize>) {
+        let chosen = self.chosen.as_ref();
+        (
+            Arc::as_ptr(&self.all).addr(),
+            chosen.map(|chosen| Arc::as_ptr(chosen).addr()),
+        )
+    }
+}
+
+impl PartialEq for TypesOf {
+    fn eq(&self, other: &Self) -> bool {
+        self.places() == other.places()
+    }
+}
+
+impl Eq for TypesOf {}
+
+impl Hash for TypesOf {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.places().hash(state);
+    }
 }
 
 impl Default for Documents {
@@ -59,13 +94,16 @@ impl Documents {
     pub(super) async fn of_view(
         &self,
         catalog: &Catalog,
-        cluster: Option<&ClusterName>,
+        cluster: Option<&ClusterEntry>,
         path: String,
         written: Written,
         make: impl FnOnce() -> Option<Value>,
     ) -> Option<Arc<Document>> {
-        let view = Some((catalog.generation, cluster.cloned()));
-        self.get(view, path, written, make).await
+        let types = TypesOf {
+            all: Arc::clone(&catalog.types),
+            chosen: cluster.map(|entry| Arc::clone(&entry.resources)),
+        };
+        self.get(Some(types), path, written, make).await
     }
 
     /// A document about the server itself.
@@ -82,13 +120,13 @@ impl Documents {
     /// Requests for the same document at the same time wait for one to make it.
     async fn get(
         &self,
-        view: Option<(u64, Option<ClusterName>)>,
+        types: Option<TypesOf>,
         path: String,
         written: Written,
         make: impl FnOnce() -> Option<Value>,
     ) -> Option<Arc<Document>> {
         let key = Key {
-            view,
+            types,
             path,
             content_type: written.content_type,
         };

@@ -102,23 +102,14 @@ impl Snapshot {
         next.fill_entries(&touched, &mut catalog);
         next.take_health(health, &mut catalog);
         if structural {
-            catalog.generation += 1;
-            catalog.types = Arc::new(next.shown_types());
+            let types = next.shown_types();
+            if *catalog.types != types {
+                catalog.types = Arc::new(types);
+            }
             next.drop_unused_sets();
         }
         next.catalog = Arc::new(catalog);
         Ok(next)
-    }
-
-    /// A state without anything, before the first, whose successors are told from those of this one.
-    pub(crate) fn emptied(&self) -> Self {
-        Self {
-            catalog: Arc::new(Catalog {
-                generation: self.catalog.generation,
-                ..Catalog::default()
-            }),
-            ..Self::default()
-        }
     }
 
     fn take_types(&mut self, types: Vec<TypeRow>) {

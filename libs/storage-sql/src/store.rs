@@ -146,7 +146,7 @@ impl SqlStore {
             return Ok(known);
         }
         let known = match known.version < head.floor {
-            true => Arc::new(known.emptied()),
+            true => Arc::default(),
             false => known,
         };
         let delta = Delta::read(connection, known.version, head.catalog).await?;
@@ -161,8 +161,7 @@ impl SqlStore {
             return err;
         }
         self.seen.forget();
-        let lost = self.snapshot.load_full();
-        self.snapshot.store(Arc::new(lost.emptied()));
+        self.snapshot.store(Arc::default());
         StoreError::Gone {
             reason: "the database was restored or has lost writes".into(),
         }

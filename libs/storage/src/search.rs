@@ -13,12 +13,10 @@ use crate::{Health, StoreError};
 /// What is in the store: clusters, their types and their health. Small, shared and immutable.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// Grows when a cluster or a type comes, goes or is described otherwise, and not when a cluster's health changes: what is made
-    /// from clusters and types alone may be kept as long as this stays.
-    pub generation: u64,
     /// Every cluster that has joined and not left, by name.
     pub clusters: BTreeMap<ClusterName, Arc<ClusterEntry>>,
-    /// Every type that some cluster has, by what a URL names.
+    /// Every type that some cluster has, by what a URL names. The same value as before as long as none comes, goes or is described
+    /// otherwise: what is made of types alone may be kept as long as it is.
     pub types: Arc<BTreeMap<GroupVersionResource, Arc<ResourceType>>>,
 }
 

@@ -10,49 +10,70 @@ const JSON: Written = Written {
 
 async fn ask(
     documents: &Documents,
-    generation: u64,
-    cluster: Option<&str>,
+    (catalog, cluster): (&Catalog, Option<&ClusterEntry>),
     path: &str,
     written: Written,
 ) -> Arc<Document> {
-    let catalog = Catalog {
-        generation,
-        ..Catalog::default()
-    };
-    let cluster = cluster.map(|name| ClusterName::new(name).expect("a name"));
     let number = documents.built();
     let make = || Some(json!({"number": number}));
-    let path = path.to_owned();
-    let made = documents.of_view(&catalog, cluster.as_ref(), path, written, make);
+    let made = documents.of_view(catalog, cluster, path.to_owned(), written, make);
     made.await.expect("a document")
 }
 
+fn cluster(types: &Arc<BTreeSet<GroupVersionResource>>) -> ClusterEntry {
+    ClusterEntry {
+        health: None,
+        version: None,
+        resources: Arc::clone(types),
+    }
+}
+
 #[tokio::test]
-async fn each_state_of_the_catalog_each_view_each_path_and_each_form_has_its_document() {
+async fn each_set_of_types_each_path_and_each_form_has_its_document() {
     let documents = Documents::default();
     let yaml = Written {
         notation: Notation::Yaml,
         content_type: "application/yaml",
     };
-    let mut before = Vec::new();
-    for (generation, cluster, path, written) in [
-        (1, None, "/api", JSON),
-        (2, None, "/api", JSON),
-        (2, Some("m1"), "/api", JSON),
-        (2, Some("m2"), "/api", JSON),
-        (2, None, "/apis", JSON),
-        (2, None, "/api", yaml),
+    let (before, now) = (Catalog::default(), Catalog::default());
+    let sets = [Arc::default(), Arc::default()];
+    let (one, another) = (cluster(&sets[0]), cluster(&sets[1]));
+    let mut tags = Vec::new();
+    for (view, path, written) in [
+        ((&before, None), "/api", JSON),
+        ((&now, None), "/api", JSON),
+        ((&now, Some(&one)), "/api", JSON),
+        ((&now, Some(&another)), "/api", JSON),
+        ((&now, None), "/apis", JSON),
+        ((&now, None), "/api", yaml),
     ] {
-        let made = ask(&documents, generation, cluster, path, written).await;
-        let again = ask(&documents, generation, cluster, path, written).await;
-        assert_eq!(made.bytes, again.bytes, "{generation} {cluster:?} {path}");
-        assert!(
-            !before.contains(&made.tag),
-            "{generation} {cluster:?} {path}"
-        );
-        before.push(made.tag.clone());
-        assert_eq!(documents.built(), before.len() as u64);
+        let made = ask(&documents, view, path, written).await;
+        let again = ask(&documents, view, path, written).await;
+        assert_eq!(made.bytes, again.bytes, "{path}");
+        assert!(!tags.contains(&made.tag), "{path}");
+        tags.push(made.tag.clone());
+        assert_eq!(documents.built(), tags.len() as u64);
     }
+}
+
+#[tokio::test]
+async fn clusters_of_the_same_types_share_a_document_whatever_else_changes() {
+    let documents = Documents::default();
+    let catalog = Catalog::default();
+    let types = Arc::default();
+    let (one, other) = (cluster(&types), cluster(&types));
+    let joined = Catalog {
+        types: Arc::clone(&catalog.types),
+        ..Catalog::default()
+    };
+    for view in [
+        (&catalog, Some(&one)),
+        (&catalog, Some(&other)),
+        (&joined, Some(&one)),
+    ] {
+        ask(&documents, view, "/apis", JSON).await;
+    }
+    assert_eq!(documents.built(), 1);
 }
 
 #[tokio::test]

@@ -77,7 +77,6 @@ fn health_changes_nothing_but_the_cluster_it_is_of() {
         version: Some("v1.36.0".into()),
     };
     let now = after(&before, |delta| delta.health.push(row));
-    assert_eq!(now.catalog.generation, before.catalog.generation);
     assert!(Arc::ptr_eq(&now.catalog.types, &before.catalog.types));
     let of = |snapshot: &Snapshot, cluster| Arc::clone(&snapshot.catalog.clusters[&name(cluster)]);
     assert!(Arc::ptr_eq(&of(&now, "a"), &of(&before, "a")));
@@ -120,4 +119,23 @@ fn what_was_purged_unseen_is_taken_away() {
     let member = now.member(&name("b")).expect("still there");
     assert_eq!(member.types(), &[2][..]);
     assert_eq!(now.catalog.types.len(), 1);
+}
+
+#[test]
+fn a_cluster_of_known_types_leaves_what_is_known_of_types_as_it_is() {
+    let before = fleet();
+    let now = after(&before, |delta| {
+        delta.clusters = vec![cluster(9, "c", true)];
+        delta.streams = vec![(9, 1, true), (9, 2, true)];
+        delta.types = vec![kind(1, "pods")];
+    });
+    assert!(Arc::ptr_eq(&now.catalog.types, &before.catalog.types));
+    let entry = |name_: &str| Arc::clone(&now.catalog.clusters[&name(name_)].resources);
+    assert!(Arc::ptr_eq(&entry("c"), &entry("a")));
+    let described = after(&now, |delta| {
+        let mut pods = kind(1, "pods");
+        pods.resource.short_names = vec!["po".into()];
+        delta.types = vec![pods];
+    });
+    assert!(!Arc::ptr_eq(&now.catalog.types, &described.catalog.types));
 }

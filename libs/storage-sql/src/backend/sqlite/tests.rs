@@ -544,7 +544,6 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
     while !store.purge(10).await.expect("purged").finished {}
     let after = store.catalog().await.expect("a catalog");
     assert_eq!((after.clusters.len(), after.types.len()), (1, 1));
-    assert!(after.generation > before.generation);
     store.shutdown().await;
 }
 
@@ -709,7 +708,7 @@ async fn health_that_stays_as_it_was_changes_no_catalogue() {
     assert!(Arc::ptr_eq(&well, &say(true).await));
     let ill = say(false).await;
     assert!(!Arc::ptr_eq(&well, &ill));
-    assert_eq!(well.generation, ill.generation);
+    assert!(Arc::ptr_eq(&well.types, &ill.types));
 }
 
 /// Readers that overlap never leave the log unread, so it would grow for ever.
