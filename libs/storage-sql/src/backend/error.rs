@@ -1,33 +1,63 @@
-//! Which class a driver's error belongs to. Its text is kept for operators: in the source of an error that may pass, in the log
-//! of one that will not.
+//! Which class an error of a database belongs to. A driver's text is kept for operators: in the source of an error that may pass, in the
+//! log of one that will not. Which class a code belongs to is each database's own matter.
+
+use std::error::Error;
 
 use armadex_storage::StoreError;
 use tracing::error;
 
-/// Sorts a driver's error; `doing` names the statement or the action.
-pub(crate) fn classify(doing: &str, err: sqlx::Error) -> StoreError {
-    if is_passing(&err) {
-        return StoreError::Unavailable {
+/// What an error means for the work that met it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Outside trouble: the same work may succeed later.
+    Passing,
+    /// Two transactions met, and one of them gave way: the same work succeeds when it is done anew, at once.
+    Collision,
+    /// It will not pass.
+    Fault,
+}
+
+/// Makes a driver's error one of the store's; `doing` names the statement or the action.
+pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreError {
+    match class {
+        Class::Passing => StoreError::Unavailable {
             reason: format!("{doing} did not succeed"),
             source: Box::new(err),
-        };
+        },
+        Class::Collision => StoreError::Unavailable {
+            reason: format!("{doing} gave way to another transaction"),
+            source: Box::new(Collision(Some(err))),
+        },
+        Class::Fault => {
+            let code = err.as_database_error();
+            let code = code.and_then(sqlx::error::DatabaseError::code);
+            let code = code.map(String::from);
+            error!(statement = doing, error = %err, "the database refused a statement");
+            broken(match code {
+                Some(code) => format!("{doing} failed with database code {code}"),
+                None => format!("{doing} failed"),
+            })
+        }
     }
-    let code = err
-        .as_database_error()
-        .and_then(|e| e.code().map(String::from));
-    error!(statement = doing, error = %err, "the database refused a statement");
-    broken(match code {
-        Some(code) => format!("{doing} failed with database code {code}"),
-        None => format!("{doing} failed"),
-    })
 }
+
+/// Why work is done anew; a driver's error, or what the rows that were found said.
+#[derive(Debug, thiserror::Error)]
+#[error("another transaction was in the way")]
+struct Collision(#[source] Option<sqlx::Error>);
 
 /// Two writers met, and the same work succeeds when it is done anew.
 pub(crate) fn collided(reason: &str) -> StoreError {
     StoreError::Unavailable {
         reason: reason.to_owned(),
-        source: Box::new(std::io::Error::from(std::io::ErrorKind::ResourceBusy)),
+        source: Box::new(Collision(None)),
     }
+}
+
+/// Whether the same work is to be done anew at once.
+pub(crate) fn is_collision(err: &StoreError) -> bool {
+    err.source()
+        .is_some_and(<dyn Error + 'static>::is::<Collision>)
 }
 
 /// The store's content is not what it must be.
@@ -37,36 +67,16 @@ pub(crate) fn broken(reason: impl Into<String>) -> StoreError {
     }
 }
 
-/// Outside trouble: busy, locked, full, no memory, no file, read-only, or no connection.
-fn is_passing(err: &sqlx::Error) -> bool {
-    match err {
-        sqlx::Error::Database(err) => err
-            .try_downcast_ref::<sqlx::sqlite::SqliteError>()
-            .and_then(|_| err.code()?.parse::<u32>().ok())
-            .is_some_and(is_passing_sqlite),
-        sqlx::Error::Io(_)
-        | sqlx::Error::PoolTimedOut
-        | sqlx::Error::PoolClosed
-        | sqlx::Error::WorkerCrashed => true,
-        _ => false,
-    }
-}
-
-/// SQLite's primary result codes: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL.
-fn is_passing_sqlite(extended: u32) -> bool {
-    matches!(extended & 0xff, 5..=8 | 10 | 13..=15)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_full_or_busy_database_may_recover_and_a_damaged_one_does_not() {
-        let (busy_snapshot, full, damaged, no_database) = (517, 13, 11, 26);
-        assert!(is_passing_sqlite(busy_snapshot) && is_passing_sqlite(full));
-        assert!(!is_passing_sqlite(damaged) && !is_passing_sqlite(no_database));
-        assert!(classify("a read", sqlx::Error::PoolTimedOut).is_transient());
-        assert!(!classify("a read", sqlx::Error::RowNotFound).is_transient());
+    fn a_collision_is_told_from_other_trouble_that_passes() {
+        let of = |class| classified("a write", sqlx::Error::PoolTimedOut, class);
+        assert!(is_collision(&of(Class::Collision)) && of(Class::Collision).is_transient());
+        assert!(!is_collision(&of(Class::Passing)) && of(Class::Passing).is_transient());
+        assert!(!is_collision(&of(Class::Fault)) && !of(Class::Fault).is_transient());
+        assert!(is_collision(&collided("a row was taken")));
     }
 }

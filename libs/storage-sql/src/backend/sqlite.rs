@@ -1,6 +1,7 @@
 //! SQLite: one writing connection and a few reading ones on one file in WAL mode.
 
 mod connection;
+mod error;
 mod mark;
 mod schema;
 
@@ -16,13 +17,13 @@ use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Row as _, Sqlite, SqlitePool};
 
-use crate::backend::error::classify;
 use crate::backend::{Database, Lane, Transaction, row};
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
 
 use crate::backend::incarnation;
 use crate::sql::head;
+use error::classify;
 use mark::{Mark, MarkFile, boot};
 
 pub(crate) use schema::migrate;

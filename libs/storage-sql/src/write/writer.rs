@@ -11,6 +11,7 @@ use armadex_storage::{ClusterId, Health, Purged, StoreError, Stream, TypeId, Wri
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::backend::error::is_collision;
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction};
 use crate::write::catalog_change::CatalogChange;
@@ -26,6 +27,9 @@ use crate::write::{clusters, purge};
 const GROUP_ORDERS: usize = 128;
 /// The most changed objects in one transaction: as much as one commit is worth.
 const GROUP_CHANGES: usize = 8000;
+
+/// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
+const TRIES: usize = 4;
 
 /// Something for the writer to do.
 pub(crate) struct Order {
@@ -117,7 +121,7 @@ impl Writer {
     }
 
     async fn results(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
-        match self.transact(work).await {
+        match self.transact_anew(work).await {
             Ok(done) => done.into_iter().map(Ok).collect(),
             Err(err) if work.len() == 1 => vec![Err(err)],
             // Trying each alone would make everybody wait for the database once more.
@@ -125,12 +129,23 @@ impl Writer {
             Err(_) => {
                 let mut results = Vec::with_capacity(work.len());
                 for one in work {
-                    let done = self.transact(std::slice::from_ref(one)).await;
+                    let done = self.transact_anew(std::slice::from_ref(one)).await;
                     results.push(done.map(|mut done| done.pop().unwrap_or(Done::Nothing)));
                 }
                 results
             }
         }
+    }
+
+    /// Does all of the work in one transaction, and once more where another transaction was in the way.
+    async fn transact_anew(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
+        for _ in 1..TRIES {
+            match self.transact(work).await {
+                Err(err) if is_collision(&err) => tokio::task::yield_now().await,
+                done => return done,
+            }
+        }
+        self.transact(work).await
     }
 
     /// Does all of the work in one transaction.

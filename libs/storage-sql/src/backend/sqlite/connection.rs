@@ -10,7 +10,8 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr, Sqlite};
 use tracing::info;
 
-use crate::backend::error::{broken, classify};
+use super::error::classify;
+use crate::backend::error::broken;
 use crate::backend::{Connection, Row, RowSink, Transaction};
 use crate::sql::statement::{Param, Statement};
 

@@ -4,7 +4,8 @@ use armadex_storage::StoreError;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{SqlSafeStr, SqlitePool};
 
-use crate::backend::error::{broken, classify};
+use super::error::classify;
+use crate::backend::error::broken;
 use crate::backend::identity;
 
 /// Every migration, oldest first. A released one never changes.

@@ -181,3 +181,66 @@ async fn what_fifty_streams_do_at_once_takes_hardly_more_statements_than_what_on
         assert!(fifty <= 2 * one + 2, "{fifty} instead of {one}");
     }
 }
+
+/// A database in which the first transactions meet another one.
+struct Contended {
+    database: SqliteDatabase,
+    collisions: std::sync::atomic::AtomicUsize,
+}
+
+#[async_trait]
+impl Database for Contended {
+    fn dialect(&self) -> crate::sql::dialect::Dialect {
+        self.database.dialect()
+    }
+
+    async fn read(&self, lane: crate::backend::Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        self.database.read(lane).await
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let left = self.collisions.load(SeqCst);
+        if left > 0 {
+            self.collisions.store(left - 1, SeqCst);
+            return Err(crate::backend::error::collided("it was in the way"));
+        }
+        self.database.write().await
+    }
+
+    fn note_committed(&self, incarnation: &str, revision: i64) {
+        self.database.note_committed(incarnation, revision);
+    }
+
+    async fn catch_up(&self) {
+        self.database.catch_up().await;
+    }
+
+    async fn close(&self) {
+        self.database.close().await;
+    }
+}
+
+#[tokio::test]
+async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
+    for (collisions, succeeds) in [(TRIES - 1, true), (TRIES, false)] {
+        let fleet = Fleet::of(0).await;
+        let database = Contended {
+            database: fleet.database,
+            collisions: collisions.into(),
+        };
+        let mut writer = Writer {
+            database: std::sync::Arc::new(database),
+            retention: 0,
+            object_ids: ObjectIds::default(),
+            committed: fleet.committed,
+        };
+        let joined = Work::Join("m".parse().expect("a name"), "uid".into());
+        let results = writer.results(&[joined]).await;
+        match &results[..] {
+            [Ok(Done::Joined(_))] => assert!(succeeds),
+            [Err(err)] => assert!(!succeeds && err.is_transient(), "{err}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
