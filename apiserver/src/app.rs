@@ -13,6 +13,7 @@ mod pools;
 mod posted;
 mod readiness;
 mod reviews;
+mod searches;
 mod view;
 mod warnings;
 
@@ -51,6 +52,7 @@ pub(crate) use pools::PoolSizes;
 use pools::{Place, Pools, Work};
 use posted::Posted;
 use readiness::Readiness;
+use searches::Searches;
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +88,7 @@ impl App {
         let budget = Arc::new(Budget::new(limits.bytes, Arc::clone(&counters)));
         let context = Context {
             search,
+            searches: Searches::new(searches::MOST),
             authenticator,
             authorizer,
             counters,

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::documents::Documents;
 use super::readiness::Readiness;
+use super::searches::Searches;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::authn::Authenticator;
@@ -21,6 +22,7 @@ pub(super) const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// The server without its sockets and limits.
 pub(super) struct Context {
     pub(super) search: Arc<dyn Search>,
+    pub(super) searches: Arc<Searches>,
     pub(super) authenticator: Authenticator,
     pub(super) authorizer: Authorizer,
     pub(super) counters: Arc<Counters>,

@@ -6,11 +6,12 @@ use armadex_model::params::{
     GetParams, ListParams, Parsed, Place, RawParams, Request, Revision, parse,
 };
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, ResourceType};
-use armadex_storage::Found;
+use armadex_storage::{Found, Search};
 
 use super::asked::Asked;
 use super::context::Context;
 use super::permitted::is_namespaces;
+use super::searches::InTurn;
 use super::view::Seen;
 use super::warnings;
 use crate::answer::encode::{Encoder, Shape};
@@ -22,6 +23,9 @@ use crate::request::negotiate::{self, Arity};
 
 /// Reserved before an object is read: etcd takes none that is larger than 1.5 MiB, unless told to.
 const LARGEST_OBJECT: usize = 3 << 19;
+
+/// What an object has in an answer beside what is stored of it: its kind, its version, brackets.
+const AROUND_OBJECT: usize = 1 << 10;
 
 impl Context {
     /// Answers a request for the objects of a type.
@@ -72,7 +76,7 @@ impl Context {
             now: (self.clock)(),
         };
         let stream = ListStream::open(
-            Arc::clone(&self.search),
+            self.in_turn(asked),
             resource.clone(),
             params,
             shape,
@@ -83,6 +87,15 @@ impl Context {
             Reply::list(stream),
             unhealthy.into_iter().chain(unknown),
         ))
+    }
+
+    /// The store, whose searches are shared out among users.
+    fn in_turn(&self, asked: &Asked<'_>) -> Arc<dyn Search> {
+        Arc::new(InTurn {
+            store: Arc::clone(&self.search),
+            searches: Arc::clone(&self.searches),
+            user: asked.caller.user.clone(),
+        })
     }
 
     async fn get(
@@ -127,7 +140,8 @@ impl Context {
             only_metadata: false,
             now: (self.clock)(),
         };
-        let mut json = Vec::new();
+        // No more than it needs, for what is held is counted by its length.
+        let mut json = Vec::with_capacity(found.body.len() + AROUND_OBJECT);
         Encoder::new(&resource, shape)
             .object(&mut json, &found)
             .map_err(|error| {
@@ -138,6 +152,7 @@ impl Context {
         let entry = seen.entry();
         let unhealthy = entry.and_then(|entry| warnings::unhealthy_cluster(cluster, entry));
         drop(found);
+        json.shrink_to_fit();
         let written = (notation, params.pretty);
         let reply = Reply::object(json, written, held, outbox).await;
         Ok(warned(reply, unhealthy))
