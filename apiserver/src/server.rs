@@ -30,6 +30,9 @@ use slots::Slots;
 /// Wait before accepting again when the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a refusal is kept of which nothing is taken.
+const REFUSAL: Duration = Duration::from_secs(5);
+
 /// What a connection may cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
@@ -62,6 +65,7 @@ impl Listener {
             tls: self.tls,
             patience: Patience {
                 stall: self.limits.stall,
+                refusal: REFUSAL,
                 whole: self.limits.answer + self.limits.stall,
             },
             idle: self.limits.idle,

@@ -112,7 +112,7 @@ impl Service {
         let asked = self.asked(client, connection);
         let service = service_fn(move |request| {
             let (answer, delivery) = (asked(request), Arc::clone(&following));
-            async move { Ok::<_, Infallible>(answer.await.map(|body| delivery.follow(body))) }
+            async move { Ok::<_, Infallible>(delivery.follow(answer.await)) }
         });
         let io = TokioIo::new(Guarded::new(stream, None, self.patience.stall));
         let mut builder = http1::Builder::new();
@@ -145,7 +145,7 @@ impl Service {
             let answer = asked(request);
             async move {
                 let delivery = streams::present().unwrap_or_else(|| Delivery::new(patience));
-                let answer: Response<Followed> = answer.await.map(|body| delivery.follow(body));
+                let answer: Response<Followed> = delivery.follow(answer.await);
                 Ok::<_, Infallible>(answer)
             }
         });

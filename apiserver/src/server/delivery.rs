@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Response;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
@@ -30,6 +31,8 @@ pub(super) struct Delivery {
 pub(super) struct Patience {
     /// Without taking anything.
     pub(super) stall: Duration,
+    /// Without taking anything of a refusal: it fits into any window, and whoever is refused by the hundred takes none of them.
+    pub(super) refusal: Duration,
     /// With a whole answer.
     pub(super) whole: Duration,
 }
@@ -42,6 +45,8 @@ struct State {
     waiting: Option<Instant>,
     /// When the last answer began.
     began: Option<Instant>,
+    /// The last answer is a refusal.
+    refused: bool,
     /// Who waits for the last piece to be gone.
     finishing: Option<Waker>,
 }
@@ -63,14 +68,17 @@ impl Delivery {
         })
     }
 
-    /// An answer's body, followed.
-    pub(super) fn follow(self: &Arc<Self>, body: Body) -> Followed {
-        self.state().began = Some(Instant::now());
-        Followed {
+    /// An answer whose body is followed.
+    pub(super) fn follow(self: &Arc<Self>, answer: Response<Body>) -> Response<Followed> {
+        let mut state = self.state();
+        state.began = Some(Instant::now());
+        state.refused = !answer.status().is_success();
+        drop(state);
+        answer.map(|body| Followed {
             body,
             rest: Bytes::new(),
             delivery: Arc::clone(self),
-        }
+        })
     }
 
     /// Drives a task until it has ended and what it handed on is on the wire, or the client is given up.
@@ -111,7 +119,11 @@ impl Delivery {
     /// When the client is given up unless it takes something; never while there is nothing to take.
     fn deadline(&self) -> Option<Instant> {
         let state = self.state();
-        let stalled = state.waiting? + self.patience.stall;
+        let patience = match state.refused {
+            true => self.patience.refusal.min(self.patience.stall),
+            false => self.patience.stall,
+        };
+        let stalled = state.waiting? + patience;
         let whole = state.began.map(|began| began + self.patience.whole);
         Some(whole.map_or(stalled, |whole| whole.min(stalled)))
     }
@@ -242,8 +254,28 @@ mod tests {
 
     const PATIENCE: Patience = Patience {
         stall: Duration::from_secs(30),
+        refusal: Duration::from_secs(5),
         whole: Duration::from_secs(100),
     };
+
+    fn answer(delivery: &Arc<Delivery>, bytes: Vec<u8>) -> Followed {
+        let answer = Response::new(body::whole(bytes.into()));
+        delivery.follow(answer).into_body()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_that_is_not_taken_is_given_up_soon() {
+        let delivery = Delivery::new(PATIENCE);
+        let mut refusal = Response::new(body::whole(vec![0; 10].into()));
+        *refusal.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+        let mut body = delivery.follow(refusal).into_body();
+        let began = Instant::now();
+        let ended = delivery.watch(async {
+            std::mem::forget(frame(&mut body).await);
+        });
+        assert_eq!(ended.await, Ended::Stalled { is_left: true });
+        assert_eq!(began.elapsed().as_secs(), 5);
+    }
 
     async fn frame(body: &mut Followed) -> Bytes {
         let frame = body.frame().await.expect("a frame").expect("no error");
@@ -253,7 +285,7 @@ mod tests {
     /// A client that takes a frame after each of these pauses, and its last one never.
     async fn taking(pauses: &[u64]) -> (Ended<()>, Duration) {
         let delivery = Delivery::new(PATIENCE);
-        let mut body = delivery.follow(body::whole(vec![0; pauses.len() * FRAME + 1].into()));
+        let mut body = answer(&delivery, vec![0; pauses.len() * FRAME + 1]);
         let began = Instant::now();
         let ended = delivery.watch(async {
             for pause in pauses {
@@ -290,7 +322,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_task_ends_when_the_last_piece_is_on_the_wire() {
         let delivery = Delivery::new(PATIENCE);
-        let mut body = delivery.follow(body::whole(vec![0; 10].into()));
+        let mut body = answer(&delivery, vec![0; 10]);
         let began = Instant::now();
         let piece = frame(&mut body).await;
         tokio::spawn(async move {
@@ -305,7 +337,7 @@ mod tests {
     async fn a_body_arrives_in_frames_and_whole() {
         let delivery = Delivery::new(PATIENCE);
         let bytes: Vec<u8> = (0..40_000_u32).map(|number| number as u8).collect();
-        let body = delivery.follow(body::whole(bytes.clone().into()));
+        let body = answer(&delivery, bytes.clone());
         assert_eq!(http_body::Body::size_hint(&body).exact(), Some(40_000));
         let whole = body.collect().await.expect("complete").to_bytes();
         assert_eq!(whole, bytes);
