@@ -69,6 +69,9 @@ pub(crate) trait Database: Send + Sync {
     /// Lets the database catch up with what only an idle moment lets it do. Called by the writer between two transactions.
     async fn catch_up(&self);
 
+    /// Gives back the memory that only work needs. Called by the writer when it has had nothing to do for a while.
+    async fn rest(&self);
+
     /// Gives the connections back.
     async fn close(&self);
 }

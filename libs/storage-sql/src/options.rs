@@ -19,6 +19,8 @@ pub struct Options {
     /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
     /// always reads never lets it begin anew.
     pub most_log_bytes: u64,
+    /// How long the writer has had nothing to do when it gives back the memory that only work needs.
+    pub rest: Duration,
     /// How much is read at a time.
     pub tuning: Tuning,
 }
@@ -34,6 +36,8 @@ impl Default for Options {
             retention: 0,
             // Three rounds of copying SQLite's log back, 128 MiB each.
             most_log_bytes: 3 * (128 << 20),
+            // A load never pauses so long, and a fleet at rest does so again and again.
+            rest: Duration::from_secs(2),
             tuning: Tuning::default(),
         }
     }

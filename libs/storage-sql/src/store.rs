@@ -66,6 +66,7 @@ impl SqlStore {
         let writer = Writer {
             database: Arc::clone(&database),
             retention: options.retention,
+            rest: options.rest,
             object_ids: ObjectIds::default(),
             committed: Committed {
                 incarnation: head.incarnation,

@@ -4,7 +4,7 @@
 //! orders is tried alone, so that one that is refused spoils no other.
 
 use std::error::Error as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Health, Purged, StoreError, Stream, TypeId, Written};
@@ -81,6 +81,7 @@ pub(crate) enum Done {
 pub(crate) struct Writer {
     pub(crate) database: SharedDatabase,
     pub(crate) retention: u64,
+    pub(crate) rest: Duration,
     pub(crate) object_ids: ObjectIds,
     /// The last revision that this process committed.
     pub(crate) committed: Committed,
@@ -90,6 +91,7 @@ impl Writer {
     /// Works until cancelled or until nobody can give orders any more; orders that were accepted are carried out.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>, stop: CancellationToken) {
         let mut next = None;
+        let mut rested = true;
         loop {
             let order = match next.take() {
                 Some(order) => Some(order),
@@ -100,6 +102,11 @@ impl Writer {
                         continue;
                     }
                     order = orders.recv() => order,
+                    () = tokio::time::sleep(self.rest), if !rested => {
+                        self.database.rest().await;
+                        rested = true;
+                        continue;
+                    }
                 },
             };
             let Some(order) = order else { break };
@@ -107,6 +114,7 @@ impl Writer {
             next = group.gather(&mut orders);
             self.carry_out(group.orders).await;
             self.database.catch_up().await;
+            rested = false;
         }
     }
 

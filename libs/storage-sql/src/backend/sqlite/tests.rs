@@ -6,6 +6,8 @@ use std::sync::Arc;
 use armadex_storage::conformance::{Fixture, RULES, object, resource};
 use armadex_storage::{Change, Search, Sink, StoreError};
 
+use tokio::sync::mpsc;
+
 use super::*;
 use crate::backend::{Connection, rows};
 use crate::catalog::Delta;
@@ -632,6 +634,8 @@ impl Database for Faulty {
 
     async fn catch_up(&self) {}
 
+    async fn rest(&self) {}
+
     async fn close(&self) {
         self.0.close().await;
     }
@@ -649,6 +653,61 @@ async fn a_writer_that_panics_is_told_to_whoever_waits_for_its_end() {
     tokio::time::timeout(Duration::from_secs(20), store.ended())
         .await
         .expect("an end");
+    store.shutdown().await;
+}
+
+/// Notes when its writer rests.
+struct Resting(SqliteDatabase, mpsc::UnboundedSender<()>);
+
+#[async_trait]
+impl Database for Resting {
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        self.0.read(lane).await
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.0.write().await
+    }
+
+    fn note_committed(&self, incarnation: &str, revision: i64) {
+        self.0.note_committed(incarnation, revision);
+    }
+
+    async fn catch_up(&self) {
+        self.0.catch_up().await;
+    }
+
+    async fn rest(&self) {
+        self.0.rest().await;
+        let _ = self.1.send(());
+    }
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_writer_rests_once_after_its_work_and_works_again() {
+    let place = Place::new();
+    let (rests, mut resting) = mpsc::unbounded_channel();
+    let database = Resting(place.database().await.expect("a database"), rests);
+    let options = Options {
+        rest: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let store = SqlStore::start(Arc::new(database), &options).await;
+    let store = store.expect("a store");
+    for name in ["member1", "member2"] {
+        assert!(resting.try_recv().is_err(), "it has nothing to rest from");
+        let name = armadex_model::ClusterName::new(name).expect("a name");
+        store.join(&name, "incarnation").await.expect("joined");
+        resting.recv().await.expect("a rest");
+    }
     store.shutdown().await;
 }
 

@@ -216,6 +216,8 @@ impl Database for Contended {
         self.database.catch_up().await;
     }
 
+    async fn rest(&self) {}
+
     async fn close(&self) {
         self.database.close().await;
     }
@@ -232,6 +234,7 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
         let mut writer = Writer {
             database: std::sync::Arc::new(database),
             retention: 0,
+            rest: Options::default().rest,
             object_ids: ObjectIds::default(),
             committed: fleet.committed,
         };
