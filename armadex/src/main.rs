@@ -1,6 +1,7 @@
 //! The `armadex` binary: reads the command line, sets up logs and the TLS provider, and hands over to one subcommand.
 
 mod admin;
+mod arenas;
 mod cli;
 mod command;
 mod control_plane;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    arenas::keep_few();
     let cli = cli::Cli::parse();
     logging::init(&cli.log);
     if rustls::crypto::ring::default_provider()

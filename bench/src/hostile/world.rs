@@ -33,7 +33,7 @@ pub(super) const READERS: &str = "fleet-readers";
 pub(super) const LARGE: &str = "one-mebibyte";
 /// All that a ConfigMap may hold, but for its key.
 const LARGE_BYTES: usize = (1 << 20) - 64;
-/// Lists at once before the first round, so that every connection to the database which a list may open is open.
+/// Lists at once before the first round, so that the connections to the database which one user may take are open.
 const WARM: usize = 16;
 
 /// A fleet whose Armadex has everything.
