@@ -16,10 +16,6 @@ use crate::plan::Gates;
 /// Pages that are read at the same time over all members; each holds an item and a window of 1 MiB.
 const PARALLEL_LISTS: usize = 8;
 
-/// Pages that are read and wait for the store, beside those that are being read: what the store writes together while the next come in.
-/// Each holds what it has brought, up to 1 MiB.
-const WAITING_PAGES: usize = 24;
-
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.
 const STATUS_PERIOD: Duration = Duration::from_millis(20);
@@ -65,8 +61,6 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     /// Pages that may be read now.
     pub(crate) lists: Semaphore,
-    /// Pages that may wait for the store now.
-    pub(crate) waiting: Semaphore,
     /// Statuses that are written.
     pub(crate) statuses: Pace,
     /// What is counted.
@@ -83,7 +77,6 @@ impl Shared {
             sink,
             budget: Budget::new(config.memory_budget),
             lists: Semaphore::new(PARALLEL_LISTS),
-            waiting: Semaphore::new(WAITING_PAGES),
             statuses: Pace::new(STATUS_PERIOD),
             metrics,
             purge: Notify::new(),

@@ -16,12 +16,6 @@ use crate::writer::Halt;
 /// Objects on a page; what every client of Kubernetes asks for.
 const PAGE: u32 = 500;
 
-/// A page's turn to be read.
-struct Turn<'a> {
-    of_cluster: Option<SemaphorePermit<'a>>,
-    of_all: Option<SemaphorePermit<'a>>,
-}
-
 impl Stream {
     pub(super) async fn page(&mut self, listing: &mut Listing) -> Result<Outcome, Halt> {
         if listing.token.is_none() {
@@ -33,7 +27,7 @@ impl Stream {
         let page = async {
             match self.request_page(listing).await {
                 Err(error) => Ok(Err(error)),
-                Ok((body, turn)) => self.read_page(body, turn, listing).await,
+                Ok((body, _permits)) => self.read_page(body, listing).await,
             }
         };
         let read = tokio::select! {
@@ -44,7 +38,10 @@ impl Stream {
     }
 
     /// Waits for its turn, first among the streams of this cluster, then among all.
-    async fn request_page(&self, listing: &Listing) -> Result<(ByteStream, Turn<'_>), MemberError> {
+    async fn request_page(
+        &self,
+        listing: &Listing,
+    ) -> Result<(ByteStream, [Option<SemaphorePermit<'_>>; 2]), MemberError> {
         let of_cluster = self.context.lists.acquire().await.ok();
         let of_all = self.context.shared.lists.acquire().await.ok();
         let request = ListRequest {
@@ -53,14 +50,12 @@ impl Stream {
             continue_token: listing.token.as_deref(),
         };
         let body = self.context.member.list(&request).await?;
-        let turn = Turn { of_cluster, of_all };
-        Ok((body, turn))
+        Ok((body, [of_cluster, of_all]))
     }
 
     async fn read_page(
         &self,
         mut body: ByteStream,
-        turn: Turn<'_>,
         listing: &mut Listing,
     ) -> Result<Result<Outcome, MemberError>, Halt> {
         self.context.report.listing_goes();
@@ -79,7 +74,6 @@ impl Stream {
                 }
             }
         }
-        let _turn = self.wait_for_store(turn).await;
         let Some(metadata) = items.finish() else {
             self.flush_page(&mut gathering, listing).await?;
             return Ok(Err(MemberError::Malformed {
@@ -88,14 +82,6 @@ impl Stream {
             }));
         };
         self.end_page(metadata, gathering, listing).await.map(Ok)
-    }
-
-    /// Lets others read: what is left of the page only waits for the store, with many others of its kind.
-    async fn wait_for_store<'a>(&'a self, turn: Turn<'a>) -> [Option<SemaphorePermit<'a>>; 2] {
-        let Turn { of_cluster, of_all } = turn;
-        let waiting = self.context.shared.waiting.acquire().await.ok();
-        drop(of_all);
-        [of_cluster, waiting]
     }
 
     /// A list of one page over no rows needs no comparing: its end and the position that it leads to are stored together, which for
