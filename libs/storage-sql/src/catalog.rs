@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
@@ -238,7 +238,8 @@ impl Snapshot {
     }
 
     fn drop_unused_sets(&mut self) {
-        self.sets.retain(|_, set| Arc::strong_count(set) > 1);
+        let used: HashSet<&[i32]> = self.members.values().map(|member| &*member.types).collect();
+        self.sets.retain(|types, _| used.contains(&**types));
     }
 
     fn take_health(&self, health: Vec<HealthRow>, catalog: &mut Catalog) {

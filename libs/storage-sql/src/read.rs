@@ -92,13 +92,17 @@ async fn walk_page(
     collector: &mut Collector,
 ) -> Result<Option<Rank>, StoreError> {
     let begin = after.as_ref().map_or(0, |rank| rank.index);
-    for planned in plan.types.iter().filter(|planned| planned.index >= begin) {
+    reading.begin();
+    let types = plan.types.iter().filter(|planned| planned.index >= begin);
+    for (count, planned) in types.enumerate() {
+        if count > 0 && reading.is_spent() {
+            return Ok(Some(Point::default().into_rank(planned.index, plan)));
+        }
         let from = after
             .as_ref()
             .filter(|rank| rank.index == planned.index)
             .map(Point::of_rank);
         let only = Only::Named(&plan.names);
-        reading.begin();
         let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
         while walk.step(reading, collector).await? == Step::More {
             if collector.missing() == 0 {

@@ -465,3 +465,91 @@ async fn counting_ends_where_it_costs_too_much() {
     let count = fixture.search.count(&two).await.expect("an answer");
     assert_eq!(count, Some(60));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_are_nowhere_are_work_in_every_namespace() {
+    let fixture = empty().await;
+    let pods = fixture.pods_of("m").await;
+    let objects = (0..600).map(|n| object(&format!("ns-{n:03}"), "p"));
+    fixture.put(&pods, objects).await;
+    let nowhere = Query {
+        names: NameFilter::In((0..4000).map(|n| format!("nowhere-{n}")).collect()),
+        ..all_pods()
+    };
+    let (mut start, mut pages) = (Start::Beginning, 0);
+    loop {
+        let page = page(&fixture, &nowhere, &start, 100).await.expect("a page");
+        assert!(page.rows.is_empty());
+        assert!(page.looked_at < 30_000, "{} looked at", page.looked_at);
+        pages += 1;
+        match page.next {
+            Some(next) => start = Start::After(next),
+            None => break,
+        }
+    }
+    // 600 times 4,000 names, a quarter of the cost of a row each, 20,000 a page.
+    assert!(pages > 20, "{pages} pages");
+}
+
+/// One clause leads to three objects, another to more blocks than are read: the three are looked at, not their namespace.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn few_objects_of_a_large_namespace_are_tested_by_themselves() {
+    let tuning = Tuning {
+        blocks: 4,
+        probe: 8,
+        rows: 20,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let pods = fixture.pods_of("m").await;
+    let pod = |n: usize| {
+        let pod = object("ns", &format!("p-{n:04}")).label("job", &n.to_string());
+        match n % 700 {
+            0 => pod.label("rare", "yes"),
+            _ => pod,
+        }
+    };
+    fixture.put(&pods, (0..2000).map(pod)).await;
+    let query = Query {
+        labels: vec![
+            Requirement::is_in("rare", ["yes"]),
+            Requirement::is_in("job", (0..1000).map(|n| n.to_string())),
+        ],
+        ..all_pods()
+    };
+    let found = page(&fixture, &query, &Start::Beginning, 100).await;
+    let found = found.expect("a page");
+    assert_eq!(found.rows.len(), 2);
+    assert!(found.looked_at < 600, "{} looked at", found.looked_at);
+}
+
+/// Values that have many objects, none of which matches, share the budget of their page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_values_of_many_objects_are_one_page_of_work() {
+    let tuning = Tuning {
+        ties: 2,
+        work: 40,
+        rows: 10,
+        sorted: 2,
+        refetched: 2,
+        probe: 4,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let pods = fixture.pods_of("m").await;
+    let pod = |n: i64| object(&format!("ns-{}", n % 3), &format!("p-{n:03}")).created(n / 5);
+    let pod = |n: i64| pod(n).label("half", if n % 2 == 0 { "yes" } else { "no" });
+    fixture.put(&pods, (0..250).map(pod)).await;
+    let oldest = by(OrderField::CreatedAt, false);
+    let neither = Query {
+        labels: vec![
+            Requirement::is_in("half", ["yes"]),
+            Requirement::is_in("half", ["no"]),
+        ],
+        ..oldest
+    };
+    let found = page(&fixture, &neither, &Start::Beginning, 10).await;
+    let found = found.expect("a page");
+    assert!(found.next.is_some());
+    assert!(found.looked_at < 200, "{} looked at", found.looked_at);
+}

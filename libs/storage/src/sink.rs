@@ -34,8 +34,9 @@ pub struct Stream {
     pub resource: TypeId,
     /// The fence: a batch with an older epoch is refused.
     pub epoch: i64,
-    /// Where it stood when it was last written; `None` for a stream that was never written. A stream whose rows were stored by other
-    /// rules stands at [`crate::Phase::Listing`], so that its writer compares every object anew.
+    /// Where it stood when it was last written; `None` for a stream that has no rows and no position. A stream whose rows were stored by
+    /// other rules, or were left by a purge that it was opened again before, stands at [`crate::Phase::Listing`], so that its writer
+    /// compares every object anew.
     pub position: Option<MemberPosition>,
 }
 

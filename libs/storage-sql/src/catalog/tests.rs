@@ -139,3 +139,15 @@ fn a_cluster_of_known_types_leaves_what_is_known_of_types_as_it_is() {
     });
     assert!(!Arc::ptr_eq(&now.catalog.types, &described.catalog.types));
 }
+
+#[test]
+fn sets_of_types_that_no_cluster_has_any_more_are_forgotten() {
+    let mut now = fleet();
+    for id in [1, 2] {
+        now = after(&now, |delta| delta.streams = vec![(1, id, false)]);
+    }
+    for id in [1, 2] {
+        now = after(&now, |delta| delta.streams = vec![(1, id, true)]);
+    }
+    assert_eq!(now.sets.len(), 1);
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
-use super::matches::{Matches, matching_revisions};
+use super::matches::{MOST_LOOKUPS, Matches, matching_revisions};
 use super::place::{Located, Place};
 use super::plan::Plan;
 use super::reading::Reading;
@@ -30,11 +30,24 @@ impl Only<'_> {
         }
     }
 
+    /// How many names are looked for in each place.
+    fn lookups(&self) -> usize {
+        match self {
+            Self::Named(NameFilter::In(names)) => names.len(),
+            _ => 0,
+        }
+    }
+
+    /// In how many places names are looked for at a time.
+    pub(crate) fn places_at_once(&self) -> usize {
+        (MOST_LOOKUPS / self.lookups().max(1)).max(1)
+    }
+
     /// How many objects of a place are fetched at most.
     pub(crate) fn most(&self, place: &Place, matches: &Matches) -> usize {
         let objects = |count: i64| usize::try_from(count).unwrap_or(usize::MAX);
         let there = match matches {
-            Matches::Exactly(ids) => ids.len(),
+            Matches::Exactly(ids) | Matches::Among(ids) => ids.len(),
             _ => objects(place.objects),
         };
         match self.names() {
@@ -65,9 +78,9 @@ pub(crate) async fn whole(
         let at = at.ok_or_else(|| broken(format!("object {} has moved", object.id)))?;
         match &places[at].1 {
             _ if !only.names().admits(&object.name) => {}
-            Matches::Unknown => unknown.push((at, object)),
-            matches if admits(matches, object.id) => kept.push((at, object)),
-            _ => {}
+            matches if !admits(matches, object.id) => {}
+            matches if matches.is_certain() => kept.push((at, object)),
+            _ => unknown.push((at, object)),
         }
     }
     kept.extend(tested(reading, plan, unknown, |(_, object)| object.rev).await?);
@@ -82,7 +95,7 @@ pub(crate) async fn whole(
 fn admits(matches: &Matches, id: i64) -> bool {
     match matches {
         Matches::All | Matches::Unknown => true,
-        Matches::Exactly(ids) => ids.contains(id),
+        Matches::Exactly(ids) | Matches::Among(ids) => ids.contains(id),
         Matches::AllBut(gone) => !gone.contains(id),
     }
 }
@@ -105,7 +118,9 @@ async fn candidates(
         .filter(|(_, matches)| *matches != Matches::Exactly(armadex_postings::IdSet::new()))
         .map(|(place, _)| place.nsid)
         .collect();
-    for part in nsids.chunks(MAX_LIST) {
+    let names = only.lookups();
+    for part in nsids.chunks(only.places_at_once().min(MAX_LIST)) {
+        reading.looked_for(part.len() * names);
         let statement = match only {
             Only::Named(names) => select::within(reading.dialect, resource, part, names),
             Only::Created(created, _) => {
@@ -124,7 +139,7 @@ fn ids_of(only: Only<'_>, places: &[(Arc<Place>, Matches)]) -> Option<Vec<i64>> 
     }
     let mut ids = Vec::new();
     for (_, matches) in places {
-        let Matches::Exactly(here) = matches else {
+        let (Matches::Exactly(here) | Matches::Among(here)) = matches else {
             return None;
         };
         ids.extend_from_slice(here.as_slice());
@@ -146,7 +161,7 @@ pub(crate) async fn part(
     let mut found = reading.rows(statement, select::decode).await?;
     let last = (found.len() >= limit).then(|| found.last().map(|row| row.name.clone()));
     found.retain(|object| plan.names.admits(&object.name) && admits(matches, object.id));
-    if *matches == Matches::Unknown {
+    if !matches.is_certain() {
         found = tested(reading, plan, found, |object| object.rev).await?;
     }
     let row = |object| Located {

@@ -23,6 +23,8 @@ pub(crate) enum Matches {
     Exactly(IdSet),
     /// All but these.
     AllBut(IdSet),
+    /// Those of these whose own terms say so: one clause leads to few, another has more blocks than may be held.
+    Among(IdSet),
     /// There are more blocks than may be held: each object's own terms tell.
     Unknown,
 }
@@ -35,8 +37,13 @@ impl Matches {
             Self::All => Some(place.objects),
             Self::Exactly(ids) => Some(length(ids)),
             Self::AllBut(gone) => Some(place.objects - length(gone)),
-            Self::Unknown => None,
+            Self::Among(_) | Self::Unknown => None,
         }
+    }
+
+    /// Whether nothing is left to be told by an object's own terms.
+    pub(crate) fn is_certain(&self) -> bool {
+        !matches!(self, Self::Among(_) | Self::Unknown)
     }
 }
 
@@ -68,7 +75,7 @@ pub(crate) async fn matches(
 }
 
 /// Terms that are looked for at a time, each in each place.
-const MOST_LOOKUPS: usize = 8192;
+pub(crate) const MOST_LOOKUPS: usize = 8192;
 /// The fewest ids that a block in the middle of a run holds.
 const IDS_IN_BLOCK: i64 = 64;
 
@@ -98,10 +105,15 @@ async fn narrow(
     let Some(mut found) = id_sets(reading, &plan.has[first], resource, &nsids).await? else {
         return Ok(None);
     };
+    let mut certain = true;
     let others = plan.has.iter().enumerate().filter(|(at, _)| *at != first);
     for (_, clause) in others {
         let Some(other) = id_sets(reading, clause, resource, &keys(&found)).await? else {
-            return Ok(None);
+            if places.len() > 1 {
+                return Ok(None);
+            }
+            certain = false;
+            continue;
         };
         combine(&mut found, |nsid, ids| {
             other
@@ -111,7 +123,11 @@ async fn narrow(
     }
     for clause in &plan.has_not {
         let Some(other) = id_sets(reading, clause, resource, &keys(&found)).await? else {
-            return Ok(None);
+            if places.len() > 1 {
+                return Ok(None);
+            }
+            certain = false;
+            continue;
         };
         combine(&mut found, |nsid, ids| {
             other
@@ -119,9 +135,13 @@ async fn narrow(
                 .map_or_else(|| ids.clone(), |other| ids.difference(other))
         });
     }
-    let matches = nsids
-        .iter()
-        .map(|nsid| Matches::Exactly(found.remove(nsid).unwrap_or_default()));
+    let matches = nsids.iter().map(|nsid| {
+        let ids = found.remove(nsid).unwrap_or_default();
+        match certain {
+            true => Matches::Exactly(ids),
+            false => Matches::Among(ids),
+        }
+    });
     Ok(Some(matches.collect()))
 }
 

@@ -23,8 +23,8 @@ const MOST_CLUSTERS: usize = 64;
 /// The most clusters in which one statement looks for namespaces by name, divided by how many names there are.
 const MOST_LOOKUPS: usize = 2048;
 
-/// Where a walk begins: at a namespace of a cluster, rows up to a name in it left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a walk begins: at a namespace of a cluster, rows up to a name in it left out. Without names it is the beginning of a type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Point {
     pub(crate) cluster: String,
     pub(crate) namespace: String,
@@ -248,7 +248,9 @@ impl<'a> Places<'a> {
         let mut found = by_cluster(reading.rows(statement, counter::decode).await?);
         let mut chunk = Chunk::end(at + count);
         for (offset, space) in spaces.into_iter().enumerate() {
-            let rows = found.remove(&space.id).unwrap_or_default();
+            let mut rows = found.remove(&space.id).unwrap_or_default();
+            // Not every database keeps the order of the parts of a union.
+            rows.sort_by(|a, b| a.namespace.cmp(&b.namespace));
             if chunk.take(at + offset, space, rows, limit) {
                 break;
             }

@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) has_not: Vec<Clause>,
     /// The order as it was asked for; positions carry its values.
     pub(crate) order: Vec<OrderBy>,
+    /// Whether the query names one cluster. How many there are just now says nothing: the next page is to be planned alike.
+    pub(crate) one_cluster: bool,
     /// The namespace that all rows are in, if the query names one; it may be one in each cluster.
     pub(crate) one_namespace: Option<String>,
     pub(crate) strategy: Strategy,
@@ -115,13 +117,14 @@ pub(crate) fn plan(
         has,
         has_not,
         order: query.order.clone(),
+        one_cluster: matches!(&query.clusters, NameFilter::In(names) if names.len() == 1),
         one_namespace: match &query.namespaces {
             NameFilter::In(names) if names.len() == 1 => names.first().cloned(),
             _ => None,
         },
         strategy: Strategy::Nothing,
     };
-    plan.strategy = strategy(&plan);
+    plan.strategy = strategy(&plan, query.types.len());
     Ok(plan)
 }
 
@@ -196,7 +199,9 @@ fn namespaces_in(
     (!nothing).then_some(allowed)
 }
 
-fn strategy(plan: &Plan) -> Strategy {
+/// Which way rows come. It follows from the query alone, whatever clusters, types and rights there are: a position of one page is continued by
+/// the next one.
+fn strategy(plan: &Plan, types: usize) -> Strategy {
     let no_name = matches!(&plan.names, NameFilter::In(names) if names.is_empty());
     let no_term = plan.has.iter().any(|clause| clause.terms.is_empty());
     if plan.types.is_empty() || no_name || no_term {
@@ -204,7 +209,7 @@ fn strategy(plan: &Plan) -> Strategy {
     }
     let walkable = match plan.types.as_slice() {
         _ if plan.order.is_empty() => Some(false),
-        [only] => page_order(&plan.order, only, plan.one_namespace.is_some()),
+        [only] if types == 1 => page_order(&plan.order, plan, only),
         _ => None,
     };
     match walkable {
@@ -218,10 +223,10 @@ const PAGE_ORDER: [OrderField; 3] = [OrderField::Cluster, OrderField::Namespace,
 
 /// Whether a walk gives the order that was asked for, and then whether its clusters go backwards. A key that is the same for all rows orders
 /// nothing.
-pub(crate) fn page_order(order: &[OrderBy], only: &TypePlan, one_namespace: bool) -> Option<bool> {
-    let one_namespace = one_namespace || !only.resource.namespaced;
+pub(crate) fn page_order(order: &[OrderBy], plan: &Plan, only: &TypePlan) -> Option<bool> {
+    let one_namespace = plan.one_namespace.is_some() || !only.resource.namespaced;
     let varies = |field: OrderField| match field {
-        OrderField::Cluster => only.clusters.len() > 1,
+        OrderField::Cluster => !plan.one_cluster,
         OrderField::Namespace => !one_namespace,
         _ => true,
     };

@@ -182,6 +182,7 @@ impl<'a> Walk<'a> {
         let walkable = matches!(self.only, Only::Named(names) if !matches!(names, armadex_model::NameFilter::In(_)));
         walkable
             && (objects > reading.tuning.rows
+                || *matches == Matches::Unknown
                 || plain && objects > missing.saturating_mul(2).saturating_add(FEW)
                 || plain && self.after(place).is_some_and(|name| !name.is_empty()))
     }
@@ -227,7 +228,7 @@ impl<'a> Walk<'a> {
             let full = objects >= missing
                 || objects.saturating_add(more) > reading.tuning.rows
                 || self.is_large(reading, next, missing.saturating_sub(objects));
-            if full && !few.is_empty() {
+            if (full || few.len() == self.only.places_at_once()) && !few.is_empty() {
                 break;
             }
             objects = objects.saturating_add(more);

@@ -12,7 +12,7 @@ use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
 use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
-use super::stream::{Fence, Moved};
+use super::stream::{Fence, Loss, Moved};
 use super::{
     audit, catalog, counter, gone, head, meta, namespace, object, post, select, sort, stream,
 };
@@ -134,7 +134,12 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
             &[moved(fence, Some(position), 2), moved(other, None, -2)],
             1_800_000_000,
         ),
-        stream::purged(&[(CLUSTER, TYPE, 500), (8, TYPE, 0)]),
+        stream::purged(&[Loss {
+            cluster: CLUSTER,
+            resource: TYPE,
+            had: 700,
+            gone: 500,
+        }]),
         stream::stamp(dialect, 10, &keys),
         stream::close(CLUSTER, TYPE),
         stream::close_all(CLUSTER),

@@ -188,18 +188,36 @@ pub(crate) fn advance(moved: &[Moved], now: i64) -> Statement {
     .build()
 }
 
-/// Takes objects off streams that are closed, and holds them; one that is not touched was opened again: (cluster, type, gone).
-pub(crate) fn purged(gone: &[(i64, i32, i64)]) -> Statement {
-    let tuples = gone
-        .iter()
-        .map(|&(cluster, resource, gone)| [cluster.into(), resource.into(), gone.into()]);
-    Sql::new("stream.purged", "WITH g (cluster, type, gone) AS (VALUES ")
-        .tuples(3, tuples)
-        .push(
-            ") UPDATE stream SET objects = objects - g.gone FROM g \
-             WHERE stream.cluster = g.cluster AND stream.type = g.type AND stream.is_open = 0",
-        )
-        .build()
+/// Objects that a closed stream loses, of those that it was found to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) cluster: i64,
+    pub(crate) resource: i32,
+    pub(crate) had: i64,
+    pub(crate) gone: i64,
+}
+
+/// Takes objects off streams that are closed, and holds them; one that is not touched was opened again, or is purged by somebody else.
+pub(crate) fn purged(losses: &[Loss]) -> Statement {
+    let tuples = losses.iter().map(|loss| {
+        [
+            loss.cluster.into(),
+            loss.resource.into(),
+            loss.had.into(),
+            loss.gone.into(),
+        ]
+    });
+    Sql::new(
+        "stream.purged",
+        "WITH g (cluster, type, had, gone) AS (VALUES ",
+    )
+    .tuples(4, tuples)
+    .push(
+        ") UPDATE stream SET objects = objects - g.gone FROM g \
+             WHERE stream.cluster = g.cluster AND stream.type = g.type AND stream.is_open = 0 \
+             AND stream.objects = g.had",
+    )
+    .build()
 }
 
 /// How many objects of a type each of these clusters has: (cluster, objects).

@@ -160,16 +160,21 @@ async fn known(
     Ok(known)
 }
 
-/// The position of a stream. Rows of other rules have to be listed and compared anew; they are shown meanwhile.
+/// The position of a stream; `None` means that it has no rows. Rows of other rules, and those that a purge has not reached, have to be listed
+/// and compared anew; they are shown meanwhile.
 fn resumable(stream: &StreamRow, rules: Rules) -> Option<MemberPosition> {
-    let position = stream.position.clone()?;
-    if stream.rules == rules.0 {
-        return Some(position);
+    match stream.position.clone() {
+        Some(position) if stream.rules == rules.0 => Some(position),
+        Some(position) => Some(MemberPosition {
+            phase: Phase::Listing,
+            ..position
+        }),
+        None => (stream.objects > 0).then(|| MemberPosition {
+            resource_version: String::new(),
+            member: String::new(),
+            phase: Phase::Listing,
+        }),
     }
-    Some(MemberPosition {
-        phase: Phase::Listing,
-        ..position
-    })
 }
 
 /// Hides a type of a cluster; its rows wait for the purge.

@@ -10,6 +10,7 @@ use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
 use crate::sql::head::HeadRow;
 use crate::sql::statement::{MAX_LIST, pieces};
+use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::session::Session;
 
@@ -64,14 +65,11 @@ async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, Sto
     let closed = stream::closed(MOST_REMOVED);
     let closed = rows(session.connection, closed, stream::decode).await?;
     let chosen = rows::choose(session, &closed, limit).await?;
-    let gone = chosen.by_stream(&closed);
-    hold(session.connection, &gone).await?;
+    let losses = chosen.by_stream(&closed);
+    hold(session.connection, &losses).await?;
     let removed = rows::remove(session, chosen).await?;
-    let empty = closed.iter().zip(&gone);
-    let empty = empty.filter(|(stream, (_, _, gone))| stream.objects == *gone);
-    let empty: Vec<(i64, i32)> = empty
-        .map(|(_, (cluster, resource, _))| (*cluster, *resource))
-        .collect();
+    let empty = losses.iter().filter(|loss| loss.had == loss.gone);
+    let empty: Vec<(i64, i32)> = empty.map(|loss| (loss.cluster, loss.resource)).collect();
     if !empty.is_empty() {
         let noted = gone::note_streams(session.dialect, &empty);
         session.connection.execute(noted).await?;
@@ -81,11 +79,12 @@ async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, Sto
     Ok(removed)
 }
 
-/// Counts objects off streams, which locks them: one that was opened again meanwhile is not to lose anything.
-async fn hold(connection: &mut dyn Connection, gone: &[(i64, i32, i64)]) -> Result<(), StoreError> {
-    for piece in pieces(gone) {
+/// Counts objects off streams, which locks them: one that was opened again meanwhile is not to lose anything, and one that somebody else
+/// purges has lost already what was read of it.
+async fn hold(connection: &mut dyn Connection, losses: &[Loss]) -> Result<(), StoreError> {
+    for piece in pieces(losses) {
         if connection.execute(stream::purged(piece)).await? != piece.len() as u64 {
-            return Err(collided("a stream was opened again while it was purged"));
+            return Err(collided("a stream changed while it was purged"));
         }
     }
     Ok(())

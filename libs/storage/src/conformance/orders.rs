@@ -1,12 +1,13 @@
 //! Sort orders and the positions they give.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use armadex_model::label::Requirement;
-use armadex_model::query::{OrderBy, OrderField, Start};
+use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Start};
 use armadex_model::{NameFilter, Query};
 
-use super::fixture::{Fixture, all_pods, object};
+use super::fixture::{Fixture, all_pods, object, path, resource, through_a_token};
 use crate::{Found, PageBudget, StoreError};
 
 const FIELDS: [OrderField; 6] = [
@@ -160,5 +161,68 @@ pub async fn a_position_of_another_order_is_gone(fixture: &Fixture) {
             matches!(refused, Err(StoreError::Gone { .. })),
             "{refused:?}"
         );
+    }
+}
+
+/// Rights may be narrowed and clusters may leave in mid-walk: what stays is there once, in order, whichever way the store goes from then on.
+pub async fn what_goes_between_two_pages_takes_nothing_else_along(fixture: &Fixture) {
+    fleet(fixture).await;
+    let nodes = resource("", "nodes", "Node", false);
+    for cluster in ["m1", "m2"] {
+        let writer = fixture.writer(cluster, &nodes).await;
+        let objects = (0..5).map(|n| object("", &format!("node-{n}")).created(2_000 + n / 3));
+        fixture.put(&writer, objects).await;
+    }
+    let one_namespace = Query {
+        namespaces: NameFilter::only("b"),
+        ..all_pods()
+    };
+    for query in [all_pods(), one_namespace, Query::all(nodes.gvr.clone())] {
+        for order in [
+            &[(OrderField::Name, false)][..],
+            &[(OrderField::Namespace, false), (OrderField::Name, true)],
+            &[(OrderField::CreatedAt, true), (OrderField::Name, false)],
+            &[(OrderField::Cluster, true), (OrderField::Name, false)],
+        ] {
+            let query = Query {
+                order: by(order).order,
+                ..query.clone()
+            };
+            narrowed_after_any_page(fixture, &query).await;
+        }
+    }
+}
+
+async fn narrowed_after_any_page(fixture: &Fixture, query: &Query) {
+    let all = fixture.rows(query, 100).await;
+    for stays in ["m1", "m2"] {
+        let left = BTreeMap::from([(stays.to_owned(), NamespaceScope::All)]);
+        let narrow = query.clone().scoped(&Scope::Clusters(left));
+        let of_it = |rows: &[Found]| -> Vec<String> {
+            let stay = rows.iter().filter(|row| row.cluster.as_str() == stays);
+            stay.map(path).collect()
+        };
+        for pages in [1, 2, 3, 5, 8] {
+            let (mut found, mut start) = (Vec::new(), Start::Beginning);
+            for page in 0.. {
+                let asked = if page < pages { query } else { &narrow };
+                let budget = PageBudget {
+                    rows: 2,
+                    bytes: usize::MAX,
+                };
+                let page = fixture.search.page(asked, &start, budget).await;
+                let page = page.expect("a page");
+                found.extend(page.rows);
+                match page.next {
+                    Some(next) => start = Start::After(through_a_token(&next)),
+                    None => break,
+                }
+            }
+            assert_eq!(
+                of_it(&found),
+                of_it(&all),
+                "{stays} alone after {pages} pages of {query:#?}"
+            );
+        }
     }
 }

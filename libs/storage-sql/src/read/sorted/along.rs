@@ -309,7 +309,6 @@ async fn walk(
         Some(rank) if rank.index == planned.index => Some(Point::of_rank(rank)),
         _ => None,
     };
-    reading.begin();
     let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
     let mut collector = Collector::new(0, wanted);
     while walk.step(reading, &mut collector).await? == Step::More {
@@ -337,7 +336,7 @@ fn rest_in_page_order(plan: &Plan, planned: &TypePlan) -> Result<bool, StoreErro
     let side_by_side = plan.types.len() > 1 && !rest.is_empty();
     let walked = match side_by_side {
         true => None,
-        false => page_order(&rest, planned, plan.one_namespace.is_some()),
+        false => page_order(&rest, plan, planned),
     };
     walked.ok_or_else(|| StoreError::Unsupported {
         what: "this order where so many objects have the same first key: leave the other keys out"

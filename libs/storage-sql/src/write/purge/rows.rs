@@ -11,7 +11,7 @@ use crate::sql::counter::{self, CounterKey, Keyed};
 use crate::sql::object::{self, Indexed, PurgedRow};
 use crate::sql::post::{self, RunKey};
 use crate::sql::statement::MAX_LIST;
-use crate::sql::stream::StreamRow;
+use crate::sql::stream::{Loss, StreamRow};
 use crate::write::counters::{self, CounterDelta};
 use crate::write::index::IndexChange;
 use crate::write::session::Session;
@@ -27,15 +27,20 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// How many objects each of these streams loses: (cluster, type, gone).
-    pub(super) fn by_stream(&self, streams: &[StreamRow]) -> Vec<(i64, i32, i64)> {
+    /// How many objects each of these streams loses.
+    pub(super) fn by_stream(&self, streams: &[StreamRow]) -> Vec<Loss> {
         let mut gone: HashMap<(i64, i32), i64> = HashMap::new();
         for CounterDelta { key, delta, .. } in self.deltas() {
             *gone.entry((key.cluster, key.resource)).or_default() -= delta;
         }
         let gone = streams.iter().map(|stream| {
             let gone = gone.get(&(stream.cluster, stream.resource));
-            (stream.cluster, stream.resource, gone.copied().unwrap_or(0))
+            Loss {
+                cluster: stream.cluster,
+                resource: stream.resource,
+                had: stream.objects,
+                gone: gone.copied().unwrap_or(0),
+            }
         });
         gone.collect()
     }
