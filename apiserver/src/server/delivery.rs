@@ -19,6 +19,10 @@ use crate::answer::body::{Body, BrokenOff};
 /// Handed on at a time: what one frame of HTTP/2 carries. A stream that is given up may leave so much behind in its connection.
 const FRAME: usize = 16 << 10;
 
+/// A stream that is given up is reset by its connection's task, which frees what the stream has not sent: at once, unless it is kept
+/// from writing.
+const RESET: Duration = Duration::from_millis(500);
+
 /// What is on its way to a client: on one stream, or on a connection that sends one answer at a time.
 #[derive(Debug)]
 pub(super) struct Delivery {
@@ -84,16 +88,23 @@ impl Delivery {
     /// Drives a task until it has ended and what it handed on is on the wire, or the client is given up.
     pub(super) async fn watch<F: Future>(&self, task: F) -> Ended<F::Output> {
         let mut sleep = None;
-        let mut task = pin!(task);
+        let mut task = pin!(Some(task));
         let driven = std::future::poll_fn(|context| {
-            if let Poll::Ready(output) = task.as_mut().poll(context) {
+            let running = task.as_mut().as_pin_mut();
+            let running = running.expect("it is dropped after its last poll");
+            if let Poll::Ready(output) = running.poll(context) {
                 return Poll::Ready(Some(output));
             }
             self.poll_given_up(&mut sleep, context).map(|()| None)
         });
-        let Some(output) = driven.await else {
+        let output = driven.await;
+        // It holds a piece itself: while it waits for its client, and still when its client wants no more.
+        task.set(None);
+        let Some(output) = output else {
+            let gone = std::future::poll_fn(|context| self.poll_gone(context));
+            let reset = tokio::time::timeout(RESET, gone).await;
             return Ended::Stalled {
-                is_left: self.is_left(),
+                is_left: reset.is_err(),
             };
         };
         let gone = std::future::poll_fn(|context| {
@@ -110,10 +121,6 @@ impl Delivery {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_left(&self) -> bool {
-        self.state().outstanding > 0
     }
 
     /// When the client is given up unless it takes something; never while there is nothing to take.
@@ -313,6 +320,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_a_task_holds_itself_is_not_left_when_it_is_given_up() {
+        let delivery = Delivery::new(PATIENCE);
+        let mut body = answer(&delivery, vec![0; 3 * FRAME]);
+        let ended = delivery.watch(async move {
+            let _taken = frame(&mut body).await;
+            std::future::pending::<()>().await;
+        });
+        assert_eq!(ended.await, Ended::Stalled { is_left: false });
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_slow_server_is_no_stalled_client() {
         let delivery = Delivery::new(PATIENCE);
         let task = tokio::time::sleep(Duration::from_secs(1000));
@@ -342,6 +360,6 @@ mod tests {
         let whole = body.collect().await.expect("complete").to_bytes();
         assert_eq!(whole, bytes);
         drop(whole);
-        assert!(!delivery.is_left());
+        assert_eq!(delivery.state().outstanding, 0);
     }
 }

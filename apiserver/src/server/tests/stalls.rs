@@ -99,6 +99,45 @@ async fn a_small_answer_that_is_taken_in_part_ends_its_connection() {
 }
 
 #[tokio::test]
+async fn the_third_stream_that_stalls_ends_its_connection_and_the_first_two_do_not() {
+    let server = Running::start_with(1, 700 << 10, impatient()).await;
+    let (sender, driven) = narrow(&server, 64 << 10, None).await;
+    for stalled in 1..=3 {
+        let taken = ask(&sender, OBJECT, ALICE).await.expect("a head");
+        let taken = taken.into_body().collect().await;
+        assert!(taken.expect("complete").to_bytes().len() > 700 << 10);
+        let left = ask(&sender, OBJECT, ALICE).await.expect("a head");
+        server
+            .until("the other is given up", |counts| {
+                (counts.stalled, counts.held_bytes) == (stalled, 0)
+            })
+            .await;
+        drop(left);
+    }
+    driven.await.expect("the server ends the connection");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_its_client_no_longer_wants_is_let_go_of_at_once() {
+    // Nobody is given up before a minute is over.
+    let server = Running::start_with(1, 700 << 10, CONNECTIONS).await;
+    let (sender, _driven) = narrow(&server, 64 << 10, None).await;
+    let answer = ask(&sender, OBJECT, ALICE).await.expect("a head");
+    assert!(server.app.counters().read().held_bytes > 0);
+    drop(answer);
+    server
+        .until("nothing is left", |counts| {
+            (counts.held_bytes, counts.in_flight) == (0, 0)
+        })
+        .await;
+    let again = ask(&sender, OBJECT, ALICE).await.expect("a head");
+    assert_eq!(again.status(), 200);
+    drop((again, sender));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_front_proxy_loses_the_streams_that_stall_and_not_its_connection() {
     let server = Running::start_with(1, 700 << 10, impatient()).await;
     let (certificate, key) = server.front_proxy.client("front-proxy-client", &[]);
