@@ -176,8 +176,9 @@ impl App {
                 body::whole(bytes)
             }
             Content::Rewritten(object) => {
+                let deadline = access.started + self.limits.time;
                 access.finish(code, Sent::default());
-                body::rewritten(object, Arc::clone(self.counters()))
+                body::rewritten(object, deadline, Arc::clone(self.counters()))
             }
             Content::List(stream) => {
                 // Room for one piece: the next is made while the client takes this one.

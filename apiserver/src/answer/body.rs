@@ -10,6 +10,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::rewrite::Rewritten;
 use crate::counters::Counters;
@@ -49,12 +50,17 @@ pub(crate) fn streamed(pieces: mpsc::Receiver<Piece>) -> Body {
     StreamBody::new(frames).boxed()
 }
 
-/// A body whose pieces are made while they are taken.
-pub(crate) fn rewritten(object: Rewritten, counters: Arc<Counters>) -> Body {
-    let frames = stream::unfold((object, counters), |(mut object, counters)| async move {
-        let piece = object.next().await?;
+/// A body whose pieces are made while they are taken, until the deadline.
+pub(crate) fn rewritten(object: Rewritten, deadline: Instant, counters: Arc<Counters>) -> Body {
+    let frames = stream::unfold(Some((object, counters)), move |state| async move {
+        let (mut object, counters) = state?;
+        let Ok(piece) = tokio::time::timeout_at(deadline, object.next()).await else {
+            counters.broke_off();
+            return Some((Err(BrokenOff), None));
+        };
+        let piece = piece?;
         counters.served(0, piece.len() as u64);
-        Some((Ok(Frame::data(piece)), (object, counters)))
+        Some((Ok(Frame::data(piece)), Some((object, counters))))
     });
     StreamBody::new(frames).boxed()
 }

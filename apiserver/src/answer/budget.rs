@@ -15,6 +15,8 @@ use crate::counters::Counters;
 
 /// A client that reads takes a page in much less; one that does not is broken off after the stall limit, which is of this order.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often one looks for room who may not stand in line: seldom enough to cost nothing, often enough that a client does not see it.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A connection or a user may hold one part in so many.
 const SHARES: usize = 4;
 
@@ -43,6 +45,11 @@ pub(crate) struct Reservation {
     permits: Vec<OwnedSemaphorePermit>,
     counters: Arc<Counters>,
 }
+
+/// There was no room for what an answer needs more of than was reserved for it.
+#[derive(Debug, thiserror::Error)]
+#[error("there was no room for what became longer than it was stored")]
+pub(crate) struct NoRoom;
 
 impl Budget {
     pub(crate) fn new(bytes: usize, counters: Arc<Counters>) -> Self {
@@ -88,6 +95,20 @@ impl Allowance {
             permits.push(permit.expect("no room is ever closed"));
         }
         self.reserved(bytes, permits)
+    }
+
+    /// Reserves bytes for who holds some already: without standing in line, where others would wait for what he holds.
+    pub(crate) async fn in_passing(&self, bytes: usize) -> Result<Reservation, NoRoom> {
+        let looking = async {
+            loop {
+                match self.reserve_now(bytes) {
+                    Some(reservation) => return reservation,
+                    None => tokio::time::sleep(LOOK_AGAIN).await,
+                }
+            }
+        };
+        let found = tokio::time::timeout(PATIENCE, looking).await;
+        found.map_err(|_| NoRoom)
     }
 
     /// Reserves bytes if they can be had at once.

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::answer::body::Piece;
-use crate::answer::budget::{Allowance, Reservation};
+use crate::answer::budget::{Allowance, NoRoom, Reservation};
 use crate::answer::encode::{Encoder, ListMeta, Shape};
 use crate::answer::gzip::LONG;
 use crate::answer::object::Damaged;
@@ -69,6 +69,8 @@ pub(crate) enum ListFailed {
     Gone,
     #[error("it took longer than {} s", .0.as_secs())]
     TimedOut(Duration),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -379,7 +381,7 @@ impl Outlet<'_> {
         while rows.len() > 0 {
             let before = rows.len();
             let Written { json, freed } = self.writer.some(&mut rows)?;
-            let json = outbox.hold(json, held.split(freed)).await;
+            let json = outbox.hold(json, held.split(freed)).await?;
             self.hand_on(json, outbox).await?;
             self.sent.rows += (before - rows.len()) as u64;
         }
@@ -509,7 +511,9 @@ impl ListFailed {
     pub(crate) fn log(&self, path: &str) {
         match self {
             Self::Gone => tracing::debug!(path, "the client of a list went away"),
-            Self::TimedOut(_) => tracing::warn!(path, error = %self, "a list was broken off"),
+            Self::TimedOut(_) | Self::NoRoom(_) => {
+                tracing::warn!(path, error = %self, "a list was broken off");
+            }
             Self::Store(_) | Self::Damaged(_) => {
                 tracing::error!(path, error = %chain(self), "a list was broken off");
             }

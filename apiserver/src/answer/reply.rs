@@ -69,8 +69,9 @@ impl Reply {
         (notation, pretty): (Notation, bool),
         held: Reservation,
         outbox: Outbox,
-    ) -> Self {
-        let json = outbox.hold(json, held).await;
+    ) -> Result<Self, ApiError> {
+        let held = outbox.hold(json, held).await;
+        let json = held.map_err(|_| ApiError::too_many_bytes())?;
         let content = match Rewrite::to(notation, pretty) {
             Rewrite::Nothing => Content::Whole(json),
             rewrite => Content::Rewritten(Rewritten {
@@ -79,7 +80,7 @@ impl Reply {
                 outbox,
             }),
         };
-        Self::new(StatusCode::OK, notation.content_type(), content)
+        Ok(Self::new(StatusCode::OK, notation.content_type(), content))
     }
 
     /// A list, as it is read.

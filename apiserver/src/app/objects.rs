@@ -21,8 +21,9 @@ use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::request::negotiate::{self, Arity};
 
-/// Reserved before an object is read: etcd takes none that is larger than 1.5 MiB, unless told to.
-const LARGEST_OBJECT: usize = 3 << 19;
+/// Reserved before an object is read: a synchro stores none that is larger, unless told to. What is made of it is there beside it only
+/// within one step, of which there are as many at a time as the machine has cores.
+const LARGEST_OBJECT: usize = 2 << 20;
 
 /// What an object has in an answer beside what is stored of it: its kind, its version, brackets.
 const AROUND_OBJECT: usize = 1 << 10;
@@ -116,7 +117,8 @@ impl Context {
         } = place.clone();
         let cluster = &cluster.ok_or_else(ApiError::no_such_path)?;
         let key = ObjectKey::new(namespace.unwrap_or_default(), name.unwrap_or_default());
-        let mut held = asked.allowance.reserve(LARGEST_OBJECT + OUTBOX).await?;
+        let most = LARGEST_OBJECT + AROUND_OBJECT + OUTBOX;
+        let mut held = asked.allowance.reserve(most).await?;
         let outbox = Outbox::out_of(&mut held, asked.allowance.clone());
         let stored = self.stored(cluster, gvr, &key, params.revision).await?;
         let found = match stored {
@@ -154,7 +156,7 @@ impl Context {
         drop(found);
         json.shrink_to_fit();
         let written = (notation, params.pretty);
-        let reply = Reply::object(json, written, held, outbox).await;
+        let reply = Reply::object(json, written, held, outbox).await?;
         Ok(warned(reply, unhealthy))
     }
 

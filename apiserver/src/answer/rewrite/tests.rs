@@ -99,11 +99,12 @@ fn large() -> Vec<u8> {
 async fn large_things_come_in_pieces_that_are_reserved_before_they_are_made() {
     for mut way in ways() {
         let (allowance, counters) = allowance(16 << 20);
-        let mut page = allowance.reserve_now(OUTBOX + (4 << 20)).expect("room");
+        // What is made is three times as long as what was reserved for it.
+        let mut page = allowance.reserve_now(OUTBOX + (1 << 20)).expect("room");
         let outbox = Outbox::out_of(&mut page, allowance.clone());
         let json = large();
         let length = json.len();
-        let mut json = outbox.hold(json, page).await;
+        let mut json = outbox.hold(json, page).await.expect("room");
         let mut whole = Vec::new();
         while let Some(piece) = way.next(&mut json, &outbox).await {
             assert!(piece.len() <= PIECE);
@@ -127,7 +128,7 @@ async fn nothing_is_made_for_a_client_that_takes_nothing() {
         let (allowance, _) = allowance(16 << 20);
         let mut page = allowance.reserve_now(OUTBOX + (4 << 20)).expect("room");
         let outbox = Outbox::out_of(&mut page, allowance);
-        let mut json = outbox.hold(large(), page).await;
+        let mut json = outbox.hold(large(), page).await.expect("room");
         let mut kept = Vec::new();
         loop {
             let next = futures::FutureExt::now_or_never(way.next(&mut json, &outbox));

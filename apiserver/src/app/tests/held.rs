@@ -123,3 +123,56 @@ async fn documents_reviews_and_health_do_not_wait_behind_lists() {
     drop(held);
     assert_eq!(server.get(PODS).await.code, 200);
 }
+
+fn large_config_map(value: &Value) -> Contents {
+    let config_maps = resource("", "v1", "configmaps", "ConfigMap", true);
+    let contents = Contents::new().cluster("m1", "v1.36.1", "");
+    contents.object("m1", &config_maps, "x", "large", json!({"data": value}))
+}
+
+const CONFIG_MAP: &str = "resources/clusters/m1/api/v1/namespaces/x/configmaps/large";
+
+async fn server_with(contents: Contents, bytes: usize) -> Server {
+    let limits = Limits {
+        in_flight: SIZES,
+        bytes,
+        time: Duration::from_secs(60),
+    };
+    Server::with_limits(contents, ["everybody may do everything"], limits).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_largest_object_that_is_stored_comes_in_every_form() {
+    // Twice as long as JSON.
+    let lines = "\n".repeat(1_000_000);
+    let server = server_with(large_config_map(&json!({"lines": lines})), 32 << 20).await;
+    for (query, accept) in [
+        ("", "application/json"),
+        ("?pretty=true", "application/json"),
+        ("", "application/yaml"),
+        ("?pretty=true&includeObject=Object", TABLE),
+    ] {
+        let path = format!("{CONFIG_MAP}{query}");
+        let asking = server.get_as(&path, accept);
+        let answer = tokio::time::timeout(Duration::from_secs(5), asking).await;
+        let answer = answer.unwrap_or_else(|_| panic!("{query} {accept} stands still"));
+        assert_eq!(answer.code, 200, "{query} {accept}");
+        assert!(answer.text().len() > 1_000_000, "{query} {accept}");
+        drop(answer);
+        assert_eq!(server.app.counters().read().held_bytes, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_reads_large_objects_does_not_wait_for_himself() {
+    let text = "x".repeat((2 << 20) - 1000);
+    let contents = large_config_map(&json!({"text": text}));
+    // Room for four and a half at a time.
+    let server = server_with(contents, 4 * 5 * (13 << 17) - 4).await;
+    let began = Instant::now();
+    let gets = [(); 5].map(|()| server.get(CONFIG_MAP));
+    for answer in futures::future::join_all(gets).await {
+        assert_eq!(answer.code, 200);
+    }
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
