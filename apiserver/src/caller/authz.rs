@@ -102,11 +102,10 @@ impl Authorizer {
         }
         let asker = Asker::User(who.user.clone());
         let place = self.turns.enter(&asker)?;
-        let asking = async {
-            let _turn = place.turn().await;
-            self.reviewer.review(who, what).await
-        };
-        self.kept.answer(key, asking).await
+        let reviewer = Arc::clone(&self.reviewer);
+        let (who, what) = (who.clone(), what.clone());
+        let question = async move { reviewer.review(&who, &what).await };
+        self.kept.answer_in_turn(key, place, question).await
     }
 }
 

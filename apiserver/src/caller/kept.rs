@@ -8,10 +8,14 @@ use std::time::Duration;
 use moka::future::Cache;
 use tokio::time::Instant;
 
+use super::review::ReviewFailed;
+use super::turns::Place;
+
 /// A question's hash.
 pub(super) type Key = [u8; 32];
 
-/// The answers.
+/// The answers. Clones share them.
+#[derive(Clone)]
 pub(super) struct Kept<T> {
     answers: Cache<Key, Answer<T>>,
     time: Duration,
@@ -54,8 +58,32 @@ impl<T: Clone + Send + Sync + 'static> Kept<T> {
         self.answers.insert(key, Answer::now(value)).await;
     }
 
+    /// The answer to a question, which is asked when it is this place's turn if it was not answered lately. Once it is asked, its
+    /// answer is kept even if nobody waits for it any more.
+    pub(super) async fn answer_in_turn<E>(
+        &self,
+        key: Key,
+        place: Place,
+        question: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        E: From<ReviewFailed> + Clone + Send + Sync + 'static,
+    {
+        let (sent_away, answers) = (place.sent_away(), self.clone());
+        // Boxed, so that requests whose answers are known do not take up the room for it.
+        let asking = Box::pin(place.ask(async move {
+            let answer = question.await?;
+            answers.keep(key, answer.clone()).await;
+            Ok(answer)
+        }));
+        let answer = Box::pin(self.answer(key, asking));
+        // Who waits for the answer to somebody else's question has a place in the line as well, and may have to leave it.
+        let answer = sent_away.run_until_cancelled(answer).await;
+        answer.unwrap_or_else(|| Err(ReviewFailed::Crowded.into()))
+    }
+
     /// The answer to a question, which is asked if it was not answered lately.
-    pub(super) async fn answer<E: Clone + Send + Sync + 'static>(
+    async fn answer<E: Clone + Send + Sync + 'static>(
         &self,
         key: Key,
         ask: impl Future<Output = Result<T, E>>,

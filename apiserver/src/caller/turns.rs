@@ -1,13 +1,17 @@
 //! Turns to ask the host: so many questions at the same time, so many that wait for their turn, and a share of both for each asker.
 //!
-//! Anybody can make us ask, and the host has other work. Whoever finds the line full is turned away at once and comes back. Turns are
-//! given in the order of arrival, but one asker never has more than a part of them, so that a line behind one asker is that asker's own.
+//! Anybody can make us ask, and the host has other work. Turns are given in the order of arrival, but one asker never has more than a
+//! part of them, so that a line behind one asker is that asker's own. When the line is full, whoever has most in it makes room for who
+//! has less; others are turned away at once and come back. A question that the host has begun to answer is never broken off: that
+//! would cost the host a connection, and the turn would be given away while the host still works.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::review::ReviewFailed;
 
@@ -35,14 +39,23 @@ pub(crate) struct TurnSizes {
 
 /// The turns and who waits for them.
 pub(crate) struct Turns {
+    hall: Arc<Hall>,
+    /// Ends the questions that are being asked when nobody can want their answers any more.
+    _ending: DropGuard,
+}
+
+struct Hall {
     sizes: TurnSizes,
-    all: Semaphore,
+    all: Arc<Semaphore>,
     line: Mutex<Line>,
+    ending: CancellationToken,
 }
 
 #[derive(Default)]
 struct Line {
     length: usize,
+    /// The next one's number.
+    next: u64,
     /// Everybody who is in line.
     askers: HashMap<Asker, Share>,
 }
@@ -50,79 +63,166 @@ struct Line {
 struct Share {
     length: usize,
     turns: Arc<Semaphore>,
+    /// Those who have no turn yet, in the order of arrival.
+    waiting: BTreeMap<u64, CancellationToken>,
 }
 
-/// A place in the line, until it is dropped.
-pub(crate) struct Place<'a> {
-    turns: &'a Turns,
-    asker: &'a Asker,
+/// A place in the line, until it is dropped or somebody who has less in line gets it.
+pub(crate) struct Place {
+    hall: Arc<Hall>,
+    asker: Asker,
+    number: u64,
     own: Arc<Semaphore>,
+    sent_away: CancellationToken,
 }
 
-/// A turn, until it is dropped.
-pub(crate) struct Turn<'a> {
-    _own: SemaphorePermit<'a>,
-    _all: SemaphorePermit<'a>,
+/// A turn, until it is dropped. Who has one is still in line.
+struct Turn {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
+    place: Place,
 }
 
 impl Turns {
     pub(crate) fn new(sizes: TurnSizes) -> Self {
+        let ending = CancellationToken::new();
         Self {
-            sizes,
-            all: Semaphore::new(sizes.at_once),
-            line: Mutex::default(),
+            hall: Arc::new(Hall {
+                sizes,
+                all: Arc::new(Semaphore::new(sizes.at_once)),
+                line: Mutex::default(),
+                ending: ending.clone(),
+            }),
+            _ending: ending.drop_guard(),
         }
     }
 
     /// A place at the end of the line, if there is one.
-    pub(crate) fn enter<'a>(&'a self, asker: &'a Asker) -> Result<Place<'a>, ReviewFailed> {
-        let mut line = self.line();
-        if line.length >= self.sizes.in_line {
-            return Err(ReviewFailed::Crowded);
-        }
-        let share = line.askers.entry(asker.clone()).or_insert_with(|| Share {
-            length: 0,
-            turns: Arc::new(Semaphore::new(self.sizes.at_once_per_asker)),
-        });
-        if share.length >= self.sizes.in_line_per_asker {
+    pub(crate) fn enter(&self, asker: &Asker) -> Result<Place, ReviewFailed> {
+        let sizes = self.hall.sizes;
+        let mut line = self.hall.line();
+        let own = line.askers.get(asker).map_or(0, |share| share.length);
+        if own >= sizes.in_line_per_asker {
             return Err(ReviewFailed::CrowdedByAsker);
         }
-        share.length += 1;
-        let own = Arc::clone(&share.turns);
+        if line.length >= sizes.in_line && !line.make_room(own) {
+            return Err(ReviewFailed::Crowded);
+        }
+        let number = line.next;
+        line.next += 1;
         line.length += 1;
+        let share = line.askers.entry(asker.clone()).or_insert_with(|| Share {
+            length: 0,
+            turns: Arc::new(Semaphore::new(sizes.at_once_per_asker)),
+            waiting: BTreeMap::new(),
+        });
+        share.length += 1;
+        let sent_away = CancellationToken::new();
+        share.waiting.insert(number, sent_away.clone());
         Ok(Place {
-            turns: self,
-            asker,
-            own,
+            hall: Arc::clone(&self.hall),
+            asker: asker.clone(),
+            number,
+            own: Arc::clone(&share.turns),
+            sent_away,
         })
     }
+}
 
+impl Hall {
     fn line(&self) -> MutexGuard<'_, Line> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Place<'_> {
-    /// Waits for a turn: the asker's own first, so that who waits for himself keeps nobody else waiting.
-    pub(crate) async fn turn(&self) -> Turn<'_> {
-        let open = "turns are never closed";
-        let own = self.own.acquire().await.expect(open);
-        let all = self.turns.all.acquire().await.expect(open);
-        Turn {
-            _own: own,
-            _all: all,
+impl Line {
+    /// Sends the newest away of whoever has most in line, if that leaves them with no less than somebody gets who has `own`.
+    fn make_room(&mut self, own: usize) -> bool {
+        let waiting = self.askers.values_mut();
+        let waiting = waiting.filter(|share| !share.waiting.is_empty());
+        let Some(most) = waiting.max_by_key(|share| share.length) else {
+            return false;
+        };
+        if most.length <= own + 1 {
+            return false;
         }
+        if let Some((_, newest)) = most.waiting.pop_last() {
+            newest.cancel();
+            most.length -= 1;
+            self.length -= 1;
+        }
+        true
     }
 }
 
-impl Drop for Place<'_> {
+impl Place {
+    /// Cancelled if somebody else gets the place, which nobody does who has begun to ask.
+    pub(crate) fn sent_away(&self) -> CancellationToken {
+        self.sent_away.clone()
+    }
+
+    /// Waits for a turn and asks, in a task of its own: it goes on when nobody waits for the answer any more.
+    pub(crate) async fn ask<T, E>(
+        self,
+        question: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<ReviewFailed> + Send + 'static,
+    {
+        let turn = self.turn().await?;
+        let asking = tokio::spawn(async move {
+            let ending = turn.place.hall.ending.clone();
+            let answer = ending.run_until_cancelled_owned(question).await;
+            drop(turn);
+            answer.unwrap_or_else(|| Err(ReviewFailed::new("the server stops").into()))
+        });
+        let failed =
+            |error| Err(ReviewFailed::new(format!("the review broke off: {error}")).into());
+        asking.await.unwrap_or_else(failed)
+    }
+
+    /// Waits for a turn: the asker's own first, so that who waits for himself keeps nobody else waiting.
+    async fn turn(self) -> Result<Turn, ReviewFailed> {
+        let open = "turns are never closed";
+        let own = Arc::clone(&self.own).acquire_owned().await.expect(open);
+        let all = Arc::clone(&self.hall.all)
+            .acquire_owned()
+            .await
+            .expect(open);
+        self.stay()?;
+        Ok(Turn {
+            _own: own,
+            _all: all,
+            place: self,
+        })
+    }
+
+    /// From now on the place is nobody else's.
+    fn stay(&self) -> Result<(), ReviewFailed> {
+        let mut line = self.hall.line();
+        if self.sent_away.is_cancelled() {
+            return Err(ReviewFailed::Crowded);
+        }
+        if let Some(share) = line.askers.get_mut(&self.asker) {
+            share.waiting.remove(&self.number);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        let mut line = self.turns.line();
+        let mut line = self.hall.line();
+        if self.sent_away.is_cancelled() {
+            return;
+        }
         line.length -= 1;
-        if let Some(share) = line.askers.get_mut(self.asker) {
+        if let Some(share) = line.askers.get_mut(&self.asker) {
+            share.waiting.remove(&self.number);
             share.length -= 1;
             if share.length == 0 {
-                line.askers.remove(self.asker);
+                line.askers.remove(&self.asker);
             }
         }
     }
@@ -155,27 +255,61 @@ mod tests {
             turns.enter(&alice),
             Err(ReviewFailed::CrowdedByAsker)
         ));
-        let has_turn: Vec<_> = places
-            .iter()
-            .filter_map(|place| place.turn().now_or_never())
+        let mut waiting: Vec<_> = places
+            .into_iter()
+            .map(|place| Box::pin(place.turn()))
             .collect();
-        assert_eq!(has_turn.len(), 2);
+        let turns_of_alice: Vec<_> = waiting
+            .iter_mut()
+            .filter_map(futures::FutureExt::now_or_never)
+            .collect();
+        assert_eq!(turns_of_alice.len(), 2);
         let place = turns.enter(&bob).expect("room");
         assert!(place.turn().now_or_never().is_some());
     }
 
     #[test]
-    fn a_full_line_turns_everybody_away_until_somebody_leaves() {
+    fn in_a_full_line_who_has_most_makes_room_until_all_have_as_much() {
         let (turns, askers) = (turns(), ["a", "b", "c"].map(user));
         let mut places: Vec<_> = (0..10)
             .map(|number| turns.enter(&askers[number % 2]).expect("room"))
             .collect();
+        let ours: Vec<_> = (0..3)
+            .map(|_| turns.enter(&askers[2]).expect("room"))
+            .collect();
+        let sent_away = |place: &&Place| place.sent_away().is_cancelled();
+        assert_eq!(places.iter().filter(sent_away).count(), 3);
+        assert_eq!(ours.iter().filter(sent_away).count(), 0);
+        assert!(places[..6].iter().all(|place| !sent_away(&place)));
         assert!(matches!(
             turns.enter(&askers[2]),
             Err(ReviewFailed::Crowded)
         ));
-        places.pop();
+        let newest = places.pop().expect("ten").turn().now_or_never();
+        assert!(matches!(newest, Some(Err(ReviewFailed::Crowded))));
+        places.remove(0);
         assert!(turns.enter(&askers[2]).is_ok());
+        drop((places, ours));
+        assert_eq!(turns.hall.line().length, 0);
+    }
+
+    #[test]
+    fn nobody_makes_room_who_has_a_turn() {
+        let turns = Turns::new(TurnSizes {
+            at_once: 2,
+            at_once_per_asker: 2,
+            in_line: 2,
+            in_line_per_asker: 2,
+        });
+        let alice = user("alice");
+        let has_turn = [(); 2].map(|()| {
+            let place = turns.enter(&alice).expect("room");
+            place.turn().now_or_never().expect("a turn")
+        });
+        let bob = turns.enter(&user("bob"));
+        assert!(matches!(bob, Err(ReviewFailed::Crowded)));
+        drop(has_turn);
+        assert!(turns.enter(&user("bob")).is_ok());
     }
 
     #[test]
@@ -186,7 +320,7 @@ mod tests {
             let place = turns.enter(&asker).expect("room");
             assert!(place.turn().now_or_never().is_some());
         }
-        let line = turns.line();
+        let line = turns.hall.line();
         assert_eq!((line.length, line.askers.len()), (0, 0));
     }
 }

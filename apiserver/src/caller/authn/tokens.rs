@@ -19,7 +19,7 @@ const MAX_KEPT: u64 = 10_000;
 
 /// Strangers and those who have proved who they are have a line each, so that the former do not keep the latter out. At 5 ms for a
 /// review, each has 3,200 new tokens a second, and one asker 800. An asker in line is a request that waits: as many as one connection
-/// may bring, and four such askers fill a line.
+/// may bring. Four such askers fill a line and then make room for others: a fifth connection gets its place.
 const TURNS: TurnSizes = TurnSizes {
     at_once: 16,
     at_once_per_asker: 4,
@@ -43,6 +43,12 @@ pub(super) struct Tokens {
 enum NoOwner {
     Nobody,
     Unknown(ReviewFailed),
+}
+
+impl From<ReviewFailed> for NoOwner {
+    fn from(error: ReviewFailed) -> Self {
+        Self::Unknown(error)
+    }
 }
 
 impl Tokens {
@@ -71,18 +77,18 @@ impl Tokens {
         }
         let place = self.turns(asker).enter(asker)?;
         // Those who show one token at the same time wait for one answer.
-        let asking = async {
-            let _turn = place.turn().await;
-            match self.reviewer.review(token).await {
-                Ok(Some(owner)) => Ok(Arc::new(owner)),
-                Ok(None) => {
-                    self.junk.keep(key, ()).await;
+        let (reviewer, junk) = (Arc::clone(&self.reviewer), self.junk.clone());
+        let token = token.to_owned();
+        let question = async move {
+            match reviewer.review(&token).await? {
+                Some(owner) => Ok(Arc::new(owner)),
+                None => {
+                    junk.keep(key, ()).await;
                     Err(NoOwner::Nobody)
                 }
-                Err(error) => Err(NoOwner::Unknown(error)),
             }
         };
-        match self.owners.answer(key, asking).await {
+        match self.owners.answer_in_turn(key, place, question).await {
             Ok(owner) => Ok(Some(owner)),
             Err(NoOwner::Nobody) => Ok(None),
             Err(NoOwner::Unknown(error)) => Err(error),
@@ -199,6 +205,72 @@ mod tests {
         assert_eq!(refused, (0, 900));
         // Four of hers, and the other's.
         assert_eq!(host.0.load(Ordering::Relaxed), 5);
+    }
+
+    #[tokio::test]
+    async fn a_stranger_finds_a_place_in_a_line_that_others_have_filled() {
+        let (tokens, _) = tokens();
+        let shown: Vec<String> = (0..400).map(|number| format!("slow{number}")).collect();
+        let mut asking: Vec<_> = (0..)
+            .zip(&shown)
+            .map(|(number, token)| {
+                let asker = Asker::Connection(number % 4);
+                let tokens = &tokens;
+                Box::pin(async move { tokens.owner(token, &asker).await })
+            })
+            .collect();
+        for one in &mut asking {
+            assert!(one.as_mut().now_or_never().is_none());
+        }
+        let newcomer = Asker::Connection(4);
+        let mut owner = Box::pin(tokens.owner("carol", &newcomer));
+        assert!(owner.as_mut().now_or_never().is_none(), "it waits");
+        let left = asking
+            .iter_mut()
+            .filter_map(|one| one.as_mut().now_or_never());
+        assert!(matches!(
+            left.collect::<Vec<_>>()[..],
+            [Err(ReviewFailed::Crowded)]
+        ));
+    }
+
+    /// Takes 20 ms to answer, and counts what it was asked and what was broken off.
+    #[derive(Default)]
+    struct Busy {
+        asked: AtomicUsize,
+        answered: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl TokenReviewer for Busy {
+        async fn review(&self, _: &str) -> Result<Option<Identity>, ReviewFailed> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.answered.fetch_add(1, Ordering::Relaxed);
+            Ok(Some(Identity::default()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_goes_away_breaks_off_no_review_and_frees_no_turn() {
+        let host = Arc::new(Busy::default());
+        let tokens = Tokens::new(Arc::clone(&host) as _);
+        let alice = user("alice");
+        for number in 0..500 {
+            let token = number.to_string();
+            let shown = tokens.owner(&token, &alice);
+            let waited = tokio::time::timeout(Duration::from_millis(2), shown).await;
+            assert!(waited.is_err());
+        }
+        // A second of four turns.
+        let asked = host.asked.load(Ordering::Relaxed);
+        assert!((4..=200).contains(&asked), "{asked} were asked");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(host.answered.load(Ordering::Relaxed), asked);
+        // The answer to a question that nobody waited for is kept.
+        let owner = tokens.owner("0", &alice).await;
+        assert!(matches!(owner, Ok(Some(_))));
+        assert_eq!(host.asked.load(Ordering::Relaxed), asked);
     }
 
     #[tokio::test]
