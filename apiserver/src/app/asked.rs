@@ -6,13 +6,13 @@ use http::request::Parts;
 use crate::answer::budget::Allowance;
 use crate::answer::document::Written;
 use crate::answer::status::ApiError;
-use crate::caller::identity::Identity;
+use crate::caller::identity::Caller;
 use crate::discovery;
 use crate::request::negotiate::{self, Discovery, Notation};
 
 /// The parts of a request that decide its answer.
 pub(super) struct Asked<'a> {
-    pub(super) caller: &'a Identity,
+    pub(super) caller: &'a Caller,
     /// The bytes that the answer may hold.
     pub(super) allowance: Allowance,
     /// The path, decoded.
@@ -27,7 +27,7 @@ impl<'a> Asked<'a> {
     pub(super) fn of(
         parts: &'a Parts,
         segments: &'a [String],
-        caller: &'a Identity,
+        caller: &'a Caller,
         allowance: Allowance,
     ) -> Self {
         Self {

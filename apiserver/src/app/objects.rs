@@ -95,7 +95,7 @@ impl Context {
         Arc::new(InTurn {
             store: Arc::clone(&self.search),
             searches: Arc::clone(&self.searches),
-            user: asked.caller.user.clone(),
+            user: asked.caller.account.clone(),
         })
     }
 

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::view::Seen;
 use crate::answer::status::ApiError;
 use crate::caller::attributes;
-use crate::caller::identity::Identity;
+use crate::caller::identity::Caller;
 
 impl Context {
     /// The type of a list that the caller may have. Each type of the query is restricted to what the caller may see of it.
@@ -17,7 +17,7 @@ impl Context {
         seen: &'a Seen,
         gvr: &GroupVersionResource,
         namespace: Option<&str>,
-        caller: &Identity,
+        caller: &Caller,
         query: &mut Query,
     ) -> Result<&'a ResourceType, ApiError> {
         let resource = seen
@@ -39,7 +39,7 @@ impl Context {
         seen: &Seen,
         gvr: &GroupVersionResource,
         place: &Place,
-        caller: &Identity,
+        caller: &Caller,
     ) -> Result<ResourceType, ApiError> {
         let (namespace, name) = (place.namespace.as_deref(), place.name.as_deref());
         let resource = gettable(seen, gvr)?;
@@ -57,7 +57,7 @@ impl Context {
         gvr: &GroupVersionResource,
         namespace: Option<&str>,
         name: &str,
-        caller: &Identity,
+        caller: &Caller,
     ) -> Result<(), ApiError> {
         let question = attributes::inner_get(gvr, namespace, name);
         self.authorizer.require(caller, &question).await

@@ -70,7 +70,7 @@ impl Context {
 
 /// The status of a `SelfSubjectReview`.
 fn identity(asked: &Asked<'_>) -> Value {
-    let caller = asked.caller;
+    let caller = &asked.caller.identity;
     let mut user = json!({"username": caller.user, "groups": caller.groups});
     if !caller.uid.is_empty() {
         user["uid"] = json!(caller.uid);

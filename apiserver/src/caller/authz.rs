@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::answer::status::ApiError;
 use crate::caller::attributes::{self, Attributes, MAX_NAMESPACES};
-use crate::caller::identity::Identity;
+use crate::caller::identity::{Caller, Identity};
 use crate::caller::kept::{Kept, Key};
 use crate::caller::review::ReviewFailed;
 use crate::caller::turns::{Asker, TurnSizes, Turns};
@@ -49,17 +49,17 @@ impl Authorizer {
     }
 
     /// Grants or refuses one question.
-    pub(crate) async fn require(&self, who: &Identity, what: &Attributes) -> Result<(), ApiError> {
+    pub(crate) async fn require(&self, who: &Caller, what: &Attributes) -> Result<(), ApiError> {
         match self.decide(who, what).await? {
             Decision::Allowed => Ok(()),
-            Decision::Denied => Err(refusal(who, what, "")),
+            Decision::Denied => Err(refusal(&who.identity, what, "")),
         }
     }
 
     /// Whether one question is granted.
     pub(crate) async fn allows(
         &self,
-        who: &Identity,
+        who: &Caller,
         what: &Attributes,
     ) -> Result<bool, ReviewFailed> {
         Ok(self.decide(who, what).await? == Decision::Allowed)
@@ -68,7 +68,7 @@ impl Authorizer {
     /// Grants the inner request of a list of one of its types, as far as the caller may see, or refuses it.
     pub(crate) async fn require_list(
         &self,
-        who: &Identity,
+        who: &Caller,
         path_namespace: Option<&str>,
         query: &Query,
         resource: &GroupVersionResource,
@@ -83,7 +83,7 @@ impl Authorizer {
             } else {
                 NAME_A_NAMESPACE
             };
-            return Err(refusal(who, &questions.first, hint));
+            return Err(refusal(&who.identity, &questions.first, hint));
         }
         for question in &questions.otherwise {
             self.require(who, question).await?;
@@ -92,18 +92,18 @@ impl Authorizer {
         Ok(Scope::Everything)
     }
 
-    async fn decide(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed> {
-        if who.is_master() {
+    async fn decide(&self, who: &Caller, what: &Attributes) -> Result<Decision, ReviewFailed> {
+        if who.identity.is_master() {
             return Ok(Decision::Allowed);
         }
-        let key = key(who, what);
+        let key = key(&who.identity, what);
         if let Some(decision) = self.kept.known(&key).await {
             return Ok(decision);
         }
-        let asker = Asker::User(who.user.clone());
+        let asker = Asker::User(who.account.clone());
         let place = self.turns.enter(&asker)?;
         let reviewer = Arc::clone(&self.reviewer);
-        let (who, what) = (who.clone(), what.clone());
+        let (who, what) = (who.identity.clone(), what.clone());
         let question = async move { reviewer.review(&who, &what).await };
         self.kept.answer_in_turn(key, place, question).await
     }

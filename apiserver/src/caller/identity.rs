@@ -22,6 +22,23 @@ pub(crate) struct Identity {
     pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
+/// Who a request is made as, and on whose account it is served.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) identity: Identity,
+    /// The user who was authenticated: acting as somebody else takes up nothing of theirs.
+    pub(crate) account: String,
+}
+
+impl From<Identity> for Caller {
+    fn from(identity: Identity) -> Self {
+        Self {
+            account: identity.user.clone(),
+            identity,
+        }
+    }
+}
+
 impl Identity {
     /// Adds the group of all who proved who they are, unless a front proxy says that this one did not.
     pub(crate) fn authenticated(mut self) -> Self {

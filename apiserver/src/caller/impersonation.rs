@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use crate::answer::status::ApiError;
 use crate::caller::attributes::Attributes;
 use crate::caller::authz::Authorizer;
-use crate::caller::identity::Identity;
+use crate::caller::identity::{Caller, Identity};
 
 const USER: &str = "impersonate-user";
 const UID: &str = "impersonate-uid";
@@ -32,12 +32,13 @@ enum InvalidImpersonation {
     TooMany(usize),
 }
 
-/// The identity that a request is made as: the caller's, or the one that the caller wants and may take.
+/// The caller that a request is made as: who was authenticated, or whom they want to be and may, on their account.
 pub(crate) async fn assume(
     authorizer: &Authorizer,
     caller: Identity,
     headers: &HeaderMap,
-) -> Result<Identity, ApiError> {
+) -> Result<Caller, ApiError> {
+    let caller = Caller::from(caller);
     let wanted =
         Wanted::from_headers(headers).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let Some(wanted) = wanted else {
@@ -46,15 +47,14 @@ pub(crate) async fn assume(
     for question in wanted.questions() {
         authorizer.require(&caller, &question).await?;
     }
-    let assumed = wanted.identity();
+    let (account, identity) = (caller.account, wanted.identity());
     tracing::debug!(
-        user = caller.user,
-        assumed = assumed.user,
-        "{} acts as {}",
-        caller.user,
-        assumed.user
+        user = account,
+        assumed = identity.user,
+        "{account} acts as {}",
+        identity.user
     );
-    Ok(assumed)
+    Ok(Caller { identity, account })
 }
 
 /// Whom the headers name, as they name them.
@@ -247,7 +247,8 @@ mod tests {
     /// Whom alice becomes, or what she is told.
     async fn becomes(rules: &[&'static str], pairs: &[(&'static str, &str)]) -> String {
         let rules: Arc<dyn AccessReviewer> = Arc::new(Rules::new(rules.iter().copied()));
-        match assume(&Authorizer::new(rules), alice(), &headers(pairs)).await {
+        let assumed = assume(&Authorizer::new(rules), alice(), &headers(pairs)).await;
+        match assumed.map(|caller| caller.identity) {
             Ok(Identity {
                 user,
                 uid,

@@ -3,12 +3,16 @@ use armadex_model::{GroupVersionResource, NameFilter};
 use super::*;
 use crate::testing::Rules;
 
-fn caller(user: &str, group: &str) -> Identity {
+fn identity(user: &str, group: &str) -> Identity {
     Identity {
         user: user.to_owned(),
         groups: vec![group.to_owned()],
         ..Identity::default()
     }
+}
+
+fn caller(user: &str, group: &str) -> Caller {
+    Caller::from(identity(user, group))
 }
 
 fn pods(namespaces: NameFilter) -> Query {
@@ -146,9 +150,9 @@ async fn an_answer_is_not_kept_for_others_of_the_same_name() {
     let rules = Arc::new(Rules::new(["alice get /version"]));
     let authorizer = Authorizer::new(Arc::clone(&rules) as Arc<dyn AccessReviewer>);
     let question = Attributes::Path("/version".to_owned());
-    let alice = caller("alice", "dev");
+    let alice = identity("alice", "dev");
     let others = [
-        caller("alice", "ops"),
+        identity("alice", "ops"),
         Identity {
             groups: vec!["dev".to_owned(), "ops".to_owned()],
             ..alice.clone()
@@ -169,7 +173,7 @@ async fn an_answer_is_not_kept_for_others_of_the_same_name() {
     for (before, who) in std::iter::once(&alice).chain(&others).enumerate() {
         assert_eq!(rules.asked(), before);
         for _ in 0..2 {
-            let granted = authorizer.require(who, &question).await;
+            let granted = authorizer.require(&who.clone().into(), &question).await;
             granted.expect("granted");
         }
         assert_eq!(rules.asked(), before + 1, "{who:?}");
@@ -227,4 +231,42 @@ async fn a_user_with_many_questions_is_turned_away_and_keeps_nobody_else_waiting
     assert!(authorizer.require(&bob, &question(0)).await.is_ok());
     let asked = host.0.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(asked, TURNS.at_once_per_asker + 1);
+}
+
+#[tokio::test]
+async fn who_acts_as_somebody_takes_none_of_their_turns() {
+    let host = Arc::new(Slow::default());
+    let authorizer = Authorizer::new(Arc::clone(&host) as Arc<dyn AccessReviewer>);
+    // What is asked about alice is never answered.
+    let as_alice = Caller {
+        account: "bob".to_owned(),
+        ..caller("alice", "dev")
+    };
+    let question = |number: usize| Attributes::Path(format!("/{number}"));
+    let questions: Vec<Attributes> = (0..TURNS.in_line_per_asker).map(question).collect();
+    let mut asking: Vec<_> = questions
+        .iter()
+        .map(|question| Box::pin(authorizer.require(&as_alice, question)))
+        .collect();
+    for one in &mut asking {
+        assert!(futures::FutureExt::now_or_never(one.as_mut()).is_none());
+    }
+    let bob = caller("bob", "dev");
+    let more = authorizer.require(&bob, &question(0)).await;
+    let refused = more.expect_err("all of his are taken");
+    assert_eq!(refused.code, http::StatusCode::TOO_MANY_REQUESTS);
+    let asked = |times: usize| {
+        let host = &host;
+        async move {
+            while host.0.load(std::sync::atomic::Ordering::Relaxed) < times {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    asked(TURNS.at_once_per_asker).await;
+    let (alice, other) = (caller("alice", "dev"), question(TURNS.in_line_per_asker));
+    tokio::select! {
+        answer = authorizer.require(&alice, &other) => panic!("{answer:?}"),
+        () = asked(TURNS.at_once_per_asker + 1) => {}
+    }
 }
