@@ -1,7 +1,7 @@
 //! What is remembered of a connection from one request to the next.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::answer::budget::Share;
 use crate::caller::authn::Peer;
@@ -21,7 +21,7 @@ pub(crate) struct Connection {
 #[derive(Debug, Default)]
 struct Proof {
     /// Who was the last to prove who they are.
-    user: Option<String>,
+    user: Option<Arc<str>>,
     /// Refusals since then.
     refused: u32,
 }
@@ -56,7 +56,7 @@ impl Connection {
         let mut proof = self.proof();
         proof.refused = 0;
         if proof.user.as_deref() != Some(user) {
-            proof.user = Some(user.to_owned());
+            proof.user = Some(Arc::from(user));
         }
     }
 
@@ -72,7 +72,7 @@ impl Connection {
     /// On whose account the host is asked about a token.
     pub(super) fn asker(&self) -> Asker {
         match &self.proof().user {
-            Some(user) => Asker::User(user.clone()),
+            Some(user) => Asker::User(user.as_ref().to_owned()),
             None => Asker::Connection(self.number),
         }
     }
@@ -90,6 +90,12 @@ impl Connection {
         } else {
             Standing::Unproven
         }
+    }
+
+    /// Who was the last to prove who they are; otherwise whom the certificate names, as far as that was found out.
+    pub(crate) fn last_user(&self) -> Option<Arc<str>> {
+        let proved = self.proof().user.clone();
+        proved.or_else(|| self.peer.last_user())
     }
 
     fn is_known(&self) -> bool {

@@ -70,6 +70,11 @@ impl Client {
         }
     }
 
+    /// Whose it was when that was last found out.
+    pub(super) fn last_user(&self) -> Option<Arc<str>> {
+        self.connection.get()?.last_user()
+    }
+
     /// A request begins; it ends when the guard is dropped.
     pub(super) fn busy(self: &Arc<Self>) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);

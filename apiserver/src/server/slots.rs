@@ -1,10 +1,12 @@
 //! Room for connections, and who goes when there is none.
 //!
-//! Sockets on which nobody has proved who they are have half of the slots. A new socket always finds a slot as long as another is of less use: first one on which nobody has proved who they are, the
-//! oldest of the address that has most of them, then one that is idle. Front proxies are never asked to go, and a reserve of slots
-//! is kept for them. Addresses are not told apart otherwise: behind a Service all clients may share one.
+//! Sockets on which nobody has proved who they are have half of the slots. A new socket always finds a slot as long as another is of
+//! less use: first one on which nobody has proved who they are, the oldest of the address that has most of them, then one that is
+//! idle, the oldest of the user who has most. Front proxies are never asked to go, and a reserve of slots is kept for them. Addresses
+//! are not told apart otherwise: behind a Service all clients may share one.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -154,10 +156,35 @@ impl Taken {
         let crowd = addresses.into_iter().max_by_key(|(_, count)| *count);
         let found = match crowd {
             Some((address, _)) => unproven().find(|(_, tenant)| tenant.address == address),
-            None => self.staying().filter(others).find(|(_, tenant)| {
-                tenant.client.last_standing() == Standing::Known && !tenant.client.is_busy()
-            }),
+            None => of_the_greediest(self.staying().filter(others)),
         };
         found.map(|(_, tenant)| Arc::clone(&tenant.client))
     }
+}
+
+/// The connections of one user.
+#[derive(Default)]
+struct OfUser<'a> {
+    count: usize,
+    oldest_idle: Option<(&'a u64, &'a Tenant)>,
+}
+
+/// The oldest idle connection of the user who has most connections, busy ones included, among those who have an idle one.
+fn of_the_greediest<'a>(
+    tenants: impl Iterator<Item = (&'a u64, &'a Tenant)>,
+) -> Option<(&'a u64, &'a Tenant)> {
+    let mut users: HashMap<Option<Arc<str>>, OfUser<'a>> = HashMap::new();
+    let known = tenants.filter(|(_, tenant)| tenant.client.last_standing() == Standing::Known);
+    for (number, tenant) in known {
+        let of_user = users.entry(tenant.client.last_user()).or_default();
+        of_user.count += 1;
+        if of_user.oldest_idle.is_none() && !tenant.client.is_busy() {
+            of_user.oldest_idle = Some((number, tenant));
+        }
+    }
+    let idle = users
+        .into_values()
+        .filter_map(|of_user| Some((of_user.count, of_user.oldest_idle?)));
+    let found = idle.max_by_key(|(count, (number, _))| (*count, Reverse(**number)));
+    found.map(|(_, tenant)| tenant)
 }

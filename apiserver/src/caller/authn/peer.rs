@@ -80,6 +80,13 @@ impl Peer {
         last.as_ref().is_some_and(|verdict| verdict.is_front_proxy)
     }
 
+    /// The user whom the peer's certificate named when that was last found out. Never verifies or waits.
+    pub(crate) fn last_user(&self) -> Option<Arc<str>> {
+        let last = self.last.load();
+        let user = last.as_ref().and_then(|verdict| verdict.user.as_ref());
+        user.map(|identity| Arc::from(identity.user.as_str()))
+    }
+
     /// Whether the peer's certificate named a user when that was last found out. Never verifies or waits.
     pub(crate) fn was_user(&self) -> bool {
         let last = self.last.load();

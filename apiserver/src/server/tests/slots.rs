@@ -117,6 +117,40 @@ async fn an_idle_connection_makes_room_and_a_front_proxys_does_not() {
     server.stop().await;
 }
 
+type Http1 = http1::SendRequest<Empty<Bytes>>;
+
+/// What a request on this connection is answered; none if the connection has ended.
+async fn answered(sender: &mut Http1, user: &str) -> Option<u16> {
+    let request = Request::get(LIST)
+        .header("host", "localhost")
+        .header("authorization", format!("Bearer {user}"));
+    let request = request.body(Empty::new()).expect("a request");
+    sender.ready().await.ok()?;
+    let answer = sender.send_request(request).await.ok()?;
+    let code = answer.status().as_u16();
+    answer.into_body().collect().await.ok()?;
+    Some(code)
+}
+
+#[tokio::test]
+async fn a_user_who_opens_connection_after_connection_pushes_nobody_else_out() {
+    let server = Running::start_with(1, 10, limits(6, 1, 100)).await;
+    let mut senders = Vec::new();
+    for user in ["bob", "alice", "alice", "alice", "alice", "alice", "alice"] {
+        let stream = server.connect(b"http/1.1", None).await;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .expect("HTTP/1.1");
+        tokio::spawn(connection);
+        assert_eq!(answered(&mut sender, user).await, Some(200));
+        senders.push(sender);
+    }
+    assert_eq!(answered(&mut senders[0], "bob").await, Some(200));
+    assert_eq!(server.app.counters().read().evicted, 2);
+    drop(senders);
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn a_connection_that_is_idle_and_one_that_proves_nothing_are_ended() {
     let (short, long) = (Duration::from_millis(300), Duration::from_secs(60));
