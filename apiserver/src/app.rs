@@ -44,6 +44,7 @@ use crate::caller::impersonation;
 use crate::counters::{Counters, Gauge};
 use crate::request::negotiate;
 use crate::request::target::{self, Target};
+use crate::seldom;
 use asked::{Asked, accept, takes_gzip};
 pub(crate) use connection::{Connection, Standing};
 use context::Context;
@@ -143,7 +144,7 @@ impl App {
         let (parts, sent) = request.into_parts();
         let access = Access {
             app: Arc::clone(self),
-            path: parts.uri.path().to_owned(),
+            path: seldom::logged(parts.uri.path()).to_owned(),
             verb: parts.method.clone(),
             started,
         };

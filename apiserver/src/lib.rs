@@ -12,6 +12,7 @@ mod counters;
 mod discovery;
 mod printer;
 mod request;
+mod seldom;
 mod server;
 #[cfg(test)]
 mod testing;

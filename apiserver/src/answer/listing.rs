@@ -25,6 +25,7 @@ use crate::answer::rewrite::Rewrite;
 use crate::answer::status::{ApiError, chain};
 use crate::request::negotiate::Form;
 use crate::request::token::{InvalidToken, Progress, Token, fingerprint};
+use crate::seldom::Seldom;
 
 /// Rows read at a time: enough that the store is asked seldom, few enough that a page is small.
 const PAGE_ROWS: u32 = 500;
@@ -506,13 +507,18 @@ impl From<InvalidToken> for ApiError {
     }
 }
 
+static SLOW_LISTS: Seldom = Seldom::new();
+
 impl ListFailed {
     /// Says in the log what clients only see as a broken connection.
     pub(crate) fn log(&self, path: &str) {
         match self {
             Self::Gone => tracing::debug!(path, "the client of a list went away"),
             Self::TimedOut(_) | Self::NoRoom(_) => {
-                tracing::warn!(path, error = %self, "a list was broken off");
+                // A slow client is enough for one of these.
+                if let Some(left_out) = SLOW_LISTS.turn() {
+                    tracing::warn!(path, error = %self, left_out, "a list was broken off");
+                }
             }
             Self::Store(_) | Self::Damaged(_) => {
                 tracing::error!(path, error = %chain(self), "a list was broken off");

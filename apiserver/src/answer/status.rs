@@ -7,6 +7,8 @@ use armadex_storage::StoreError;
 use http::StatusCode;
 use serde::Serialize;
 
+use crate::seldom::Seldom;
+
 /// What a client gets instead of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {
@@ -274,11 +276,15 @@ impl From<InvalidParams> for ApiError {
     }
 }
 
+static UNANSWERED: Seldom = Seldom::new();
+
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::Unavailable { .. } => {
-                tracing::warn!(error = %chain(&error), "the store did not answer a search");
+                if let Some(left_out) = UNANSWERED.turn() {
+                    tracing::warn!(error = %chain(&error), left_out, "the store did not answer a search");
+                }
                 Self::unavailable("the store is not available, please try again later")
             }
             StoreError::Gone { reason } => Self::expired(reason.clone()),

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::answer::status::{ApiError, chain};
+use crate::seldom::Seldom;
 
 /// Longer than a healthy kube-apiserver ever takes, much shorter than a client's patience.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,11 +29,15 @@ impl ReviewFailed {
     }
 }
 
+static UNANSWERED: Seldom = Seldom::new();
+
 impl From<ReviewFailed> for ApiError {
     fn from(error: ReviewFailed) -> Self {
         match error {
             ReviewFailed::Unanswered(_) => {
-                tracing::warn!(error = %error, "a request was turned away unreviewed");
+                if let Some(left_out) = UNANSWERED.turn() {
+                    tracing::warn!(error = %error, left_out, "a request was turned away unreviewed");
+                }
                 Self::unavailable("the request cannot be reviewed now, please try again later")
             }
             // A flood of these is not to fill the log; they are counted as refused.
