@@ -2,6 +2,8 @@
 //!
 //! A message never carries the text of a driver or of another server; what operators need is logged where the error is made.
 
+use std::borrow::Cow;
+
 use armadex_model::params::InvalidParams;
 use armadex_storage::StoreError;
 use http::StatusCode;
@@ -60,6 +62,11 @@ struct Status<'a> {
 #[derive(Serialize)]
 struct Empty {}
 
+/// Bytes of a message: what it is about stands in its first lines, and whoever is refused by the hundred may take none of them.
+const LONGEST_MESSAGE: usize = 2 << 10;
+/// Bytes of a name that is told again: as many as Kubernetes allows one to have.
+const LONGEST_NAME: usize = 253;
+
 /// How long a client that was turned away waits before it comes back.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
@@ -68,7 +75,7 @@ impl ApiError {
         Self {
             code,
             reason,
-            message: message.into(),
+            message: cut(&message.into(), LONGEST_MESSAGE).into_owned(),
             details: None,
             allow: None,
         }
@@ -97,8 +104,9 @@ impl ApiError {
 
     /// The type is served, the object is not there.
     pub(crate) fn no_such_object(group: &str, resource: &str, name: &str) -> Self {
+        let [group, resource, name] = [group, resource, name].map(told);
         let qualified = if group.is_empty() {
-            resource.to_owned()
+            resource.to_string()
         } else {
             format!("{resource}.{group}")
         };
@@ -108,9 +116,9 @@ impl ApiError {
             format!("{qualified} {name:?} not found"),
         );
         error.details = Some(Box::new(Details {
-            name: name.to_owned(),
-            group: group.to_owned(),
-            kind: resource.to_owned(),
+            name: name.into_owned(),
+            group: group.into_owned(),
+            kind: resource.into_owned(),
             ..Details::default()
         }));
         error
@@ -295,6 +303,19 @@ impl From<StoreError> for ApiError {
             }
         }
     }
+}
+
+/// A name as a refusal tells it again: no longer than one can be.
+pub(crate) fn told(name: &str) -> Cow<'_, str> {
+    cut(name, LONGEST_NAME)
+}
+
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let (begin, _) = text.split_at(text.floor_char_boundary(most));
+    Cow::Owned(format!("{begin}…"))
 }
 
 /// An error and what caused it, on one line.

@@ -9,7 +9,7 @@ use armadex_model::query::Scope;
 use armadex_model::{GroupVersionResource, Query};
 use sha2::{Digest as _, Sha256};
 
-use crate::answer::status::ApiError;
+use crate::answer::status::{ApiError, told};
 use crate::caller::attributes::{self, Attributes, MAX_NAMESPACES};
 use crate::caller::identity::{Caller, Identity};
 use crate::caller::kept::{Kept, Key};
@@ -114,9 +114,12 @@ const NAME_A_NAMESPACE: &str = ": filtering namespace by namespace is not served
 const _: () = assert!(MAX_NAMESPACES == 50, "the text above names the number");
 
 fn refusal(who: &Identity, what: &Attributes, hint: &str) -> ApiError {
-    let user = &who.user;
+    let user = told(&who.user);
     ApiError::forbidden(match what {
-        Attributes::Path(path) => format!("User {user:?} cannot get path {path:?}"),
+        Attributes::Path(path) => {
+            let path = told(path);
+            format!("User {user:?} cannot get path {path:?}")
+        }
         Attributes::Resource {
             verb,
             group,
@@ -126,6 +129,8 @@ fn refusal(who: &Identity, what: &Attributes, hint: &str) -> ApiError {
             namespace,
             name,
         } => {
+            let [group, resource, subresource, namespace, name] =
+                [group, resource, subresource, namespace, name].map(|part| told(part));
             let object = if name.is_empty() {
                 String::new()
             } else {
@@ -142,7 +147,7 @@ fn refusal(who: &Identity, what: &Attributes, hint: &str) -> ApiError {
                 format!("in the namespace {namespace:?}")
             };
             let qualified = if group.is_empty() {
-                resource.clone()
+                resource.to_string()
             } else {
                 format!("{resource}.{group}")
             };

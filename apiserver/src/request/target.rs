@@ -15,6 +15,10 @@ pub(crate) const GROUP: &str = "clusterpedia.io";
 /// The version of that group.
 pub(crate) const VERSION: &str = "v1beta1";
 
+/// Bytes of a path: one of names that are as long as Kubernetes allows them has some 1,300, each of which may come as three. Nothing has a
+/// longer one, so nobody is asked whether a caller may have it.
+const LONGEST_PATH: usize = 4 << 10;
+
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -272,6 +276,9 @@ impl Native {
 /// Splits a path into decoded segments. `None` if it does not begin with a slash, a segment is empty, or decodes to something
 /// that would be read as another path further on.
 pub(crate) fn segments(path: &str) -> Option<Vec<String>> {
+    if path.len() > LONGEST_PATH {
+        return None;
+    }
     path.strip_prefix('/')?.split('/').map(segment).collect()
 }
 

@@ -57,3 +57,44 @@ async fn a_name_is_granted_without_the_others() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_refusal_is_short_whatever_was_asked() {
+    let server = Server::new(
+        fleet(),
+        [
+            "alice get resources/clusters/m1",
+            "alice get pods in x",
+            "alice list pods in x",
+        ],
+    )
+    .await;
+    let long = |text: &str, bytes: usize| text.repeat(bytes / text.len());
+    let name = "resources/clusters/m1/api/v1/namespaces/x/pods";
+    for (path, code) in [
+        (format!("/{}", long("%22", 60 << 10)), 404),
+        (format!("/a{}", long("/a", 60 << 10)), 404),
+        (format!("/{}", long("%22", 4000)), 403),
+        (format!("/{}", long("%F4%8F%BF%BF", 4000)), 403),
+        (
+            format!(
+                "{BASE}/resources/clusters/m1/api/v1/nodes/{}",
+                long("%22", 3900)
+            ),
+            403,
+        ),
+        (format!("{BASE}/{name}/{}", long("%22", 3900)), 404),
+        (format!("{BASE}/{name}?{}=1", long("%22", 60 << 10)), 200),
+        (
+            format!("{BASE}/{name}?labelSelector={}", long("%22", 60 << 10)),
+            400,
+        ),
+    ] {
+        let answer = server
+            .ask("GET", &path, &[("authorization", "Bearer alice")])
+            .await;
+        let length = answer.text().len();
+        assert!(length < 8 << 10, "{length} bytes for {}", &path[..80]);
+        assert_eq!(answer.code, code, "{}", &path[..80]);
+    }
+}
