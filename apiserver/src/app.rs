@@ -155,6 +155,10 @@ impl App {
         };
         let answering = self.answer(&parts, sent, connection, &mut ticket);
         let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
+        let is_refused = !matches!(answer, Ok(Ok(_)));
+        if is_refused && let Some(place) = &mut ticket.place {
+            place.leave_pool();
+        }
         let reply = match answer {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => Reply::error(&error, refusal),

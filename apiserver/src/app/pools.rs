@@ -76,7 +76,14 @@ struct User {
 #[derive(Debug)]
 pub(super) struct Place {
     _user: OwnedSemaphorePermit,
-    _pool: Option<OwnedSemaphorePermit>,
+    pool: Option<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    /// Leaves what is there for all users: a refusal is small, and while it is not taken it counts against its own user alone.
+    pub(super) fn leave_pool(&mut self) {
+        self.pool = None;
+    }
 }
 
 impl Pools {
@@ -107,10 +114,7 @@ impl Pools {
             Some(pool) => Some(try_take(pool).ok_or_else(ApiError::too_many_requests)?),
             None => None,
         };
-        let place = Place {
-            _user: own,
-            _pool: pool,
-        };
+        let place = Place { _user: own, pool };
         Ok((place, known.bytes.clone()))
     }
 

@@ -118,7 +118,7 @@ impl Server {
     ) -> Self {
         let store = contents.store().await;
         let trust = Arc::new(ArcSwap::from_pointee(Trust::nothing()));
-        let tokens = FixedTokens::new([("alice", "alice"), ("bob", "bob")]);
+        let tokens = FixedTokens::new(["alice", "bob", "carol"].map(|name| (name, name)));
         let mut app = App::new(
             Arc::clone(&store) as Arc<dyn Search>,
             Authenticator::new(trust, Arc::new(tokens)),

@@ -188,3 +188,40 @@ async fn the_users_of_a_connection_share_what_it_may_hold_unless_it_is_a_front_p
         drop(held);
     }
 }
+
+#[tokio::test]
+async fn refusals_that_nobody_takes_keep_nobody_else_out() {
+    let sizes = PoolSizes {
+        short: 4,
+        lists: 2,
+        short_per_user: 2,
+    };
+    let rules = [
+        "carol get resources/clusters/m1",
+        "carol get nodes in *",
+        "carol list nodes in *",
+    ];
+    let server = Server::with_limits(fleet(), rules, limits(sizes)).await;
+    let connection = server.app.connection(Vec::new());
+    for (path, share) in [("resources/clusters/m1/api/v1/nodes", 1), (GET, 2)] {
+        let ask = async |user: &str| {
+            let token = format!("Bearer {user}");
+            let headers = [("authorization", token.as_str())];
+            let path = format!("{BASE}/{path}");
+            server.begin(&connection, &path, &headers).await
+        };
+        let mut untaken = Vec::new();
+        for user in ["alice", "bob"] {
+            for _ in 0..share {
+                untaken.push(ask(user).await);
+                assert_eq!(untaken[untaken.len() - 1].status(), 403, "{path}");
+            }
+            assert_eq!(
+                ask(user).await.status(),
+                429,
+                "{path}: they count against {user}"
+            );
+        }
+        assert_eq!(ask("carol").await.status(), 200, "{path}");
+    }
+}
