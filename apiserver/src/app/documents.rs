@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use armadex_model::{GroupVersionResource, ResourceType};
@@ -36,19 +36,19 @@ struct Key {
 }
 
 /// The types of a view: all that there are, and which of them a cluster has. The catalogue keeps what has not changed, so the same values are
-/// known by their place, which nobody else gets while they are held here.
+/// known by their place, which nobody else gets while it is named here. What was in that place is held by those who use it alone.
 #[derive(Clone, Debug)]
 struct TypesOf {
-    all: Arc<BTreeMap<GroupVersionResource, Arc<ResourceType>>>,
-    chosen: Option<Arc<BTreeSet<GroupVersionResource>>>,
+    all: Weak<BTreeMap<GroupVersionResource, Arc<ResourceType>>>,
+    chosen: Option<Weak<BTreeSet<GroupVersionResource>>>,
 }
 
 impl TypesOf {
     fn places(&self) -> (usize, Option<usize>) {
         let chosen = self.chosen.as_ref();
         (
-            Arc::as_ptr(&self.all).addr(),
-            chosen.map(|chosen| Arc::as_ptr(chosen).addr()),
+            self.all.as_ptr().addr(),
+            chosen.map(|chosen| chosen.as_ptr().addr()),
         )
     }
 }
@@ -100,8 +100,8 @@ impl Documents {
         make: impl FnOnce() -> Option<Value>,
     ) -> Option<Arc<Document>> {
         let types = TypesOf {
-            all: Arc::clone(&catalog.types),
-            chosen: cluster.map(|entry| Arc::clone(&entry.resources)),
+            all: Arc::downgrade(&catalog.types),
+            chosen: cluster.map(|entry| Arc::downgrade(&entry.resources)),
         };
         self.get(Some(types), path, written, make).await
     }

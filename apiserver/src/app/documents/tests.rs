@@ -86,3 +86,18 @@ async fn what_is_not_there_is_not_kept() {
         assert_eq!(made.await.is_some(), is_there);
     }
 }
+
+#[tokio::test]
+async fn types_that_are_there_no_more_are_held_by_no_document() {
+    let documents = Documents::default();
+    let mut gone = Vec::new();
+    for _ in 0..100 {
+        let catalog = Catalog::default();
+        ask(&documents, (&catalog, None), "/apis", JSON).await;
+        gone.push(Arc::downgrade(&catalog.types));
+    }
+    gone.retain(|types| types.strong_count() > 0);
+    assert_eq!(gone.len(), 0, "sets of types are held");
+    documents.kept.run_pending_tasks().await;
+    assert_eq!(documents.kept.entry_count(), 100);
+}
