@@ -24,6 +24,8 @@ pub(crate) struct Reply {
     pub(crate) content: Content,
     /// What is held to compress it, if it is to be.
     pub(crate) gzip: Option<Reservation>,
+    /// It is never compressed.
+    is_secret: bool,
 }
 
 /// What is in an answer.
@@ -60,6 +62,7 @@ impl Reply {
             head,
             content,
             gzip: None,
+            is_secret: false,
         }
     }
 
@@ -153,7 +156,7 @@ impl Reply {
 
     /// Has a long answer compressed, if there is room for it now: it can be sent without.
     pub(crate) fn compressed(mut self, allowance: &Allowance) -> Self {
-        if self.content.is_long() {
+        if self.content.is_long() && !self.is_secret {
             self.gzip = allowance.reserve_now(gzip::HELD);
         }
         if self.gzip.is_some() {
@@ -161,6 +164,13 @@ impl Reply {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
+        self
+    }
+
+    /// Keeps it from being compressed: how long a text becomes tells about a secret beside it to who can have that text written there and
+    /// watch the wire.
+    pub(crate) fn secret(mut self) -> Self {
+        self.is_secret = true;
         self
     }
 

@@ -49,6 +49,10 @@ impl Context {
                 ));
             }
         };
+        let reply = match is_secrets(gvr) {
+            true => reply.secret(),
+            false => reply,
+        };
         Ok(warned(reply, warnings::ignored(&ignored)))
     }
 
@@ -203,6 +207,10 @@ impl Context {
             Err(ApiError::no_such_object("", "namespaces", namespace))
         }
     }
+}
+
+fn is_secrets(gvr: &GroupVersionResource) -> bool {
+    gvr.group.is_empty() && gvr.resource == "secrets"
 }
 
 fn warned(reply: Reply, warnings: impl IntoIterator<Item = String>) -> Reply {

@@ -84,3 +84,23 @@ async fn a_list_that_breaks_off_does_not_end_as_gzip_does() {
     let answer = ask(&server, PODS, "application/json", "gzip").await;
     assert_eq!((answer.code, answer.body.is_none()), (200, true));
 }
+
+#[tokio::test]
+async fn secrets_are_never_compressed() {
+    let secrets = resource("", "v1", "secrets", "Secret", true);
+    let text = json!({"data": {"text": "x".repeat(200 << 10)}});
+    let contents = Contents::new().cluster("m1", "v1.36.1", "");
+    let server = Server::open(contents.object("m1", &secrets, "x", "s", text)).await;
+    for path in [
+        "resources/api/v1/secrets",
+        "clusters/m1/proxy/api/v1/namespaces/x/secrets/s",
+    ] {
+        for accept in [
+            "application/json",
+            "application/yaml",
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,*/*",
+        ] {
+            assert!(!is_compressed(&server, path, accept).await, "{path}");
+        }
+    }
+}
