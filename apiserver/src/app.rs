@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use armadex_storage::Search;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::sync::mpsc;
@@ -250,6 +250,9 @@ impl App {
         };
         let asked = Asked::of(parts, &segments, &caller, allowance);
         let reply = self.reply(target, posted.as_ref(), &asked).await?;
+        if parts.version < Version::HTTP_11 && reply.is_streamed() {
+            return Err(ApiError::old_protocol());
+        }
         let reply = reply.hold(&asked.allowance).await?;
         Ok(match takes_gzip(parts) {
             true => reply.compressed(&asked.allowance),

@@ -174,6 +174,11 @@ impl Reply {
         self
     }
 
+    /// Whether its end is told by nothing but the connection's where the protocol has no other sign.
+    pub(crate) fn is_streamed(&self) -> bool {
+        matches!(self.content, Content::Rewritten(_) | Content::List(_))
+    }
+
     /// What was made of what a client sent.
     pub(crate) fn created(json: Vec<u8>, notation: Notation) -> Self {
         let bytes = Rewrite::to(notation, false).whole(json);

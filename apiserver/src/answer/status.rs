@@ -227,6 +227,15 @@ impl ApiError {
         error
     }
 
+    /// HTTP/1.0 ends such an answer with the connection: a part of it would look like the whole.
+    pub(crate) fn old_protocol() -> Self {
+        Self::new(
+            StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+            "HTTPVersionNotSupported",
+            "this answer is sent as it is made, which takes HTTP/1.1 or HTTP/2",
+        )
+    }
+
     pub(crate) fn timed_out() -> Self {
         Self::new(
             StatusCode::GATEWAY_TIMEOUT,

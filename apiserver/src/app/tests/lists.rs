@@ -739,3 +739,26 @@ async fn empty_pages_end_an_answer_only_for_who_asked_for_pages() {
         .await;
     assert_eq!(answer.items(), &ALL[..2]);
 }
+
+/// HTTP/1.0 ends an answer with its connection.
+#[tokio::test]
+async fn what_could_break_off_unseen_is_not_sent() {
+    let server = Server::open(fleet()).await;
+    let get = "resources/clusters/m1/api/v1/namespaces/x/pods/a";
+    for (path, accept, code) in [
+        ("resources/api/v1/pods", "application/yaml", 505),
+        ("resources/api/v1/pods", "application/json", 505),
+        (get, "application/yaml", 505),
+        (get, "application/json", 200),
+        ("resources/apis", "application/yaml", 200),
+    ] {
+        let request = Request::get(format!("{BASE}/{path}"))
+            .version(http::Version::HTTP_10)
+            .header("authorization", "Bearer alice")
+            .header("accept", accept);
+        let request = request.body(String::new()).expect("a request");
+        let connection = server.app.connection(Vec::new());
+        let response = server.app.respond(request, &connection).await;
+        assert_eq!(response.status(), code, "{path} {accept}");
+    }
+}
