@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_storage::Search;
+use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
 use jiff::Timestamp;
@@ -164,7 +165,12 @@ impl App {
             Ok(Err(error)) => Reply::error(&error, refusal),
             Err(_) => Reply::error(&ApiError::timed_out(), refusal),
         };
-        self.send(reply, Arc::new(ticket), access)
+        let is_head = access.verb == Method::HEAD;
+        let response = self.send(reply, Arc::new(ticket), access);
+        match is_head {
+            true => response.map(|_| body::whole(Bytes::new())),
+            false => response,
+        }
     }
 
     fn send(self: &Arc<Self>, reply: Reply, ticket: Arc<Ticket>, access: Access) -> Response<Body> {
@@ -215,7 +221,8 @@ impl App {
         let target = segments.as_deref().and_then(Target::parse);
         let is_review = target.as_ref().is_some_and(Target::is_review);
         let posts_review = parts.method == Method::POST && is_review;
-        if parts.method != Method::GET && !posts_review {
+        let asks_health = parts.method == Method::HEAD && matches!(target, Some(Target::Health(_)));
+        if parts.method != Method::GET && !posts_review && !asks_health {
             return Err(ApiError::method_not_allowed(
                 target.as_ref().map_or("GET", Target::methods),
                 "the server does not allow this method on the requested resource: it only reads",

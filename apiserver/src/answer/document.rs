@@ -29,10 +29,14 @@ impl Document {
         }
     }
 
-    /// Whether a client that has what it names in `If-None-Match` has this document.
-    pub(crate) fn is_known(&self, known: Option<&str>) -> bool {
+    /// Whether a client that has what it names in `If-None-Match` has this document, in whatever bytes it came.
+    pub(crate) fn is_known(&self, known: &[&str]) -> bool {
         let tag = self.tag.as_ref().and_then(|tag| tag.to_str().ok());
-        known.is_some_and(|known| known.split(',').any(|one| Some(one.trim()) == tag))
+        let mut named = known.iter().flat_map(|known| known.split(','));
+        named.any(|one| {
+            let one = one.trim();
+            one == "*" || Some(one.strip_prefix("W/").unwrap_or(one)) == tag
+        })
     }
 }
 

@@ -58,6 +58,7 @@ impl Reply {
         let headers = head.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
         Self {
             head,
             content,
@@ -123,7 +124,7 @@ impl Reply {
     }
 
     /// A document that clients keep: answered with 304 when the client's copy is still right.
-    pub(crate) fn document(document: &Document, known: Option<&str>) -> Self {
+    pub(crate) fn document(document: &Document, known: &[&str]) -> Self {
         let Document {
             bytes,
             content_type,
@@ -135,10 +136,8 @@ impl Reply {
             (StatusCode::OK, bytes.clone())
         };
         let mut reply = Self::new(code, content_type, Content::Whole(bytes));
-        let headers = reply.head.headers_mut();
-        headers.insert(VARY, HeaderValue::from_static("Accept"));
         if let Some(tag) = tag {
-            headers.insert(ETAG, tag.clone());
+            reply.head.headers_mut().insert(ETAG, tag.clone());
         }
         reply
     }
@@ -162,7 +161,10 @@ impl Reply {
         if self.gzip.is_some() {
             let headers = self.head.headers_mut();
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+            // The same document in other bytes.
+            if let Some(tag) = headers.get(ETAG).and_then(weak) {
+                headers.insert(ETAG, tag);
+            }
         }
         self
     }
@@ -196,6 +198,11 @@ impl Reply {
         }
         self
     }
+}
+
+/// A tag that stands for a document in whatever bytes.
+fn weak(tag: &HeaderValue) -> Option<HeaderValue> {
+    HeaderValue::from_str(&format!("W/{}", tag.to_str().ok()?)).ok()
 }
 
 /// A text as it may stand between quotes in a header: printable ASCII, at most some lines long.
@@ -259,17 +266,17 @@ mod tests {
             )
         };
         let document = document_as(serde_json::json!({"a": 1}), Notation::Json);
-        let first = Reply::document(&document, None);
+        let first = Reply::document(&document, &[]);
         let tag = first.head.headers()[ETAG]
             .to_str()
             .expect("text")
             .to_owned();
-        let again = Reply::document(&document, Some(&format!("\"x\", {tag}")));
+        let again = Reply::document(&document, &[&format!("\"x\", {tag}")]);
         assert_eq!(again.head.status(), StatusCode::NOT_MODIFIED);
         let yaml = document_as(serde_json::json!({"a": 1}), Notation::Yaml);
         let other = document_as(serde_json::json!({}), Notation::Json);
         for document in [yaml, other] {
-            let reply = Reply::document(&document, Some(&tag));
+            let reply = Reply::document(&document, &[&tag]);
             assert_eq!(reply.head.status(), StatusCode::OK);
         }
     }

@@ -20,7 +20,8 @@ pub(super) struct Asked<'a> {
     pub(super) query: &'a str,
     /// All `Accept` headers as one.
     pub(super) accept: Option<String>,
-    pub(super) known: Option<&'a str>,
+    /// What `If-None-Match` names.
+    pub(super) known: Vec<&'a str>,
 }
 
 impl<'a> Asked<'a> {
@@ -38,8 +39,10 @@ impl<'a> Asked<'a> {
             accept: accept(parts),
             known: parts
                 .headers
-                .get(IF_NONE_MATCH)
-                .and_then(|value| value.to_str().ok()),
+                .get_all(IF_NONE_MATCH)
+                .into_iter()
+                .filter_map(|value| value.to_str().ok())
+                .collect(),
         }
     }
 

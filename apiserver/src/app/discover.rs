@@ -78,7 +78,7 @@ impl Context {
     ) -> Result<Reply, ApiError> {
         let document = self.documents.own(path, written, make).await;
         let document = document.ok_or_else(ApiError::no_such_path)?;
-        Ok(Reply::document(&document, asked.known))
+        Ok(Reply::document(&document, &asked.known))
     }
 
     /// `/version` below a view.
@@ -163,6 +163,6 @@ impl Context {
             .of_view(&seen.catalog, seen.entry(), path, written, make)
             .await;
         let document = document.ok_or_else(ApiError::no_such_path)?;
-        Ok(Reply::document(&document, asked.known))
+        Ok(Reply::document(&document, &asked.known))
     }
 }

@@ -165,7 +165,7 @@ fn media_range(text: &str) -> Option<Range<'_>> {
     };
     for part in parts {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        match name.trim() {
+        match name.trim().to_ascii_lowercase().as_str() {
             "as" => range.transform = Some(value.trim()),
             "g" => range.group = value.trim(),
             "v" => range.version = value.trim(),
@@ -197,7 +197,11 @@ pub(crate) fn takes_gzip(accepted: &str) -> bool {
         let is_gzip = parts
             .next()
             .is_some_and(|coding| coding.eq_ignore_ascii_case("gzip"));
-        let weight = parts.find_map(|part| part.strip_prefix("q="));
+        let weight = parts.find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            let is_weight = name.trim().eq_ignore_ascii_case("q");
+            is_weight.then(|| value.trim())
+        });
         is_gzip && weight.and_then(|weight| weight.parse().ok()) != Some(0_f32)
     })
 }
@@ -214,6 +218,8 @@ mod tests {
             ("gzip;q=1.0, identity", true),
             ("gzip;q=0, identity", false),
             ("gzip; q=0.0", false),
+            ("gzip;Q=0", false),
+            ("gzip; q = 0", false),
             ("identity", false),
             ("*", false),
             ("", false),
@@ -267,6 +273,7 @@ mod tests {
                 Some(Objects),
             ),
             ("application/json;q=0", None),
+            ("application/json;Q=0", None),
             ("application/json;q=2", None),
             ("text/html", None),
         ] {

@@ -163,6 +163,7 @@ impl Target {
     pub(crate) fn methods(&self) -> &'static str {
         match self {
             Self::View(_, Native::Review(_)) => "POST",
+            Self::Health(_) => "GET, HEAD",
             Self::Collections | Self::View(_, Native::Subresource { .. }) => "",
             _ => "GET",
         }

@@ -15,7 +15,10 @@ async fn every_method_but_get_is_refused_before_anything_else() {
         ] {
             let answer = server.ask(method, path, &[]).await;
             assert_eq!(answer.code, 405, "{method} {path}");
-            assert_eq!(answer.json()["reason"], "MethodNotAllowed");
+            match method {
+                "HEAD" => assert_eq!(answer.text(), ""),
+                _ => assert_eq!(answer.json()["reason"], "MethodNotAllowed"),
+            }
             assert_eq!(answer.header("allow"), ["GET"]);
         }
     }

@@ -225,3 +225,13 @@ async fn refusals_that_nobody_takes_keep_nobody_else_out() {
         assert_eq!(ask("carol").await.status(), 200, "{path}");
     }
 }
+
+#[tokio::test]
+async fn health_is_told_to_who_asks_for_a_head_alone() {
+    let server = server(SIZES).await;
+    for (path, code) in [("/readyz", 200), ("/livez", 200), ("/version", 405)] {
+        assert_eq!(server.ask("HEAD", path, &[]).await.code, code, "{path}");
+    }
+    let answer = server.ask("PUT", "/readyz", &[]).await;
+    assert_eq!(answer.header("allow"), ["GET, HEAD"]);
+}
