@@ -192,6 +192,8 @@ impl<T> AsRef<[u8]> for Held<T> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
 
     fn budget() -> (Arc<Budget>, Arc<Counters>) {
@@ -215,6 +217,22 @@ mod tests {
         assert_eq!(refused.code, http::StatusCode::TOO_MANY_REQUESTS);
         held.pop();
         assert!(users[4].reserve(1).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_holds_some_and_needs_more_keeps_nobody_waiting() {
+        let (budget, _) = budget();
+        let user = Allowance::new(Arc::clone(&budget), vec![budget.share()]);
+        let held = user.reserve_now(60).expect("room");
+        let mut looking = std::pin::pin!(user.in_passing(50));
+        assert!(looking.as_mut().now_or_never().is_none());
+        let other = user.reserve(40).now_or_never().expect("at once");
+        drop((held, other));
+        let all = looking.await.expect("room");
+        let began = tokio::time::Instant::now();
+        assert!(user.in_passing(60).await.is_err());
+        assert_eq!(began.elapsed(), PATIENCE);
+        drop(all);
     }
 
     #[test]

@@ -162,17 +162,3 @@ async fn the_largest_object_that_is_stored_comes_in_every_form() {
         assert_eq!(server.app.counters().read().held_bytes, 0);
     }
 }
-
-#[tokio::test(start_paused = true)]
-async fn who_reads_large_objects_does_not_wait_for_himself() {
-    let text = "x".repeat((2 << 20) - 1000);
-    let contents = large_config_map(&json!({"text": text}));
-    // Room for four and a half at a time.
-    let server = server_with(contents, 4 * 5 * (13 << 17) - 4).await;
-    let began = Instant::now();
-    let gets = [(); 5].map(|()| server.get(CONFIG_MAP));
-    for answer in futures::future::join_all(gets).await {
-        assert_eq!(answer.code, 200);
-    }
-    assert!(began.elapsed() < Duration::from_secs(1));
-}
