@@ -71,10 +71,10 @@ impl Record {
         })
     }
 
-    /// Whether this very process runs; a zombie does not.
+    /// Whether this very process runs; a zombie does not, once its last thread is gone: until then it holds its ports.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        Stat::read(self.pid).is_some_and(|stat| stat.started == self.started && stat.state != 'Z')
+        Stat::read(self.pid).is_some_and(|stat| stat.started == self.started && stat.runs())
     }
 
     /// The most memory that the process ever held, in KiB, while it lives.
@@ -141,9 +141,10 @@ impl Record {
     }
 }
 
-/// The two fields of `/proc/<pid>/stat` that matter here.
+/// The fields of `/proc/<pid>/stat` that matter here.
 struct Stat {
     state: char,
+    threads: u32,
     started: u64,
 }
 
@@ -156,9 +157,19 @@ impl Stat {
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
-        // The state is field 3 of the line and the start time field 22: 18 lie between.
-        let started = fields.nth(18)?.parse().ok()?;
-        Some(Self { state, started })
+        // The state is field 3 of the line, the threads are field 20 and the start time is field 22.
+        let threads = fields.nth(16)?.parse().ok()?;
+        let started = fields.nth(1)?.parse().ok()?;
+        Some(Self {
+            state,
+            threads,
+            started,
+        })
+    }
+
+    /// The first thread of a process that ends may be gone before the others.
+    fn runs(&self) -> bool {
+        self.state != 'Z' || self.threads > 1
     }
 }
 
@@ -171,7 +182,22 @@ mod tests {
         let line =
             "42 (odd) name (x)) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 987654 11 12";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.state, stat.started), ('S', 987_654));
+        assert_eq!((stat.state, stat.threads, stat.started), ('S', 9, 987_654));
+    }
+
+    #[test]
+    fn a_zombie_whose_threads_are_not_all_gone_still_runs() {
+        let runs = |state, threads| {
+            let started = 1;
+            let stat = Stat {
+                state,
+                threads,
+                started,
+            };
+            stat.runs()
+        };
+        assert!(runs('S', 1) && runs('Z', 2));
+        assert!(!runs('Z', 1) && !runs('Z', 0));
     }
 
     #[test]
