@@ -1,4 +1,4 @@
-//! Point queries to pages. Everything of one page is read in one short transaction, and costs a bounded amount of work.
+//! From queries to pages. Everything of one page is read in one short transaction, and costs a bounded amount of work.
 
 pub(crate) mod bodies;
 mod collect;

@@ -1,4 +1,4 @@
-//! Point chosen rows to answers: bodies fetched and unpacked.
+//! From chosen rows to answers: bodies fetched and unpacked.
 
 use std::collections::HashMap;
 use std::sync::Arc;

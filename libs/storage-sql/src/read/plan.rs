@@ -1,4 +1,4 @@
-//! Point a query to a plan: which clusters and namespaces of each type to look at, which terms must hold, in which order. Pure; a plan
+//! From a query to a plan: which clusters and namespaces of each type to look at, which terms must hold, in which order. Pure; a plan
 //! prints itself.
 
 mod clause;
