@@ -105,9 +105,11 @@ async fn narrow(
     let Some(mut found) = id_sets(reading, &plan.has[first], resource, &nsids).await? else {
         return Ok(None);
     };
-    let mut certain = true;
     let others = plan.has.iter().enumerate().filter(|(at, _)| *at != first);
-    for (_, clause) in others {
+    let others = others.map(|(_, clause)| (clause, true));
+    let excluding = plan.has_not.iter().map(|clause| (clause, false));
+    let (mut certain, nothing) = (true, IdSet::new());
+    for (clause, wanted) in others.chain(excluding) {
         let Some(other) = id_sets(reading, clause, resource, &keys(&found)).await? else {
             if places.len() > 1 {
                 return Ok(None);
@@ -115,24 +117,13 @@ async fn narrow(
             certain = false;
             continue;
         };
-        combine(&mut found, |nsid, ids| {
-            other
-                .get(&nsid)
-                .map_or_else(IdSet::new, |other| ids.intersection(other))
-        });
-    }
-    for clause in &plan.has_not {
-        let Some(other) = id_sets(reading, clause, resource, &keys(&found)).await? else {
-            if places.len() > 1 {
-                return Ok(None);
-            }
-            certain = false;
-            continue;
-        };
-        combine(&mut found, |nsid, ids| {
-            other
-                .get(&nsid)
-                .map_or_else(|| ids.clone(), |other| ids.difference(other))
+        found.retain(|nsid, ids| {
+            let other = other.get(nsid).unwrap_or(&nothing);
+            *ids = match wanted {
+                true => ids.intersection(other),
+                false => ids.difference(other),
+            };
+            !ids.is_empty()
         });
     }
     let matches = nsids.iter().map(|nsid| {
@@ -184,13 +175,6 @@ async fn exclude(
 
 fn keys<T>(found: &BTreeMap<i64, T>) -> Vec<i64> {
     found.keys().copied().collect()
-}
-
-fn combine(found: &mut BTreeMap<i64, IdSet>, with: impl Fn(i64, &IdSet) -> IdSet) {
-    found.retain(|&nsid, ids| {
-        *ids = with(nsid, ids);
-        !ids.is_empty()
-    });
 }
 
 /// The objects of some namespaces that have any of a clause's terms; `None` if that takes more blocks than may be held.
