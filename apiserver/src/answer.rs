@@ -12,6 +12,7 @@ pub(crate) mod outbox;
 pub(crate) mod pretty;
 pub(crate) mod reply;
 pub(crate) mod rewrite;
+pub(crate) mod searches;
 pub(crate) mod status;
 pub(crate) mod table;
 pub(crate) mod yaml;

@@ -13,10 +13,10 @@ mod pools;
 mod posted;
 mod readiness;
 mod reviews;
-mod searches;
 mod view;
 mod warnings;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ use crate::answer::budget::{Allowance, Budget};
 use crate::answer::gzip;
 use crate::answer::listing::{ListStream, Sent};
 use crate::answer::reply::{Content, Reply};
+use crate::answer::searches::SEARCHES;
 use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::caller::authn::{Authenticator, Peer};
@@ -46,6 +47,7 @@ use crate::counters::{Counters, Gauge};
 use crate::request::negotiate;
 use crate::request::target::{self, Target};
 use crate::seldom;
+use crate::turns::Turns;
 use asked::{Asked, accept, takes_gzip};
 pub(crate) use connection::{Connection, Standing};
 use context::Context;
@@ -54,7 +56,6 @@ pub(crate) use pools::PoolSizes;
 use pools::{Place, Pools, Work};
 use posted::Posted;
 use readiness::Readiness;
-use searches::Searches;
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +91,7 @@ impl App {
         let budget = Arc::new(Budget::new(limits.bytes, Arc::clone(&counters)));
         let context = Context {
             search,
-            searches: Searches::new(searches::MOST),
+            searches: Turns::new(SEARCHES),
             authenticator,
             authorizer,
             counters,
@@ -112,9 +113,13 @@ impl App {
         &self.context.counters
     }
 
-    /// A new connection, whose other end proved to hold these certificates.
-    pub(crate) fn connection(&self, certificates: Vec<CertificateDer<'static>>) -> Connection {
-        Connection::new(Peer::new(certificates), self.budget.share())
+    /// A new connection from this address, whose other end proved to hold these certificates.
+    pub(crate) fn connection(
+        &self,
+        address: IpAddr,
+        certificates: Vec<CertificateDer<'static>>,
+    ) -> Connection {
+        Connection::new(Peer::new(certificates), address, self.budget.share())
     }
 
     /// What a connection has shown itself to be. Verifies its certificate anew where the trust has changed.

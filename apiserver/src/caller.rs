@@ -6,5 +6,5 @@ pub(crate) mod authz;
 pub(crate) mod identity;
 pub(crate) mod impersonation;
 mod kept;
+mod questions;
 pub(crate) mod review;
-pub(crate) mod turns;

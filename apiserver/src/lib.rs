@@ -16,6 +16,7 @@ mod seldom;
 mod server;
 #[cfg(test)]
 mod testing;
+mod turns;
 
 use std::sync::Arc;
 

@@ -82,8 +82,8 @@ impl Listener {
                     continue;
                 }
             };
-            let client = Client::new(Arc::clone(&app));
-            let Some(slot) = slots.take(address.ip(), Arc::clone(&client)) else {
+            let client = Client::new(Arc::clone(&app), address.ip());
+            let Some(slot) = slots.take(&client) else {
                 tracing::debug!("a connection found no slot");
                 continue;
             };

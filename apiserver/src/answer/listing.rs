@@ -4,13 +4,12 @@
 //! and, where the budget has room for it, the one after, read in the meantime. Of a page a few rows at a time are written and rewritten,
 //! when their client has taken those before. A failure in the middle breaks the answer off; it never looks like a shorter list.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_model::ResourceType;
 use armadex_model::params::{Continue, ListParams, Revision};
 use armadex_model::query::{Position, Start};
-use armadex_storage::{Found, Head, Page, PageBudget, Search, StoreError};
+use armadex_storage::{Found, Head, Page, PageBudget, StoreError};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -22,6 +21,7 @@ use crate::answer::gzip::LONG;
 use crate::answer::object::Damaged;
 use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::rewrite::Rewrite;
+use crate::answer::searches::Searches;
 use crate::answer::status::{ApiError, chain};
 use crate::request::negotiate::Form;
 use crate::request::token::{InvalidToken, Progress, Token, fingerprint};
@@ -81,7 +81,7 @@ pub(crate) enum ListFailed {
 impl ListStream {
     /// Finds where the list begins and reads its first page.
     pub(crate) async fn open(
-        search: Arc<dyn Search>,
+        searches: Searches,
         resource: ResourceType,
         params: ListParams,
         shape: Shape,
@@ -99,11 +99,11 @@ impl ListStream {
             total.map(|total| total.saturating_sub(progress.served)),
         );
         let remaining = match params.with_remaining_count {
-            true => remaining(&*search, &params, total, progress).await?,
+            true => remaining(&searches, &params, total, progress).await?,
             false => None,
         };
         let reader = Reader {
-            search,
+            searches,
             params,
             wanted,
             allowance,
@@ -223,7 +223,7 @@ impl ListStream {
 
 /// Reads pages, each with a reservation for what it holds.
 struct Reader {
-    search: Arc<dyn Search>,
+    searches: Searches,
     params: ListParams,
     /// Rows that this response may hold; `None` for all.
     wanted: Option<u64>,
@@ -263,7 +263,7 @@ impl Reader {
         let outbox = Outbox::out_of(&mut held, self.allowance.clone());
         let query = &self.params.query;
         let page = self
-            .search
+            .searches
             .page(query, start, budget(left, held.bytes()))
             .await?;
         held.shrink_to(page.rows.iter().map(|found| found.body.len()).sum());
@@ -468,12 +468,12 @@ fn check_revision(asked: Revision, head: &Head) -> Result<(), ApiError> {
 
 /// Rows from the beginning of this response on, if they can be counted.
 async fn remaining(
-    search: &dyn Search,
+    searches: &Searches,
     params: &ListParams,
     total: Option<u64>,
     progress: Progress,
 ) -> Result<Option<u64>, StoreError> {
-    let Some(rows) = search.count(&params.query).await? else {
+    let Some(rows) = searches.count(&params.query).await? else {
         return Ok(None);
     };
     let rows = rows.saturating_sub(progress.skipped);

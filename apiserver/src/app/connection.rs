@@ -1,15 +1,17 @@
 //! What is remembered of a connection from one request to the next.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::answer::budget::Share;
 use crate::caller::authn::Peer;
-use crate::caller::turns::Asker;
+use crate::turns::Asker;
 
 /// One connection, as requests see it.
 pub(crate) struct Connection {
     pub(super) peer: Peer,
+    address: IpAddr,
     /// What answers on it may hold together. Not asked of front proxies, which bring many users' requests.
     pub(super) bytes: Share,
     /// Tells it from all others.
@@ -42,9 +44,10 @@ pub(crate) enum Standing {
 }
 
 impl Connection {
-    pub(super) fn new(peer: Peer, bytes: Share) -> Self {
+    pub(super) fn new(peer: Peer, address: IpAddr, bytes: Share) -> Self {
         Self {
             peer,
+            address,
             bytes,
             number: next_number(),
             proof: Mutex::default(),
@@ -72,8 +75,8 @@ impl Connection {
     /// On whose account the host is asked about a token.
     pub(super) fn asker(&self) -> Asker {
         match &self.proof().user {
-            Some(user) => Asker::User(user.as_ref().to_owned()),
-            None => Asker::Connection(self.number),
+            Some(user) => Asker::user(user.as_ref()),
+            None => Asker::stranger(self.address, self.number),
         }
     }
 
@@ -116,7 +119,8 @@ mod tests {
     #[test]
     fn who_tries_out_tokens_is_a_stranger_again() {
         let budget = Budget::new(1000, std::sync::Arc::default());
-        let connection = Connection::new(Peer::default(), budget.share());
+        let address = IpAddr::from([127, 0, 0, 1]);
+        let connection = Connection::new(Peer::default(), address, budget.share());
         let stranger = connection.asker();
         for _ in 0..3 {
             connection.prove("alice");
@@ -125,7 +129,7 @@ mod tests {
                 assert_eq!(connection.last_standing(), Standing::Known);
             }
         }
-        assert_eq!(connection.asker(), Asker::User("alice".to_owned()));
+        assert_eq!(connection.asker(), Asker::user("alice"));
         connection.refuse();
         assert_eq!(connection.last_standing(), Standing::Unproven);
         assert_eq!(connection.asker(), stranger);

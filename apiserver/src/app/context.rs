@@ -8,13 +8,13 @@ use jiff::Timestamp;
 
 use super::documents::Documents;
 use super::readiness::Readiness;
-use super::searches::Searches;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::authn::Authenticator;
 use crate::caller::authz::Authorizer;
 use crate::counters::Counters;
 use crate::request::target::Health;
+use crate::turns::Turns;
 
 /// What the server calls its own version.
 pub(super) const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
@@ -22,7 +22,8 @@ pub(super) const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// The server without its sockets and limits.
 pub(super) struct Context {
     pub(super) search: Arc<dyn Search>,
-    pub(super) searches: Arc<Searches>,
+    /// Whose search is next.
+    pub(super) searches: Arc<Turns>,
     pub(super) authenticator: Authenticator,
     pub(super) authorizer: Authorizer,
     pub(super) counters: Arc<Counters>,

@@ -6,20 +6,21 @@ use armadex_model::params::{
     GetParams, ListParams, Parsed, Place, RawParams, Request, Revision, parse,
 };
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, ResourceType};
-use armadex_storage::{Found, Search};
+use armadex_storage::Found;
 
 use super::asked::Asked;
 use super::context::Context;
 use super::permitted::is_namespaces;
-use super::searches::InTurn;
 use super::view::Seen;
 use super::warnings;
 use crate::answer::encode::{Encoder, Shape};
 use crate::answer::listing::ListStream;
 use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::reply::Reply;
+use crate::answer::searches::Searches;
 use crate::answer::status::ApiError;
 use crate::request::negotiate::{self, Arity};
+use crate::turns::Asker;
 
 /// Reserved before an object is read: a synchro stores none that is larger, unless told to. What is made of it is there beside it only
 /// within one step, of which there are as many at a time as the machine has cores.
@@ -81,7 +82,7 @@ impl Context {
             now: (self.clock)(),
         };
         let stream = ListStream::open(
-            self.in_turn(asked),
+            self.searches_of(asked),
             resource.clone(),
             params,
             shape,
@@ -95,12 +96,12 @@ impl Context {
     }
 
     /// The store, whose searches are shared out among users.
-    fn in_turn(&self, asked: &Asked<'_>) -> Arc<dyn Search> {
-        Arc::new(InTurn {
+    fn searches_of(&self, asked: &Asked<'_>) -> Searches {
+        Searches {
             store: Arc::clone(&self.search),
-            searches: Arc::clone(&self.searches),
-            user: asked.caller.account.clone(),
-        })
+            turns: Arc::clone(&self.searches),
+            asker: Asker::user(&asked.caller.account),
+        }
     }
 
     async fn get(

@@ -1,6 +1,8 @@
 //! Places for requests in flight: pools for each kind of work, and a share of each for every user.
 //!
-//! A pool that is full turns requests away at once, so that a client that comes back later finds the server alive.
+//! A pool that is full turns requests away at once, so that a client that comes back later finds the server alive. Its last places are for
+//! users who have none, so that some who fill their shares, with answers that they do not take or questions that the host is slow to
+//! answer, keep nobody out who comes with one request at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::answer::budget::{Budget, Share};
 use crate::answer::status::ApiError;
 use crate::request::target::{Native, Review, Target};
+use crate::turns::{Asker, Turn, TurnSizes, Turns};
 
 /// Users are forgotten when so many are known and they hold nothing: some hundred bytes each.
 const MANY_USERS: usize = 1024;
@@ -61,8 +64,8 @@ impl PoolSizes {
 /// The places of all requests.
 pub(super) struct Pools {
     sizes: PoolSizes,
-    short: Arc<Semaphore>,
-    lists: Arc<Semaphore>,
+    short: Arc<Turns>,
+    lists: Arc<Turns>,
     users: Mutex<HashMap<String, Arc<User>>>,
 }
 
@@ -73,10 +76,9 @@ struct User {
 }
 
 /// A request's place, until it is dropped.
-#[derive(Debug)]
 pub(super) struct Place {
     _user: OwnedSemaphorePermit,
-    pool: Option<OwnedSemaphorePermit>,
+    pool: Option<Turn>,
 }
 
 impl Place {
@@ -90,8 +92,8 @@ impl Pools {
     pub(super) fn new(sizes: PoolSizes) -> Self {
         Self {
             sizes,
-            short: Arc::new(Semaphore::new(sizes.short)),
-            lists: Arc::new(Semaphore::new(sizes.lists)),
+            short: pool(sizes.short, sizes.short_per_user),
+            lists: pool(sizes.lists, sizes.lists_per_user()),
             users: Mutex::default(),
         }
     }
@@ -111,7 +113,10 @@ impl Pools {
         };
         let own = try_take(share).ok_or_else(ApiError::too_many_requests_of_user)?;
         let pool = match pool {
-            Some(pool) => Some(try_take(pool).ok_or_else(ApiError::too_many_requests)?),
+            Some(pool) => {
+                let place = pool.now(&Asker::user(user));
+                Some(place.ok_or_else(ApiError::too_many_requests)?)
+            }
             None => None,
         };
         let place = Place { _user: own, pool };
@@ -142,6 +147,16 @@ impl Pools {
             && user.lists.available_permits() == self.sizes.lists_per_user()
             && budget.is_whole(&user.bytes)
     }
+}
+
+/// Places of which nobody waits for one.
+fn pool(size: usize, per_user: usize) -> Arc<Turns> {
+    Turns::new(TurnSizes {
+        at_once: size,
+        at_once_per_asker: per_user,
+        in_line: size,
+        in_line_per_asker: per_user,
+    })
 }
 
 fn try_take(room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
@@ -221,10 +236,15 @@ mod tests {
     fn a_user_has_a_share_and_leaves_the_rest_to_others() {
         let (pools, budget) = pools();
         let take = |work, user| pools.enter(work, user, &budget).ok();
-        for (work, share) in [(Work::Short, 4), (Work::List, 2)] {
+        for (work, share, last) in [(Work::Short, 4, 2), (Work::List, 2, 1)] {
             let alice: Vec<_> = (0..10).filter_map(|_| take(work, "alice")).collect();
+            assert_eq!(alice.len(), share, "{work:?}");
+            // The last quarter is for those who have none.
             let bob: Vec<_> = (0..10).filter_map(|_| take(work, "bob")).collect();
-            assert_eq!((alice.len(), bob.len()), (share, share), "{work:?}");
+            assert_eq!(bob.len(), share - last, "{work:?}");
+            let others = ["dave", "erin"].into_iter().take(last);
+            let others: Vec<_> = others.map(|user| take(work, user)).collect();
+            assert!(others.iter().all(Option::is_some), "{work:?}");
             assert!(take(work, "carol").is_none(), "{work:?}: the pool is full");
             assert!(
                 take(Work::Own, "carol").is_some(),
@@ -238,11 +258,11 @@ mod tests {
     #[test]
     fn lists_do_not_keep_short_requests_out() {
         let (pools, budget) = pools();
-        let users = ["a", "b"];
-        let lists = users.map(|user| [(); 2].map(|()| pools.enter(Work::List, user, &budget)));
-        assert!(lists.iter().flatten().all(Result::is_ok));
-        assert!(pools.enter(Work::List, "c", &budget).is_err());
-        assert!(pools.enter(Work::Short, "c", &budget).is_ok());
+        let users = ["a", "b", "c", "d"];
+        let lists = users.map(|user| pools.enter(Work::List, user, &budget));
+        assert!(lists.iter().all(Result::is_ok));
+        assert!(pools.enter(Work::List, "e", &budget).is_err());
+        assert!(pools.enter(Work::Short, "e", &budget).is_ok());
     }
 
     #[test]

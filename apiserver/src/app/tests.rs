@@ -23,6 +23,8 @@ use super::*;
 use crate::caller::authn::Trust;
 use crate::testing::{Contents, FixedTokens, Rules, Watched, resource};
 
+/// Where everybody comes from.
+const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 const BASE: &str = "/apis/clusterpedia.io/v1beta1";
 /// Enough for every test that is not about them.
 const SIZES: PoolSizes = PoolSizes {
@@ -167,7 +169,7 @@ impl Server {
         let request = request.expect("a request");
         let response = self
             .app
-            .respond(request, &self.app.connection(Vec::new()))
+            .respond(request, &self.app.connection(HOME, Vec::new()))
             .await;
         let (parts, body) = response.into_parts();
         Answer {

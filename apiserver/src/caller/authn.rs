@@ -21,7 +21,7 @@ use rustls::pki_types::UnixTime;
 
 use crate::answer::status::ApiError;
 use crate::caller::identity::Identity;
-use crate::caller::turns::Asker;
+use crate::turns::Asker;
 pub(crate) use peer::Peer;
 pub(crate) use token_review::{KubeTokens, TokenReviewer};
 use tokens::Tokens;

@@ -13,8 +13,9 @@ use crate::answer::status::{ApiError, told};
 use crate::caller::attributes::{self, Attributes, MAX_NAMESPACES};
 use crate::caller::identity::{Caller, Identity};
 use crate::caller::kept::{Kept, Key};
+use crate::caller::questions::Questions;
 use crate::caller::review::ReviewFailed;
-use crate::caller::turns::{Asker, TurnSizes, Turns};
+use crate::turns::{Asker, TurnSizes};
 pub(crate) use access_review::{AccessReviewer, Decision, KubeReviews};
 
 /// As long as a kube-apiserver's delegates remember.
@@ -36,7 +37,7 @@ const TURNS: TurnSizes = TurnSizes {
 pub(crate) struct Authorizer {
     reviewer: Arc<dyn AccessReviewer>,
     kept: Kept<Decision>,
-    turns: Turns,
+    questions: Questions,
 }
 
 impl Authorizer {
@@ -44,7 +45,7 @@ impl Authorizer {
         Self {
             reviewer,
             kept: Kept::new(MAX_KEPT, KEPT),
-            turns: Turns::new(TURNS),
+            questions: Questions::new(TURNS),
         }
     }
 
@@ -100,8 +101,7 @@ impl Authorizer {
         if let Some(decision) = self.kept.known(&key).await {
             return Ok(decision);
         }
-        let asker = Asker::User(who.account.clone());
-        let place = self.turns.enter(&asker)?;
+        let place = self.questions.enter(&Asker::user(&who.account))?;
         let reviewer = Arc::clone(&self.reviewer);
         let (who, what) = (who.identity.clone(), what.clone());
         let question = async move { reviewer.review(&who, &what).await };

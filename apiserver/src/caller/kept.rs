@@ -8,8 +8,8 @@ use std::time::Duration;
 use moka::future::Cache;
 use tokio::time::Instant;
 
+use super::questions::Place;
 use super::review::ReviewFailed;
-use super::turns::Place;
 
 /// A question's hash.
 pub(super) type Key = [u8; 32];

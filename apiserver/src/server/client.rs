@@ -1,5 +1,6 @@
 //! One connection as the server sees it: how busy it is, what it has shown itself to be, and how it is told to go.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub(crate) struct IdleLimits {
 /// One connection.
 pub(super) struct Client {
     app: Arc<App>,
+    pub(super) address: IpAddr,
     since: Instant,
     connection: OnceLock<Arc<Connection>>,
     busy: AtomicUsize,
@@ -37,9 +39,10 @@ pub(super) struct Client {
 pub(super) struct Busy(Arc<Client>);
 
 impl Client {
-    pub(super) fn new(app: Arc<App>) -> Arc<Self> {
+    pub(super) fn new(app: Arc<App>, address: IpAddr) -> Arc<Self> {
         Arc::new(Self {
             app,
+            address,
             since: Instant::now(),
             connection: OnceLock::new(),
             busy: AtomicUsize::new(0),

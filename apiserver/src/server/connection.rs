@@ -82,7 +82,7 @@ impl Service {
         let (_, session) = stream.get_ref();
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().map(|one| one.clone().into_owned());
-        let connection = Arc::new(self.app.connection(certificates.collect()));
+        let connection = Arc::new(self.app.connection(client.address, certificates.collect()));
         // Its certificate is verified here and not while the slots are locked, where only what was found out before counts.
         let standing = self.app.standing(&connection);
         client.connected(Arc::clone(&connection));

@@ -36,12 +36,7 @@ pub(super) struct Slots {
 struct Taken {
     next: u64,
     /// By age, the oldest first.
-    clients: BTreeMap<u64, Tenant>,
-}
-
-struct Tenant {
-    address: IpAddr,
-    client: Arc<Client>,
+    clients: BTreeMap<u64, Arc<Client>>,
 }
 
 /// One connection's slot, until it is dropped.
@@ -60,8 +55,8 @@ impl Slots {
     }
 
     /// A slot for a new socket; none if everybody else is of more use.
-    pub(super) fn take(self: &Arc<Self>, address: IpAddr, client: Arc<Client>) -> Option<Slot> {
-        let mut taken = self.taken();
+    pub(super) fn take(self: &Arc<Self>, client: &Arc<Client>) -> Option<Slot> {
+        let (mut taken, address) = (self.taken(), client.address);
         if taken.unproven_of(address) >= self.limits.unproven_per_address.max(1) {
             self.end(taken.oldest_unproven(address));
         }
@@ -72,7 +67,7 @@ impl Slots {
         }
         let number = taken.next;
         taken.next += 1;
-        taken.clients.insert(number, Tenant { address, client });
+        taken.clients.insert(number, Arc::clone(client));
         Some(Slot {
             slots: Arc::clone(self),
             number,
@@ -96,11 +91,10 @@ impl Slot {
     pub(super) fn settle(&self) -> bool {
         let slots = &self.slots;
         let taken = slots.taken();
-        let is_front_proxy =
-            |tenant: &Tenant| tenant.client.last_standing() == Standing::FrontProxy;
+        let is_front_proxy = |client: &Arc<Client>| client.last_standing() == Standing::FrontProxy;
         let others = taken
             .staying()
-            .filter(|(_, tenant)| !is_front_proxy(tenant));
+            .filter(|(_, client)| !is_front_proxy(client));
         let room = slots.limits.all.saturating_sub(slots.limits.reserved);
         let stays = others.count() <= room.max(1)
             || taken.clients.get(&self.number).is_none_or(is_front_proxy);
@@ -122,43 +116,43 @@ impl Drop for Slot {
 
 impl Taken {
     /// Those who have not been told to go.
-    fn staying(&self) -> impl Iterator<Item = (&u64, &Tenant)> {
+    fn staying(&self) -> impl Iterator<Item = (&u64, &Arc<Client>)> {
         let clients = self.clients.iter();
-        clients.filter(|(_, tenant)| !tenant.client.cut.is_cancelled())
+        clients.filter(|(_, client)| !client.cut.is_cancelled())
     }
 
-    fn unproven(&self) -> impl Iterator<Item = (&u64, &Tenant)> {
+    fn unproven(&self) -> impl Iterator<Item = (&u64, &Arc<Client>)> {
         self.staying()
-            .filter(|(_, tenant)| tenant.client.last_standing() == Standing::Unproven)
+            .filter(|(_, client)| client.last_standing() == Standing::Unproven)
     }
 
     fn unproven_of(&self, address: IpAddr) -> usize {
         let unproven = self.unproven();
         unproven
-            .filter(|(_, tenant)| tenant.address == address)
+            .filter(|(_, client)| client.address == address)
             .count()
     }
 
     fn oldest_unproven(&self, address: IpAddr) -> Option<Arc<Client>> {
         let mut unproven = self.unproven();
-        let oldest = unproven.find(|(_, tenant)| tenant.address == address);
-        oldest.map(|(_, tenant)| Arc::clone(&tenant.client))
+        let oldest = unproven.find(|(_, client)| client.address == address);
+        oldest.map(|(_, client)| Arc::clone(client))
     }
 
     /// Who goes first, but for one.
     fn least_useful(&self, but_for: Option<u64>) -> Option<Arc<Client>> {
-        let others = |(number, _): &(&u64, &Tenant)| Some(**number) != but_for;
+        let others = |(number, _): &(&u64, &Arc<Client>)| Some(**number) != but_for;
         let unproven = || self.unproven().filter(others);
         let mut addresses: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        for (_, tenant) in unproven() {
-            *addresses.entry(tenant.address).or_default() += 1;
+        for (_, client) in unproven() {
+            *addresses.entry(client.address).or_default() += 1;
         }
         let crowd = addresses.into_iter().max_by_key(|(_, count)| *count);
         let found = match crowd {
-            Some((address, _)) => unproven().find(|(_, tenant)| tenant.address == address),
+            Some((address, _)) => unproven().find(|(_, client)| client.address == address),
             None => of_the_greediest(self.staying().filter(others)),
         };
-        found.map(|(_, tenant)| Arc::clone(&tenant.client))
+        found.map(|(_, client)| Arc::clone(client))
     }
 }
 
@@ -166,25 +160,25 @@ impl Taken {
 #[derive(Default)]
 struct OfUser<'a> {
     count: usize,
-    oldest_idle: Option<(&'a u64, &'a Tenant)>,
+    oldest_idle: Option<(&'a u64, &'a Arc<Client>)>,
 }
 
 /// The oldest idle connection of the user who has most connections, busy ones included, among those who have an idle one.
 fn of_the_greediest<'a>(
-    tenants: impl Iterator<Item = (&'a u64, &'a Tenant)>,
-) -> Option<(&'a u64, &'a Tenant)> {
+    clients: impl Iterator<Item = (&'a u64, &'a Arc<Client>)>,
+) -> Option<(&'a u64, &'a Arc<Client>)> {
     let mut users: HashMap<Option<Arc<str>>, OfUser<'a>> = HashMap::new();
-    let known = tenants.filter(|(_, tenant)| tenant.client.last_standing() == Standing::Known);
-    for (number, tenant) in known {
-        let of_user = users.entry(tenant.client.last_user()).or_default();
+    let known = clients.filter(|(_, client)| client.last_standing() == Standing::Known);
+    for (number, client) in known {
+        let of_user = users.entry(client.last_user()).or_default();
         of_user.count += 1;
-        if of_user.oldest_idle.is_none() && !tenant.client.is_busy() {
-            of_user.oldest_idle = Some((number, tenant));
+        if of_user.oldest_idle.is_none() && !client.is_busy() {
+            of_user.oldest_idle = Some((number, client));
         }
     }
     let idle = users
         .into_values()
         .filter_map(|of_user| Some((of_user.count, of_user.oldest_idle?)));
     let found = idle.max_by_key(|(count, (number, _))| (*count, Reverse(**number)));
-    found.map(|(_, tenant)| tenant)
+    found.map(|(_, client)| client)
 }

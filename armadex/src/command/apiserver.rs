@@ -65,10 +65,10 @@ pub(crate) struct ServingFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits of the search API")]
 struct LimitFlags {
-    /// Short requests served at the same time; more get 429 and try again.
+    /// Short requests served at the same time; more get 429 and try again. The last quarter is for users who have none.
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = at_least_one())]
     max_in_flight: u32,
-    /// Lists served at the same time; more get 429 and try again.
+    /// Lists served at the same time; more get 429 and try again. The last quarter is for users who have none.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one())]
     max_lists_in_flight: u32,
     /// Short requests of one user served at the same time. A user has the same part of the lists.

@@ -41,7 +41,7 @@ async fn keep_all(server: &Server, path: &str, accept: &str) -> usize {
         .header("accept", accept)
         .body(http_body_util::Empty::<bytes::Bytes>::new())
         .expect("a request");
-    let connection = server.app.connection(Vec::new());
+    let connection = server.app.connection(HOME, Vec::new());
     let response = server.app.respond(request, &connection).await;
     assert_eq!(response.status(), 200, "{path}");
     let mut body = response.into_body();

@@ -645,7 +645,7 @@ async fn a_long_list_is_read_in_pages_and_arrives_whole() {
 async fn the_next_page_is_read_while_the_last_is_sent_and_no_further() {
     let server = Server::open(many()).await;
     let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
-    let connection = server.app.connection(Vec::new());
+    let connection = server.app.connection(HOME, Vec::new());
     let request = request.body(String::new()).expect("a request");
     let response = server.app.respond(request, &connection).await;
     // The client has taken nothing of the first page.
@@ -689,7 +689,7 @@ async fn a_list_that_is_not_taken_breaks_off_after_the_time_limit_and_holds_its_
  {
     let server = Server::open(many()).await;
     let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
-    let connection = server.app.connection(Vec::new());
+    let connection = server.app.connection(HOME, Vec::new());
     let response = server
         .app
         .respond(request.body(String::new()).expect("a request"), &connection)
@@ -757,7 +757,7 @@ async fn what_could_break_off_unseen_is_not_sent() {
             .header("authorization", "Bearer alice")
             .header("accept", accept);
         let request = request.body(String::new()).expect("a request");
-        let connection = server.app.connection(Vec::new());
+        let connection = server.app.connection(HOME, Vec::new());
         let response = server.app.respond(request, &connection).await;
         assert_eq!(response.status(), code, "{path} {accept}");
     }

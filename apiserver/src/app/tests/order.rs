@@ -229,7 +229,7 @@ async fn a_front_proxy_speaks_for_its_callers() {
         },
     ));
     let ask = async |peer: Peer| {
-        let connection = Connection::new(peer, app.budget.share());
+        let connection = Connection::new(peer, HOME, app.budget.share());
         let request = Request::get("/apis")
             .header("x-remote-user", "system:kube-aggregator")
             .header("x-remote-group", "system:masters");

@@ -42,7 +42,7 @@ async fn all_pages_of_a_list_carry_the_revision_of_the_first() {
 async fn list_while(server: &Server, happens: impl FnOnce(&Watched)) -> Option<Value> {
     let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
     let request = request.body(String::new()).expect("a request");
-    let connection = server.app.connection(Vec::new());
+    let connection = server.app.connection(HOME, Vec::new());
     let response = server.app.respond(request, &connection).await;
     assert_eq!(server.store.pages.load(Ordering::Relaxed), 1);
     happens(&server.store);

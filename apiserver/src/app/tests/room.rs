@@ -1,6 +1,11 @@
 //! Room: who finds none, whose it is, and how long it is held.
 
+use futures::FutureExt as _;
+
 use super::*;
+use crate::caller::attributes::Attributes;
+use crate::caller::authz::{AccessReviewer, Decision};
+use crate::caller::review::ReviewFailed;
 use crate::testing::{Authority, extension_authentication};
 
 const LIST: &str = "resources/api/v1/pods";
@@ -49,7 +54,7 @@ async fn a_pool_that_is_full_asks_to_come_again_and_keeps_nobody_else_out() {
     );
     for (sizes, list, get) in [(no_short, 200, 429), (no_lists, 429, 200)] {
         let server = server(sizes).await;
-        let connection = server.app.connection(Vec::new());
+        let connection = server.app.connection(HOME, Vec::new());
         for (path, code) in [
             (format!("{BASE}/{LIST}"), list),
             (format!("{BASE}/{GET}"), get),
@@ -92,7 +97,7 @@ async fn one_user_cannot_keep_another_out() {
     for (path, share) in [(LIST, 1), (GET, 2)] {
         let ask = async |user: &str| {
             let token = format!("Bearer {user}");
-            let connection = server.app.connection(Vec::new());
+            let connection = server.app.connection(HOME, Vec::new());
             let path = format!("{BASE}/{path}");
             let headers = [("authorization", token.as_str())];
             server.begin(&connection, &path, &headers).await
@@ -121,7 +126,7 @@ async fn who_acts_as_others_takes_up_their_own_room() {
         short_per_user: 1,
     })
     .await;
-    let connection = server.app.connection(Vec::new());
+    let connection = server.app.connection(HOME, Vec::new());
     let path = format!("{BASE}/{GET}");
     let alice = ("authorization", "Bearer alice");
     let as_bob = [alice, ("impersonate-user", "bob")];
@@ -137,32 +142,97 @@ async fn who_acts_as_others_takes_up_their_own_room() {
     assert_eq!(granted.status(), 200);
 }
 
-/// A quarter of the budget is less than is reserved before an object is read, so that one that is not taken leaves no room for another.
-#[tokio::test(start_paused = true)]
-async fn the_users_of_a_connection_share_what_it_may_hold_unless_it_is_a_front_proxys() {
-    let (proxy, clients) = (Authority::new("p"), Authority::new("c"));
-    let trust = Trust::from_data(&extension_authentication(&proxy, &clients));
-    let large = json!({"spec": {"text": "x".repeat(256 << 10)}});
-    let contents = fleet().object("m1", &pods(), "x", "large", large);
+/// Believes a front proxy and the tokens of some.
+async fn behind_a_proxy(
+    proxy: &Authority,
+    reviewer: Arc<dyn AccessReviewer>,
+    contents: Contents,
+    limits: Limits,
+) -> Server {
+    let trust = Trust::from_data(&extension_authentication(proxy, &Authority::new("c")));
+    let tokens = FixedTokens::new(["alice", "bob", "carol", "dave"].map(|name| (name, name)));
     let store = contents.store().await;
     let app = App::new(
         Arc::clone(&store) as Arc<dyn Search>,
         Authenticator::new(
             Arc::new(ArcSwap::from_pointee(trust.expect("a configuration"))),
-            Arc::new(FixedTokens::new([("alice", "alice"), ("bob", "bob")])),
+            Arc::new(tokens),
         ),
-        Authorizer::new(Arc::new(Rules::new(["everybody may do everything"]))),
+        Authorizer::new(reviewer),
         Arc::default(),
-        Limits {
-            bytes: 4 << 20,
-            ..limits(SIZES)
-        },
+        limits,
     );
-    let server = Server {
+    Server {
         app: Arc::new(app),
         store,
+    }
+}
+
+/// Answers about nobody but erin, who may do everything.
+struct Slow;
+
+#[async_trait::async_trait]
+impl AccessReviewer for Slow {
+    async fn review(&self, who: &Identity, _: &Attributes) -> Result<Decision, ReviewFailed> {
+        match who.user.as_str() {
+            "erin" => Ok(Decision::Allowed),
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn users_whose_reviews_are_slow_keep_nobody_out_who_comes_with_one_request() {
+    let sizes = PoolSizes {
+        short: 8,
+        lists: 8,
+        short_per_user: 2,
     };
-    let connection = |peer: Peer| Connection::new(peer, server.app.budget.share());
+    let proxy = Authority::new("p");
+    let server = behind_a_proxy(&proxy, Arc::new(Slow), fleet(), limits(sizes)).await;
+    let proxys = Connection::new(
+        proxy.peer("front-proxy-client", &[]),
+        HOME,
+        server.app.budget.share(),
+    );
+    for path in [LIST, GET].map(|path| format!("{BASE}/{path}")) {
+        let users = ["alice", "bob", "carol", "dave"].map(|user| format!("Bearer {user}"));
+        let (strangers, server) = (server.app.connection(HOME, Vec::new()), &server);
+        let asking = users.iter().flat_map(|user| [user; 2]).map(|user| {
+            let (connection, path) = (&strangers, &path);
+            Box::pin(async move {
+                let headers = [("authorization", user.as_str())];
+                server.begin(connection, path, &headers).await
+            })
+        });
+        let mut asking: Vec<_> = asking.collect();
+        let mut refused = 0;
+        // The tasks that ask about tokens have their turns in between.
+        for _ in 0..100 {
+            asking.retain_mut(|one| one.as_mut().now_or_never().is_none());
+            refused = 8 - asking.len();
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(refused, 1, "the last place is for somebody who has none");
+        let erin = [("x-remote-user", "erin")];
+        let answer = server.begin(&proxys, &path, &erin).await;
+        assert_eq!(answer.status(), 200, "{path}");
+    }
+}
+
+/// A quarter of the budget is less than is reserved before an object is read, so that one that is not taken leaves no room for another.
+#[tokio::test(start_paused = true)]
+async fn the_users_of_a_connection_share_what_it_may_hold_unless_it_is_a_front_proxys() {
+    let proxy = Authority::new("p");
+    let large = json!({"spec": {"text": "x".repeat(256 << 10)}});
+    let contents = fleet().object("m1", &pods(), "x", "large", large);
+    let everything = Rules::new(["everybody may do everything"]);
+    let limits = Limits {
+        bytes: 4 << 20,
+        ..limits(SIZES)
+    };
+    let server = behind_a_proxy(&proxy, Arc::new(everything), contents, limits).await;
+    let connection = |peer: Peer| Connection::new(peer, HOME, server.app.budget.share());
     let strangers = connection(Peer::default());
     let proxys = connection(proxy.peer("front-proxy-client", &[]));
     let path = format!("{BASE}/resources/clusters/m1/api/v1/namespaces/x/pods/large");
@@ -202,7 +272,7 @@ async fn refusals_that_nobody_takes_keep_nobody_else_out() {
         "carol list nodes in *",
     ];
     let server = Server::with_limits(fleet(), rules, limits(sizes)).await;
-    let connection = server.app.connection(Vec::new());
+    let connection = server.app.connection(HOME, Vec::new());
     for (path, share) in [("resources/clusters/m1/api/v1/nodes", 1), (GET, 2)] {
         let ask = async |user: &str| {
             let token = format!("Bearer {user}");

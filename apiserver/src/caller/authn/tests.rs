@@ -35,6 +35,10 @@ fn authenticator(data: &BTreeMap<String, String>) -> Authenticator {
     Authenticator::new(Arc::new(ArcSwap::from_pointee(trust)), Arc::new(tokens))
 }
 
+fn stranger() -> Asker {
+    Asker::stranger([127, 0, 0, 1].into(), 0)
+}
+
 fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
@@ -56,12 +60,7 @@ const SPOKEN_FOR: &[(&str, &str)] = &[
 /// `user[groups]`, or the code of the refusal.
 async fn caller(host: &Authenticator, peer: &Peer, pairs: &[(&'static str, &str)]) -> String {
     match host
-        .authenticate(
-            peer,
-            &headers(pairs),
-            UnixTime::now(),
-            &Asker::Connection(0),
-        )
+        .authenticate(peer, &headers(pairs), UnixTime::now(), &stranger())
         .await
     {
         Ok(identity) => format!("{}[{}]", identity.user, identity.groups.join(",")),
@@ -75,12 +74,7 @@ async fn a_front_proxy_is_believed() {
     let peer = host.front_proxy.peer("front-proxy-client", &[]);
     let identity = host
         .authenticator()
-        .authenticate(
-            &peer,
-            &headers(SPOKEN_FOR),
-            UnixTime::now(),
-            &Asker::Connection(0),
-        )
+        .authenticate(&peer, &headers(SPOKEN_FOR), UnixTime::now(), &stranger())
         .await
         .expect("a caller");
     assert_eq!(identity.user, "alice");

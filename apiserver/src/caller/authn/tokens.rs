@@ -8,8 +8,9 @@ use sha2::{Digest as _, Sha256};
 use super::token_review::TokenReviewer;
 use crate::caller::identity::Identity;
 use crate::caller::kept::{Kept, Key};
+use crate::caller::questions::Questions;
 use crate::caller::review::ReviewFailed;
-use crate::caller::turns::{Asker, TurnSizes, Turns};
+use crate::turns::{Asker, TurnSizes};
 
 /// A revoked token works this much longer, as with a kube-apiserver's own delegates; one that is nobody's is not asked about again.
 const KEPT: Duration = Duration::from_secs(10);
@@ -34,8 +35,8 @@ pub(super) struct Tokens {
     owners: Kept<Arc<Identity>>,
     /// Tokens that are nobody's.
     junk: Kept<()>,
-    strangers: Turns,
-    known: Turns,
+    strangers: Questions,
+    known: Questions,
 }
 
 /// Why there is no owner.
@@ -57,8 +58,8 @@ impl Tokens {
             reviewer,
             owners: Kept::new(MAX_KEPT, KEPT),
             junk: Kept::new(MAX_KEPT, KEPT),
-            strangers: Turns::new(TURNS),
-            known: Turns::new(TURNS),
+            strangers: Questions::new(TURNS),
+            known: Questions::new(TURNS),
         }
     }
 
@@ -75,7 +76,7 @@ impl Tokens {
         if let Some(owner) = self.owners.known(&key).await {
             return Ok(Some(owner));
         }
-        let place = self.turns(asker).enter(asker)?;
+        let place = self.line_of(asker).enter(asker)?;
         // Those who show one token at the same time wait for one answer.
         let (reviewer, junk) = (Arc::clone(&self.reviewer), self.junk.clone());
         let token = token.to_owned();
@@ -95,10 +96,10 @@ impl Tokens {
         }
     }
 
-    fn turns(&self, asker: &Asker) -> &Turns {
-        match asker {
-            Asker::User(_) => &self.known,
-            Asker::Connection(_) => &self.strangers,
+    fn line_of(&self, asker: &Asker) -> &Questions {
+        match asker.is_stranger() {
+            true => &self.strangers,
+            false => &self.known,
         }
     }
 }
@@ -136,8 +137,12 @@ mod tests {
         (Tokens::new(Arc::clone(&host) as _), host)
     }
 
+    fn from(address: u8, number: u64) -> Asker {
+        Asker::stranger([10, 0, 0, address].into(), number)
+    }
+
     fn user(name: &str) -> Asker {
-        Asker::User(name.to_owned())
+        Asker::user(name)
     }
 
     #[tokio::test(start_paused = true)]
@@ -214,7 +219,7 @@ mod tests {
         let mut asking: Vec<_> = (0..)
             .zip(&shown)
             .map(|(number, token)| {
-                let asker = Asker::Connection(number % 4);
+                let asker = from(1, number % 4);
                 let tokens = &tokens;
                 Box::pin(async move { tokens.owner(token, &asker).await })
             })
@@ -222,7 +227,7 @@ mod tests {
         for one in &mut asking {
             assert!(one.as_mut().now_or_never().is_none());
         }
-        let newcomer = Asker::Connection(4);
+        let newcomer = from(1, 4);
         let mut owner = Box::pin(tokens.owner("carol", &newcomer));
         assert!(owner.as_mut().now_or_never().is_none(), "it waits");
         let left = asking
@@ -274,14 +279,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn strangers_have_a_line_of_their_own() {
+    async fn strangers_have_a_line_of_their_own_and_those_of_one_address_do_not_fill_it() {
         let (tokens, host) = tokens();
-        let refused = flood(
-            &tokens,
-            (0..1000).map(|number| Asker::Connection(number % 50)),
-        )
-        .await;
+        let askers = (0..1000).map(|number| from(1, number % 50));
+        let refused = flood(&tokens, askers).await;
         assert_eq!(refused, (600, 0));
-        assert_eq!(host.0.load(Ordering::Relaxed), 17);
+        // Twelve of theirs, and the other's.
+        assert_eq!(host.0.load(Ordering::Relaxed), 13);
+        let shown: Vec<String> = (0..400).map(|number| format!("slow{number}")).collect();
+        let mut asking: Vec<_> = (0..)
+            .zip(&shown)
+            .map(|(number, token)| {
+                let (asker, tokens) = (from(1, number), &tokens);
+                Box::pin(async move { tokens.owner(token, &asker).await })
+            })
+            .collect();
+        for one in &mut asking {
+            assert!(one.as_mut().now_or_never().is_none());
+        }
+        let owner = tokens.owner("erin", &from(2, 1000)).await;
+        assert!(matches!(owner, Ok(Some(_))));
     }
 }
