@@ -6,6 +6,7 @@ mod connection;
 mod context;
 mod discover;
 mod documents;
+mod long_heads;
 mod native;
 mod objects;
 mod permitted;
@@ -47,11 +48,12 @@ use crate::counters::{Counters, Gauge};
 use crate::request::negotiate;
 use crate::request::target::{self, Target};
 use crate::seldom;
-use crate::turns::Turns;
+use crate::turns::{Asker, Turns};
 use asked::{Asked, accept, takes_gzip};
 pub(crate) use connection::{Connection, Standing};
 use context::Context;
 use documents::Documents;
+use long_heads::LongHeads;
 pub(crate) use pools::PoolSizes;
 use pools::{Place, Pools, Work};
 use posted::Posted;
@@ -72,6 +74,7 @@ pub(crate) struct Limits {
 pub(crate) struct App {
     context: Context,
     pools: Pools,
+    heads: LongHeads,
     budget: Arc<Budget>,
     limits: Limits,
     /// The tasks that send lists.
@@ -102,6 +105,7 @@ impl App {
         Self {
             context,
             pools: Pools::new(limits.in_flight),
+            heads: LongHeads::default(),
             budget,
             limits,
             tasks: TaskTracker::new(),
@@ -238,6 +242,7 @@ impl App {
             return Ok(self.context.health(health).await);
         }
         let (caller, is_front_proxy) = self.authenticate(parts, connection).await?;
+        let _head = self.heads.count(parts, &Asker::user(&caller.user))?;
         let work = Work::of(target.as_ref());
         let (place, share) = self.pools.enter(work, &caller.user, &self.budget)?;
         ticket.place = Some(place);
@@ -282,6 +287,11 @@ impl App {
         let standing = self.standing(connection);
         let (authenticator, now) = (&self.context.authenticator, UnixTime::now());
         let asker = connection.asker();
+        // A front proxy's request waits for no review of a token.
+        let _head = match standing {
+            Standing::FrontProxy => None,
+            Standing::Known | Standing::Unproven => self.heads.count(parts, &asker)?,
+        };
         let found = authenticator
             .authenticate(&connection.peer, &parts.headers, now, &asker)
             .await;

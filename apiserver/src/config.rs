@@ -9,6 +9,9 @@ use crate::counters::Counters;
 use crate::server::tls::Certificate;
 use crate::server::{ConnectionLimits, IdleLimits, SlotLimits};
 
+/// Unfinished heads of requests: 128 long ones of HTTP/1.1 or 64 of HTTP/2, which a client sends within milliseconds.
+const HEADS: usize = 16 << 20;
+
 /// Three reviews of tokens by a host that is as slow as it may be.
 const UNPROVEN: Duration = Duration::from_secs(30);
 
@@ -69,6 +72,7 @@ impl Config {
                 all: self.max_connections,
                 reserved: self.reserved_connections,
                 unproven_per_address: self.max_unproven_connections_per_address,
+                heads: HEADS,
             },
             idle: IdleLimits {
                 idle: self.idle_timeout,
@@ -154,6 +158,7 @@ mod tests {
                     all,
                     reserved,
                     unproven_per_address,
+                    heads: _,
                 },
             idle: IdleLimits { idle, unproven },
             stall,

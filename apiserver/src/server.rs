@@ -6,6 +6,7 @@ mod client;
 mod connection;
 mod delivery;
 mod guarded;
+mod heads;
 mod slots;
 mod streams;
 pub(crate) mod tls;

@@ -181,6 +181,16 @@ impl ApiError {
         .retrying()
     }
 
+    /// Requests whose heads are long take up what there is for them.
+    pub(crate) fn too_many_long_heads() -> Self {
+        Self::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "TooManyRequests",
+            "too many requests with long heads are in flight, please try again later",
+        )
+        .retrying()
+    }
+
     /// Answers that were made wait for their clients and take up what there is for them.
     pub(crate) fn too_many_bytes() -> Self {
         Self::new(

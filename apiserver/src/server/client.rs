@@ -29,10 +29,21 @@ pub(super) struct Client {
     since: Instant,
     connection: OnceLock<Arc<Connection>>,
     busy: AtomicUsize,
+    /// What a head that has begun and not ended may hold.
+    pub(super) head: AtomicUsize,
     quiet_since: Mutex<Instant>,
     strikes: AtomicU32,
     /// Ends the connection at once.
     pub(super) cut: CancellationToken,
+}
+
+/// On whose account a connection is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) enum Owner {
+    /// Whoever was the last to prove who they are.
+    User(Arc<str>),
+    /// Where it comes from, while nobody has.
+    Address(IpAddr),
 }
 
 /// Keeps a client busy while it lives.
@@ -46,6 +57,7 @@ impl Client {
             since: Instant::now(),
             connection: OnceLock::new(),
             busy: AtomicUsize::new(0),
+            head: AtomicUsize::new(0),
             quiet_since: Mutex::new(Instant::now()),
             strikes: AtomicU32::new(0),
             cut: CancellationToken::new(),
@@ -76,6 +88,14 @@ impl Client {
     /// Whose it was when that was last found out.
     pub(super) fn last_user(&self) -> Option<Arc<str>> {
         self.connection.get()?.last_user()
+    }
+
+    /// On whose account it was when that was last found out.
+    pub(super) fn owner(&self) -> Owner {
+        match self.last_user() {
+            Some(user) => Owner::User(user),
+            None => Owner::Address(self.address),
+        }
     }
 
     /// A request begins; it ends when the guard is dropped.

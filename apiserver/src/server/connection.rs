@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::client::{Client, IdleLimits};
 use super::delivery::{Delivery, Ended, Followed, Patience};
 use super::guarded::Guarded;
+use super::heads::{self, Heads};
 use super::slots::Slot;
 use super::streams::{self, Streams};
 use super::tls::H2;
@@ -93,8 +95,8 @@ impl Service {
         let is_http2 = session.alpn_protocol() == Some(H2);
         let ended = match is_http2 {
             // Boxed, so that those who never get here do not take up the room for it.
-            true => Box::pin(self.http2(stream, &client, connection, standing)).await,
-            false => Box::pin(self.http1(stream, &client, connection)).await,
+            true => Box::pin(self.http2(stream, &client, slot, connection, standing)).await,
+            false => Box::pin(self.http1(stream, &client, slot, connection)).await,
         };
         if let Err(error) = ended {
             tracing::debug!(error = %error, "a connection ended with an error");
@@ -105,16 +107,23 @@ impl Service {
         &self,
         stream: TlsStream<TcpStream>,
         client: &Arc<Client>,
+        slot: &Slot,
         connection: Arc<Connection>,
     ) -> Result<(), hyper::Error> {
         let delivery = Delivery::new(self.patience);
         let following = Arc::clone(&delivery);
-        let asked = self.asked(client, connection);
+        let (asked, asker) = (self.asked(client, connection), Arc::clone(client));
         let service = service_fn(move |request| {
+            asker.head.store(0, Ordering::Relaxed);
             let (answer, delivery) = (asked(request), Arc::clone(&following));
             async move { Ok::<_, Infallible>(delivery.follow(answer.await)) }
         });
-        let io = TokioIo::new(Guarded::new(stream, None, self.patience.stall));
+        let io = TokioIo::new(Guarded::new(
+            stream,
+            head_reader(Heads::Http1, client, slot),
+            None,
+            self.patience.stall,
+        ));
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
@@ -136,6 +145,7 @@ impl Service {
         &self,
         stream: TlsStream<TcpStream>,
         client: &Arc<Client>,
+        slot: &Slot,
         connection: Arc<Connection>,
         standing: Standing,
     ) -> Result<(), hyper::Error> {
@@ -149,7 +159,12 @@ impl Service {
                 Ok::<_, Infallible>(answer)
             }
         });
-        let io = TokioIo::new(Guarded::new(stream, Some(SILENCE), patience.stall));
+        let io = TokioIo::new(Guarded::new(
+            stream,
+            head_reader(Heads::of_http2(), client, slot),
+            Some(SILENCE),
+            patience.stall,
+        ));
         let streams = Streams {
             client: Arc::clone(client),
             patience,
@@ -211,6 +226,19 @@ impl Service {
             Ok(result) => result,
             // What is still running is broken off, and its clients see it.
             Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Follows what a client's unfinished head holds.
+fn head_reader(mut heads: Heads, client: &Arc<Client>, slot: &Slot) -> impl FnMut(&[u8]) + use<> {
+    let (client, slots) = (Arc::clone(client), Arc::clone(slot.slots()));
+    move |bytes| {
+        let before = client.head.load(Ordering::Relaxed);
+        let now = heads.read(bytes, before);
+        client.head.store(now, Ordering::Relaxed);
+        if heads::counted(now) > heads::counted(before) {
+            slots.bound_heads();
         }
     }
 }

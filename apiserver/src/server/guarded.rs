@@ -1,4 +1,4 @@
-//! A stream that gives up on a peer that has gone silent or takes nothing.
+//! A stream that gives up on a peer that has gone silent or takes nothing, and tells what it reads.
 
 use std::io;
 use std::pin::Pin;
@@ -9,8 +9,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// Wraps a stream and ends it with a time-out.
-pub(super) struct Guarded<S> {
+pub(super) struct Guarded<S, R> {
     stream: S,
+    /// Told what was read.
+    reads: R,
     read: Option<Deadline>,
     write: Deadline,
 }
@@ -50,25 +52,31 @@ impl Deadline {
     }
 }
 
-impl<S> Guarded<S> {
+impl<S, R> Guarded<S, R> {
     /// Ends when nothing was read for `silence` while reading, or nothing taken for `stall` while writing.
-    pub(super) fn new(stream: S, silence: Option<Duration>, stall: Duration) -> Self {
+    pub(super) fn new(stream: S, reads: R, silence: Option<Duration>, stall: Duration) -> Self {
         Self {
             stream,
+            reads,
             read: silence.map(Deadline::new),
             write: Deadline::new(stall),
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin, R: FnMut(&[u8]) + Unpin> AsyncRead for Guarded<S, R> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        let before = buffer.filled().len();
         let result = Pin::new(&mut this.stream).poll_read(context, buffer);
+        match &buffer.filled()[before..] {
+            [] => {}
+            bytes => (this.reads)(bytes),
+        }
         match &mut this.read {
             Some(deadline) => deadline.guard(result, context),
             None => result,
@@ -76,7 +84,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncWrite + Unpin, R: Unpin> AsyncWrite for Guarded<S, R> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -125,7 +133,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_nothing_is_given_up() {
         let (ours, _theirs) = tokio::io::duplex(4);
-        let mut guarded = Guarded::new(ours, None, SHORT);
+        let mut guarded = Guarded::new(ours, |_: &[u8]| {}, None, SHORT);
         let error = guarded.write_all(&[0; 64]).await.expect_err("a time-out");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
@@ -133,7 +141,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_says_nothing_is_given_up() {
         let (ours, _theirs) = tokio::io::duplex(4);
-        let mut guarded = Guarded::new(ours, Some(SHORT), LONG);
+        let mut guarded = Guarded::new(ours, |_: &[u8]| {}, Some(SHORT), LONG);
         let error = guarded.read_u8().await.expect_err("a time-out");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
@@ -141,7 +149,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_peer_is_served() {
         let (ours, mut theirs) = tokio::io::duplex(1);
-        let mut guarded = Guarded::new(ours, Some(SHORT), SHORT);
+        let mut guarded = Guarded::new(ours, |_: &[u8]| {}, Some(SHORT), SHORT);
         let reading = async {
             for _ in 0..8 {
                 tokio::time::advance(Duration::from_secs(4)).await;

@@ -4,13 +4,17 @@
 //! less use: first one on which nobody has proved who they are, the oldest of the address that has most of them, then one that is
 //! idle, the oldest of the user who has most. Front proxies are never asked to go, and a reserve of slots is kept for them. Addresses
 //! are not told apart otherwise: behind a Service all clients may share one.
+//!
+//! What unfinished heads of requests hold is bounded here as well, since ending a connection is what frees it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::Client;
+use super::client::{Client, Owner};
+use super::heads;
 use crate::app::Standing;
 use crate::counters::Counters;
 
@@ -23,6 +27,8 @@ pub(crate) struct SlotLimits {
     pub(crate) reserved: usize,
     /// Of one address, while nobody on them has proved who they are.
     pub(crate) unproven_per_address: usize,
+    /// Bytes that unfinished heads of requests may hold together, those of front proxies aside, which end what they have begun.
+    pub(crate) heads: usize,
 }
 
 /// The slots of a listener.
@@ -74,6 +80,15 @@ impl Slots {
         })
     }
 
+    /// Ends connections until unfinished heads hold no more than they may: of the user or the address whose hold most, that which
+    /// holds most.
+    pub(super) fn bound_heads(&self) {
+        let taken = self.taken();
+        while let Some(client) = taken.holding_most(self.limits.heads) {
+            self.end(Some(client));
+        }
+    }
+
     fn end(&self, client: Option<Arc<Client>>) {
         if let Some(client) = client {
             client.cut.cancel();
@@ -87,6 +102,11 @@ impl Slots {
 }
 
 impl Slot {
+    /// Where it is one of.
+    pub(super) fn slots(&self) -> &Arc<Slots> {
+        &self.slots
+    }
+
     /// Whether the client may stay, now that its certificate is known: the reserve is for front proxies.
     pub(super) fn settle(&self) -> bool {
         let slots = &self.slots;
@@ -137,6 +157,28 @@ impl Taken {
         let mut unproven = self.unproven();
         let oldest = unproven.find(|(_, client)| client.address == address);
         oldest.map(|(_, client)| Arc::clone(client))
+    }
+
+    /// If unfinished heads hold more than this: whose is to go.
+    fn holding_most(&self, most: usize) -> Option<Arc<Client>> {
+        let heads = self.staying().filter_map(|(_, client)| {
+            let held = heads::counted(client.head.load(Ordering::Relaxed));
+            let counts = held > 0 && client.last_standing() != Standing::FrontProxy;
+            counts.then(|| (client.owner(), held, client))
+        });
+        let heads: Vec<_> = heads.collect();
+        let mut owners: HashMap<&Owner, usize> = HashMap::new();
+        for (owner, held, _) in &heads {
+            *owners.entry(owner).or_default() += held;
+        }
+        if owners.values().sum::<usize>() <= most {
+            return None;
+        }
+        let of_owner = |owner| owners.get(owner).copied();
+        let found = heads
+            .iter()
+            .max_by_key(|(owner, held, _)| (of_owner(owner), *held));
+        found.map(|(_, _, client)| Arc::clone(client))
     }
 
     /// Who goes first, but for one.

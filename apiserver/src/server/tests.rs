@@ -1,6 +1,7 @@
 //! Real TLS on a loopback socket, over HTTP/1.1 and HTTP/2.
 
 mod handshakes;
+mod heads;
 mod slots;
 mod stalls;
 
@@ -45,6 +46,7 @@ const CONNECTIONS: ConnectionLimits = ConnectionLimits {
         all: 16,
         reserved: 4,
         unproven_per_address: 8,
+        heads: 1 << 20,
     },
     idle: IdleLimits {
         idle: Duration::from_secs(60),

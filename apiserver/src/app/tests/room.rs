@@ -220,6 +220,45 @@ async fn users_whose_reviews_are_slow_keep_nobody_out_who_comes_with_one_request
     }
 }
 
+#[tokio::test]
+async fn long_heads_that_wait_are_bounded_and_leave_room_for_others() {
+    let proxy = Authority::new("p");
+    let sizes = PoolSizes {
+        short: 400,
+        lists: 400,
+        short_per_user: 100,
+    };
+    let server = behind_a_proxy(&proxy, Arc::new(Slow), fleet(), limits(sizes)).await;
+    let proxys = Connection::new(
+        proxy.peer("front-proxy-client", &[]),
+        HOME,
+        server.app.budget.share(),
+    );
+    let long = format!("{BASE}/{GET}?ignored={}", "x".repeat(20 << 10));
+    let (server, proxys, long) = (&server, &proxys, &long);
+    let ask = |user: String| {
+        Box::pin(async move {
+            let headers = [("x-remote-user", user.as_str())];
+            server.begin(proxys, long, &headers).await.status()
+        })
+    };
+    let mut held = Vec::new();
+    for (user, waiting) in [("alice", 16), ("bob", 16), ("carol", 16), ("dave", 1)] {
+        let mut asking: Vec<_> = (0..40).map(|_| ask(user.to_owned())).collect();
+        asking.retain_mut(|one| one.as_mut().now_or_never().is_none());
+        assert_eq!(asking.len(), waiting, "{user}");
+        held.extend(asking);
+    }
+    assert_eq!(ask("erin".to_owned()).await, 200);
+    let short = format!("{BASE}/{GET}");
+    let alice = [("x-remote-user", "alice")];
+    let mut asking = Box::pin(server.begin(proxys, &short, &alice));
+    assert!(
+        asking.as_mut().now_or_never().is_none(),
+        "it is not refused"
+    );
+}
+
 /// A quarter of the budget is less than is reserved before an object is read, so that one that is not taken leaves no room for another.
 #[tokio::test(start_paused = true)]
 async fn the_users_of_a_connection_share_what_it_may_hold_unless_it_is_a_front_proxys() {

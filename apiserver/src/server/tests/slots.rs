@@ -8,6 +8,7 @@ fn limits(all: usize, reserved: usize, unproven_per_address: usize) -> Connectio
             all,
             reserved,
             unproven_per_address,
+            ..CONNECTIONS.slots
         },
         ..CONNECTIONS
     }

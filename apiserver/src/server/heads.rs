@@ -1,0 +1,140 @@
+//! Heads of requests that have begun and not ended: what one may hold, told from the bytes that a connection reads.
+//!
+//! Neither protocol's implementation lets a head be shorter for some than for others, and anybody may begin one and never end it. So each
+//! connection tells what its unfinished head may hold by now, and when all together hold too much, [`super::slots`] ends some.
+
+/// What every connection may have read of a head: a buffer that hyper makes anyway.
+const FREE: usize = 8 << 10;
+/// What an unfinished head of HTTP/2 may hold: 64 KiB by its own count, in which a field has 33 bytes at least and may have come as one;
+/// it has around 100 in a map that doubles when it grows.
+const HTTP2_HEAD: usize = 256 << 10;
+
+/// What a client sends before its first frame.
+const PREFACE: usize = 24;
+/// Length, type, flags and stream.
+const FRAME_HEAD: usize = 9;
+const HEADERS: u8 = 1;
+const CONTINUATION: u8 = 9;
+const END_HEADERS: u8 = 4;
+
+/// The bytes of one connection, as far as they tell of its heads.
+#[derive(Debug)]
+pub(super) enum Heads {
+    /// All that was read since the last head ended, which the connection knows from elsewhere.
+    Http1,
+    /// Frames say by themselves where a head begins and ends.
+    Http2(Frames),
+}
+
+impl Heads {
+    pub(super) fn of_http2() -> Self {
+        Self::Http2(Frames {
+            skip: PREFACE,
+            head: [0; FRAME_HEAD],
+            known: 0,
+            is_open: false,
+        })
+    }
+
+    /// What an unfinished head may hold after these bytes, if it held so much before.
+    pub(super) fn read(&mut self, bytes: &[u8], unfinished: usize) -> usize {
+        match self {
+            Self::Http1 => unfinished + bytes.len(),
+            Self::Http2(frames) => match frames.read(bytes) {
+                true => HTTP2_HEAD,
+                false => 0,
+            },
+        }
+    }
+}
+
+/// What of an unfinished head counts.
+pub(super) fn counted(unfinished: usize) -> usize {
+    match unfinished {
+        0..=FREE => 0,
+        more => more,
+    }
+}
+
+/// Follows the frames of HTTP/2.
+#[derive(Debug)]
+pub(super) struct Frames {
+    /// What is left of a frame.
+    skip: usize,
+    /// The beginning of the next one, as far as it is known.
+    head: [u8; FRAME_HEAD],
+    known: usize,
+    is_open: bool,
+}
+
+impl Frames {
+    /// Whether a head has begun and not ended after these bytes. One that comes in one frame never does: a frame is small.
+    fn read(&mut self, mut bytes: &[u8]) -> bool {
+        loop {
+            let skipped = self.skip.min(bytes.len());
+            self.skip -= skipped;
+            bytes = &bytes[skipped..];
+            let Some((first, rest)) = bytes.split_first() else {
+                return self.is_open;
+            };
+            self.head[self.known] = *first;
+            self.known += 1;
+            bytes = rest;
+            if self.known == FRAME_HEAD {
+                self.begin_frame();
+            }
+        }
+    }
+
+    fn begin_frame(&mut self) {
+        let [a, b, c, kind, flags, ..] = self.head;
+        self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
+        self.known = 0;
+        if [HEADERS, CONTINUATION].contains(&kind) {
+            self.is_open = flags & END_HEADERS == 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(length: u8, kind: u8, flags: u8) -> Vec<u8> {
+        let mut frame = vec![0, 0, length, kind, flags, 0, 0, 0, 1];
+        // Payloads that look like frames.
+        frame.extend(std::iter::repeat_n(HEADERS, length.into()));
+        frame
+    }
+
+    #[test]
+    fn a_head_of_http_2_is_open_until_its_last_frame_says_that_it_ends() {
+        let (data, settings, ping) = (0, 4, 6);
+        let frames = [
+            (frame(200, settings, 0), false),
+            (frame(200, HEADERS, END_HEADERS), false),
+            (frame(200, data, 0), false),
+            (frame(0, HEADERS, 1), true),
+            (frame(255, CONTINUATION, 0), true),
+            (frame(1, CONTINUATION, END_HEADERS), false),
+            (frame(8, ping, 0), false),
+            (frame(3, HEADERS, 0), true),
+        ];
+        for step in [1, 2, 7, 1000] {
+            let mut heads = Heads::of_http2();
+            assert_eq!(heads.read(&[b'P'; PREFACE], 0), 0);
+            for (frame, is_open) in &frames {
+                let held: Vec<usize> = frame.chunks(step).map(|part| heads.read(part, 0)).collect();
+                let expected = if *is_open { HTTP2_HEAD } else { 0 };
+                assert_eq!(held.last(), Some(&expected), "{frame:?} by {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_of_http_1_holds_what_was_read_of_it() {
+        let unfinished = Heads::Http1.read(&[b'x'; 5000], FREE);
+        assert_eq!(unfinished, FREE + 5000);
+        assert_eq!((counted(FREE), counted(FREE + 1)), (0, FREE + 1));
+    }
+}

@@ -1,0 +1,90 @@
+//! Requests that begin and do not end.
+
+use super::*;
+
+type Stream = tokio_rustls::client::TlsStream<TcpStream>;
+
+async fn server(heads: usize) -> Running {
+    let slots = SlotLimits {
+        heads,
+        ..CONNECTIONS.slots
+    };
+    let limits = ConnectionLimits {
+        slots,
+        ..CONNECTIONS
+    };
+    Running::start_with(1, 10, limits).await
+}
+
+/// Sends the beginning of a request whose query is so long.
+async fn begin(stream: &mut Stream, kilobytes: usize) {
+    let query = "x".repeat(kilobytes << 10);
+    let request = format!("GET {LIST}?ignored={query}");
+    stream.write_all(request.as_bytes()).await.expect("taken");
+}
+
+/// Sends its end, and tells the code of the answer; none if the connection has ended.
+async fn end(stream: &mut Stream) -> Option<String> {
+    let rest = " HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer alice\r\n\r\n";
+    stream.write_all(rest.as_bytes()).await.ok()?;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.ok()?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"0\r\n\r\n") {
+        answer.push(stream.read_u8().await.ok()?);
+    }
+    String::from_utf8(head[9..].to_vec()).ok()
+}
+
+#[tokio::test]
+async fn heads_that_do_not_end_make_room_for_those_that_do() {
+    let server = server(100 << 10).await;
+    let mut alice = server.connect(b"http/1.1", None).await;
+    begin(&mut alice, 0).await;
+    assert_eq!(end(&mut alice).await.as_deref(), Some("200"));
+    begin(&mut alice, 40).await;
+    let mut strangers = Vec::new();
+    for kilobytes in [20, 50, 30] {
+        let mut stranger = server.connect(b"http/1.1", None).await;
+        begin(&mut stranger, kilobytes).await;
+        strangers.push(stranger);
+    }
+    let evicted = |counts: &CounterValues| counts.evicted == 1;
+    server.until("the longest has gone", evicted).await;
+    let [first, longest, last] = &mut strangers[..] else {
+        panic!("three")
+    };
+    assert_eq!(end(longest).await, None);
+    for stream in [&mut alice, first, last] {
+        assert_eq!(end(stream).await.as_deref(), Some("200"));
+    }
+    // What has ended holds nothing.
+    begin(&mut alice, 60).await;
+    assert_eq!(end(&mut alice).await.as_deref(), Some("200"));
+    assert_eq!(server.app.counters().read().evicted, 1);
+    drop((alice, strangers));
+    server.stop().await;
+}
+
+/// Some bytes may stand for a long head there, so that each counts as long as it may be.
+#[tokio::test]
+async fn heads_of_http_2_that_do_not_end_make_room_as_well() {
+    let server = server(600 << 10).await;
+    let frame = |kind: u8| [0, 0, 0, kind, 0, 0, 0, 0, 0];
+    let mut headers = frame(1);
+    headers[8] = 1;
+    let mut beginning = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    beginning.extend(frame(4));
+    beginning.extend(headers);
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = server.connect(H2, None).await;
+        stream.write_all(&beginning).await.expect("taken");
+        streams.push(stream);
+    }
+    let evicted = |counts: &CounterValues| counts.evicted == 1 && counts.connections == 2;
+    server.until("one has gone", evicted).await;
+    assert_eq!(server.get(H2, None, LIST, ALICE).await.0, 200);
+    drop(streams);
+    server.stop().await;
+}
