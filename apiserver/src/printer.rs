@@ -12,6 +12,7 @@ mod cell;
 mod cells;
 mod column;
 mod custom;
+mod cut;
 mod engine;
 mod json_path;
 mod object;

@@ -1,8 +1,9 @@
-//! The writer of cells: JSON, each after a comma.
+//! The writer of cells: JSON, each after a comma, and all of a row no longer together than they may be.
 
 use serde_json::Error;
 
 use super::age;
+use super::cut::{CUT, fitting};
 use super::object::Text;
 use super::projection::Path;
 use super::row::{NONE, Row};
@@ -11,12 +12,22 @@ use super::slot::{Slot, quoted};
 /// The cells of one row, written as JSON.
 pub(crate) struct Cells<'a> {
     out: &'a mut Vec<u8>,
+    /// What the cells that follow may have. A text that has more is cut.
+    left: usize,
 }
 
 impl<'a> Cells<'a> {
     /// Cells that follow what is in `out` already.
     pub(crate) fn after(out: &'a mut Vec<u8>) -> Self {
-        Self { out }
+        Self {
+            out,
+            left: usize::MAX,
+        }
+    }
+
+    /// Lets the cells that follow have so many bytes together.
+    pub(super) fn limit(&mut self, bytes: usize) {
+        self.left = bytes;
     }
 
     /// A place to which [`Cells::cut_back`] goes back.
@@ -29,8 +40,10 @@ impl<'a> Cells<'a> {
     }
 
     pub(crate) fn text(&mut self, text: &str) {
+        let before = self.out.len();
         self.out.push(b',');
         serde_json::to_writer(&mut *self.out, text).expect("a text is always encodable");
+        self.fit(before);
     }
 
     pub(super) fn text_or(&mut self, text: &str, absent: &str) {
@@ -52,7 +65,31 @@ impl<'a> Cells<'a> {
     /// What is JSON already.
     pub(super) fn json(&mut self, json: &str) {
         self.out.push(b',');
-        self.out.extend_from_slice(json.as_bytes());
+        let text = json
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        match text {
+            Some(text) if json.len() > self.left => {
+                self.out.push(b'"');
+                let fitting = fitting(text, self.left);
+                self.out.extend_from_slice(fitting.as_bytes());
+                self.out.extend_from_slice(CUT.as_bytes());
+                self.out.push(b'"');
+            }
+            _ => self.out.extend_from_slice(json.as_bytes()),
+        }
+        self.left = self.left.saturating_sub(json.len());
+    }
+
+    /// Cuts the cell that begins there, if it is a text and too long.
+    fn fit(&mut self, start: usize) {
+        let length = self.out.len() - start;
+        if length <= self.left {
+            self.left -= length;
+            return;
+        }
+        let cell = self.out.split_off(start);
+        self.json(std::str::from_utf8(&cell[1..]).expect("it was made of texts"));
     }
 
     /// A text as it stands in the object; the other one if it is absent, or is what counts as empty.
@@ -128,6 +165,7 @@ impl<'a> Cells<'a> {
             self.text(empty);
             return Ok(());
         }
+        let before = self.out.len();
         self.out.extend_from_slice(b",\"");
         for (index, json) in values.iter().enumerate() {
             if index > 0 {
@@ -139,6 +177,7 @@ impl<'a> Cells<'a> {
                 .extend_from_slice(&json.as_bytes()[1..json.len() - 1]);
         }
         self.out.push(b'"');
+        self.fit(before);
         Ok(())
     }
 }

@@ -12,13 +12,22 @@ use super::json_path::{InvalidPath, JsonPath};
 use super::projection::{OtherShape, Path};
 use super::shown::Kind;
 
-/// A column whose path cannot be read.
+/// Columns beside the name that a type may have: what a row has in cells without any text is in proportion to it. People read a dozen.
+const MAX_COLUMNS: usize = 64;
+
+/// A column that is not shown, nor are those that follow.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the path {path} of column {column} cannot be read: {reason}")]
-pub(crate) struct InvalidColumn {
-    column: String,
-    path: String,
-    reason: InvalidPath,
+pub(crate) enum InvalidColumn {
+    /// Its path cannot be read.
+    #[error("the path {path} of column {column} cannot be read: {reason}")]
+    Path {
+        column: String,
+        path: String,
+        reason: InvalidPath,
+    },
+    /// There are too many before it.
+    #[error("column {0} is one too many: {MAX_COLUMNS} are shown")]
+    TooMany(String),
 }
 
 /// The printer of types that declare no columns and have none built in: name and age.
@@ -42,7 +51,7 @@ pub(super) fn plain() -> Arc<Printer> {
 
 impl Printer {
     /// The printer of a custom resource with these `additionalPrinterColumns`. As in a kube-apiserver, it has the columns before the
-    /// first whose path cannot be read, and the error says which that is; a type without columns shows name and age.
+    /// first that is not shown, and the error says which that is; a type without columns shows name and age.
     pub(crate) fn custom(
         declared: &[CustomResourceColumnDefinition],
     ) -> (Arc<Self>, Option<InvalidColumn>) {
@@ -52,6 +61,10 @@ impl Printer {
         let mut columns = vec![Column::name()];
         let mut invalid = None;
         for definition in declared {
+            if columns.len() > MAX_COLUMNS {
+                invalid = Some(InvalidColumn::TooMany(definition.name.clone()));
+                break;
+            }
             match column(definition) {
                 Ok(column) => columns.push(column),
                 Err(error) => {
@@ -75,7 +88,7 @@ fn column(definition: &CustomResourceColumnDefinition) -> Result<Column, Invalid
         type_,
     } = definition;
     let kind = Kind::of(type_);
-    let mut path = JsonPath::parse(json_path).map_err(|reason| InvalidColumn {
+    let mut path = JsonPath::parse(json_path).map_err(|reason| InvalidColumn::Path {
         column: name.clone(),
         path: json_path.clone(),
         reason,

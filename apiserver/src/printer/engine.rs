@@ -5,6 +5,10 @@ use super::column::Column;
 use super::projection::{OtherShape, Projection};
 use super::row::{Condition, Row};
 
+/// The cells of a row may be so much longer together than their object: texts that stand for what is absent, numbers that were counted.
+/// A kube-apiserver has no such bound; columns that show a long text again and again would make a thousand times of what is stored.
+const AROUND_CELLS: usize = 4 << 10;
+
 /// How one kind is printed.
 pub(crate) struct Printer {
     /// The columns after the cluster.
@@ -27,13 +31,15 @@ impl Printer {
         }
     }
 
-    /// Writes one cell for each column, or none at all if the object is not what the columns expect.
+    /// Writes one cell for each column, or none at all if the object is not what the columns expect. What makes them much longer than
+    /// their object is cut.
     pub(crate) fn print(
         &self,
         row: &Row<'_>,
         cells: &mut Cells<'_>,
     ) -> Result<Condition, serde_json::Error> {
         let before = cells.mark();
+        cells.limit(row.object.len() + AROUND_CELLS);
         let printed = self.print_all(row, cells);
         if printed.is_err() {
             cells.cut_back(before);

@@ -18,7 +18,7 @@ pub(super) struct JsonPath {
 
 /// Why a text is no path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum InvalidPath {
+pub(crate) enum InvalidPath {
     #[error("it is longer than {} bytes", MAX_BYTES)]
     TooLong,
     #[error("it ends in the middle of {0}")]

@@ -193,3 +193,52 @@ fn columns_end_before_the_first_that_cannot_be_read() {
         "the path .b[ of column B cannot be read: it ends in the middle of an index"
     );
 }
+
+/// The cells of an object with this text, in as many columns as there may be, and how long they are together.
+fn repeated(text: &str) -> (Vec<Value>, usize, usize) {
+    let columns = (0..MAX_COLUMNS).map(|number| match number % 3 {
+        0 => json!({"name": "A", "type": "string", "jsonPath": ".spec.text"}),
+        1 => json!({"name": "B", "type": "string", "jsonPath": ".spec"}),
+        _ => json!({"name": "C", "type": "integer", "jsonPath": ".spec.size"}),
+    });
+    let (printer, invalid) = Printer::custom(&declared(columns.collect()));
+    assert_eq!(invalid, None);
+    let object = json!({"spec": {"size": 7, "text": text}});
+    let shown = cells(&printer, &object);
+    let lengths = shown.as_array().expect("cells").iter();
+    let length = lengths.map(|cell| cell.to_string().len()).sum();
+    let Value::Array(shown) = shown else {
+        panic!("{shown}")
+    };
+    (shown, length, object.to_string().len())
+}
+
+#[test]
+fn a_long_text_that_many_columns_show_is_cut_where_the_row_outgrows_its_object() {
+    for text in ["x".repeat(100_000), "é<\n\"".repeat(20_000)] {
+        let (shown, length, object) = repeated(&text);
+        assert!(length <= object + 6000, "{length} of {object}");
+        assert_eq!(shown[0], text);
+        assert!(shown[1].as_str().is_some_and(|text| text.ends_with('…')));
+        assert_eq!((&shown[2], &shown[3]), (&json!(7), &json!("…")));
+        assert_eq!(shown.len(), MAX_COLUMNS);
+    }
+    let (shown, ..) = repeated("short");
+    assert_eq!(
+        shown[60..63],
+        [
+            json!("short"),
+            json!(r#"{"size":7,"text":"short"}"#),
+            json!(7)
+        ]
+    );
+}
+
+#[test]
+fn no_more_columns_are_shown_than_a_row_has_room_for() {
+    let column = |number| json!({"name": format!("C{number}"), "type": "string", "jsonPath": ".x"});
+    let (printer, invalid) = Printer::custom(&declared((0..1000).map(column).collect()));
+    assert_eq!(printer.columns.len(), MAX_COLUMNS + 1);
+    let invalid = invalid.expect("an error").to_string();
+    assert_eq!(invalid, "column C64 is one too many: 64 are shown");
+}
