@@ -80,8 +80,8 @@ impl Slots {
         })
     }
 
-    /// Ends connections until unfinished heads hold no more than they may: of the user or the address whose hold most, that which
-    /// holds most.
+    /// Ends connections until unfinished heads hold no more than they may: of the user or the address whose hold most, the oldest. A
+    /// client that means its request ends the head soon.
     pub(super) fn bound_heads(&self) {
         let taken = self.taken();
         while let Some(client) = taken.holding_most(self.limits.heads) {
@@ -174,11 +174,9 @@ impl Taken {
         if owners.values().sum::<usize>() <= most {
             return None;
         }
-        let of_owner = |owner| owners.get(owner).copied();
-        let found = heads
-            .iter()
-            .max_by_key(|(owner, held, _)| (of_owner(owner), *held));
-        found.map(|(_, _, client)| Arc::clone(client))
+        let (most, _) = owners.into_iter().max_by_key(|(_, held)| *held)?;
+        let oldest = heads.iter().find(|(owner, ..)| owner == most);
+        oldest.map(|(_, _, client)| Arc::clone(client))
     }
 
     /// Who goes first, but for one.

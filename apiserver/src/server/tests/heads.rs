@@ -38,7 +38,7 @@ async fn end(stream: &mut Stream) -> Option<String> {
 
 #[tokio::test]
 async fn heads_that_do_not_end_make_room_for_those_that_do() {
-    let server = server(100 << 10).await;
+    let server = server(125 << 10).await;
     let mut alice = server.connect(b"http/1.1", None).await;
     begin(&mut alice, 0).await;
     assert_eq!(end(&mut alice).await.as_deref(), Some("200"));
@@ -50,12 +50,12 @@ async fn heads_that_do_not_end_make_room_for_those_that_do() {
         strangers.push(stranger);
     }
     let evicted = |counts: &CounterValues| counts.evicted == 1;
-    server.until("the longest has gone", evicted).await;
-    let [first, longest, last] = &mut strangers[..] else {
+    server.until("the oldest has gone", evicted).await;
+    let [oldest, second, last] = &mut strangers[..] else {
         panic!("three")
     };
-    assert_eq!(end(longest).await, None);
-    for stream in [&mut alice, first, last] {
+    assert_eq!(end(oldest).await, None);
+    for stream in [&mut alice, second, last] {
         assert_eq!(end(stream).await.as_deref(), Some("200"));
     }
     // What has ended holds nothing.
