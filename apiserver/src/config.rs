@@ -94,7 +94,7 @@ impl Config {
             max_in_flight: 400,
             max_lists_in_flight: 100,
             max_in_flight_per_user: 100,
-            // 15 pages with room for what is made of them, 3 of them for one user.
+            // 14 pages with room for what is made of them, 3 of them for one user, and the last 3 for users who have none.
             max_held_bytes: 32 << 20,
             max_connections: 1000,
             // An aggregator has a few; a control plane has one to five.

@@ -1,10 +1,11 @@
 //! Bytes that are held for clients: rows that were read and answers that were made and not yet taken.
 //!
 //! Whoever makes an answer reserves what it may need before it reads, gives back what it did not need, and hands the rest on with
-//! the bytes, so that a reservation lives exactly as long as they do. All answers share one budget, and a connection or a user
-//! can hold a share of it at most.
+//! the bytes, so that a reservation lives exactly as long as they do. All answers share one budget, a connection or a user can hold a
+//! share of it at most, and as much is for users who hold nothing: some who fill their shares and take nothing keep nobody else out.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,13 +24,22 @@ const SHARES: usize = 4;
 /// The bytes that may be held at the same time by all answers together.
 pub(crate) struct Budget {
     room: Arc<Semaphore>,
+    /// For users who hold nothing.
+    last: Arc<Semaphore>,
     share: usize,
     counters: Arc<Counters>,
 }
 
 /// What one connection or one user may hold.
 #[derive(Clone, Debug)]
-pub(crate) struct Share(Arc<Semaphore>);
+pub(crate) struct Share(Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
+    room: Arc<Semaphore>,
+    /// What has been reserved, of a user's share. Those who wait have taken of the room.
+    bytes: AtomicUsize,
+}
 
 /// A budget with the shares that one request draws on.
 #[derive(Clone)]
@@ -43,6 +53,7 @@ pub(crate) struct Allowance {
 pub(crate) struct Reservation {
     bytes: usize,
     permits: Vec<OwnedSemaphorePermit>,
+    user: Option<Share>,
     counters: Arc<Counters>,
 }
 
@@ -56,7 +67,8 @@ impl Budget {
         // The number of permits that are asked for at a time is a `u32`.
         let bytes = bytes.clamp(SHARES, u32::MAX as usize);
         Self {
-            room: Arc::new(Semaphore::new(bytes)),
+            room: Arc::new(Semaphore::new(bytes - bytes / SHARES)),
+            last: Arc::new(Semaphore::new(bytes / SHARES)),
             share: bytes / SHARES,
             counters,
         }
@@ -64,17 +76,20 @@ impl Budget {
 
     /// A share that nothing has been taken from.
     pub(crate) fn share(&self) -> Share {
-        Share(Arc::new(Semaphore::new(self.share)))
+        Share(Arc::new(Held {
+            room: Arc::new(Semaphore::new(self.share)),
+            bytes: AtomicUsize::new(0),
+        }))
     }
 
     /// Whether nothing of this share is in use.
     pub(crate) fn is_whole(&self, share: &Share) -> bool {
-        share.0.available_permits() == self.share
+        share.0.room.available_permits() == self.share
     }
 }
 
 impl Allowance {
-    /// Draws on the budget and on these shares of it.
+    /// Draws on the budget and on these shares of it, of which the first is the user's.
     pub(crate) fn new(budget: Arc<Budget>, shares: Vec<Share>) -> Self {
         Self { budget, shares }
     }
@@ -90,10 +105,14 @@ impl Allowance {
         let bytes = bytes.min(self.budget.share);
         let mut permits = Vec::with_capacity(self.shares.len() + 1);
         // The shares first: who waits for what he holds himself keeps nothing from others.
-        for room in self.rooms() {
-            let permit = Arc::clone(room).acquire_many_owned(bytes as u32).await;
-            permits.push(permit.expect("no room is ever closed"));
+        for Share(share) in &self.shares {
+            permits.push(wait_in(&share.room, bytes).await);
         }
+        permits.push(tokio::select! {
+            biased;
+            permit = wait_in(&self.budget.room, bytes) => permit,
+            permit = self.look_for_last(bytes) => permit,
+        });
         self.reserved(bytes, permits)
     }
 
@@ -114,26 +133,54 @@ impl Allowance {
     /// Reserves bytes if they can be had at once.
     pub(crate) fn reserve_now(&self, bytes: usize) -> Option<Reservation> {
         let bytes = bytes.min(self.budget.share);
-        let permits = self
-            .rooms()
-            .map(|room| Arc::clone(room).try_acquire_many_owned(bytes as u32).ok());
-        let permits = permits.collect::<Option<Vec<_>>>()?;
+        let shares = self
+            .shares
+            .iter()
+            .map(|share| take_of(&share.0.room, bytes));
+        let mut permits = shares.collect::<Option<Vec<_>>>()?;
+        let of_all = take_of(&self.budget.room, bytes);
+        permits.push(of_all.or_else(|| self.take_of_last(bytes))?);
         Some(self.reserved(bytes, permits))
     }
 
-    fn rooms(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
-        let shares = self.shares.iter().map(|share| &share.0);
-        shares.chain(std::iter::once(&self.budget.room))
+    /// What is left for users who hold nothing, as soon as the user is one of them: what is being sent of a page may be all that is held.
+    async fn look_for_last(&self, bytes: usize) -> OwnedSemaphorePermit {
+        loop {
+            match self.take_of_last(bytes) {
+                Some(permit) => return permit,
+                None => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        }
+    }
+
+    fn take_of_last(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let mut user = self.shares.first().into_iter();
+        let holds_nothing = user.all(|share| share.0.bytes.load(Ordering::Relaxed) == 0);
+        holds_nothing.then(|| take_of(&self.budget.last, bytes))?
     }
 
     fn reserved(&self, bytes: usize, permits: Vec<OwnedSemaphorePermit>) -> Reservation {
         self.budget.counters.hold(bytes);
+        let user = self.shares.first().cloned();
+        if let Some(Share(user)) = &user {
+            user.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
         Reservation {
             bytes,
             permits,
+            user,
             counters: Arc::clone(&self.budget.counters),
         }
     }
+}
+
+async fn wait_in(room: &Arc<Semaphore>, bytes: usize) -> OwnedSemaphorePermit {
+    let permit = Arc::clone(room).acquire_many_owned(bytes as u32).await;
+    permit.expect("no room is ever closed")
+}
+
+fn take_of(room: &Arc<Semaphore>, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    Arc::clone(room).try_acquire_many_owned(bytes as u32).ok()
 }
 
 impl Reservation {
@@ -148,6 +195,7 @@ impl Reservation {
         Self {
             bytes,
             permits: permits.collect(),
+            user: self.user.clone(),
             counters: Arc::clone(&self.counters),
         }
     }
@@ -170,21 +218,24 @@ impl Reservation {
 
 /// Bytes that keep something until the last of them has been dropped.
 pub(super) fn keeping<T: Send + 'static>(bytes: Bytes, kept: T) -> Bytes {
-    Bytes::from_owner(Held { bytes, _kept: kept })
+    Bytes::from_owner(Kept { bytes, _kept: kept })
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.counters.release(self.bytes);
+        if let Some(Share(user)) = &self.user {
+            user.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }
 
-struct Held<T> {
+struct Kept<T> {
     bytes: Bytes,
     _kept: T,
 }
 
-impl<T> AsRef<[u8]> for Held<T> {
+impl<T> AsRef<[u8]> for Kept<T> {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -217,6 +268,55 @@ mod tests {
         assert_eq!(refused.code, http::StatusCode::TOO_MANY_REQUESTS);
         held.pop();
         assert!(users[4].reserve(1).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_quarter_is_for_users_who_hold_nothing() {
+        let (budget, counters) = budget();
+        let user = || Allowance::new(Arc::clone(&budget), vec![budget.share()]);
+        let greedy = [(); 4].map(|()| user());
+        let mut held = Vec::new();
+        for number in 0..40 {
+            held.extend(greedy[number % 4].reserve_now(30));
+        }
+        assert_eq!((held.len(), counters.read().held_bytes), (10, 300));
+        let more = greedy[3].reserve(30).await.err();
+        let code = more.map(|refused| refused.code);
+        assert_eq!(code, Some(http::StatusCode::TOO_MANY_REQUESTS));
+        let other = user();
+        for page in 0..3 {
+            let page = other
+                .reserve(30)
+                .now_or_never()
+                .unwrap_or_else(|| panic!("{page} waits"));
+            assert!(other.reserve_now(30).is_none(), "one after the other");
+            drop(page);
+        }
+        held.extend([(); 4].iter().filter_map(|()| user().reserve_now(30)));
+        assert_eq!((held.len(), counters.read().held_bytes), (13, 390));
+        // Who waits has what is given back first.
+        let mut waiting = std::pin::pin!(other.reserve(30));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(held.remove(0));
+        assert!(waiting.now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_user_of_whom_several_wait_is_one_who_holds_nothing() {
+        let (budget, _) = budget();
+        let user = || Allowance::new(Arc::clone(&budget), vec![budget.share()]);
+        let greedy = [(); 3].map(|()| user().reserve_now(100));
+        assert!(greedy.iter().all(Option::is_some));
+        let last = user().reserve_now(100);
+        let other = user();
+        let (mut first, mut second) = (Box::pin(other.reserve(50)), Box::pin(other.reserve(50)));
+        assert!(futures::poll!(first.as_mut()).is_pending());
+        assert!(futures::poll!(second.as_mut()).is_pending());
+        drop(last);
+        let first = first.await.expect("room");
+        assert!(futures::poll!(second.as_mut()).is_pending());
+        drop(first);
+        assert!(second.await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]

@@ -75,7 +75,7 @@ struct LimitFlags {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one())]
     max_in_flight_per_user: u32,
     /// MiB that are held for clients: pages that were read and answers that were not taken yet. More wait, then get 429. A quarter
-    /// at most for one user or one connection.
+    /// at most for one user or one connection, and the last quarter for users for whom nothing is held.
     #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u32).range(8..=4095))]
     max_held_mib: u32,
     /// Seconds from a request's head to the end of its answer.
