@@ -11,6 +11,10 @@ use crate::label::parse::shorten;
 /// be compared with all of our names.
 const MOST: usize = 64;
 
+/// Items of all lists together: what a URL has room for of names of a dozen characters. It has room for 30,000 of one, each of which takes
+/// a hundred bytes for as long as the answer takes.
+const MOST_ITEMS: usize = 5_000;
+
 /// The pairs of a query string, in order, percent-decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawParams(Vec<(String, String)>);
@@ -32,6 +36,11 @@ impl RawParams {
     pub(super) fn check(&self, known: &Known) -> Result<Ignored, InvalidParams> {
         if self.0.len() > MOST {
             return Err(InvalidParams::TooMany("query parameters", MOST));
+        }
+        let values = self.0.iter().map(|(_, value)| value.as_bytes());
+        let commas = values.flatten().filter(|byte| **byte == b',').count();
+        if commas >= MOST_ITEMS {
+            return Err(InvalidParams::TooMany("items in lists", MOST_ITEMS));
         }
         let mut seen = BTreeSet::new();
         let mut ignored = Ignored::default();

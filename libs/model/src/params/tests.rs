@@ -575,3 +575,19 @@ fn as_many_requirements_as_a_url_has_room_for_are_refused_and_not_compared() {
     let (_, answer) = compared(&format!("fieldSelector={some}"));
     assert!(!answer.starts_with("error"), "{answer}");
 }
+
+#[test]
+fn lists_as_long_as_a_url_has_room_for_are_refused_and_not_kept() {
+    let refused = "error: more than 5000 items in lists at once: ask in several requests";
+    let name = |number: usize| format!("{number:x}");
+    let (half, more) = (many(2_500, ",", name), many(2_503, ",", name));
+    for query in [
+        format!("names={}", many(12_000, ",", name)),
+        format!("labelSelector={}", many(5_002, ",", |_| "a".to_owned())),
+        format!("names={half}&labelSelector=app%20in%20({more})"),
+    ] {
+        assert_eq!(shown(&query, &Place::default()), refused);
+    }
+    let answer = shown(&format!("names={half}&clusters={half}"), &Place::default());
+    assert!(!answer.starts_with("error"), "{answer}");
+}
