@@ -230,6 +230,8 @@ impl App {
         let target = segments.as_deref().and_then(Target::parse);
         let is_review = target.as_ref().is_some_and(Target::is_review);
         let posts_review = parts.method == Method::POST && is_review;
+        // What nobody reads is let go before anything is waited for: all requests of a connection share the room for it.
+        let sent = posts_review.then_some(sent);
         let asks_health = parts.method == Method::HEAD && matches!(target, Some(Target::Health(_)));
         if parts.method != Method::GET && !posts_review && !asks_health {
             return Err(ApiError::method_not_allowed(
@@ -260,10 +262,9 @@ impl App {
             shares.push(connection.bytes.clone());
         }
         let allowance = Allowance::new(Arc::clone(&self.budget), shares);
-        let posted = if posts_review {
-            Some(posted::read(&parts.headers, sent).await?)
-        } else {
-            None
+        let posted = match sent {
+            Some(sent) => Some(posted::read(&parts.headers, sent).await?),
+            None => None,
         };
         let asked = Asked::of(parts, &segments, &caller, allowance);
         let reply = self.reply(target, posted.as_ref(), &asked).await?;

@@ -48,8 +48,12 @@ const MAX_HEAD_HTTP1: usize = 128 << 10;
 const STREAMS: u32 = 100;
 /// An aggregator sends all of its users' requests over a few connections.
 const STREAMS_OF_FRONT_PROXY: u32 = 1000;
-/// What a client may send before it is read. Requests have small bodies or none.
-const RECEIVED: u32 = 64 << 10;
+/// What a client may send of a request before it is read: the largest body there may be.
+const RECEIVED: u32 = 16 << 10;
+/// What it may send of all requests. Those of a front proxy belong to many users, whose bodies wait for reviews that may be slow: none
+/// keeps another from being sent.
+const RECEIVED_OF_ALL: u32 = 64 << 10;
+const RECEIVED_OF_ALL_FROM_FRONT_PROXY: u32 = STREAMS_OF_FRONT_PROXY * RECEIVED;
 /// What is handed to a stream ahead of its client's window: the budget counts it until it is on the wire.
 const AHEAD: usize = 64 << 10;
 
@@ -169,18 +173,19 @@ impl Service {
             client: Arc::clone(client),
             patience,
         };
+        let (most_streams, received_of_all) = match standing {
+            Standing::FrontProxy => (STREAMS_OF_FRONT_PROXY, RECEIVED_OF_ALL_FROM_FRONT_PROXY),
+            Standing::Known | Standing::Unproven => (STREAMS, RECEIVED_OF_ALL),
+        };
         let mut builder = http2::Builder::new(streams);
         builder
             .timer(TokioTimer::new())
             .keep_alive_interval(PING)
             .keep_alive_timeout(PING)
-            .max_concurrent_streams(match standing {
-                Standing::FrontProxy => STREAMS_OF_FRONT_PROXY,
-                Standing::Known | Standing::Unproven => STREAMS,
-            })
+            .max_concurrent_streams(most_streams)
             .max_header_list_size(MAX_HEAD)
             .initial_stream_window_size(RECEIVED)
-            .initial_connection_window_size(RECEIVED)
+            .initial_connection_window_size(received_of_all)
             .max_send_buf_size(AHEAD);
         let serving = builder.serve_connection(io, service);
         self.finish(client, serving, http2::Connection::graceful_shutdown)

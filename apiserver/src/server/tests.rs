@@ -1,5 +1,6 @@
 //! Real TLS on a loopback socket, over HTTP/1.1 and HTTP/2.
 
+mod bodies;
 mod handshakes;
 mod heads;
 mod slots;

@@ -35,7 +35,7 @@ impl TokenReviewer for FixedTokens {
 
 /// Grants what its rules say: `alice list pods in x` (`in *` for all namespaces), `alice list deployments.apps in x`,
 /// `alice get pods web in x` for one name, `alice get pods/log in x`, `alice get /version`. The rule `unanswered` makes every review
-/// fail; `everybody may do everything` grants all.
+/// fail; `everybody may do everything` grants all. What is asked about `slow` is never answered.
 pub(crate) struct Rules {
     rules: BTreeSet<&'static str>,
     asked: AtomicUsize,
@@ -59,6 +59,9 @@ impl Rules {
 impl AccessReviewer for Rules {
     async fn review(&self, who: &Identity, what: &Attributes) -> Result<Decision, ReviewFailed> {
         self.asked.fetch_add(1, Ordering::Relaxed);
+        if who.user == "slow" {
+            std::future::pending::<()>().await;
+        }
         if self.rules.contains("unanswered") {
             return Err(ReviewFailed::new("the test says so"));
         }

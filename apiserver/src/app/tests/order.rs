@@ -266,3 +266,41 @@ async fn readiness_is_asked_of_the_store_once_a_second_by_whomever() {
     assert!(answers.iter().all(|answer| answer.code == 200));
     assert_eq!(server.store.heads.load(Ordering::Relaxed), 1);
 }
+
+/// A body that is never complete, and says when it is let go.
+struct Endless(Arc<std::sync::atomic::AtomicBool>);
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        std::task::Poll::Pending
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_reads_is_let_go_before_anything_is_waited_for() {
+    let server = Server::open(fleet()).await;
+    let connection = server.app.connection(HOME, Vec::new());
+    let gone = Arc::default();
+    let request = Request::get(format!("{BASE}/resources/api/v1/pods"))
+        .header("authorization", "Bearer alice")
+        .body(Endless(Arc::clone(&gone)));
+    let request = request.expect("a request");
+    let mut answer = Box::pin(server.app.respond(request, &connection));
+    assert!(
+        futures::poll!(answer.as_mut()).is_pending(),
+        "her token is reviewed"
+    );
+    assert!(gone.load(Ordering::Relaxed));
+}
