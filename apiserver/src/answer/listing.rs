@@ -40,6 +40,8 @@ const AROUND_ROW: usize = 256;
 /// Rows of a Table written at a time. A cell takes about a microsecond and a row has up to a dozen, so that these take half a
 /// millisecond, after which others have their turn.
 const ROWS_OF_TABLE: usize = 40;
+/// Bytes of stored objects that are looked at for what is written at a time: a walk along them takes half a millisecond.
+const LOOKED_AT: usize = 256 << 10;
 /// Rows written at a time that are only copied. The smallest object makes an item of 200 bytes.
 const ROWS: usize = FLUSH_BYTES / 200;
 
@@ -329,7 +331,7 @@ impl Writer {
             encoder.item(&mut json, &found, first)?;
             first = false;
             freed += found.body.len();
-            if json.len() >= FLUSH_BYTES {
+            if json.len() >= FLUSH_BYTES || freed >= LOOKED_AT {
                 break;
             }
         }
@@ -526,3 +528,6 @@ impl ListFailed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
