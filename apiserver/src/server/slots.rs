@@ -62,14 +62,21 @@ impl Slots {
 
     /// A slot for a new socket; none if everybody else is of more use.
     pub(super) fn take(self: &Arc<Self>, client: &Arc<Client>) -> Option<Slot> {
-        let (mut taken, address) = (self.taken(), client.address);
-        if taken.unproven_of(address) >= self.limits.unproven_per_address.max(1) {
-            self.end(taken.oldest_unproven(address));
+        let mut taken = self.taken();
+        let mut staying = taken.staying();
+        let is_neighbour =
+            |one: &Tenant<'_>| one.is_stranger() && one.client.address == client.address;
+        let neighbours = staying.iter().filter(|one| is_neighbour(one)).count();
+        if neighbours >= self.limits.unproven_per_address.max(1)
+            && let Some(oldest) = staying.iter().position(is_neighbour)
+        {
+            self.end(staying.remove(oldest).client);
         }
         // Strangers get half of the slots at most: a thousand handshakes that are never completed were seen to take 35 MiB.
-        let strangers = (self.limits.all / 2).max(1);
-        if taken.staying().count() >= self.limits.all || taken.unproven().count() >= strangers {
-            self.end(Some(taken.least_useful(None)?));
+        let most_strangers = (self.limits.all / 2).max(1);
+        let strangers = staying.iter().filter(|one| one.is_stranger()).count();
+        if staying.len() >= self.limits.all || strangers >= most_strangers {
+            self.end(least_useful(&staying)?);
         }
         let number = taken.next;
         taken.next += 1;
@@ -84,16 +91,15 @@ impl Slots {
     /// client that means its request ends the head soon.
     pub(super) fn bound_heads(&self) {
         let taken = self.taken();
-        while let Some(client) = taken.holding_most(self.limits.heads) {
-            self.end(Some(client));
+        let mut heads = taken.heads();
+        while let Some(index) = going_first(&heads, self.limits.heads) {
+            self.end(heads.remove(index).client);
         }
     }
 
-    fn end(&self, client: Option<Arc<Client>>) {
-        if let Some(client) = client {
-            client.cut.cancel();
-            self.counters.evicted();
-        }
+    fn end(&self, client: &Client) {
+        client.cut.cancel();
+        self.counters.evicted();
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -111,20 +117,20 @@ impl Slot {
     pub(super) fn settle(&self) -> bool {
         let slots = &self.slots;
         let taken = slots.taken();
-        let is_front_proxy = |client: &Arc<Client>| client.last_standing() == Standing::FrontProxy;
-        let others = taken
-            .staying()
-            .filter(|(_, client)| !is_front_proxy(client));
+        let mut staying = taken.staying();
+        let is_front_proxy = |one: &Tenant<'_>| one.standing == Standing::FrontProxy;
+        let others = staying.iter().filter(|one| !is_front_proxy(one)).count();
         let room = slots.limits.all.saturating_sub(slots.limits.reserved);
-        let stays = others.count() <= room.max(1)
-            || taken.clients.get(&self.number).is_none_or(is_front_proxy);
-        if stays {
+        let own = staying.iter().position(|one| one.number == self.number);
+        // Who has been told to go is going.
+        let Some(own) = own.filter(|_| others > room.max(1)) else {
+            return true;
+        };
+        if is_front_proxy(&staying.remove(own)) {
             return true;
         }
-        let other = taken.least_useful(Some(self.number));
-        let stays = other.is_some();
-        slots.end(other);
-        stays
+        let other = least_useful(&staying);
+        other.inspect(|client| slots.end(client)).is_some()
     }
 }
 
@@ -134,91 +140,106 @@ impl Drop for Slot {
     }
 }
 
+/// Somebody who has not been told to go.
+struct Tenant<'a> {
+    number: u64,
+    client: &'a Arc<Client>,
+    standing: Standing,
+}
+
+impl Tenant<'_> {
+    fn is_stranger(&self) -> bool {
+        self.standing == Standing::Unproven
+    }
+}
+
+/// An unfinished head that counts.
+struct Head<'a> {
+    owner: Owner,
+    held: usize,
+    client: &'a Arc<Client>,
+}
+
 impl Taken {
-    /// Those who have not been told to go.
-    fn staying(&self) -> impl Iterator<Item = (&u64, &Arc<Client>)> {
+    /// Those who have not been told to go, the oldest first. What each is takes locks to know and is asked once, for every new socket.
+    fn staying(&self) -> Vec<Tenant<'_>> {
         let clients = self.clients.iter();
-        clients.filter(|(_, client)| !client.cut.is_cancelled())
-    }
-
-    fn unproven(&self) -> impl Iterator<Item = (&u64, &Arc<Client>)> {
-        self.staying()
-            .filter(|(_, client)| client.last_standing() == Standing::Unproven)
-    }
-
-    fn unproven_of(&self, address: IpAddr) -> usize {
-        let unproven = self.unproven();
-        unproven
-            .filter(|(_, client)| client.address == address)
-            .count()
-    }
-
-    fn oldest_unproven(&self, address: IpAddr) -> Option<Arc<Client>> {
-        let mut unproven = self.unproven();
-        let oldest = unproven.find(|(_, client)| client.address == address);
-        oldest.map(|(_, client)| Arc::clone(client))
-    }
-
-    /// If unfinished heads hold more than this: whose is to go.
-    fn holding_most(&self, most: usize) -> Option<Arc<Client>> {
-        let heads = self.staying().filter_map(|(_, client)| {
-            let held = heads::counted(client.head.load(Ordering::Relaxed));
-            let counts = held > 0 && client.last_standing() != Standing::FrontProxy;
-            counts.then(|| (client.owner(), held, client))
+        let staying = clients.filter(|(_, client)| !client.cut.is_cancelled());
+        let tenants = staying.map(|(number, client)| Tenant {
+            number: *number,
+            client,
+            standing: client.last_standing(),
         });
-        let heads: Vec<_> = heads.collect();
-        let mut owners: HashMap<&Owner, usize> = HashMap::new();
-        for (owner, held, _) in &heads {
-            *owners.entry(owner).or_default() += held;
-        }
-        if owners.values().sum::<usize>() <= most {
-            return None;
-        }
-        let (most, _) = owners.into_iter().max_by_key(|(_, held)| *held)?;
-        let oldest = heads.iter().find(|(owner, ..)| owner == most);
-        oldest.map(|(_, _, client)| Arc::clone(client))
+        tenants.collect()
     }
 
-    /// Who goes first, but for one.
-    fn least_useful(&self, but_for: Option<u64>) -> Option<Arc<Client>> {
-        let others = |(number, _): &(&u64, &Arc<Client>)| Some(**number) != but_for;
-        let unproven = || self.unproven().filter(others);
-        let mut addresses: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        for (_, client) in unproven() {
-            *addresses.entry(client.address).or_default() += 1;
-        }
-        let crowd = addresses.into_iter().max_by_key(|(_, count)| *count);
-        let found = match crowd {
-            Some((address, _)) => unproven().find(|(_, client)| client.address == address),
-            None => of_the_greediest(self.staying().filter(others)),
-        };
-        found.map(|(_, client)| Arc::clone(client))
+    /// Unfinished heads, those of the oldest first.
+    fn heads(&self) -> Vec<Head<'_>> {
+        let staying = self.staying().into_iter();
+        let heads = staying.map(
+            |Tenant {
+                 client, standing, ..
+             }| {
+                let held = heads::counted(client.head.load(Ordering::Relaxed));
+                (held > 0 && standing != Standing::FrontProxy).then(|| Head {
+                    owner: client.owner(),
+                    held,
+                    client,
+                })
+            },
+        );
+        heads.flatten().collect()
     }
+}
+
+/// If heads hold more than this: which is to go.
+fn going_first(heads: &[Head<'_>], most: usize) -> Option<usize> {
+    let mut owners: HashMap<&Owner, usize> = HashMap::new();
+    for head in heads {
+        *owners.entry(&head.owner).or_default() += head.held;
+    }
+    if owners.values().sum::<usize>() <= most {
+        return None;
+    }
+    let (greediest, _) = owners.into_iter().max_by_key(|(_, held)| *held)?;
+    heads.iter().position(|head| head.owner == *greediest)
+}
+
+/// Who goes first.
+fn least_useful<'a>(tenants: &[Tenant<'a>]) -> Option<&'a Arc<Client>> {
+    let strangers = || tenants.iter().filter(|one| one.is_stranger());
+    let mut addresses: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for stranger in strangers() {
+        *addresses.entry(stranger.client.address).or_default() += 1;
+    }
+    let Some((crowd, _)) = addresses.into_iter().max_by_key(|(_, count)| *count) else {
+        return idle_of_the_greediest(tenants);
+    };
+    let oldest = strangers().find(|stranger| stranger.client.address == crowd);
+    oldest.map(|stranger| stranger.client)
 }
 
 /// The connections of one user.
 #[derive(Default)]
 struct OfUser<'a> {
     count: usize,
-    oldest_idle: Option<(&'a u64, &'a Arc<Client>)>,
+    oldest_idle: Option<(u64, &'a Arc<Client>)>,
 }
 
 /// The oldest idle connection of the user who has most connections, busy ones included, among those who have an idle one.
-fn of_the_greediest<'a>(
-    clients: impl Iterator<Item = (&'a u64, &'a Arc<Client>)>,
-) -> Option<(&'a u64, &'a Arc<Client>)> {
+fn idle_of_the_greediest<'a>(tenants: &[Tenant<'a>]) -> Option<&'a Arc<Client>> {
     let mut users: HashMap<Option<Arc<str>>, OfUser<'a>> = HashMap::new();
-    let known = clients.filter(|(_, client)| client.last_standing() == Standing::Known);
-    for (number, client) in known {
+    let known = tenants.iter().filter(|one| one.standing == Standing::Known);
+    for Tenant { number, client, .. } in known {
         let of_user = users.entry(client.last_user()).or_default();
         of_user.count += 1;
         if of_user.oldest_idle.is_none() && !client.is_busy() {
-            of_user.oldest_idle = Some((number, client));
+            of_user.oldest_idle = Some((*number, *client));
         }
     }
     let idle = users
         .into_values()
         .filter_map(|of_user| Some((of_user.count, of_user.oldest_idle?)));
-    let found = idle.max_by_key(|(count, (number, _))| (*count, Reverse(**number)));
-    found.map(|(_, client)| client)
+    let found = idle.max_by_key(|(count, (number, _))| (*count, Reverse(*number)));
+    found.map(|(_, (_, client))| client)
 }
