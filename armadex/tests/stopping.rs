@@ -54,7 +54,7 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
     let (status, said) = run("check", &store);
     assert!(status.success(), "{said}");
     assert!(
-        said.contains("0 objects in 0 namespaces, 0 faults"),
+        said.contains("0 objects in 0 namespaces, 0 index entries, 0 faults"),
         "{said}"
     );
     let (status, said) = run("migrate", "postgres://armadex:secret@db/fleet");

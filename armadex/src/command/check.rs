@@ -27,9 +27,10 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "{location}: {} objects in {} namespaces, {} faults",
+        "{location}: {} objects in {} namespaces, {} index entries, {} faults",
         report.objects,
         report.namespaces,
+        report.entries,
         report.faults.len()
     )?;
     for fault in &report.faults {

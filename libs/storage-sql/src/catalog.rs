@@ -13,6 +13,7 @@ use armadex_storage::{Catalog, ClusterEntry, StoreError};
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::sql::catalog::{self, ClusterRow, HealthRow, TypeRow};
+use crate::sql::unposted::{self, UnpostedRow};
 use crate::sql::{gone, stream};
 
 /// One state of the catalogue. Immutable. Clusters and streams that wait for their purge are not in it: their rows are hidden.
@@ -30,6 +31,8 @@ pub(crate) struct Snapshot {
     holders: BTreeMap<i32, usize>,
     /// The sets of types that clusters have, each once.
     sets: HashMap<Arc<[i32]>, Arc<BTreeSet<GroupVersionResource>>>,
+    /// The terms of label keys whose values are not posted, by type.
+    unposted: HashMap<i32, Arc<BTreeSet<i64>>>,
 }
 
 /// A cluster that is shown.
@@ -52,6 +55,8 @@ pub(crate) struct Delta {
     pub(crate) types: Vec<TypeRow>,
     /// Cluster, type, and whether it is open.
     pub(crate) streams: Vec<(i64, i32, bool)>,
+    /// Label keys whose values are not posted any more.
+    pub(crate) unposted: Vec<UnpostedRow>,
 }
 
 impl Delta {
@@ -71,6 +76,7 @@ impl Delta {
             types: rows(connection, types, catalog::decode_type).await?,
             streams: rows(connection, streams, stream::decode_since).await?,
             health: rows(connection, health, catalog::decode_health).await?,
+            unposted: rows(connection, unposted::since(since), unposted::decode).await?,
         })
     }
 }
@@ -85,6 +91,7 @@ impl Snapshot {
             health,
             types,
             streams,
+            unposted,
         } = delta;
         let structural =
             !(clusters.is_empty() && gone.is_empty() && types.is_empty() && streams.is_empty());
@@ -92,6 +99,9 @@ impl Snapshot {
         next.version = version;
         let mut catalog = Catalog::clone(&self.catalog);
         next.take_types(types);
+        for row in unposted {
+            Arc::make_mut(next.unposted.entry(row.resource).or_default()).insert(row.key);
+        }
         let (left, closed): (Vec<_>, Vec<_>) = gone.into_iter().partition(|&(_, id)| id == 0);
         for (cluster, _) in left {
             next.drop_cluster(cluster, &mut catalog);
@@ -274,6 +284,11 @@ impl Snapshot {
     /// A type by its number.
     pub(crate) fn resource(&self, id: i32) -> Option<&Arc<ResourceType>> {
         self.types.get(&id)
+    }
+
+    /// The terms of a type's label keys whose values are not posted.
+    pub(crate) fn unposted(&self, id: i32) -> Arc<BTreeSet<i64>> {
+        self.unposted.get(&id).cloned().unwrap_or_default()
     }
 
     /// The clusters of which a type is shown, by name.

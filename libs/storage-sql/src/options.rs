@@ -21,6 +21,9 @@ pub struct Options {
     pub most_log_bytes: u64,
     /// How long the writer has had nothing to do when it gives back the memory that only work needs.
     pub rest: Duration,
+    /// How many objects with a label key are compared to learn whether each has a value of its own, which is then not indexed any more: at
+    /// most 4,096.
+    pub label_sample: u32,
     /// How much is read at a time.
     pub tuning: Tuning,
 }
@@ -38,6 +41,7 @@ impl Default for Options {
             most_log_bytes: 3 * (128 << 20),
             // A load never pauses so long, and a fleet at rest does so again and again.
             rest: Duration::from_secs(2),
+            label_sample: 4096,
             tuning: Tuning::default(),
         }
     }

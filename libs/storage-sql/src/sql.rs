@@ -14,6 +14,7 @@ pub(crate) mod select;
 pub(crate) mod sort;
 pub(crate) mod statement;
 pub(crate) mod stream;
+pub(crate) mod unposted;
 
 #[cfg(test)]
 pub(crate) mod samples;

@@ -23,6 +23,7 @@ use crate::form::term::TermHasher;
 use crate::options::Options;
 use crate::read::Tuning;
 use crate::sql::head::{self, HeadRow};
+use crate::write::label_keys::LabelKeys;
 use crate::write::numbers::ObjectIds;
 use crate::write::writer::{Done, Order, Work, Writer};
 use families::Families;
@@ -60,6 +61,8 @@ impl SqlStore {
         let mut transaction = database.read(Lane::Short).await?;
         let key = identity::hash_key(&mut *transaction).await?;
         let head = read_head(&mut *transaction).await?;
+        let mut labels = LabelKeys::new(options.label_sample);
+        labels.follow(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;
         let (orders, waiting) = mpsc::channel(options.queue.max(1));
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
@@ -68,6 +71,7 @@ impl SqlStore {
             retention: options.retention,
             rest: options.rest,
             object_ids: ObjectIds::default(),
+            labels,
             committed: Committed {
                 incarnation: head.incarnation,
                 revision: head.revision,

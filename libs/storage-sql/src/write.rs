@@ -5,6 +5,7 @@ pub(crate) mod clusters;
 pub(crate) mod counters;
 pub(crate) mod diff;
 pub(crate) mod index;
+pub(crate) mod label_keys;
 pub(crate) mod numbers;
 pub(crate) mod places;
 pub(crate) mod prepare;

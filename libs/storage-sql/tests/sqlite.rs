@@ -27,6 +27,7 @@ fn tiny() -> Options {
         most_skipped: 100_000,
     };
     Options {
+        label_sample: 4,
         tuning,
         ..Options::default()
     }

@@ -94,7 +94,8 @@ CREATE UNIQUE INDEX obj_key ON obj (type, nsid, name);
 CREATE INDEX obj_created ON obj (type, created, nsid);
 CREATE INDEX obj_name ON obj (type, name, nsid);
 
--- `terms` are the sorted term hashes of the object at this revision, 8 bytes each, least significant first.
+-- `terms` are the sorted term hashes of the object at this revision, 8 bytes each, least significant first; behind them those that are not
+-- posted and, if there are any, how many those are in 4 bytes.
 CREATE TABLE ver (
     rev      INTEGER PRIMARY KEY,
     prev_rev INTEGER NOT NULL,
@@ -154,6 +155,18 @@ CREATE TABLE gone (
     type    INTEGER NOT NULL,
     PRIMARY KEY (seq, cluster, type)
 ) WITHOUT ROWID;
+
+-- Label keys, as terms, whose values tell the objects of a type apart: from the count `seq` of the catalogue on, objects that are written are
+-- posted under the key, and under the value no more. `rev`: no object was posted under a value after this revision. A row is never taken back,
+-- for there may always be such an object.
+CREATE TABLE unposted (
+    type INTEGER NOT NULL,
+    term INTEGER NOT NULL,
+    rev  INTEGER NOT NULL,
+    seq  INTEGER NOT NULL,
+    PRIMARY KEY (type, term)
+) WITHOUT ROWID;
+CREATE INDEX unposted_seq ON unposted (seq);
 
 -- Trained dictionaries; numbers below 16 are built in and never stored.
 CREATE TABLE dict (

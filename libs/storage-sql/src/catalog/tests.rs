@@ -42,6 +42,7 @@ fn fleet() -> Snapshot {
             (2, 3, false),
         ],
         health: vec![],
+        unposted: vec![],
     };
     Snapshot::default().apply(delta).expect("sound rows")
 }

@@ -38,7 +38,22 @@ impl TermHasher {
         let mut hashes: Vec<i64> = terms.iter().map(|term| self.term(term)).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        TermSet(hashes)
+        TermSet {
+            posted: hashes,
+            unposted: Vec::new(),
+        }
+    }
+
+    /// The labels among these terms.
+    pub(crate) fn labels(&self, terms: &[Term]) -> Vec<Label> {
+        let label = |term: &Term| match term {
+            Term::Label { key, .. } => Some(Label {
+                key: self.parts(2, key, ""),
+                value: self.term(term),
+            }),
+            _ => None,
+        };
+        terms.iter().filter_map(label).collect()
     }
 
     /// One number for the form that an object is stored in: 40 bits tell its set of terms from the one it had before, 24 the rules that
@@ -50,7 +65,7 @@ impl TermHasher {
 
     /// The part of [`TermHasher::form`] that stands for the terms.
     pub(crate) fn terms_of_form(&self, terms: &TermSet) -> i64 {
-        (self.bytes(&terms.to_bytes()) & !RULES_BITS).cast_signed()
+        (self.bytes(&terms.in_order()) & !RULES_BITS).cast_signed()
     }
 
     /// Whether a form stands for these terms, by whatever rules.
@@ -74,38 +89,96 @@ impl TermHasher {
     }
 }
 
-/// The sorted numbers of an object's terms.
+/// A label of an object, as numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    /// The term of its key.
+    pub(crate) key: i64,
+    /// The term of its key and value.
+    pub(crate) value: i64,
+}
+
+/// The numbers of an object's terms.
 ///
-/// They are stored beside each version, 8 bytes each, so that nobody has to parse a body to know what an object was indexed by: a writer
-/// that takes the terms of a former version out of the index, a check, a watch that asks whether a former version matched a selector.
+/// They are stored beside each version, so that nobody has to parse a body to know what an object was indexed by: a writer that takes the
+/// terms of a former version out of the index, a check, a search by what the index does not have, a watch that asks whether a former version
+/// matched a selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TermSet(Vec<i64>);
+pub(crate) struct TermSet {
+    /// Those that posting blocks lead from. Sorted.
+    posted: Vec<i64>,
+    /// Those that only the object itself knows of. Sorted.
+    unposted: Vec<i64>,
+}
 
 impl TermSet {
-    pub(crate) fn as_slice(&self) -> &[i64] {
-        &self.0
+    /// Those that posting blocks lead from.
+    pub(crate) fn posted(&self) -> &[i64] {
+        &self.posted
     }
 
-    /// As stored beside each version.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        self.0.iter().flat_map(|hash| hash.to_le_bytes()).collect()
+    /// Those that only the object itself knows of.
+    pub(crate) fn unposted(&self) -> &[i64] {
+        &self.unposted
+    }
+
+    /// The same terms, of which these are not posted. All of them have been so far.
+    pub(crate) fn without_posting(&self, terms: &[i64]) -> Self {
+        debug_assert!(self.unposted.is_empty(), "posting is decided once");
+        let (unposted, posted) = self.posted.iter().partition(|term| terms.contains(term));
+        Self { posted, unposted }
     }
 
     /// Whether any of these is in the set.
     pub(crate) fn has_any(&self, terms: &[i64]) -> bool {
-        terms.iter().any(|term| self.0.binary_search(term).is_ok())
+        let in_either = |term| {
+            [&self.posted, &self.unposted]
+                .into_iter()
+                .any(|part| part.binary_search(term).is_ok())
+        };
+        terms.iter().any(in_either)
+    }
+
+    /// As stored beside each version: 8 bytes for each that is posted; then, if there are others, those and 4 bytes that say how many they are.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = bytes_of(self.posted.iter().chain(&self.unposted));
+        if !self.unposted.is_empty() {
+            let count = u32::try_from(self.unposted.len()).expect("an object has fewer labels");
+            bytes.extend_from_slice(&count.to_le_bytes());
+        }
+        bytes
     }
 
     /// `None` for bytes that are no term set.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (chunks, rest) = bytes.as_chunks::<8>();
-        let hashes: Vec<i64> = chunks
+        let mut posted: Vec<i64> = chunks
             .iter()
             .map(|chunk| i64::from_le_bytes(*chunk))
             .collect();
-        let sorted = hashes.windows(2).all(|pair| pair[0] < pair[1]);
-        (rest.is_empty() && sorted).then_some(Self(hashes))
+        let count = match rest {
+            [] => 0,
+            rest => u32::from_le_bytes(rest.try_into().ok()?),
+        };
+        let at = posted.len().checked_sub(usize::try_from(count).ok()?)?;
+        let unposted = posted.split_off(at);
+        let sorted = |terms: &[i64]| terms.windows(2).all(|pair| pair[0] < pair[1]);
+        (sorted(&posted) && sorted(&unposted)).then_some(Self { posted, unposted })
     }
+
+    /// All of them sorted, whether they are posted or not.
+    fn in_order(&self) -> Vec<u8> {
+        if self.unposted.is_empty() {
+            return bytes_of(self.posted.iter());
+        }
+        let mut all = [self.posted.as_slice(), &self.unposted].concat();
+        all.sort_unstable();
+        bytes_of(all.iter())
+    }
+}
+
+fn bytes_of<'a>(terms: impl Iterator<Item = &'a i64>) -> Vec<u8> {
+    terms.flat_map(|term| term.to_le_bytes()).collect()
 }
 
 #[cfg(test)]
@@ -151,10 +224,31 @@ mod tests {
     fn a_set_survives_its_bytes_and_damage_is_seen() {
         let hasher = TermHasher::new([7; 16]);
         let set = hasher.terms(&[label("a", "1"), label("b", "2"), label("a", "1")]);
-        assert_eq!(set.as_slice().len(), 2);
+        assert_eq!(set.posted().len(), 2);
         assert_eq!(TermSet::from_bytes(&set.to_bytes()), Some(set.clone()));
         assert_eq!(TermSet::from_bytes(&set.to_bytes()[1..]), None);
         let twice = [set.to_bytes(), set.to_bytes()].concat();
         assert_eq!(TermSet::from_bytes(&twice), None);
+    }
+
+    #[test]
+    fn what_is_posted_changes_neither_the_form_nor_what_an_object_has() {
+        let hasher = TermHasher::new([7; 16]);
+        let terms = [label("a", "1"), label("b", "2"), label("c", "3")];
+        let set = hasher.terms(&terms);
+        let [a, b, _] = hasher.labels(&terms)[..] else {
+            panic!("three labels")
+        };
+        let less = set.without_posting(&[a.value, b.value]);
+        assert_eq!(less.posted().len(), 1);
+        assert_eq!(less.unposted().len(), 2);
+        assert!(less.has_any(&[a.value]));
+        assert!(!less.has_any(&[a.key]));
+        assert_eq!(hasher.terms_of_form(&less), hasher.terms_of_form(&set));
+        assert_eq!(TermSet::from_bytes(&less.to_bytes()), Some(less.clone()));
+        let bytes = less.to_bytes();
+        assert_eq!(TermSet::from_bytes(&bytes[..bytes.len() - 1]), None);
+        let too_many = [&bytes[..bytes.len() - 4], &4_u32.to_le_bytes()].concat();
+        assert_eq!(TermSet::from_bytes(&too_many), None);
     }
 }

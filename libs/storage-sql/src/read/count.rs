@@ -33,7 +33,9 @@ pub(crate) async fn count(
             (NameFilter::Any, false) if planned.is_whole() => {
                 Some(objects(reading, planned).await?)
             }
-            (NameFilter::Any, _) => by_place(reading, plan, planned).await?,
+            (NameFilter::Any, _) if plan.is_decided(planned) => {
+                by_place(reading, plan, planned).await?
+            }
             _ => by_row(reading, plan, planned).await?,
         };
         let Some(count) = count else {
@@ -64,7 +66,7 @@ async fn by_place(
     plan: &Plan,
     planned: &TypePlan,
 ) -> Result<Option<i64>, StoreError> {
-    let (first, hits) = hits(reading, plan, planned.id).await?;
+    let (first, hits) = hits(reading, plan, planned).await?;
     let one_clause = plan.has.len() == 1 && plan.has_not.is_empty();
     if one_clause && hits.is_none() && planned.is_whole() {
         return sums(reading, plan, planned).await;
@@ -82,7 +84,7 @@ async fn by_place(
         }
         let mut left = found.as_slice();
         while !left.is_empty() {
-            let matched = matches(reading, plan, planned.id, first, left).await?;
+            let matched = matches(reading, plan, planned, first, left).await?;
             for (place, matches) in left.iter().zip(&matched) {
                 let Some(count) = matches.count(place) else {
                     return Ok(None);

@@ -1,13 +1,13 @@
 //! Which objects of each place match the terms: posting blocks, combined place by place.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use armadex_postings::{Block, IdSet};
 use armadex_storage::StoreError;
 
 use super::place::Place;
-use super::plan::{Clause, Plan};
+use super::plan::{Lead, Plan, TypePlan};
 use super::reading::Reading;
 use crate::backend::error::broken;
 use crate::form::term::TermSet;
@@ -23,9 +23,9 @@ pub(crate) enum Matches {
     Exactly(IdSet),
     /// All but these.
     AllBut(IdSet),
-    /// Those of these whose own terms say so: one clause leads to few, another has more blocks than may be held.
+    /// Those of these whose own terms say so: one clause leads to few, another has more blocks than may be held, or none.
     Among(IdSet),
-    /// There are more blocks than may be held: each object's own terms tell.
+    /// There are more blocks than may be held, or none: each object's own terms tell.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ impl Matches {
 pub(crate) async fn matches(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    resource: i32,
+    planned: &TypePlan,
     first: usize,
     places: &[Arc<Place>],
 ) -> Result<Vec<Matches>, StoreError> {
@@ -63,8 +63,8 @@ pub(crate) async fn matches(
     loop {
         let here = &places[..count];
         let found = match plan.has.get(first) {
-            Some(_) => narrow(reading, plan, resource, first, here).await?,
-            None => exclude(reading, plan, resource, here).await?,
+            Some(_) => narrow(reading, plan, planned, first, here).await?,
+            None => exclude(reading, plan, planned, here).await?,
         };
         match found {
             Some(found) => return Ok(found),
@@ -97,20 +97,27 @@ fn at_once(reading: &Reading<'_>, plan: &Plan, places: &[Arc<Place>]) -> usize {
 async fn narrow(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    resource: i32,
+    planned: &TypePlan,
     first: usize,
     places: &[Arc<Place>],
 ) -> Result<Option<Vec<Matches>>, StoreError> {
     let nsids: Vec<i64> = places.iter().map(|place| place.nsid).collect();
-    let Some(mut found) = id_sets(reading, &plan.has[first], resource, &nsids).await? else {
+    let lead = plan.has[first].lead(&planned.unposted);
+    let Some(mut found) = id_sets(reading, lead, planned.id, &nsids).await? else {
         return Ok(None);
     };
     let others = plan.has.iter().enumerate().filter(|(at, _)| *at != first);
     let others = others.map(|(_, clause)| (clause, true));
     let excluding = plan.has_not.iter().map(|clause| (clause, false));
-    let (mut certain, nothing) = (true, IdSet::new());
+    let (mut certain, nothing) = (lead.decides, IdSet::new());
     for (clause, wanted) in others.chain(excluding) {
-        let Some(other) = id_sets(reading, clause, resource, &keys(&found)).await? else {
+        let lead = clause.lead(&planned.unposted);
+        certain &= lead.decides;
+        if !lead.decides && !wanted {
+            // It leads to objects of which it excludes some.
+            continue;
+        }
+        let Some(other) = id_sets(reading, lead, planned.id, &keys(&found)).await? else {
             if places.len() > 1 {
                 return Ok(None);
             }
@@ -140,7 +147,7 @@ async fn narrow(
 async fn exclude(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    resource: i32,
+    planned: &TypePlan,
     places: &[Arc<Place>],
 ) -> Result<Option<Vec<Matches>>, StoreError> {
     let mut left: BTreeMap<i64, i64> = places
@@ -148,14 +155,21 @@ async fn exclude(
         .map(|place| (place.nsid, place.objects))
         .collect();
     let mut touched: BTreeMap<i64, IdSet> = BTreeMap::new();
-    for clause in &plan.has_not {
-        let sums = sums(reading, clause, resource, &keys(&left)).await?;
-        left.retain(|nsid, total| sums.get(nsid).is_none_or(|sum| sum < total));
-        touched.extend(sums.into_keys().map(|nsid| (nsid, IdSet::new())));
+    let mut undecided: BTreeSet<i64> = BTreeSet::new();
+    let leads = plan.has_not.iter();
+    let leads: Vec<Lead<'_>> = leads.map(|clause| clause.lead(&planned.unposted)).collect();
+    for &lead in &leads {
+        let sums = sums(reading, lead, planned.id, &keys(&left)).await?;
+        if lead.decides {
+            left.retain(|nsid, total| sums.get(nsid).is_none_or(|sum| sum < total));
+            touched.extend(sums.into_keys().map(|nsid| (nsid, IdSet::new())));
+        } else {
+            undecided.extend(sums.into_keys());
+        }
     }
-    touched.retain(|nsid, _| left.contains_key(nsid));
-    for clause in &plan.has_not {
-        let Some(gone) = id_sets(reading, clause, resource, &keys(&touched)).await? else {
+    touched.retain(|nsid, _| left.contains_key(nsid) && !undecided.contains(nsid));
+    for &lead in leads.iter().filter(|lead| lead.decides) {
+        let Some(gone) = id_sets(reading, lead, planned.id, &keys(&touched)).await? else {
             return Ok(None);
         };
         for (nsid, gone) in gone {
@@ -163,12 +177,10 @@ async fn exclude(
             *all = all.union(&gone);
         }
     }
-    let matches = places.iter().map(|place| {
-        if left.contains_key(&place.nsid) {
-            Matches::AllBut(touched.remove(&place.nsid).unwrap_or_default())
-        } else {
-            Matches::Exactly(IdSet::new())
-        }
+    let matches = places.iter().map(|place| match &place.nsid {
+        nsid if !left.contains_key(nsid) => Matches::Exactly(IdSet::new()),
+        nsid if undecided.contains(nsid) => Matches::Unknown,
+        nsid => Matches::AllBut(touched.remove(nsid).unwrap_or_default()),
     });
     Ok(Some(matches.collect()))
 }
@@ -177,16 +189,16 @@ fn keys<T>(found: &BTreeMap<i64, T>) -> Vec<i64> {
     found.keys().copied().collect()
 }
 
-/// The objects of some namespaces that have any of a clause's terms; `None` if that takes more blocks than may be held.
+/// The objects of some namespaces that a clause leads to; `None` if that takes more blocks than may be held.
 async fn id_sets(
     reading: &mut Reading<'_>,
-    clause: &Clause,
+    lead: Lead<'_>,
     resource: i32,
     nsids: &[i64],
 ) -> Result<Option<BTreeMap<i64, IdSet>>, StoreError> {
     let mut room = reading.tuning.blocks;
     let mut ids: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-    for terms in clause.terms.chunks(MAX_LIST) {
+    for terms in lead.terms.chunks(MAX_LIST) {
         for part in nsids.chunks(MAX_LIST) {
             let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
             let statement = post::within(terms, resource, part, limit);
@@ -215,15 +227,15 @@ fn add(ids: &mut BTreeMap<i64, Vec<i64>>, blocks: Vec<(i64, Block)>) -> Result<(
     Ok(())
 }
 
-/// How many objects of each namespace have any of a clause's terms; without those that have none.
+/// How many objects of each namespace a clause leads to; without those where it leads to none.
 async fn sums(
     reading: &mut Reading<'_>,
-    clause: &Clause,
+    lead: Lead<'_>,
     resource: i32,
     nsids: &[i64],
 ) -> Result<HashMap<i64, i64>, StoreError> {
     let mut all = HashMap::new();
-    for terms in clause.terms.chunks(MAX_LIST) {
+    for terms in lead.terms.chunks(MAX_LIST) {
         for part in nsids.chunks(MAX_LIST) {
             let statement = post::sums(reading.dialect, terms, resource, part);
             reading.looked_for(terms.len() * part.len());
@@ -236,13 +248,13 @@ async fn sums(
     Ok(all)
 }
 
-/// Where the positive clause with the fewest objects has them: by namespace id, how many. `None` if every clause has more blocks than
+/// Where the positive clause that leads to the fewest objects has them: by namespace id, how many. `None` if every clause has more blocks than
 /// are worth reading. Where there are many clauses, the first of them are tried: one that is good enough is among them, or the page ends
 /// early.
 pub(crate) async fn hits(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    resource: i32,
+    planned: &TypePlan,
 ) -> Result<(usize, Option<BTreeMap<i64, i64>>), StoreError> {
     let mut best: Option<(usize, i64, BTreeMap<i64, i64>)> = None;
     let end = reading.looked_at + MOST_PROBES * reading.tuning.probe as u64;
@@ -250,7 +262,8 @@ pub(crate) async fn hits(
         if at > 0 && reading.looked_at >= end {
             break;
         }
-        let Some(found) = sizes(reading, clause, resource).await? else {
+        let lead = clause.lead(&planned.unposted);
+        let Some(found) = sizes(reading, lead, planned.id).await? else {
             continue;
         };
         let sum = found.values().sum();
@@ -269,12 +282,12 @@ const MOST_PROBES: u64 = 4;
 
 async fn sizes(
     reading: &mut Reading<'_>,
-    clause: &Clause,
+    lead: Lead<'_>,
     resource: i32,
 ) -> Result<Option<BTreeMap<i64, i64>>, StoreError> {
     let mut room = reading.tuning.probe;
     let mut found = BTreeMap::new();
-    for terms in clause.terms.chunks(MAX_LIST) {
+    for terms in lead.terms.chunks(MAX_LIST) {
         let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
         let sizes = reading.pairs(post::sizes(terms, resource, limit)).await?;
         reading.looked_for(terms.len());

@@ -4,6 +4,7 @@
 mod clause;
 pub(crate) mod order;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use armadex_storage::StoreError;
 use crate::catalog::{Member, Snapshot};
 use crate::form::term::TermHasher;
 
-pub(crate) use clause::Clause;
+pub(crate) use clause::{Clause, Lead};
 
 /// How a query is answered.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub(crate) struct TypePlan {
     pub(crate) resource: Arc<ResourceType>,
     /// By name.
     pub(crate) clusters: Vec<Space>,
+    /// The terms of label keys whose values are not posted.
+    pub(crate) unposted: Arc<BTreeSet<i64>>,
 }
 
 /// What may be shown of a type in one cluster.
@@ -81,6 +84,12 @@ impl Plan {
         self.names == NameFilter::Any
             && !self.has_terms()
             && self.types.iter().all(TypePlan::is_whole)
+    }
+
+    /// Whether posting blocks tell which objects of a type match.
+    pub(crate) fn is_decided(&self, planned: &TypePlan) -> bool {
+        let mut clauses = self.has.iter().chain(&self.has_not);
+        clauses.all(|clause| clause.lead(&planned.unposted).decides)
     }
 
     /// Whether objects are chosen by terms.
@@ -171,6 +180,7 @@ fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
                 id,
                 resource,
                 clusters,
+                unposted: snapshot.unposted(id),
             })
         })
         .collect()

@@ -167,7 +167,7 @@ async fn at_most_of(
     planned: &TypePlan,
     enough: i64,
 ) -> Result<Option<i64>, StoreError> {
-    let mut places = match hits(reading, plan, planned.id).await?.1 {
+    let mut places = match hits(reading, plan, planned).await?.1 {
         Some(hits) if hits.values().sum::<i64>() <= enough => {
             return Ok(Some(hits.values().sum()));
         }

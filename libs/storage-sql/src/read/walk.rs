@@ -55,7 +55,7 @@ impl<'a> Walk<'a> {
         (only, backwards): (Only<'a>, bool),
         from: Option<Point>,
     ) -> Result<Self, StoreError> {
-        let (first, hits) = hits(reading, plan, planned.id).await?;
+        let (first, hits) = hits(reading, plan, planned).await?;
         let places = match hits {
             Some(hits) => Places::of_hits(planned, backwards, from.as_ref(), &hits),
             None => Places::all(planned, backwards, from.as_ref()),
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
         if here.is_empty() {
             return Ok(());
         }
-        let found = matches(reading, self.plan, self.planned.id, self.first, &here).await?;
+        let found = matches(reading, self.plan, self.planned, self.first, &here).await?;
         self.matched = here.into_iter().zip(found).collect();
         self.waiting.drain(..self.matched.len());
         Ok(())
@@ -182,7 +182,8 @@ impl<'a> Walk<'a> {
         let walkable = matches!(self.only, Only::Named(names) if !matches!(names, armadex_model::NameFilter::In(_)));
         walkable
             && (objects > reading.tuning.rows
-                || *matches == Matches::Unknown
+                // Where clauses led here the size is that of what they lead to.
+                || *matches == Matches::Unknown && !self.plan.has.is_empty()
                 || plain && objects > missing.saturating_mul(2).saturating_add(FEW)
                 || plain && self.after(place).is_some_and(|name| !name.is_empty()))
     }

@@ -7,7 +7,7 @@ use armadex_postings::Block;
 use armadex_storage::{Health, MemberPosition, Phase};
 
 use super::counter::CounterKey;
-use super::head::Numbered;
+use super::head::{HeadRow, Numbered};
 use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
 use super::post::{BlockRow, RunKey, RunPart};
@@ -15,6 +15,7 @@ use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
     audit, catalog, counter, gone, head, meta, namespace, object, post, select, sort, stream,
+    unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -71,6 +72,13 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         healthy: false,
         reason: "refused".into(),
     };
+    let moment = HeadRow {
+        revision: 40,
+        pruned: 40,
+        catalog: 10,
+        floor: 0,
+        incarnation: "first".into(),
+    };
     vec![
         catalog::clusters_since(9),
         gone::note_streams(dialect, &[(CLUSTER, TYPE), (8, TYPE)]),
@@ -98,6 +106,8 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::insert_type(TYPE, &resource),
         catalog::update_type(TYPE, &resource),
         catalog::stamp_types(10, &[1, 2]),
+        unposted::insert(dialect, &moment, &[(TYPE, 8), (TYPE, 9)]),
+        unposted::since(9),
     ]
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Both sides are folded into a tally for each type and namespace, so that memory grows with the number of namespaces and not of objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::Hasher;
 
@@ -10,10 +10,10 @@ use armadex_postings::Block;
 use armadex_storage::StoreError;
 use siphasher::sip::SipHasher13;
 
-use crate::backend::{Connection, Lane, Row, row};
+use crate::backend::{Connection, Lane, Row, row, rows};
 use crate::form::namespace_id::cluster_of;
 use crate::form::term::{TermHasher, TermSet};
-use crate::sql::{audit, head};
+use crate::sql::{audit, head, unposted};
 use crate::store::SqlStore;
 
 /// What a check found.
@@ -21,6 +21,8 @@ use crate::store::SqlStore;
 pub struct CheckReport {
     /// Objects that were looked at.
     pub objects: u64,
+    /// Entries of the index: an object for each term that leads to it.
+    pub entries: u64,
     /// Namespaces that the store has an id for.
     pub namespaces: u64,
     /// What does not agree, in words; empty for a sound store.
@@ -85,11 +87,13 @@ async fn check(
     tally_counters(connection, &mut indexed).await?;
     compare(&stored, &indexed, &mut faults);
     let objects = stored.values().map(|tally| tally.objects).sum::<i64>();
+    let entries = indexed.values().map(|tally| tally.entries).sum::<i64>();
     let namespaces = check_sums(connection, &stored, &mut faults).await?;
     check_versions(connection, objects, &mut faults).await?;
     faults.truncate(MOST_FAULTS);
     Ok(CheckReport {
         objects: u64::try_from(objects).unwrap_or(0),
+        entries: u64::try_from(entries).unwrap_or(0),
         namespaces,
         faults,
     })
@@ -101,6 +105,11 @@ async fn tally_objects(
     hasher: &TermHasher,
     faults: &mut Vec<String>,
 ) -> Result<Tallies, StoreError> {
+    let unposting = rows(connection, unposted::since(0), unposted::decode).await?;
+    let unposting: BTreeSet<i64> = unposting
+        .iter()
+        .map(|row| i64::from(row.resource))
+        .collect();
     let mut tallies = Tallies::new();
     connection
         .fetch(audit::objects(), &mut |row| {
@@ -110,9 +119,12 @@ async fn tally_objects(
             match TermSet::from_bytes(&row.blob(4)?) {
                 Some(terms) => {
                     terms
-                        .as_slice()
+                        .posted()
                         .iter()
                         .for_each(|&term| tally.entry(term, id));
+                    if !terms.unposted().is_empty() && !unposting.contains(&row.int(0)?) {
+                        faults.push(format!("object {id} has terms that its type would post"));
+                    }
                     if !hasher.is_form_of(form, &terms) {
                         faults.push(format!("the form of object {id} is not that of its terms"));
                     }

@@ -8,8 +8,10 @@ use armadex_storage::StoreError;
 use crate::backend::error::broken;
 use crate::backend::{Connection, row};
 use crate::sql::dialect::Dialect;
-use crate::sql::statement::MAX_LIST;
-use crate::sql::{catalog, head, stream};
+use crate::sql::head::HeadRow;
+use crate::sql::statement::{MAX_LIST, pieces};
+use crate::sql::{catalog, head, stream, unposted};
+use crate::write::label_keys::TypeKey;
 
 /// Rows that changed.
 #[derive(Debug, Default)]
@@ -19,6 +21,8 @@ pub(crate) struct CatalogChange {
     pub(crate) types: BTreeSet<i32>,
     /// Cluster and type of streams that were opened or closed.
     pub(crate) streams: BTreeSet<(i64, i32)>,
+    /// Label keys whose values are not posted from now on.
+    pub(crate) unposted: BTreeSet<TypeKey>,
 }
 
 impl CatalogChange {
@@ -28,28 +32,32 @@ impl CatalogChange {
             health,
             types,
             streams,
+            unposted,
         } = self;
-        clusters.is_empty() && health.is_empty() && types.is_empty() && streams.is_empty()
+        let streams = streams.is_empty() && unposted.is_empty();
+        clusters.is_empty() && health.is_empty() && types.is_empty() && streams
     }
 
-    /// Counts the change and stamps its rows. The head row comes last: every writer waits for it.
+    /// Counts the change and stamps its rows; gives the head, if there was a change. The head row comes last: every writer waits for it.
     pub(crate) async fn stamp(
         self,
         connection: &mut dyn Connection,
         dialect: Dialect,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<HeadRow>, StoreError> {
         if self.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let Self {
             clusters,
             health,
             types,
             streams,
+            unposted,
         } = self;
         connection.execute(head::bump_catalog()).await?;
         let head = row(connection, head::select(), head::decode).await?;
-        let seq = head.ok_or_else(|| broken("it has no head row"))?.catalog;
+        let head = head.ok_or_else(|| broken("it has no head row"))?;
+        let seq = head.catalog;
         let types = types.into_iter().map(i64::from);
         for (stamp, ids) in [
             (
@@ -68,6 +76,11 @@ impl CatalogChange {
                 .execute(stream::stamp(dialect, seq, part))
                 .await?;
         }
-        Ok(())
+        for piece in pieces(&Vec::from_iter(unposted)) {
+            connection
+                .execute(unposted::insert(dialect, &head, piece))
+                .await?;
+        }
+        Ok(Some(head))
     }
 }

@@ -121,6 +121,7 @@ mod tests {
             created: 0,
             size: 0,
             terms: TermSet::default(),
+            labels: vec![],
             form: 0,
             packed: Packed {
                 dictionary: 0,

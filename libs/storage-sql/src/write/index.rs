@@ -35,21 +35,21 @@ struct Entry {
 impl IndexChange {
     /// An object appears.
     pub(crate) fn add(&mut self, place: TypeInNamespace, id: i64, terms: &TermSet) {
-        self.extend(place, id, true, terms.as_slice());
+        self.extend(place, id, true, terms.posted());
         *self.counts.entry(place).or_default() += 1;
     }
 
     /// An object goes away.
     pub(crate) fn remove(&mut self, place: TypeInNamespace, id: i64, terms: &TermSet) {
-        self.extend(place, id, false, terms.as_slice());
+        self.extend(place, id, false, terms.posted());
         *self.counts.entry(place).or_default() -= 1;
     }
 
     /// An object's terms change.
     pub(crate) fn change(&mut self, place: TypeInNamespace, id: i64, old: &TermSet, new: &TermSet) {
         let without = |a: &TermSet, b: &TermSet| -> Vec<i64> {
-            let absent = |term: &&i64| b.as_slice().binary_search(term).is_err();
-            a.as_slice().iter().filter(absent).copied().collect()
+            let absent = |term: &&i64| b.posted().binary_search(term).is_err();
+            a.posted().iter().filter(absent).copied().collect()
         };
         self.extend(place, id, true, &without(new, old));
         self.extend(place, id, false, &without(old, new));

@@ -1,12 +1,15 @@
 //! From a batch to what is stored of it: terms hashed, bodies packed. Pure, and the part of a write that takes the processor's time.
 
+use std::borrow::Cow;
+
 use armadex_model::ObjectKey;
 use armadex_storage::{Batch, Change, MemberPosition, Object, Rules, StoreError};
 
 use crate::backend::error::broken;
 use crate::form::codec::{Family, MAX_BODY_BYTES, Packed, Packer};
-use crate::form::term::{TermHasher, TermSet};
+use crate::form::term::{Label, TermHasher, TermSet};
 use crate::form::version::MemberVersion;
+use crate::write::label_keys::Unposted;
 
 /// A batch that only has to be written.
 #[derive(Debug)]
@@ -44,9 +47,25 @@ pub(crate) struct NewObject {
     pub(crate) created: i64,
     pub(crate) size: i64,
     pub(crate) terms: TermSet,
+    pub(crate) labels: Vec<Label>,
     /// What its terms and the rules that it was made by come to.
     pub(crate) form: i64,
     pub(crate) packed: Packed,
+}
+
+impl NewObject {
+    /// Its terms as they are stored where the values of these label keys are not posted.
+    pub(crate) fn stored_terms(&self, unposted: &Unposted) -> Cow<'_, TermSet> {
+        let labels = self.labels.iter();
+        let values: Vec<i64> = labels
+            .filter(|label| unposted.contains_key(&label.key))
+            .map(|label| label.value)
+            .collect();
+        match values.as_slice() {
+            [] => Cow::Borrowed(&self.terms),
+            values => Cow::Owned(self.terms.without_posting(values)),
+        }
+    }
 }
 
 /// Prepares a batch.
@@ -95,6 +114,7 @@ fn prepare_object(
         key: object.key,
         uid: object.uid,
         created: object.created,
+        labels: hasher.labels(&object.terms),
         terms,
     })
 }

@@ -3,13 +3,14 @@
 
 use armadex_storage::StoreError;
 
-use crate::backend::error::broken;
+use crate::backend::error::{broken, collided};
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::{Connection, row};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
 use crate::sql::statement::{MAX_LIST, pieces};
 use crate::write::diff::Effect;
+use crate::write::label_keys::{LabelKeys, Unposted};
 use crate::write::prepare::NewObject;
 use crate::write::session::Session;
 use crate::write::stage::Staged;
@@ -26,6 +27,13 @@ pub(crate) async fn publish(
     let count = i64::try_from(effects).expect("a transaction fits memory");
     let head = advance_head(session.connection, count).await?;
     let last = head.revision;
+    if session
+        .labels
+        .follow(session.connection, head.catalog)
+        .await?
+    {
+        return Err(collided("another writer learnt which labels not to index"));
+    }
     let rewound = last - count < session.committed.revision;
     session.committed = Committed {
         incarnation: match rewound {
@@ -34,7 +42,7 @@ pub(crate) async fn publish(
         },
         revision: last,
     };
-    let mut table = Table::new(staged, last - count + 1);
+    let mut table = Table::new(staged, session.labels, last - count + 1);
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
     if session.retention == 0 && head.pruned == last - count {
@@ -80,13 +88,14 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(staged: &'a [Staged<'a>], first_revision: i64) -> Self {
+    fn new(staged: &'a [Staged<'a>], labels: &LabelKeys, first_revision: i64) -> Self {
         let mut table = Self::default();
         let mut revisions = first_revision..;
         for staged in staged {
+            let kind = (staged.resource, labels.unposted(staged.resource));
             let mut ids = staged.object_ids.iter();
             for (effect, rev) in staged.effects.iter().zip(revisions.by_ref()) {
-                table.take(staged.resource, effect, rev, &mut ids);
+                table.take(kind, effect, rev, &mut ids);
             }
         }
         table
@@ -94,7 +103,7 @@ impl<'a> Table<'a> {
 
     fn take(
         &mut self,
-        resource: i32,
+        (resource, unposted): (i32, &Unposted),
         effect: &'a Effect<'a>,
         rev: i64,
         ids: &mut std::slice::Iter<'_, i64>,
@@ -103,13 +112,16 @@ impl<'a> Table<'a> {
             Effect::Add { nsid, new } => {
                 let place = (*ids.next().expect("one for each add"), *nsid, rev);
                 self.added.push(object_row(resource, place, new));
-                self.versions.push(version_row(resource, place, 0, new));
+                let terms = new.stored_terms(unposted).to_bytes();
+                self.versions
+                    .push(version_row(resource, place, 0, (new, terms)));
             }
             Effect::Change { old, new } => {
                 let place = (old.id, old.nsid, rev);
                 self.changed.push(object_row(resource, place, new));
+                let terms = new.stored_terms(unposted).to_bytes();
                 self.versions
-                    .push(version_row(resource, place, old.rev, new));
+                    .push(version_row(resource, place, old.rev, (new, terms)));
             }
             Effect::Remove { old } => {
                 self.removed.push(old.id);
@@ -150,7 +162,7 @@ fn version_row(
     resource: i32,
     (id, nsid, rev): (i64, i64, i64),
     prev_rev: i64,
-    new: &NewObject,
+    (new, terms): (&NewObject, Vec<u8>),
 ) -> VersionRow<'_> {
     VersionRow {
         rev,
@@ -165,7 +177,7 @@ fn version_row(
         nsid,
         name: &new.key.name,
         dictionary: new.packed.dictionary,
-        terms: new.terms.to_bytes(),
+        terms,
         body: &new.packed.bytes,
     }
 }

@@ -4,6 +4,7 @@ use crate::backend::Connection;
 use crate::backend::incarnation::Committed;
 use crate::sql::dialect::Dialect;
 use crate::write::catalog_change::CatalogChange;
+use crate::write::label_keys::LabelKeys;
 use crate::write::numbers::ObjectIds;
 
 /// What a transaction needs besides its work.
@@ -11,6 +12,8 @@ pub(crate) struct Session<'a> {
     pub(crate) connection: &'a mut dyn Connection,
     pub(crate) dialect: Dialect,
     pub(crate) object_ids: &'a mut ObjectIds,
+    /// Which labels are posted.
+    pub(crate) labels: &'a mut LabelKeys,
     /// How many revisions superseded versions and tombstones are kept for.
     pub(crate) retention: u64,
     /// Seconds since 1970.

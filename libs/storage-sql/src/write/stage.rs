@@ -11,6 +11,7 @@ use armadex_storage::{Phase, StoreError, Written};
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::form::namespace_id::cluster_of;
+use crate::form::term::Label;
 use crate::sql::counter::CounterKey;
 use crate::sql::object::{self, Indexed, OldRow};
 use crate::sql::statement::{MAX_LIST, pieces};
@@ -18,8 +19,9 @@ use crate::sql::stream::{self, Fence, Moved, StreamRow};
 use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
+use crate::write::label_keys::{LabelKeys, Unposted};
 use crate::write::places::{self, Place, Places};
-use crate::write::prepare::{Prepared, PreparedChange};
+use crate::write::prepare::{NewObject, Prepared, PreparedChange};
 use crate::write::session::Session;
 
 /// A batch whose index, counters and stream are written, and whose objects are not.
@@ -46,7 +48,7 @@ pub(crate) async fn stage<'a>(
     let diffs: Vec<Diff<'a>> = diffs
         .map(|((batch, places), old)| diff(&batch.changes, places, old))
         .collect();
-    let terms = old_terms(session.connection, &diffs).await?;
+    let terms = old_terms(session, batches, &diffs).await?;
     let staged = number(session, batches, diffs).await?;
 
     let deltas = write_index(session, &staged, batches, &places, &terms).await?;
@@ -123,17 +125,32 @@ async fn old_rows(
 
 /// The terms of the versions whose index entries go away, by revision.
 async fn old_terms(
-    connection: &mut dyn Connection,
+    session: &mut Session<'_>,
+    batches: &[&Prepared],
     diffs: &[Diff<'_>],
 ) -> Result<HashMap<i64, Indexed>, StoreError> {
-    let effects = diffs.iter().flat_map(|diff| &diff.effects);
-    let needed = effects.filter_map(|effect| match effect {
-        // Other rules alone change the form too; then the terms turn out to be the same.
-        Effect::Change { old, new } if old.form != new.form => Some(old.rev),
-        Effect::Remove { old } => Some(old.rev),
-        Effect::Add { .. } | Effect::Change { .. } => None,
-    });
-    terms_of(connection, &needed.collect::<Vec<i64>>()).await
+    let mut needed = Vec::new();
+    for (batch, diff) in batches.iter().zip(diffs) {
+        let unposted = session.labels.unposted(batch.resource);
+        needed.extend(diff.effects.iter().filter_map(|effect| match effect {
+            // Other rules alone change the form too; then the terms turn out to be the same.
+            Effect::Change { old, new } => {
+                (old.form != new.form || is_posted_anew(old, new, unposted)).then_some(old.rev)
+            }
+            Effect::Remove { old } => Some(old.rev),
+            Effect::Add { .. } => None,
+        }));
+    }
+    terms_of(session.connection, &needed).await
+}
+
+/// Whether an object that keeps its terms may have been posted under one that it is posted under no more.
+fn is_posted_anew(old: &OldRow, new: &NewObject, unposted: &Unposted) -> bool {
+    let since = |label: &Label| unposted.get(&label.key);
+    new.labels
+        .iter()
+        .filter_map(since)
+        .any(|&since| old.rev <= since)
 }
 
 /// What these versions were indexed by, by revision.
@@ -184,7 +201,13 @@ async fn write_index(
     let mut change = IndexChange::default();
     let mut deltas = Vec::new();
     for ((staged, batch), places) in staged.iter().zip(batches).zip(places) {
-        index_effects(&mut change, staged, terms);
+        index_effects(
+            &mut change,
+            staged,
+            terms,
+            session.labels.unposted(batch.resource),
+        );
+        note_labels(session.labels, staged, batch);
         for (namespace, place) in places {
             let delta = change.delta(batch.resource, place.nsid);
             if place.objects == 0 {
@@ -199,22 +222,37 @@ async fn write_index(
     Ok(deltas)
 }
 
-fn index_effects(change: &mut IndexChange, staged: &Staged<'_>, terms: &HashMap<i64, Indexed>) {
+fn index_effects(
+    change: &mut IndexChange,
+    staged: &Staged<'_>,
+    terms: &HashMap<i64, Indexed>,
+    unposted: &Unposted,
+) {
     let (resource, mut ids) = (staged.resource, staged.object_ids.iter());
     for effect in &staged.effects {
         match effect {
             Effect::Add { nsid, new } => {
                 let id = *ids.next().expect("one for each add");
-                change.add((resource, *nsid), id, &new.terms);
+                change.add((resource, *nsid), id, &new.stored_terms(unposted));
             }
             Effect::Change { old, new } => {
                 if let Some(before) = terms.get(&old.rev) {
-                    change.change((resource, old.nsid), old.id, &before.terms, &new.terms);
+                    let terms = new.stored_terms(unposted);
+                    change.change((resource, old.nsid), old.id, &before.terms, &terms);
                 }
             }
             Effect::Remove { old } => {
                 change.remove((resource, old.nsid), old.id, &terms[&old.rev].terms);
             }
+        }
+    }
+}
+
+/// Shows the labels of what is new to those who count them.
+fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared) {
+    for effect in &staged.effects {
+        if let Effect::Add { new, .. } = effect {
+            labels.note(batch.resource, batch.cluster, &new.labels);
         }
     }
 }

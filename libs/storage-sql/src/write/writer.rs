@@ -16,6 +16,7 @@ use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction};
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opening;
+use crate::write::label_keys::LabelKeys;
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
@@ -83,6 +84,7 @@ pub(crate) struct Writer {
     pub(crate) retention: u64,
     pub(crate) rest: Duration,
     pub(crate) object_ids: ObjectIds,
+    pub(crate) labels: LabelKeys,
     /// The last revision that this process committed.
     pub(crate) committed: Committed,
 }
@@ -159,14 +161,19 @@ impl Writer {
     /// Does all of the work in one transaction.
     async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
         let mut transaction = self.database.write().await?;
+        let decided = self.labels.decide();
         let mut session = Session {
             connection: &mut *transaction,
             dialect: self.database.dialect(),
             object_ids: &mut self.object_ids,
+            labels: &mut self.labels,
             retention: self.retention,
             now: now(),
             committed: self.committed.clone(),
-            catalog: CatalogChange::default(),
+            catalog: CatalogChange {
+                unposted: decided.iter().copied().collect(),
+                ..CatalogChange::default()
+            },
         };
         let done = do_all(&mut session, work).await;
         let committed = session.committed;
@@ -181,7 +188,10 @@ impl Writer {
                 self.committed = committed;
             }
             Ok(_) => {}
-            Err(_) => self.object_ids.forget(),
+            Err(_) => {
+                self.object_ids.forget();
+                self.labels.undo(decided);
+            }
         }
         done
     }
@@ -190,6 +200,7 @@ impl Writer {
 /// Nobody has been answered yet, so whatever order the work is done in is right: batches are staged together, streams are opened together,
 /// everything else comes after them one by one, and batches are published at the end.
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
+    let incarnation = session.committed.incarnation.clone();
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let staged = stage(session, &batches).await?;
@@ -204,8 +215,14 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
         });
     }
     publish(session, &staged).await?;
+    if session.committed.incarnation != incarnation {
+        // A database that was rewound may have forgotten which labels are not posted.
+        session.catalog.unposted.extend(session.labels.anew());
+    }
     let catalog = std::mem::take(&mut session.catalog);
-    catalog.stamp(session.connection, session.dialect).await?;
+    if let Some(head) = catalog.stamp(session.connection, session.dialect).await? {
+        session.labels.settle(head.revision);
+    }
     Ok(done)
 }
 

@@ -18,6 +18,8 @@ const CLUSTERS: [&str; 3] = ["alpha", "beta", "gamma"];
 const NAMESPACES: [&str; 5] = ["", "a", "b", "default", "kube-system"];
 const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 const KEYS: [&str; 3] = ["app", "tier", "zone"];
+/// A label that most objects have a value of their own for.
+const ID: &str = "id";
 const VALUES: [&str; 4] = ["", "x", "y", "z"];
 const PHASES: [&str; 3] = ["Pending", "Running", "Failed"];
 const ROUNDS: u64 = 40;
@@ -29,7 +31,7 @@ struct Known {
     uid: String,
     version: i64,
     created: i64,
-    labels: BTreeMap<&'static str, &'static str>,
+    labels: BTreeMap<&'static str, String>,
     phase: &'static str,
 }
 
@@ -101,7 +103,7 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
         }
         fixture.assert_sound().await;
         for _ in 0..QUERIES {
-            let query = query(&mut dice);
+            let query = query(&mut dice, &model);
             compare(fixture, &model, &query, &mut dice).await;
         }
     }
@@ -164,28 +166,37 @@ fn change(dice: &mut Dice, key: Key, round: u64, model: &mut Model) -> Change {
             let mut changed = known.clone();
             changed.version += 1;
             if dice.one_in(2) {
-                changed.labels = labels(dice);
+                changed.labels = labels(dice, &changed.uid);
                 changed.phase = dice.pick(&PHASES);
             }
             changed
         }
-        _ => Known {
-            uid: format!("{:08x}-{round}", dice.0.random::<u32>()),
-            version: 100 + dice.below(50) as i64,
-            created: 1_700_000_000 + dice.below(6) as i64,
-            labels: labels(dice),
-            phase: dice.pick(&PHASES),
-        },
+        _ => {
+            let uid = format!("{:08x}-{round}", dice.0.random::<u32>());
+            Known {
+                version: 100 + dice.below(50) as i64,
+                created: 1_700_000_000 + dice.below(6) as i64,
+                labels: labels(dice, &uid),
+                phase: dice.pick(&PHASES),
+                uid,
+            }
+        }
     };
     let stored = build(path, &known);
     model.insert(key, known);
     Change::Put(stored.build())
 }
 
-fn labels(dice: &mut Dice) -> BTreeMap<&'static str, &'static str> {
-    (0..dice.below(4))
-        .map(|_| (dice.pick(&KEYS), dice.pick(&VALUES)))
-        .collect()
+fn labels(dice: &mut Dice, uid: &str) -> BTreeMap<&'static str, String> {
+    let mut labels: BTreeMap<&str, String> = (0..dice.below(4))
+        .map(|_| (dice.pick(&KEYS), dice.pick(&VALUES).to_owned()))
+        .collect();
+    match dice.below(12) {
+        0 => {}
+        1 => drop(labels.insert(ID, dice.pick(&VALUES).to_owned())),
+        _ => drop(labels.insert(ID, uid.to_owned())),
+    }
+    labels
 }
 
 fn build(path: Path, known: &Known) -> ObjectBuilder {
@@ -200,7 +211,7 @@ fn build(path: Path, known: &Known) -> ObjectBuilder {
         .fold(plain, |object, (key, value)| object.label(key, value))
 }
 
-fn query(dice: &mut Dice) -> Query {
+fn query(dice: &mut Dice, model: &Model) -> Query {
     let fields = [
         OrderField::Cluster,
         OrderField::Namespace,
@@ -216,7 +227,7 @@ fn query(dice: &mut Dice) -> Query {
         namespaces: dice.filter(&NAMESPACES),
         names: dice.filter(&NAMES),
         labels: (0..dice.below(3))
-            .map(|_| label_requirement(dice))
+            .map(|_| label_requirement(dice, model))
             .collect(),
         fields: (0..dice.below(4) / 3)
             .map(|_| field_requirement(dice))
@@ -258,15 +269,21 @@ fn scope(dice: &mut Dice) -> Scope {
     Scope::Clusters(clusters.collect())
 }
 
-fn label_requirement(dice: &mut Dice) -> Requirement {
+fn label_requirement(dice: &mut Dice, model: &Model) -> Requirement {
+    let key = if dice.one_in(3) { ID } else { dice.pick(&KEYS) };
+    let mut values = dice.subset(&VALUES);
+    if key == ID && !model.is_empty() {
+        let ids: Vec<&str> = model.values().map(|known| known.uid.as_str()).collect();
+        values.extend(dice.subset(&ids));
+    }
     let operator = match dice.below(4) {
-        0 => Operator::In(dice.subset(&VALUES)),
-        1 => Operator::NotIn(dice.subset(&VALUES)),
+        0 => Operator::In(values),
+        1 => Operator::NotIn(values),
         2 => Operator::Exists,
         _ => Operator::DoesNotExist,
     };
     Requirement {
-        key: dice.pick(&KEYS).to_owned(),
+        key: key.to_owned(),
         operator,
     }
 }
@@ -378,7 +395,12 @@ fn in_scope(scope: &Scope, path: &Path) -> bool {
 }
 
 fn admits(query: &Query, path: &Path, known: &Known) -> bool {
-    let label = |r: &Requirement| holds(&r.operator, known.labels.get(r.key.as_str()).copied());
+    let label = |r: &Requirement| {
+        holds(
+            &r.operator,
+            known.labels.get(r.key.as_str()).map(String::as_str),
+        )
+    };
     let field = |r: &Requirement| holds(&r.operator, Some(known.phase));
     query.clusters.admits(path.0)
         && query.namespaces.admits(path.1)

@@ -1,5 +1,6 @@
 //! Requirements as sets of terms.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use armadex_model::field::indexed;
@@ -13,7 +14,33 @@ use crate::form::term::TermHasher;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Clause {
     pub(crate) terms: Vec<i64>,
+    /// For values of a label, the term of its key.
+    key: Option<i64>,
     text: String,
+}
+
+/// Where posting blocks lead for a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lead<'a> {
+    pub(crate) terms: &'a [i64],
+    /// Whether an object that has one of these terms has one of the clause's; else only the object itself can tell.
+    pub(crate) decides: bool,
+}
+
+impl Clause {
+    /// Where it leads in a type that does not post the values of some label keys.
+    pub(crate) fn lead(&self, unposted: &BTreeSet<i64>) -> Lead<'_> {
+        match &self.key {
+            Some(key) if unposted.contains(key) => Lead {
+                terms: std::slice::from_ref(key),
+                decides: false,
+            },
+            _ => Lead {
+                terms: &self.terms,
+                decides: true,
+            },
+        }
+    }
 }
 
 impl fmt::Display for Clause {
@@ -28,16 +55,19 @@ pub(crate) fn clauses(
     hasher: &TermHasher,
 ) -> Result<(Vec<Clause>, Vec<Clause>), StoreError> {
     let (mut has, mut has_not) = (Vec::new(), Vec::new());
-    let labels = query.labels.iter().map(label_terms);
+    let labels = query
+        .labels
+        .iter()
+        .map(|label| (label, label_key(label), label_terms(label)));
     let fields = query
         .fields
         .iter()
-        .map(|requirement| field_terms(query, requirement));
-    let requirements = query.labels.iter().chain(&query.fields);
-    for (requirement, terms) in requirements.zip(labels.chain(fields)) {
+        .map(|field| (field, None, field_terms(query, field)));
+    for (requirement, key, terms) in labels.chain(fields) {
         let (positive, terms) = terms?;
         let clause = Clause {
             terms: terms.iter().map(|term| hasher.term(term)).collect(),
+            key: key.map(|key| hasher.term(&key)),
             text: requirement.to_string(),
         };
         if positive {
@@ -58,6 +88,15 @@ fn push_new(clauses: &mut Vec<Clause>, clause: Clause) {
 
 /// Whether the terms must be there, and the terms.
 type Terms = (bool, Vec<Term>);
+
+/// The key of a requirement on values.
+fn label_key(requirement: &Requirement) -> Option<Term> {
+    let Requirement { key, operator } = requirement;
+    match operator {
+        Operator::In(_) | Operator::NotIn(_) => Some(Term::LabelKey { key: key.clone() }),
+        _ => None,
+    }
+}
 
 fn label_terms(requirement: &Requirement) -> Result<Terms, StoreError> {
     let Requirement { key, operator } = requirement;

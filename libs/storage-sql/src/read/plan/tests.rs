@@ -44,6 +44,7 @@ fn fleet() -> Snapshot {
             (3, 2, true),
         ],
         health: vec![],
+        unposted: vec![],
     };
     Snapshot::default().apply(delta).expect("sound rows")
 }

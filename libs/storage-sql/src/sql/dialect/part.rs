@@ -22,4 +22,6 @@ pub(crate) enum Upsert {
     Counter,
     /// A stream, by cluster and type: taken over and opened.
     Stream,
+    /// A label key that is not posted, by its whole key: nothing is left to update.
+    Unposted,
 }

@@ -32,5 +32,6 @@ pub(super) fn on_conflict(target: Upsert) -> &'static str {
         Upsert::Stream => {
             " ON CONFLICT (cluster, type) DO UPDATE SET is_open = 1, epoch = excluded.epoch"
         }
+        Upsert::Unposted => " ON CONFLICT (type, term) DO NOTHING",
     }
 }

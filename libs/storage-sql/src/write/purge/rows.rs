@@ -131,7 +131,7 @@ async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64,
                 resource: row.resource,
                 nsid: row.nsid,
             };
-            terms[&row.rev].terms.as_slice().iter().map(run)
+            terms[&row.rev].terms.posted().iter().map(run)
         })
         .collect();
     for part in Vec::from_iter(runs).chunks(MAX_LIST) {

@@ -41,6 +41,7 @@ impl Connection for Counted<'_> {
 struct Fleet {
     database: SqliteDatabase,
     object_ids: ObjectIds,
+    labels: LabelKeys,
     committed: Committed,
     clusters: Vec<ClusterId>,
     streams: Vec<Stream>,
@@ -55,6 +56,7 @@ impl Fleet {
         let mut fleet = Self {
             database: database.expect("a database"),
             object_ids: ObjectIds::default(),
+            labels: LabelKeys::new(4096),
             committed: Committed {
                 incarnation: String::new(),
                 revision: 0,
@@ -87,6 +89,7 @@ impl Fleet {
             connection: &mut counted,
             dialect: self.database.dialect(),
             object_ids: &mut self.object_ids,
+            labels: &mut self.labels,
             retention: 0,
             now: 1,
             committed: self.committed.clone(),
@@ -235,6 +238,7 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
             database: std::sync::Arc::new(database),
             retention: 0,
             rest: Options::default().rest,
+            labels: LabelKeys::new(4096),
             object_ids: ObjectIds::default(),
             committed: fleet.committed,
         };
