@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::fixture::{Fixture, ObjectBuilder, RULES, Writer, name, object, path, resource};
-use crate::{Change, Found};
+use crate::{Change, ClusterId, Found, Health, Phase, Stream};
 
 /// The types of objects, by plural and kind; `status.phase` is indexed of both.
 const KINDS: [(&str, &str); 2] = [("pods", "Pod"), ("namespaces", "Namespace")];
@@ -40,8 +40,16 @@ type Path = (&'static str, &'static str, &'static str);
 /// A place in [`KINDS`], and the path.
 type Key = (usize, Path);
 type Model = BTreeMap<Key, Known>;
-/// A cluster's streams, one for each of [`KINDS`], and how often it has joined.
-type Joined = (Vec<Writer>, u32);
+
+/// A cluster that has joined.
+struct Joined {
+    id: ClusterId,
+    /// How often it has joined before.
+    incarnation: u32,
+    /// One for each of [`KINDS`]; those that are closed are not.
+    streams: [Option<Stream>; KINDS.len()],
+    health: Option<Health>,
+}
 
 struct Dice(StdRng);
 
@@ -80,28 +88,42 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
     println!("run again with {SEED}={seed}");
     let mut dice = Dice(StdRng::seed_from_u64(seed));
     let mut model = Model::new();
-    let mut writers: BTreeMap<&str, Joined> = BTreeMap::new();
+    let mut fleet: BTreeMap<&str, Joined> = BTreeMap::new();
     for cluster in CLUSTERS {
-        writers.insert(cluster, (join(fixture, cluster, 0).await, 0));
+        fleet.insert(cluster, join(fixture, cluster, 0).await);
     }
     for round in 0..ROUNDS {
         let cluster = dice.pick(&CLUSTERS);
-        let (streams, incarnation) = writers.get_mut(cluster).expect("joined");
+        let joined = fleet.get_mut(cluster).expect("joined");
         if dice.one_in(12) {
-            *incarnation += 1;
-            *streams = join(fixture, cluster, *incarnation).await;
+            *joined = join(fixture, cluster, joined.incarnation + 1).await;
             model.retain(|(_, path), _| path.0 != cluster);
         }
+        if dice.one_in(4) {
+            report_health(fixture, &mut dice, joined).await;
+        }
         let kind = dice.below(KINDS.len());
-        let changes = changes(&mut dice, (kind, cluster), round, &mut model);
-        fixture
-            .write(&streams[kind], changes)
-            .await
-            .expect("written");
+        match joined.streams[kind].take() {
+            Some(stream) if dice.one_in(5) => {
+                let closed = fixture.sink.close(joined.id, stream.resource).await;
+                closed.expect("closed");
+                model.retain(|(of, path), _| *of != kind || path.0 != cluster);
+            }
+            open => {
+                let stream = match open {
+                    Some(stream) => stream,
+                    None => open_again(fixture, joined.id, kind).await,
+                };
+                let changes = changes(&mut dice, (kind, cluster), round, &mut model);
+                write(fixture, joined.id, &stream, changes).await;
+                joined.streams[kind] = Some(stream);
+            }
+        }
         if dice.one_in(3) {
             fixture.sink.purge(10).await.expect("purged");
         }
         fixture.assert_sound().await;
+        compare_catalog(fixture, &fleet).await;
         for _ in 0..QUERIES {
             let query = query(&mut dice, &model);
             compare(fixture, &model, &query, &mut dice).await;
@@ -117,19 +139,72 @@ fn seed() -> u64 {
     asked.map_or_else(rand::random, |seed| seed.parse().expect("a number"))
 }
 
-async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Vec<Writer> {
-    let joined = fixture
+async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Joined {
+    let id = fixture
         .sink
         .join(&name(cluster), &incarnation.to_string())
         .await;
-    let cluster = joined.expect("joined");
-    let mut streams = Vec::new();
-    for kind in 0..KINDS.len() {
-        let stream = fixture.sink.open(cluster, &described(kind), RULES).await;
-        let stream = stream.expect("opened");
-        streams.push(Writer { cluster, stream });
+    let id = id.expect("joined");
+    let mut streams = [const { None }; KINDS.len()];
+    for (kind, stream) in streams.iter_mut().enumerate() {
+        *stream = Some(open_again(fixture, id, kind).await);
     }
-    streams
+    Joined {
+        id,
+        incarnation,
+        streams,
+        health: None,
+    }
+}
+
+/// Opens a stream, and removes what an earlier one has left behind, as whoever compares it with the member does.
+async fn open_again(fixture: &Fixture, cluster: ClusterId, kind: usize) -> Stream {
+    let opened = fixture.sink.open(cluster, &described(kind), RULES).await;
+    let stream = opened.expect("opened");
+    let rest = fixture.sink.keys(cluster, stream.resource, None, 1000);
+    let rest = rest.await.expect("keys");
+    let phase = stream.position.as_ref().map(|position| position.phase);
+    let expected = (!rest.is_empty()).then_some(Phase::Listing);
+    assert_eq!(phase, expected, "rows that are left must be compared");
+    let gone = rest.into_iter().map(Change::Delete).collect();
+    write(fixture, cluster, &stream, gone).await;
+    stream
+}
+
+async fn write(fixture: &Fixture, cluster: ClusterId, stream: &Stream, changes: Vec<Change>) {
+    let stream = stream.clone();
+    let writer = Writer { cluster, stream };
+    fixture.write(&writer, changes).await.expect("written");
+}
+
+async fn report_health(fixture: &Fixture, dice: &mut Dice, joined: &mut Joined) {
+    let health = Health {
+        healthy: dice.one_in(2),
+        reason: dice.pick(&["", "refused", "too late"]).to_owned(),
+    };
+    let told = fixture.sink.set_health(joined.id, &health, None).await;
+    told.expect("told");
+    joined.health = Some(health);
+}
+
+/// Readers know which clusters there are, what is shown of them, and how they are.
+async fn compare_catalog(fixture: &Fixture, fleet: &BTreeMap<&str, Joined>) {
+    let catalog = fixture.search.catalog().await.expect("a catalogue");
+    let found: Vec<_> = catalog
+        .clusters
+        .iter()
+        .map(|(name, entry)| {
+            let resources = Vec::from_iter(entry.resources.iter().cloned());
+            (name.to_string(), resources, entry.health.clone())
+        })
+        .collect();
+    let expected = fleet.iter().map(|(name, joined)| {
+        let open = (0..KINDS.len()).filter(|&kind| joined.streams[kind].is_some());
+        let mut resources: Vec<_> = open.map(|kind| described(kind).gvr).collect();
+        resources.sort();
+        ((*name).to_owned(), resources, joined.health.clone())
+    });
+    assert_eq!(found, Vec::from_iter(expected));
 }
 
 fn described(kind: usize) -> ResourceType {
