@@ -352,16 +352,18 @@ impl Writer {
     }
 }
 
-/// About how long what is made of the next rows will be, if it is no more than was stored.
+/// How long what is made of the next rows will be at most, if it is no more than was stored: room for one row too few is made by copying
+/// all the others.
 fn expected(rows: &[Found], most: usize) -> usize {
-    let mut length = AROUND_ROW;
+    let (mut stored, mut around) = (0, AROUND_ROW);
     for found in rows.iter().take(most) {
-        length += found.body.len() + AROUND_ROW;
-        if length >= FLUSH_BYTES {
+        stored += found.body.len();
+        around += AROUND_ROW;
+        if stored >= FLUSH_BYTES {
             break;
         }
     }
-    length
+    stored + around
 }
 
 /// Makes bytes of rows and hands them on to the client.

@@ -22,16 +22,19 @@ fn pod(bytes: usize) -> Found {
     }
 }
 
-/// How many of many pods are written at a time.
-fn at_a_time(form: Form, bytes: usize) -> usize {
-    let shape = Shape {
+fn shape(form: Form) -> Shape {
+    Shape {
         form,
         notation: Notation::Json,
         include: IncludeObject::None,
         only_metadata: false,
         now: Timestamp::UNIX_EPOCH,
-    };
-    let mut writer = Writer::new(resource("", "v1", "pods", "Pod", true), shape);
+    }
+}
+
+/// How many of many pods are written at a time.
+fn at_a_time(form: Form, bytes: usize) -> usize {
+    let mut writer = Writer::new(resource("", "v1", "pods", "Pod", true), shape(form));
     let mut rows = vec![pod(bytes); 1000].into_iter();
     writer.some(&mut rows).expect("written");
     1000 - rows.len()
@@ -48,4 +51,20 @@ fn what_is_done_at_a_time_is_bounded_by_rows_by_what_is_written_and_by_what_is_l
     );
     assert_eq!(at_a_time(Form::Objects, 30 << 10), 3);
     assert_eq!(at_a_time(Form::Objects, 10), ROWS);
+}
+
+#[test]
+fn a_piece_never_outgrows_the_room_that_was_made_for_it() {
+    for bytes in [1, 150, 700, 3900, 4000, 30_000, FLUSH_BYTES - 1] {
+        let mut writer = Writer::new(
+            resource("", "v1", "pods", "Pod", true),
+            shape(Form::Objects),
+        );
+        let mut rows = vec![pod(bytes); 500].into_iter();
+        while rows.len() > 0 {
+            let room = expected(rows.as_slice(), ROWS);
+            let Written { json, .. } = writer.some(&mut rows).expect("written");
+            assert!(json.len() <= room, "{} of {room}, {bytes}", json.len());
+        }
+    }
 }
