@@ -120,7 +120,13 @@ impl Service {
         let service = service_fn(move |request| {
             asker.head.store(0, Ordering::Relaxed);
             let (answer, delivery) = (asked(request), Arc::clone(&following));
-            async move { Ok::<_, Infallible>(delivery.follow(answer.await)) }
+            let asker = Arc::clone(&asker);
+            async move {
+                let answer = answer.await;
+                // What was read of a body is no head.
+                asker.head.store(0, Ordering::Relaxed);
+                Ok::<_, Infallible>(delivery.follow(answer))
+            }
         });
         let io = TokioIo::new(Guarded::new(
             stream,

@@ -66,6 +66,39 @@ async fn heads_that_do_not_end_make_room_for_those_that_do() {
     server.stop().await;
 }
 
+#[tokio::test]
+async fn a_body_is_no_head() {
+    let server = server(20 << 10).await;
+    let review = json!({
+        "kind": "SelfSubjectReview",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": "x".repeat(15 << 10)},
+    });
+    let review = review.to_string();
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = server.connect(b"http/1.1", None).await;
+        let path = "/apis/clusterpedia.io/v1beta1/resources/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        let length = review.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer alice\r\ncontent-length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.expect("taken");
+        let is_asked = |counts: &CounterValues| counts.in_flight == 1;
+        server.until("its head has ended", is_asked).await;
+        stream.write_all(review.as_bytes()).await.expect("taken");
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 201");
+        let is_answered = |counts: &CounterValues| counts.in_flight == 0;
+        server.until("it is answered", is_answered).await;
+        streams.push(stream);
+    }
+    assert_eq!(server.app.counters().read().evicted, 0);
+    drop(streams);
+    server.stop().await;
+}
+
 /// Some bytes may stand for a long head there, so that each counts as long as it may be.
 #[tokio::test]
 async fn heads_of_http_2_that_do_not_end_make_room_as_well() {
