@@ -83,7 +83,7 @@ impl Listener {
                     continue;
                 }
             };
-            let client = Client::new(Arc::clone(&app), address.ip());
+            let client = Client::new(Arc::clone(&app), address.ip(), slots.heads());
             let Some(slot) = slots.take(&client) else {
                 tracing::debug!("a connection found no slot");
                 continue;

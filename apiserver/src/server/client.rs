@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::heads::{Total, Unfinished};
 use crate::app::{App, Connection, Standing};
 
 /// Streams of a connection that are given up before the connection is: one may be an accident.
@@ -29,8 +30,7 @@ pub(super) struct Client {
     since: Instant,
     connection: OnceLock<Arc<Connection>>,
     busy: AtomicUsize,
-    /// What a head that has begun and not ended may hold.
-    pub(super) head: AtomicUsize,
+    pub(super) head: Unfinished,
     quiet_since: Mutex<Instant>,
     strikes: AtomicU32,
     /// Ends the connection at once.
@@ -50,14 +50,14 @@ pub(super) enum Owner {
 pub(super) struct Busy(Arc<Client>);
 
 impl Client {
-    pub(super) fn new(app: Arc<App>, address: IpAddr) -> Arc<Self> {
+    pub(super) fn new(app: Arc<App>, address: IpAddr, heads: Total) -> Arc<Self> {
         Arc::new(Self {
             app,
             address,
             since: Instant::now(),
             connection: OnceLock::new(),
             busy: AtomicUsize::new(0),
-            head: AtomicUsize::new(0),
+            head: Unfinished::none(heads),
             quiet_since: Mutex::new(Instant::now()),
             strikes: AtomicU32::new(0),
             cut: CancellationToken::new(),

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -20,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::client::{Client, IdleLimits};
 use super::delivery::{Delivery, Ended, Followed, Patience};
 use super::guarded::Guarded;
-use super::heads::{self, Heads};
+use super::heads::Heads;
 use super::slots::Slot;
 use super::streams::{self, Streams};
 use super::tls::H2;
@@ -118,13 +117,13 @@ impl Service {
         let following = Arc::clone(&delivery);
         let (asked, asker) = (self.asked(client, connection), Arc::clone(client));
         let service = service_fn(move |request| {
-            asker.head.store(0, Ordering::Relaxed);
+            asker.head.end();
             let (answer, delivery) = (asked(request), Arc::clone(&following));
             let asker = Arc::clone(&asker);
             async move {
                 let answer = answer.await;
                 // What was read of a body is no head.
-                asker.head.store(0, Ordering::Relaxed);
+                asker.head.end();
                 Ok::<_, Infallible>(delivery.follow(answer))
             }
         });
@@ -245,11 +244,8 @@ impl Service {
 fn head_reader(mut heads: Heads, client: &Arc<Client>, slot: &Slot) -> impl FnMut(&[u8]) + use<> {
     let (client, slots) = (Arc::clone(client), Arc::clone(slot.slots()));
     move |bytes| {
-        let before = client.head.load(Ordering::Relaxed);
-        let now = heads.read(bytes, before);
-        client.head.store(now, Ordering::Relaxed);
-        if heads::counted(now) > heads::counted(before) {
-            slots.bound_heads();
+        if let Some(total) = client.head.read(&mut heads, bytes) {
+            slots.bound_heads(total);
         }
     }
 }

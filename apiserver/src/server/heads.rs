@@ -3,10 +3,14 @@
 //! Neither protocol's implementation lets a head be shorter for some than for others, and anybody may begin one and never end it. So each
 //! connection tells what its unfinished head may hold by now, and when all together hold too much, [`super::slots`] ends some.
 
-/// What every connection may have read of a head: a buffer that hyper makes anyway.
-const FREE: usize = 8 << 10;
-/// What an unfinished head of HTTP/2 may hold: 64 KiB by its own count, in which a field has 33 bytes at least and may have come as one;
-/// it has around 100 in a map that doubles when it grows.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Counted at a time, so that a head that comes byte by byte is looked at seldom. What is less is free: hyper makes a buffer of this size
+/// for every connection.
+const STEP: usize = 8 << 10;
+/// What an unfinished head of HTTP/2 may hold: 64 KiB by its own count, in which a field has 33 bytes at least and may have come as one.
+/// 1,700 fields with short names were seen to take 255 KiB.
 const HTTP2_HEAD: usize = 256 << 10;
 
 /// What a client sends before its first frame.
@@ -37,7 +41,7 @@ impl Heads {
     }
 
     /// What an unfinished head may hold after these bytes, if it held so much before.
-    pub(super) fn read(&mut self, bytes: &[u8], unfinished: usize) -> usize {
+    fn read(&mut self, bytes: &[u8], unfinished: usize) -> usize {
         match self {
             Self::Http1 => unfinished + bytes.len(),
             Self::Http2(frames) => match frames.read(bytes) {
@@ -48,12 +52,60 @@ impl Heads {
     }
 }
 
-/// What of an unfinished head counts.
-pub(super) fn counted(unfinished: usize) -> usize {
-    match unfinished {
-        0..=FREE => 0,
-        more => more,
+/// What the unfinished heads of all connections hold together.
+pub(super) type Total = Arc<AtomicUsize>;
+
+/// What the unfinished head of one connection holds, until it is dropped.
+pub(super) struct Unfinished {
+    bytes: AtomicUsize,
+    total: Total,
+}
+
+impl Unfinished {
+    pub(super) fn none(total: Total) -> Self {
+        Self {
+            bytes: AtomicUsize::new(0),
+            total,
+        }
     }
+
+    /// What counts of it.
+    pub(super) fn counted(&self) -> usize {
+        counted(self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// These bytes have been read. Gives what all hold together, if this one holds more than before.
+    pub(super) fn read(&self, heads: &mut Heads, bytes: &[u8]) -> Option<usize> {
+        let unfinished = self.bytes.load(Ordering::Relaxed);
+        self.set(heads.read(bytes, unfinished))
+    }
+
+    /// It has ended.
+    pub(super) fn end(&self) {
+        self.set(0);
+    }
+
+    fn set(&self, bytes: usize) -> Option<usize> {
+        let before = counted(self.bytes.swap(bytes, Ordering::Relaxed));
+        let now = counted(bytes);
+        if now <= before {
+            self.total.fetch_sub(before - now, Ordering::Relaxed);
+            return None;
+        }
+        let more = now - before;
+        Some(self.total.fetch_add(more, Ordering::Relaxed) + more)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What counts of so many bytes.
+fn counted(bytes: usize) -> usize {
+    bytes - bytes % STEP
 }
 
 /// Follows the frames of HTTP/2.
@@ -133,8 +185,24 @@ mod tests {
 
     #[test]
     fn a_head_of_http_1_holds_what_was_read_of_it() {
-        let unfinished = Heads::Http1.read(&[b'x'; 5000], FREE);
-        assert_eq!(unfinished, FREE + 5000);
-        assert_eq!((counted(FREE), counted(FREE + 1)), (0, FREE + 1));
+        let unfinished = Heads::Http1.read(&[b'x'; 5000], STEP);
+        assert_eq!(unfinished, STEP + 5000);
+        assert_eq!((counted(STEP - 1), counted(2 * STEP + 1)), (0, 2 * STEP));
+    }
+
+    #[test]
+    fn a_head_that_comes_byte_by_byte_is_told_of_step_by_step() {
+        let total = Total::default();
+        let heads = [(); 2].map(|()| Unfinished::none(Arc::clone(&total)));
+        let told = (0..10 * STEP).filter_map(|_| heads[0].read(&mut Heads::Http1, b"x"));
+        assert_eq!(told.last(), Some(10 * STEP));
+        let more = [b'x'; STEP];
+        assert_eq!(heads[1].read(&mut Heads::Http1, &more), Some(11 * STEP));
+        let told = (0..STEP).filter_map(|_| heads[1].read(&mut Heads::Http1, b"x"));
+        assert_eq!(told.count(), 1);
+        heads[0].end();
+        assert_eq!(heads[1].read(&mut Heads::Http1, &more), Some(3 * STEP));
+        drop(heads);
+        assert_eq!(total.load(Ordering::Relaxed), 0);
     }
 }

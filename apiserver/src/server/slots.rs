@@ -10,11 +10,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::client::{Client, Owner};
-use super::heads;
+use super::heads::Total;
 use crate::app::Standing;
 use crate::counters::Counters;
 
@@ -35,6 +34,7 @@ pub(crate) struct SlotLimits {
 pub(super) struct Slots {
     limits: SlotLimits,
     counters: Arc<Counters>,
+    heads: Total,
     taken: Mutex<Taken>,
 }
 
@@ -56,6 +56,7 @@ impl Slots {
         Arc::new(Self {
             limits,
             counters,
+            heads: Total::default(),
             taken: Mutex::default(),
         })
     }
@@ -87,9 +88,17 @@ impl Slots {
         })
     }
 
-    /// Ends connections until unfinished heads hold no more than they may: of the user or the address whose hold most, the oldest. A
-    /// client that means its request ends the head soon.
-    pub(super) fn bound_heads(&self) {
+    /// What the unfinished heads of all connections hold.
+    pub(super) fn heads(&self) -> Total {
+        Arc::clone(&self.heads)
+    }
+
+    /// Ends connections until unfinished heads, which hold so much now, hold no more than they may: of the user or the address whose
+    /// hold most, the oldest. A client that means its request ends the head soon.
+    pub(super) fn bound_heads(&self, total: usize) {
+        if total <= self.limits.heads {
+            return;
+        }
         let taken = self.taken();
         let mut heads = taken.heads();
         while let Some(index) = going_first(&heads, self.limits.heads) {
@@ -180,7 +189,7 @@ impl Taken {
             |Tenant {
                  client, standing, ..
              }| {
-                let held = heads::counted(client.head.load(Ordering::Relaxed));
+                let held = client.head.counted();
                 (held > 0 && standing != Standing::FrontProxy).then(|| Head {
                     owner: client.owner(),
                     held,
