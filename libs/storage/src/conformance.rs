@@ -67,6 +67,7 @@ macro_rules! conformance {
             writes::an_object_that_is_too_large_is_rejected_by_name,
             writes::keys_are_listed_page_by_page,
             writes::other_rules_write_what_did_not_change,
+            writes::a_list_by_other_rules_that_finds_nothing_new_is_not_made_again,
             writes::many_writers_at_once_lose_nothing,
             writes::two_batches_of_one_stream_at_once_see_each_other,
             writes::revisions_have_no_gaps,

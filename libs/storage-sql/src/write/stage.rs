@@ -285,11 +285,12 @@ fn moved(
     let moved = moved.filter_map(|((batch, stream), staged)| {
         let position = batch.position.as_ref();
         let moves = position.is_some() && position != stream.position.as_ref();
-        if staged.effects.is_empty() && !moves {
-            return None;
-        }
         // From the moment that a stream is live its rows are those of the rules.
         let settles = position.is_some_and(|position| position.phase == Phase::Live);
+        let renews = settles && batch.rules.0 != stream.rules;
+        if staged.effects.is_empty() && !moves && !renews {
+            return None;
+        }
         Some(Moved {
             fence: Fence {
                 cluster: batch.cluster,

@@ -371,3 +371,26 @@ pub async fn other_rules_write_what_did_not_change(fixture: &Fixture) {
     assert_eq!(open().await.position, Some(live("6")));
     fixture.assert_sound().await;
 }
+
+/// A quiet stream: its list by other rules has nothing to change and ends where the last one ended.
+pub async fn a_list_by_other_rules_that_finds_nothing_new_is_not_made_again(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let batch = pods.batch([], Some(live("5")));
+    fixture.sink.write(batch).await.expect("written");
+    let newer = Rules(RULES.0 + 1);
+    let kind = resource("", "pods", "Pod", true);
+    let opened = fixture.sink.open(pods.cluster, &kind, newer).await;
+    let stream = opened.expect("opened");
+    assert!(
+        stream
+            .position
+            .clone()
+            .is_some_and(|position| position.phase == Phase::Listing)
+    );
+    let again = super::fixture::Writer { stream, ..pods };
+    let mut batch = again.batch([], Some(live("5")));
+    batch.rules = newer;
+    fixture.sink.write(batch).await.expect("written");
+    let opened = fixture.sink.open(again.cluster, &kind, newer).await;
+    assert_eq!(opened.expect("opened").position, Some(live("5")));
+}

@@ -212,6 +212,31 @@ async fn another_process_that_writes_is_noticed() {
     assert_eq!(reader.catalog().await.expect("a catalog").clusters.len(), 1);
 }
 
+/// A transaction that failed gives back the numbers that it took, so nobody may go on using them.
+#[tokio::test]
+async fn numbers_that_a_failed_transaction_took_are_not_handed_out_twice() {
+    let place = Place::new();
+    place
+        .run(
+            "CREATE TRIGGER refuse BEFORE INSERT ON ver WHEN NEW.name = 'refused' \
+             BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        )
+        .await;
+    let (one, other) = (open_store(&place).await, open_store(&place).await);
+    let fixture = fixture_of(&one);
+    let pods = fixture.pods_of("member1").await;
+    let refused = [Change::Put(object("ns", "refused").build())];
+    let refused = fixture.write(&pods, refused).await;
+    assert!(refused.is_err_and(|err| !err.is_transient()));
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let elsewhere = fixture_of(&other);
+    let nodes = resource("", "nodes", "Node", false);
+    let nodes = elsewhere.writer("member1", &nodes).await;
+    let several = ["b", "c", "d"].map(|name| object("", name));
+    elsewhere.put(&nodes, several).await;
+    fixture.assert_sound().await;
+}
+
 #[tokio::test]
 async fn a_busy_file_is_unavailable_until_it_is_free() {
     let place = Place::new();
