@@ -1,0 +1,164 @@
+//! What readers learn of clusters, types and streams, and what that costs.
+
+use super::*;
+use crate::catalog::Delta;
+
+/// One stream more is one row more to learn, whatever is there already.
+#[tokio::test]
+async fn a_reader_learns_of_a_stream_by_one_row() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let pods = resource("", "pods", "Pod", true);
+    for number in 0..20 {
+        let name = format!("member{number}").parse().expect("a name");
+        let cluster = store.join(&name, "incarnation").await.expect("joined");
+        store.open(cluster, &pods, RULES).await.expect("opened");
+    }
+    let catalog_version = async || {
+        let mut transaction = store
+            .database
+            .read(Lane::Short)
+            .await
+            .expect("a transaction");
+        let head = rows(
+            &mut *transaction,
+            crate::sql::head::select(),
+            crate::sql::head::decode,
+        )
+        .await;
+        head.expect("a head")[0].catalog
+    };
+    let known = catalog_version().await;
+    let name = "member7".parse().expect("a name");
+    let cluster = store.join(&name, "incarnation").await.expect("joined");
+    store.open(cluster, &pods, RULES).await.expect("opened");
+    assert_eq!(
+        catalog_version().await,
+        known,
+        "nothing that a reader knows has changed"
+    );
+    let nodes = resource("", "nodes", "Node", false);
+    store.open(cluster, &nodes, RULES).await.expect("opened");
+    let mut transaction = store
+        .database
+        .read(Lane::Short)
+        .await
+        .expect("a transaction");
+    let delta = Delta::read(&mut *transaction, known, known + 1)
+        .await
+        .expect("read");
+    let Delta {
+        clusters,
+        health,
+        types,
+        streams,
+        ..
+    } = &delta;
+    assert_eq!(
+        (clusters.len(), health.len(), types.len(), streams.len()),
+        (0, 0, 1, 1)
+    );
+}
+
+/// Nobody asked between a cluster's leaving and the end of its purge.
+#[tokio::test]
+async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let kinds = [("pods", "Pod"), ("secrets", "Secret")];
+    for name in ["member1", "member2"] {
+        let name = name.parse().expect("a name");
+        let cluster = store.join(&name, "incarnation").await.expect("joined");
+        for (plural, kind) in kinds {
+            let kind = resource("", plural, kind, true);
+            store.open(cluster, &kind, RULES).await.expect("opened");
+        }
+    }
+    let before = store.catalog().await.expect("a catalog");
+    assert_eq!((before.clusters.len(), before.types.len()), (2, 2));
+    let (first, second) = (
+        "member1".parse().expect("a name"),
+        "member2".parse().expect("a name"),
+    );
+    store.leave(&first, "incarnation").await.expect("left");
+    let cluster = store.join(&second, "incarnation").await.expect("joined");
+    let streams = store.streams(cluster).await.expect("streams");
+    store.close(cluster, streams[0].id).await.expect("closed");
+    while !store.purge(10).await.expect("purged").finished {}
+    let after = store.catalog().await.expect("a catalog");
+    assert_eq!((after.clusters.len(), after.types.len()), (1, 1));
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_reader_that_has_heard_of_a_departure_reads_nothing_anew_when_it_is_purged() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    for name in ["member1", "member2"] {
+        let pods = fixture.pods_of(name).await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+    }
+    let gone = "member1".parse().expect("a name");
+    store.leave(&gone, "incarnation-1").await.expect("left");
+    let before = store.catalog().await.expect("a catalog");
+    fixture.purge(10).await;
+    let after = store.catalog().await.expect("a catalog");
+    assert!(Arc::ptr_eq(&before, &after));
+    let mut transaction = store.database.read(Lane::Short).await.expect("a reader");
+    let head = row(&mut *transaction, head::select(), head::decode).await;
+    let head = head.expect("an answer").expect("a head");
+    assert_eq!(head.floor, 0);
+    transaction.rollback().await.expect("ended");
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn many_empty_streams_do_not_keep_the_purge_from_what_lies_behind_them() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let unused = fixture.pods_of("member1").await;
+    for number in 0..40 {
+        let kind = resource("example.com", &format!("kind{number}s"), "Kind", true);
+        let stream = store
+            .open(unused.cluster, &kind, RULES)
+            .await
+            .expect("opened");
+        store
+            .close(unused.cluster, stream.resource)
+            .await
+            .expect("closed");
+    }
+    let leaving = fixture.pods_of("member2").await;
+    fixture
+        .put(&leaving, (0..5).map(|n| object("ns", &format!("p-{n}"))))
+        .await;
+    let name = "member2".parse().expect("a name");
+    store.leave(&name, "incarnation-1").await.expect("left");
+    assert_eq!(fixture.purge(100).await, 5);
+    assert!(store.check().await.expect("a report").faults.is_empty());
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn health_that_stays_as_it_was_changes_no_catalogue() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    let say = async |healthy: bool| {
+        let health = armadex_storage::Health {
+            healthy,
+            reason: String::new(),
+        };
+        let said = store.set_health(pods.cluster, &health, Some("v1.34.0"));
+        said.await.expect("noted");
+        store.catalog().await.expect("a catalogue")
+    };
+    let well = say(true).await;
+    assert!(Arc::ptr_eq(&well, &say(true).await));
+    let ill = say(false).await;
+    assert!(!Arc::ptr_eq(&well, &ill));
+    assert!(Arc::ptr_eq(&well.types, &ill.types));
+}

@@ -1,0 +1,128 @@
+//! The one task that writes: failures, its end, its rest.
+
+use tokio::sync::mpsc;
+
+use super::*;
+
+/// A transaction that failed gives back the numbers that it took, so nobody may go on using them.
+#[tokio::test]
+async fn numbers_that_a_failed_transaction_took_are_not_handed_out_twice() {
+    let place = Place::new();
+    place
+        .run(
+            "CREATE TRIGGER refuse BEFORE INSERT ON ver WHEN NEW.name = 'refused' \
+             BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        )
+        .await;
+    let (one, other) = (open_store(&place).await, open_store(&place).await);
+    let fixture = fixture_of(&one);
+    let pods = fixture.pods_of("member1").await;
+    let refused = [Change::Put(object("ns", "refused").build())];
+    let refused = fixture.write(&pods, refused).await;
+    assert!(refused.is_err_and(|err| !err.is_transient()));
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let elsewhere = fixture_of(&other);
+    let nodes = resource("", "nodes", "Node", false);
+    let nodes = elsewhere.writer("member1", &nodes).await;
+    let several = ["b", "c", "d"].map(|name| object("", name));
+    elsewhere.put(&nodes, several).await;
+    fixture.assert_sound().await;
+}
+
+/// A database whose writer panics.
+struct Faulty(SqliteDatabase);
+
+#[async_trait]
+impl Database for Faulty {
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        self.0.read(lane).await
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        panic!("the test says so")
+    }
+
+    fn note_committed(&self, _: &str, _: i64) {}
+
+    async fn catch_up(&self) {}
+
+    async fn rest(&self) {}
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_panics_is_told_to_whoever_waits_for_its_end() {
+    let place = Place::new();
+    let database = Faulty(place.database().await.expect("a database"));
+    let store = SqlStore::start(Arc::new(database), &Options::default()).await;
+    let store = store.expect("a store");
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let refused = store.join(&member, "incarnation").await;
+    assert!(refused.is_err_and(|err| err.is_transient()));
+    tokio::time::timeout(Duration::from_secs(20), store.ended())
+        .await
+        .expect("an end");
+    store.shutdown().await;
+}
+
+/// Notes when its writer rests.
+struct Resting(SqliteDatabase, mpsc::UnboundedSender<()>);
+
+#[async_trait]
+impl Database for Resting {
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        self.0.read(lane).await
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.0.write().await
+    }
+
+    fn note_committed(&self, incarnation: &str, revision: i64) {
+        self.0.note_committed(incarnation, revision);
+    }
+
+    async fn catch_up(&self) {
+        self.0.catch_up().await;
+    }
+
+    async fn rest(&self) {
+        self.0.rest().await;
+        let _ = self.1.send(());
+    }
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_writer_rests_once_after_its_work_and_works_again() {
+    let place = Place::new();
+    let (rests, mut resting) = mpsc::unbounded_channel();
+    let database = Resting(place.database().await.expect("a database"), rests);
+    let options = Options {
+        rest: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let store = SqlStore::start(Arc::new(database), &options).await;
+    let store = store.expect("a store");
+    for name in ["member1", "member2"] {
+        assert!(resting.try_recv().is_err(), "it has nothing to rest from");
+        let name = armadex_model::ClusterName::new(name).expect("a name");
+        store.join(&name, "incarnation").await.expect("joined");
+        resting.recv().await.expect("a rest");
+    }
+    store.shutdown().await;
+}
