@@ -139,13 +139,7 @@ async fn empty() -> Fixture {
     let path = directory.path().join("store.db");
     let store = SqlStore::sqlite(&path, &Options::default()).await;
     let store = Arc::new(store.expect("a store"));
-    Fixture {
-        sink: Arc::clone(&store) as _,
-        search: store,
-        audit: Box::new(|| Box::pin(async { Vec::new() })),
-        tiny: false,
-        guard: Box::new(directory),
-    }
+    Fixture::of(&store).guarded(directory)
 }
 
 /// An object as it is stored, with what is indexed of it.

@@ -24,13 +24,7 @@ async fn tuned(tuning: Tuning) -> Fixture {
     };
     let store = SqlStore::sqlite(&directory.path().join("store.db"), &options).await;
     let store = Arc::new(store.expect("a store"));
-    Fixture {
-        sink: Arc::clone(&store) as _,
-        search: store,
-        audit: Box::new(|| Box::pin(async { vec![] })),
-        tiny: false,
-        guard: Box::new(directory),
-    }
+    Fixture::of(&store).guarded(directory)
 }
 
 async fn open(path: &Path) -> Arc<SqlStore> {
@@ -268,13 +262,7 @@ async fn namespaces_that_come_and_go_leave_nothing() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
-    let fixture = Fixture {
-        sink: Arc::clone(&store) as _,
-        search: Arc::clone(&store) as _,
-        audit: Box::new(|| Box::pin(async { vec![] })),
-        tiny: false,
-        guard: Box::new(()),
-    };
+    let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("m").await;
     let day = async |day: usize| {
         for part in 0..10 {

@@ -136,14 +136,9 @@ async fn open_pods(store: &SqlStore) -> Writer {
 
 fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
     let audited = Arc::clone(store);
-    Fixture {
-        sink: Arc::clone(store) as _,
-        search: Arc::clone(store) as _,
-        audit: Box::new(move || {
-            let store = Arc::clone(&audited);
-            Box::pin(async move { store.check().await.expect("a check").faults })
-        }),
-        tiny: false,
-        guard: Box::new(()),
-    }
+    Fixture::of(store).audited(move || faults(Arc::clone(&audited)))
+}
+
+async fn faults(store: Arc<SqlStore>) -> Vec<String> {
+    store.check().await.expect("a report").faults
 }

@@ -39,15 +39,13 @@ async fn empty_store(options: Options, tiny: bool) -> Fixture {
     let store = SqlStore::sqlite(&path, &options).await.expect("a store");
     let store = Arc::new(store);
     let audited = Arc::clone(&store);
-    let audit = move || -> futures::future::BoxFuture<'static, Vec<String>> {
-        let store = Arc::clone(&audited);
-        Box::pin(async move { store.check().await.expect("a check").faults })
-    };
+    let fixture = Fixture::of(&store).audited(move || faults(Arc::clone(&audited)));
     Fixture {
-        sink: Arc::clone(&store) as _,
-        search: store,
-        audit: Box::new(audit),
         tiny,
-        guard: Box::new(directory),
+        ..fixture.guarded(directory)
     }
+}
+
+async fn faults(store: Arc<SqlStore>) -> Vec<String> {
+    store.check().await.expect("a report").faults
 }

@@ -23,16 +23,11 @@ async fn open(path: &Path) -> Arc<SqlStore> {
 
 fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
     let audited = Arc::clone(store);
-    Fixture {
-        sink: Arc::clone(store) as _,
-        search: Arc::clone(store) as _,
-        audit: Box::new(move || {
-            let store = Arc::clone(&audited);
-            Box::pin(async move { store.check().await.expect("a report").faults })
-        }),
-        tiny: false,
-        guard: Box::new(()),
-    }
+    Fixture::of(store).audited(move || faults(Arc::clone(&audited)))
+}
+
+async fn faults(store: Arc<SqlStore>) -> Vec<String> {
+    store.check().await.expect("a report").faults
 }
 
 /// A pod of a cluster, with a label that no other has.

@@ -40,6 +40,34 @@ pub struct Writer {
 }
 
 impl Fixture {
+    /// Both sides of a store, with the budgets of every day; it has nothing to say of itself.
+    pub fn of<S: Sink + Search>(store: &Arc<S>) -> Self {
+        Self {
+            sink: Arc::clone(store) as _,
+            search: Arc::clone(store) as _,
+            audit: Box::new(|| Box::pin(async { vec![] })),
+            tiny: false,
+            guard: Box::new(()),
+        }
+    }
+
+    /// With what tells whether the store is sound.
+    #[must_use]
+    pub fn audited<F>(mut self, audit: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Vec<String>> + Send + 'static,
+    {
+        self.audit = Box::new(move || Box::pin(audit()));
+        self
+    }
+
+    /// With something that lives as long as the store.
+    #[must_use]
+    pub fn guarded(mut self, guard: impl Any + Send + Sync) -> Self {
+        self.guard = Box::new(guard);
+        self
+    }
+
     /// Joins a cluster and opens its stream of pods.
     pub async fn pods_of(&self, cluster: &str) -> Writer {
         self.writer(cluster, &resource("", "pods", "Pod", true))

@@ -262,13 +262,12 @@ async fn damage_is_found_by_a_check_and_named() {
 
 /// Both sides of a store, for cases that are written with those of the behaviour suite.
 fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
-    Fixture {
-        sink: Arc::clone(store) as _,
-        search: Arc::clone(store) as _,
-        audit: Box::new(|| Box::pin(async { vec![] })),
-        tiny: false,
-        guard: Box::new(()),
-    }
+    let audited = Arc::clone(store);
+    Fixture::of(store).audited(move || faults(Arc::clone(&audited)))
+}
+
+async fn faults(store: Arc<SqlStore>) -> Vec<String> {
+    store.check().await.expect("a report").faults
 }
 
 async fn open_store(place: &Place) -> Arc<SqlStore> {
