@@ -9,8 +9,8 @@ use crate::counters::Counters;
 use crate::server::tls::Certificate;
 use crate::server::{ConnectionLimits, IdleLimits, SlotLimits};
 
-/// Unfinished heads of requests: 128 long ones of HTTP/1.1 or 64 of HTTP/2, which a client sends within milliseconds.
-const HEADS: usize = 16 << 20;
+/// Unfinished heads of requests: 64 long ones of HTTP/1.1 or 32 of HTTP/2, which a client sends within milliseconds.
+const HEADS: usize = 8 << 20;
 
 /// Three reviews of tokens by a host that is as slow as it may be.
 const UNPROVEN: Duration = Duration::from_secs(30);

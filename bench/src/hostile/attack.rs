@@ -13,6 +13,7 @@ mod many_clauses;
 mod silent_sockets;
 mod slow_readers;
 mod stalled_streams;
+mod unfinished_heads;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -54,6 +55,8 @@ pub(super) enum Attack {
     SilentSockets,
     /// Handshakes by the thousand that are begun and not ended.
     HalfOpenHandshakes,
+    /// Requests by the hundred whose heads begin and never end.
+    UnfinishedHeads,
 }
 
 impl Attack {
@@ -65,7 +68,7 @@ impl Attack {
 
     fn head_start_of_others(self) -> Duration {
         match self {
-            Self::SilentSockets | Self::HalfOpenHandshakes => HEAD_START,
+            Self::SilentSockets | Self::HalfOpenHandshakes | Self::UnfinishedHeads => HEAD_START,
             _ => Duration::ZERO,
         }
     }
@@ -82,6 +85,7 @@ impl Attack {
             Self::SlowReaders => slow_readers::run(ground).await,
             Self::SilentSockets => silent_sockets::run(ground).await,
             Self::HalfOpenHandshakes => half_open::run(ground).await?,
+            Self::UnfinishedHeads => unfinished_heads::run(ground).await,
         }
         Ok(())
     }
