@@ -52,6 +52,10 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
         (run.status, String::from_utf8_lossy(&text).into_owned())
     };
     let (status, said) = run("check", &store);
+    assert!(!status.success() && said.contains("no store at"), "{said}");
+    let (status, said) = run("migrate", &store);
+    assert!(status.success(), "{said}");
+    let (status, said) = run("check", &store);
     assert!(status.success(), "{said}");
     assert!(
         said.contains("0 objects in 0 namespaces, 0 index entries, 0 faults"),

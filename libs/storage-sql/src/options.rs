@@ -21,8 +21,8 @@ pub struct Options {
     pub most_log_bytes: u64,
     /// How long the writer has had nothing to do when it gives back the memory that only work needs.
     pub rest: Duration,
-    /// How many objects with a label key are compared to learn whether each has a value of its own, which is then not indexed any more: at
-    /// most 4,096.
+    /// How many objects with a label key are met before it may be learnt that each has a value of its own, which is then not indexed any more. A
+    /// search for such a value looks at all objects with the key.
     pub label_sample: u32,
     /// How much is read at a time.
     pub tuning: Tuning,
@@ -41,7 +41,8 @@ impl Default for Options {
             most_log_bytes: 3 * (128 << 20),
             // A load never pauses so long, and a fleet at rest does so again and again.
             rest: Duration::from_secs(2),
-            label_sample: 4096,
+            // Fewer objects cost little to index, and may be all that there is of one kind.
+            label_sample: 65_536,
             tuning: Tuning::default(),
         }
     }

@@ -68,7 +68,8 @@ pub(crate) async fn page(
 /// Rows that match by name, by a term of their own or in an order have to be looked at to be skipped.
 fn check_skip(plan: &Plan, tuning: &Tuning, skip: u64) -> Result<(), StoreError> {
     let counted = matches!(plan.strategy, Strategy::Walk { .. })
-        && plan.names == armadex_model::NameFilter::Any;
+        && plan.names == armadex_model::NameFilter::Any
+        && plan.types.iter().all(|planned| plan.is_decided(planned));
     if counted || skip <= tuning.most_skipped {
         return Ok(());
     }

@@ -256,6 +256,66 @@ async fn an_offset_is_reached_by_counters_or_refused() {
     }
 }
 
+/// What is not indexed costs a look at each object that carries the label, in pages of no more work than any other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_of_its_own_for_each_object_costs_two_rows_an_object() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let options = Options {
+        label_sample: 1000,
+        tuning: Tuning {
+            work: 5000,
+            ..Tuning::default()
+        },
+        ..Options::default()
+    };
+    let store = SqlStore::sqlite(&directory.path().join("store.db"), &options).await;
+    let fixture = Fixture::of(&Arc::new(store.expect("a store"))).guarded(directory);
+    let (a, b) = (fixture.pods_of("a").await, fixture.pods_of("b").await);
+    for namespace in 0..100 {
+        for (cluster, pods) in [("a", &a), ("b", &b)] {
+            let pod = |n: usize| {
+                let name = format!("p-{namespace:02}-{n:02}");
+                let pod = object(&format!("ns-{namespace:02}"), &name);
+                pod.label("id", &format!("{cluster}-{name}"))
+            };
+            fixture.put(pods, (0..40).map(pod)).await;
+        }
+    }
+    let query = |operator| Query {
+        labels: vec![Requirement {
+            key: "id".into(),
+            operator,
+        }],
+        ..all_pods()
+    };
+    let last = BTreeSet::from(["b-p-99-39".to_owned()]);
+    let (mut rows, mut cost, mut start) = (0, 0, Start::Beginning);
+    while rows == 0 {
+        let page = page(&fixture, &query(Operator::In(last.clone())), &start, 10)
+            .await
+            .expect("a page");
+        assert!(
+            page.looked_at < 5000 + 4000,
+            "{} in one page",
+            page.looked_at
+        );
+        cost += page.looked_at;
+        rows += page.rows.len();
+        match page.next {
+            Some(next) => start = Start::After(next),
+            None => assert_eq!(rows, 1),
+        }
+    }
+    assert!(
+        cost < 8000 * 5 / 2,
+        "{cost} for 8,000 objects with the label"
+    );
+    let others = query(Operator::NotIn(last));
+    let page = page(&fixture, &others, &Start::Beginning, 100).await;
+    let looked_at = page.expect("a page").looked_at;
+    assert!(looked_at < 600, "{looked_at} for a page of all others");
+}
+
 /// A continuous integration that makes a thousand namespaces a day.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn namespaces_that_come_and_go_leave_nothing() {

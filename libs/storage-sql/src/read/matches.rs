@@ -59,7 +59,7 @@ pub(crate) async fn matches(
     if !plan.has_terms() {
         return Ok(vec![Matches::All; places.len()]);
     }
-    let mut count = at_once(reading, plan, places);
+    let mut count = at_once(reading, plan, planned, places);
     loop {
         let here = &places[..count];
         let found = match plan.has.get(first) {
@@ -80,9 +80,10 @@ pub(crate) const MOST_LOOKUPS: usize = 8192;
 const IDS_IN_BLOCK: i64 = 64;
 
 /// Of how many places the matches can probably be told at once; at least one.
-fn at_once(reading: &Reading<'_>, plan: &Plan, places: &[Arc<Place>]) -> usize {
+fn at_once(reading: &Reading<'_>, plan: &Plan, planned: &TypePlan, places: &[Arc<Place>]) -> usize {
     let clauses = plan.has.iter().chain(&plan.has_not);
-    let terms: usize = clauses.map(|clause| clause.terms.len()).sum();
+    let leads = clauses.map(|clause| clause.lead(&planned.unposted));
+    let terms: usize = leads.map(|lead| lead.terms.len()).sum();
     let most = i64::try_from(reading.tuning.blocks).unwrap_or(i64::MAX);
     let mut blocks = 0;
     let fits = |place: &&Arc<Place>| {

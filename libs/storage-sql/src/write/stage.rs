@@ -19,7 +19,7 @@ use crate::sql::stream::{self, Fence, Moved, StreamRow};
 use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
-use crate::write::label_keys::{LabelKeys, Unposted};
+use crate::write::label_keys::Unposted;
 use crate::write::places::{self, Place, Places};
 use crate::write::prepare::{NewObject, Prepared, PreparedChange};
 use crate::write::session::Session;
@@ -207,7 +207,6 @@ async fn write_index(
             terms,
             session.labels.unposted(batch.resource),
         );
-        note_labels(session.labels, staged, batch);
         for (namespace, place) in places {
             let delta = change.delta(batch.resource, place.nsid);
             if place.objects == 0 {
@@ -244,15 +243,6 @@ fn index_effects(
             Effect::Remove { old } => {
                 change.remove((resource, old.nsid), old.id, &terms[&old.rev].terms);
             }
-        }
-    }
-}
-
-/// Shows the labels of what is new to those who count them.
-fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared) {
-    for effect in &staged.effects {
-        if let Effect::Add { new, .. } = effect {
-            labels.note(batch.resource, batch.cluster, &new.labels);
         }
     }
 }

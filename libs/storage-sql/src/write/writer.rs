@@ -16,12 +16,13 @@ use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction};
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opening;
+use crate::write::diff::Effect;
 use crate::write::label_keys::LabelKeys;
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
 use crate::write::session::Session;
-use crate::write::stage::stage;
+use crate::write::stage::{Staged, stage};
 use crate::write::{clusters, purge};
 
 /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
@@ -161,10 +162,11 @@ impl Writer {
     /// Does all of the work in one transaction.
     async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
         let mut transaction = self.database.write().await?;
-        let decided = self.labels.decide();
+        let dialect = self.database.dialect();
+        let decided = self.labels.decide(&mut *transaction, dialect).await?;
         let mut session = Session {
             connection: &mut *transaction,
-            dialect: self.database.dialect(),
+            dialect,
             object_ids: &mut self.object_ids,
             labels: &mut self.labels,
             retention: self.retention,
@@ -223,7 +225,19 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     if let Some(head) = catalog.stamp(session.connection, session.dialect).await? {
         session.labels.settle(head.revision);
     }
+    for (staged, batch) in staged.iter().zip(&batches) {
+        note_labels(session.labels, staged, batch);
+    }
     Ok(done)
+}
+
+/// Shows the labels of what is new to those who count them.
+fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared) {
+    for effect in &staged.effects {
+        if let Effect::Add { new, .. } = effect {
+            labels.note(batch.resource, batch.cluster, &new.labels);
+        }
+    }
 }
 
 async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreError> {

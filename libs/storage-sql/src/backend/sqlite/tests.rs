@@ -2,13 +2,15 @@
 
 mod catalogue;
 mod incarnation;
+mod unposted;
 mod versions;
 mod writer;
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use armadex_storage::conformance::{Fixture, RULES, object, resource};
+use armadex_storage::conformance::fixture::ObjectBuilder;
+use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
 use armadex_storage::{Change, Search, Sink, StoreError};
 
 use super::*;
@@ -49,6 +51,10 @@ impl Place {
         database.close().await;
     }
 }
+
+/// Makes every transaction fail that stores an object of this name.
+const REFUSE: &str = "CREATE TRIGGER refuse BEFORE INSERT ON ver WHEN NEW.name = 'refused' \
+     BEGIN SELECT RAISE(ABORT, 'refused'); END";
 
 /// How SQLite runs a statement, a line for each step.
 async fn explain(connection: &mut dyn Connection, statement: &Statement) -> String {
@@ -244,20 +250,63 @@ async fn a_busy_file_is_unavailable_until_it_is_free() {
     store.join(&member, "incarnation").await.expect("joined");
 }
 
+/// Each kind of damage, and what is said of it.
 #[tokio::test]
 async fn damage_is_found_by_a_check_and_named() {
-    let place = Place::new();
-    place
-        .run("INSERT INTO counter (type, cluster, namespace, nsid, n) VALUES (1, 0, 'x', 5, 3)")
-        .await;
-    let store = SqlStore::sqlite(&place.path(), &Options::default())
-        .await
-        .expect("a store");
-    let report = store.check().await.expect("a report");
-    assert_eq!(
-        report.faults,
-        ["type 1 in namespace id 5: 0 objects, and the counter says 3"]
-    );
+    for (damage, said) in [
+        (
+            "UPDATE counter SET n = n + 1",
+            "3 objects, and the counter says 4",
+        ),
+        (
+            "DELETE FROM post WHERE term = (SELECT MIN(term) FROM post)",
+            "terms, and the blocks have",
+        ),
+        (
+            "UPDATE post SET term = term + 1 WHERE term = (SELECT MIN(term) FROM post)",
+            "terms, and the blocks have",
+        ),
+        ("UPDATE post SET ids = x'ffff'", "type 1 in namespace id"),
+        (
+            "UPDATE obj SET form = form + (1 << 30) WHERE id = 1",
+            "the form of object 1",
+        ),
+        (
+            "UPDATE ver SET terms = x'00' WHERE rev = 1",
+            "the terms of object 1 are damaged",
+        ),
+        (
+            "UPDATE ver SET terms = terms || x'01000000' WHERE rev = 1",
+            "object 1 has terms that its type would post",
+        ),
+        ("DELETE FROM ver WHERE rev = 1", "1 objects have no version"),
+        (
+            "UPDATE ver SET rev = 1000 WHERE rev = 1",
+            "3 versions, and 2 objects",
+        ),
+        (
+            "UPDATE stream SET objects = 7",
+            "3 objects, and the stream says 7",
+        ),
+        ("DELETE FROM stream", "objects without a stream"),
+        (
+            "UPDATE ns SET types = 7",
+            "1 types have objects, and it says 7",
+        ),
+        ("DELETE FROM ns", "stands for nothing"),
+    ] {
+        let place = Place::new();
+        let store = open_store(&place).await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("member1").await;
+        let labelled = |name| object("ns", name).label("name", name);
+        fixture.put(&pods, ["a", "b", "c"].map(labelled)).await;
+        fixture.assert_sound().await;
+        place.run(damage).await;
+        let faults = faults(Arc::clone(&store)).await;
+        let is_named = faults.iter().any(|fault| fault.contains(said));
+        assert!(is_named, "{damage}: {faults:#?}");
+    }
 }
 
 /// Both sides of a store, for cases that are written with those of the behaviour suite.

@@ -13,6 +13,7 @@ use crate::form::term::TermHasher;
 /// Terms of which an object has at most one, and the requirement they stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Clause {
+    /// Sorted.
     pub(crate) terms: Vec<i64>,
     /// For values of a label, the term of its key.
     key: Option<i64>,
@@ -65,8 +66,10 @@ pub(crate) fn clauses(
         .map(|field| (field, None, field_terms(query, field)));
     for (requirement, key, terms) in labels.chain(fields) {
         let (positive, terms) = terms?;
+        let mut terms: Vec<i64> = terms.iter().map(|term| hasher.term(term)).collect();
+        terms.sort_unstable();
         let clause = Clause {
-            terms: terms.iter().map(|term| hasher.term(term)).collect(),
+            terms,
             key: key.map(|key| hasher.term(&key)),
             text: requirement.to_string(),
         };

@@ -43,6 +43,8 @@ pub(crate) async fn page(
 ) -> Result<(Vec<Located>, Option<Rank>), StoreError> {
     let mut rows: Vec<(Rank, Located)> = Vec::new();
     let mut until: Option<Rank> = None;
+    // One for all types: each of them looks at one value at least.
+    reading.begin();
     for planned in &plan.types {
         let known = first_rows(reading, plan, planned, column, after, wanted).await?;
         rows.extend(known.rows);
@@ -77,7 +79,6 @@ async fn first_rows(
         Err(_) => reading.tuning.most_sorted,
     };
     let mut top = Top::new(&plan.order, after, usize::MAX);
-    reading.begin();
     while top.len() < wanted {
         match groups.next(reading, plan).await? {
             Group::End => return Ok(Known::all(top)),

@@ -1,5 +1,7 @@
 //! What readers learn of clusters, types and streams, and what that costs.
 
+use armadex_model::ClusterName;
+
 use super::*;
 use crate::catalog::Delta;
 
@@ -88,6 +90,35 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
     let after = store.catalog().await.expect("a catalog");
     assert_eq!((after.clusters.len(), after.types.len()), (1, 1));
     store.shutdown().await;
+}
+
+/// Departures are not remembered for ever: a reader that was away for longer reads everything anew.
+#[tokio::test]
+async fn a_reader_that_was_away_for_long_shows_nothing_that_has_left() {
+    let place = Place::new();
+    let (reader, writer) = (open_store(&place).await, open_store(&place).await);
+    let fixture = fixture_of(&writer);
+    for name in ["member1", "member2"] {
+        fixture.pods_of(name).await;
+    }
+    assert_eq!(reader.catalog().await.expect("a catalog").clusters.len(), 2);
+    let gone = "member1".parse().expect("a name");
+    writer.leave(&gone, "incarnation-1").await.expect("left");
+    fixture.purge(10).await;
+    place
+        .run("UPDATE head SET catalog = catalog + 20000 WHERE id = 1")
+        .await;
+    fixture.purge(10).await;
+    let mut transaction = writer.database.read(Lane::Short).await.expect("a reader");
+    let forgotten = rows(&mut *transaction, crate::sql::gone::since(0), |row| {
+        row.int(0)
+    })
+    .await;
+    assert_eq!(forgotten.expect("an answer"), [0; 0]);
+    transaction.rollback().await.expect("ended");
+    let catalog = reader.catalog().await.expect("a catalog");
+    let shown: Vec<&str> = catalog.clusters.keys().map(ClusterName::as_str).collect();
+    assert_eq!(shown, ["member2"]);
 }
 
 #[tokio::test]

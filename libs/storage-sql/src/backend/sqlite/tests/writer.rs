@@ -8,12 +8,7 @@ use super::*;
 #[tokio::test]
 async fn numbers_that_a_failed_transaction_took_are_not_handed_out_twice() {
     let place = Place::new();
-    place
-        .run(
-            "CREATE TRIGGER refuse BEFORE INSERT ON ver WHEN NEW.name = 'refused' \
-             BEGIN SELECT RAISE(ABORT, 'refused'); END",
-        )
-        .await;
+    place.run(REFUSE).await;
     let (one, other) = (open_store(&place).await, open_store(&place).await);
     let fixture = fixture_of(&one);
     let pods = fixture.pods_of("member1").await;
