@@ -14,8 +14,9 @@ use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::session::Session;
 
-/// The most streams or clusters that one step removes: where they are small a step is as long as one with many rows.
-const MOST_REMOVED: u32 = 64;
+/// The most streams or clusters that one step removes: where they are small a step is as long as one with many rows. A stream of a small
+/// cluster has some 30 objects.
+const MOST_REMOVED: u32 = 128;
 
 /// One step: some versions past retention, some namespaces that are empty, and some objects of closed streams, or of clusters that left.
 pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purged, StoreError> {

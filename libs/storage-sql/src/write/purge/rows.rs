@@ -1,7 +1,7 @@
 //! Objects of closed streams: which ones go in one step, and how. They go without a trace, without tombstones, for their type or cluster is
 //! gone as a whole. Where all objects of a namespace go their index entries are dropped unread.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use armadex_storage::StoreError;
 
@@ -123,18 +123,19 @@ async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64,
         found.extend(rows(session.connection, statement, object::decode_purged).await?);
     }
     let terms = remove_rows(session, &found).await?;
-    let runs: BTreeSet<RunKey> = found
-        .iter()
-        .flat_map(|row| {
-            let run = |&term: &i64| RunKey {
-                term,
-                resource: row.resource,
-                nsid: row.nsid,
-            };
-            terms[&row.rev].terms.posted().iter().map(run)
-        })
-        .collect();
-    for part in Vec::from_iter(runs).chunks(MAX_LIST) {
+    let runs = found.iter().flat_map(|row| {
+        let run = |&term: &i64| RunKey {
+            term,
+            resource: row.resource,
+            nsid: row.nsid,
+        };
+        terms[&row.rev].terms.posted().iter().map(run)
+    });
+    // In the order of the index, each once.
+    let mut runs: Vec<RunKey> = runs.collect();
+    runs.sort_unstable();
+    runs.dedup();
+    for part in runs.chunks(MAX_LIST) {
         let statement = post::delete_runs(session.dialect, part);
         session.connection.execute(statement).await?;
     }
