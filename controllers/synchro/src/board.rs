@@ -100,10 +100,18 @@ impl Board {
             .collect()
     }
 
-    /// The streams whose progress is shown from now on.
+    /// The streams whose progress is shown from now on. They are told with every discovery, and seldom others.
     pub(crate) fn show_streams(&self, streams: Vec<(ResourceType, Arc<Report>)>) {
-        *lock(&self.streams) = streams;
-        self.changed.notify_one();
+        let mut shown = lock(&self.streams);
+        let same = shown.len() == streams.len()
+            && shown
+                .iter()
+                .zip(&streams)
+                .all(|((a, before), (b, now))| Arc::ptr_eq(before, now) && a == b);
+        if !same {
+            *shown = streams;
+            self.changed.notify_one();
+        }
     }
 
     /// Told of every change; for reports as well.
@@ -114,4 +122,44 @@ impl Board {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_model::GroupVersionResource;
+    use futures::FutureExt as _;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn stream(plural: &str, board: &Board) -> (ResourceType, Arc<Report>) {
+        let resource = ResourceType {
+            gvr: GroupVersionResource::new("", "v1", plural),
+            kind: String::new(),
+            namespaced: true,
+            singular: String::new(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+        };
+        let report = Report::new(Arc::clone(board.changed()), Timestamp::UNIX_EPOCH);
+        (resource, Arc::new(report))
+    }
+
+    #[test]
+    fn streams_that_are_told_again_are_no_news() {
+        let board = Board::default();
+        let news = || board.changed().notified().now_or_never().is_some();
+        let (pods, nodes) = (stream("pods", &board), stream("nodes", &board));
+        board.show_streams(vec![pods.clone()]);
+        assert!(news());
+        board.show_streams(vec![pods.clone()]);
+        assert!(!news());
+        board.show_streams(vec![pods.clone(), nodes]);
+        assert!(news());
+        let began_anew = stream("pods", &board);
+        board.show_streams(vec![pods]);
+        assert!(news());
+        board.show_streams(vec![began_anew]);
+        assert!(news());
+    }
 }

@@ -74,11 +74,16 @@ pub(crate) fn prepare(
     family: Family,
     hasher: &TermHasher,
 ) -> Result<Prepared, StoreError> {
-    let mut packer = Packer::new(family).map_err(|err| unpackable(&err))?;
+    // A batch that only moves a position has nothing to pack: one a minute of each stream.
+    let mut packer = None;
     let rules = batch.rules;
     let changes = batch.changes.into_iter().map(|change| match change {
         Change::Put(object) => {
-            prepare_object(object, rules, &mut packer, hasher).map(PreparedChange::Put)
+            let packer = match &mut packer {
+                Some(packer) => packer,
+                none => none.insert(Packer::new(family).map_err(|err| unpackable(&err))?),
+            };
+            prepare_object(object, rules, packer, hasher).map(PreparedChange::Put)
         }
         Change::Delete(key) => Ok(PreparedChange::Delete(key)),
     });
