@@ -5,6 +5,10 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
+/// How often a conflict is met by reading again: the last status of a cluster may still be on its way when it leaves, and others may
+/// write. Who has met so many comes back later.
+const TRIES: usize = 3;
+
 /// Whether the object carries it.
 pub(crate) fn is_set(object: &PediaCluster) -> bool {
     object
@@ -26,6 +30,16 @@ pub(crate) async fn remove(
     name: &str,
     uid: &str,
 ) -> Result<(), kube::Error> {
+    for _ in 1..TRIES {
+        match remove_once(api, name, uid).await {
+            Err(kube::Error::Api(error)) if error.code == 409 => {}
+            other => return other,
+        }
+    }
+    remove_once(api, name, uid).await
+}
+
+async fn remove_once(api: &Api<PediaCluster>, name: &str, uid: &str) -> Result<(), kube::Error> {
     let Some(object) = api.get_opt(name).await? else {
         return Ok(());
     };
@@ -55,4 +69,60 @@ async fn write(
     )
     .await
     .map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use http::{Method, Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+
+    use super::*;
+
+    /// A control plane that has a PediaCluster and refuses so many patches of it; counts all of them.
+    fn control_plane(conflicts: usize) -> (Api<PediaCluster>, Arc<AtomicUsize>) {
+        let patches = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&patches);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_patch = request.method() == Method::PATCH;
+            let refused = is_patch && counted.fetch_add(1, Ordering::Relaxed) < conflicts;
+            let (code, answer) = match refused {
+                true => (
+                    409,
+                    json!({"kind": "Status", "status": "Failure", "code": 409,
+                    "message": "the object has been modified", "reason": "Conflict"}),
+                ),
+                false => (
+                    200,
+                    json!({"apiVersion": "cluster.clusterpedia.io/v1alpha2", "kind": "PediaCluster",
+                    "metadata": {"name": "a", "uid": "u", "resourceVersion": "5", "finalizers": [PEDIA_CLUSTER_FINALIZER]},
+                    "spec": {"syncResources": []}}),
+                ),
+            };
+            let body = Body::from(serde_json::to_vec(&answer).expect("JSON"));
+            let answer = Response::builder().status(code).body(body);
+            async move { Ok::<_, Infallible>(answer.expect("an answer")) }
+        });
+        (Api::all(Client::new(service, "default")), patches)
+    }
+
+    #[tokio::test]
+    async fn a_status_that_is_still_on_its_way_keeps_no_cluster_from_leaving() {
+        for (conflicts, leaves, patches) in [(0, true, 1), (2, true, 3), (9, false, TRIES)] {
+            let (api, counted) = control_plane(conflicts);
+            assert_eq!(remove(&api, "a", "u").await.is_ok(), leaves, "{conflicts}");
+            assert_eq!(counted.load(Ordering::Relaxed), patches, "{conflicts}");
+        }
+    }
+
+    #[tokio::test]
+    async fn another_cluster_of_that_name_keeps_its_finalizer() {
+        let (api, counted) = control_plane(0);
+        assert!(remove(&api, "a", "of another").await.is_ok());
+        assert_eq!(counted.load(Ordering::Relaxed), 0);
+    }
 }
