@@ -15,7 +15,7 @@ use std::time::Duration;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Row as _, Sqlite, SqlitePool};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _, Sqlite, SqliteConnection, SqlitePool};
 
 use crate::backend::{Database, Lane, Transaction, row};
 use crate::options::Options;
@@ -226,6 +226,17 @@ fn pool_options(most: u32) -> SqlitePoolOptions {
         .acquire_timeout(ACQUIRE)
         .acquire_slow_threshold(ACQUIRE)
         .test_before_acquire(false)
+        .after_release(|connection, _| Box::pin(is_at_rest(connection)))
+}
+
+/// Whether a connection may be used again. Where the database ended a transaction itself, as it does when the disk is full, the driver goes on
+/// believing in it and begins no other: such a connection is closed.
+async fn is_at_rest(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    if connection.is_in_transaction() {
+        // A rollback may be queued; it is done first.
+        connection.ping().await?;
+    }
+    Ok(!connection.is_in_transaction())
 }
 
 fn writer_options(path: &Path, options: &Options) -> SqliteConnectOptions {

@@ -22,6 +22,8 @@ fn class(err: &sqlx::Error) -> Class {
         sqlx::Error::Io(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
+        | sqlx::Error::BeginFailed
+        | sqlx::Error::InvalidSavePointStatement
         | sqlx::Error::WorkerCrashed => Class::Passing,
         _ => Class::Fault,
     }

@@ -121,3 +121,23 @@ async fn a_writer_rests_once_after_its_work_and_works_again() {
     }
     store.shutdown().await;
 }
+
+/// SQLite ends a transaction itself when the disk is full or cannot be read. Here a trigger does so; whoever has the connection next must not
+/// find it in one.
+#[tokio::test]
+async fn a_transaction_that_the_database_ended_itself_leaves_a_writer_that_works() {
+    let place = Place::new();
+    place
+        .run(
+            "CREATE TRIGGER full BEFORE INSERT ON ver WHEN NEW.name = 'large' \
+             BEGIN SELECT RAISE(ROLLBACK, 'full'); END",
+        )
+        .await;
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("member1").await;
+    let refused = [Change::Put(object("ns", "large").build())];
+    assert!(fixture.write(&pods, refused).await.is_err());
+    fixture.put(&pods, [object("ns", "a")]).await;
+    fixture.assert_sound().await;
+}
