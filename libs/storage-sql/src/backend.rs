@@ -3,6 +3,7 @@
 //! The traits are small and object-safe, so that everything above them is written once for all databases.
 
 pub(crate) mod error;
+pub(crate) mod head_row;
 pub(crate) mod identity;
 pub(crate) mod incarnation;
 pub(crate) mod sqlite;

@@ -13,6 +13,7 @@ use armadex_storage::{Catalog, ClusterEntry, StoreError};
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::sql::catalog::{self, ClusterRow, HealthRow, TypeRow};
+use crate::sql::head::HeadRow;
 use crate::sql::unposted::{self, UnpostedRow};
 use crate::sql::{gone, stream};
 
@@ -21,6 +22,8 @@ use crate::sql::{gone, stream};
 pub(crate) struct Snapshot {
     /// The head row's `catalog` that this belongs to.
     pub(crate) version: i64,
+    /// The one that `version` counts in.
+    pub(crate) incarnation: String,
     /// What the API server sees of it.
     pub(crate) catalog: Arc<Catalog>,
     members: BTreeMap<ClusterName, Member>,
@@ -48,6 +51,7 @@ pub(crate) struct Member {
 pub(crate) struct Delta {
     /// The head row's `catalog` that it leads to.
     pub(crate) version: i64,
+    pub(crate) incarnation: String,
     pub(crate) clusters: Vec<ClusterRow>,
     /// Clusters (type 0) and streams that were hidden and are purged by now. What is in the other lists came later.
     pub(crate) gone: Vec<(i64, i32)>,
@@ -60,17 +64,18 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// Reads what changed after `since`; `version` is the head's in the same transaction.
+    /// Reads what changed after `since` up to the head in the same transaction.
     pub(crate) async fn read(
         connection: &mut dyn Connection,
         since: i64,
-        version: i64,
+        head: &HeadRow,
     ) -> Result<Self, StoreError> {
         let clusters = catalog::clusters_since(since);
         let (types, streams) = (catalog::types_since(since), stream::since(since));
         let health = catalog::health_since(since);
         Ok(Self {
-            version,
+            version: head.catalog,
+            incarnation: head.incarnation.clone(),
             clusters: rows(connection, clusters, catalog::decode_cluster).await?,
             gone: rows(connection, gone::since(since), gone::decode).await?,
             types: rows(connection, types, catalog::decode_type).await?,
@@ -86,6 +91,7 @@ impl Snapshot {
     pub(crate) fn apply(&self, delta: Delta) -> Result<Self, StoreError> {
         let Delta {
             version,
+            incarnation,
             clusters,
             gone,
             health,
@@ -97,6 +103,7 @@ impl Snapshot {
             !(clusters.is_empty() && gone.is_empty() && types.is_empty() && streams.is_empty());
         let mut next = self.clone();
         next.version = version;
+        next.incarnation = incarnation;
         let mut catalog = Catalog::clone(&self.catalog);
         next.take_types(types);
         for row in unposted {

@@ -5,24 +5,22 @@ mod families;
 mod search;
 mod sink;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use armadex_storage::{Head, StoreError};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::error::broken;
 use crate::backend::identity;
 use crate::backend::incarnation::Committed;
-use crate::backend::{Connection, Lane, SharedDatabase, Transaction, row};
+use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row};
 use crate::catalog::{Delta, Snapshot};
 use crate::form::term::TermHasher;
 use crate::options::Options;
 use crate::read::Tuning;
-use crate::sql::head::{self, HeadRow};
+use crate::sql::head::HeadRow;
 use crate::write::label_keys::LabelKeys;
 use crate::write::numbers::ObjectIds;
 use crate::write::writer::{Done, Order, Work, Writer};
@@ -35,14 +33,14 @@ pub struct SqlStore {
     tuning: Tuning,
     snapshot: ArcSwap<Snapshot>,
     /// Held while the snapshot is brought up to date, so that many readers do it once.
-    refreshing: Mutex<()>,
+    refreshing: tokio::sync::Mutex<()>,
     seen: Seen,
     families: Families,
     orders: mpsc::Sender<Order>,
     stop: CancellationToken,
     /// Cancelled when the writer has ended, for whatever reason.
     ended: CancellationToken,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    writer: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 /// A snapshot of the database, the catalogue and the head as of it.
@@ -60,22 +58,24 @@ impl SqlStore {
     ) -> Result<Self, StoreError> {
         let mut transaction = database.read(Lane::Short).await?;
         let key = identity::hash_key(&mut *transaction).await?;
-        let head = read_head(&mut *transaction).await?;
+        let head = head_row::read(&mut *transaction).await?;
         let mut labels = LabelKeys::new(options.label_sample);
         labels.follow(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;
         let (orders, waiting) = mpsc::channel(options.queue.max(1));
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
+        let committed = Committed {
+            incarnation: head.incarnation,
+            revision: head.revision,
+        };
         let writer = Writer {
             database: Arc::clone(&database),
             retention: options.retention,
             rest: options.rest,
             object_ids: ObjectIds::default(),
             labels,
-            committed: Committed {
-                incarnation: head.incarnation,
-                revision: head.revision,
-            },
+            committed: committed.clone(),
+            is_over: false,
         };
         let (stopping, ending) = (stop.clone(), ended.clone().drop_guard());
         let task = tokio::spawn(async move {
@@ -88,13 +88,13 @@ impl SqlStore {
             hasher: TermHasher::new(key),
             tuning: options.tuning.clone(),
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
-            refreshing: Mutex::new(()),
-            seen: Seen::default(),
+            refreshing: tokio::sync::Mutex::new(()),
+            seen: Seen(Mutex::new(committed)),
             families: Families::default(),
             orders,
             stop,
             ended,
-            writer: Mutex::new(Some(task)),
+            writer: tokio::sync::Mutex::new(Some(task)),
         })
     }
 
@@ -118,12 +118,12 @@ impl SqlStore {
     pub(crate) async fn moment(&self, lane: Lane) -> Result<Moment, StoreError> {
         let seen = self.seen.before();
         let mut transaction = self.database.read(lane).await?;
-        let head = read_head(&mut *transaction).await?;
-        if head.revision < seen {
+        let head = head_row::read(&mut *transaction).await?;
+        if head.incarnation == seen.incarnation && head.revision < seen.revision {
             transaction.rollback().await?;
             return Err(self.rewound(seen).await);
         }
-        self.seen.note(head.revision);
+        self.seen.note(&head);
         let snapshot = self.current(&mut *transaction, &head).await?;
         Ok(Moment {
             transaction,
@@ -141,41 +141,35 @@ impl SqlStore {
         connection: &mut dyn Connection,
         head: &HeadRow,
     ) -> Result<Arc<Snapshot>, StoreError> {
+        let is_current = |known: &Snapshot| {
+            known.incarnation == head.incarnation && known.version >= head.catalog
+        };
         let known = self.snapshot.load_full();
-        if known.version >= head.catalog {
+        if is_current(&known) {
             return Ok(known);
         }
         let _refreshing = self.refreshing.lock().await;
         let known = self.snapshot.load_full();
-        if known.version >= head.catalog {
+        if is_current(&known) {
             return Ok(known);
         }
-        let known = match known.version < head.floor {
-            true => Arc::default(),
-            false => known,
-        };
-        let delta = Delta::read(connection, known.version, head.catalog).await?;
+        let is_past = known.incarnation != head.incarnation || known.version < head.floor;
+        let known = if is_past { Arc::default() } else { known };
+        let delta = Delta::read(connection, known.version, head).await?;
         let fresh = Arc::new(known.apply(delta)?);
         self.snapshot.store(Arc::clone(&fresh));
         Ok(fresh)
     }
 
     /// The database is behind a state that was read from it: everything that was handed out since means something else now.
-    async fn rewound(&self, seen: i64) -> StoreError {
-        if let Err(err) = self.order(Work::Rewound(seen)).await {
-            return err;
+    async fn rewound(&self, seen: Committed) -> StoreError {
+        match self.order(Work::Rewound(seen)).await {
+            // Somebody else has found it out, and the next read meets another incarnation.
+            Ok(_) | Err(StoreError::Gone { .. }) => StoreError::Gone {
+                reason: "the database was restored or has lost writes".into(),
+            },
+            Err(err) => err,
         }
-        self.seen.forget();
-        self.snapshot.store(Arc::default());
-        StoreError::Gone {
-            reason: "the database was restored or has lost writes".into(),
-        }
-    }
-
-    /// Forgets what was read, so that a test sees what the writer notices alone.
-    #[cfg(test)]
-    pub(crate) fn seen_nothing(&self) {
-        self.seen.forget();
     }
 
     /// Gives the writer an order and waits for its answer.
@@ -187,22 +181,30 @@ impl SqlStore {
     }
 }
 
-/// The highest revision that this process has read: whoever reads a lower one later reads a database that was rewound.
-#[derive(Debug, Default)]
-struct Seen(AtomicI64);
+/// The highest revision that this process has read: whoever reads a lower one of the same incarnation later reads a database that was
+/// rewound.
+#[derive(Debug)]
+struct Seen(Mutex<Committed>);
 
 impl Seen {
     /// What had been read before a transaction began: it must not be behind that.
-    fn before(&self) -> i64 {
-        self.0.load(Ordering::Acquire)
+    fn before(&self) -> Committed {
+        self.lock().clone()
     }
 
-    fn note(&self, revision: i64) {
-        self.0.fetch_max(revision, Ordering::AcqRel);
+    fn note(&self, head: &HeadRow) {
+        let mut seen = self.lock();
+        if seen.incarnation != head.incarnation {
+            *seen = Committed {
+                incarnation: head.incarnation.clone(),
+                revision: head.revision,
+            };
+        }
+        seen.revision = seen.revision.max(head.revision);
     }
 
-    fn forget(&self) {
-        self.0.store(0, Ordering::Release);
+    fn lock(&self) -> MutexGuard<'_, Committed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -211,11 +213,6 @@ impl Drop for SqlStore {
     fn drop(&mut self) {
         self.stop.cancel();
     }
-}
-
-async fn read_head(connection: &mut dyn Connection) -> Result<HeadRow, StoreError> {
-    let head = row(connection, head::select(), head::decode).await?;
-    head.ok_or_else(|| broken("it has no head row"))
 }
 
 /// The writer is gone, so nothing can be written any more.

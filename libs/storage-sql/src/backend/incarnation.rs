@@ -4,9 +4,8 @@
 use armadex_storage::StoreError;
 use rand::Rng;
 
-use crate::backend::error::broken;
-use crate::backend::{Connection, row};
-use crate::sql::head;
+use crate::backend::Connection;
+use crate::sql::head::{self, HeadRow};
 
 /// A name that no other incarnation has.
 pub(crate) fn draw() -> String {
@@ -20,6 +19,13 @@ pub(crate) struct Committed {
     pub(crate) revision: i64,
 }
 
+impl Committed {
+    /// Whether a head that is read later is one of the same database that has lost nothing.
+    pub(crate) fn is_before(&self, head: &HeadRow) -> bool {
+        self.incarnation == head.incarnation && self.revision <= head.revision
+    }
+}
+
 /// Gives the store another incarnation, and says which.
 pub(crate) async fn renew(connection: &mut dyn Connection) -> Result<String, StoreError> {
     tracing::warn!(
@@ -30,20 +36,4 @@ pub(crate) async fn renew(connection: &mut dyn Connection) -> Result<String, Sto
         .execute(head::set_incarnation(&incarnation))
         .await?;
     Ok(incarnation)
-}
-
-/// Gives the store another incarnation if it is behind a revision at which it was seen.
-pub(crate) async fn renew_if_behind(
-    connection: &mut dyn Connection,
-    seen: i64,
-) -> Result<Option<Committed>, StoreError> {
-    let head = row(connection, head::select(), head::decode).await?;
-    let head = head.ok_or_else(|| broken("it has no head row"))?;
-    if head.revision >= seen {
-        return Ok(None);
-    }
-    Ok(Some(Committed {
-        incarnation: renew(connection).await?,
-        revision: head.revision,
-    }))
 }

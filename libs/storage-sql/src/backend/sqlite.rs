@@ -7,22 +7,25 @@ mod schema;
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, Row as _, Sqlite, SqliteConnection, SqlitePool};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, Sqlite, SqliteConnection,
+    SqlitePool,
+};
 
-use crate::backend::{Database, Lane, Transaction, row};
+use crate::backend::{Database, Lane, Transaction, head_row};
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
 
 use crate::backend::incarnation;
-use crate::sql::head;
 use error::classify;
 use mark::{Mark, MarkFile, boot};
 
@@ -39,6 +42,8 @@ const STATEMENTS: usize = 512;
 /// Rows that a connection's thread hands on before it waits until they are taken: those of a page, so that it finds them in one go. Each
 /// wait costs two changes of threads; a tenth of this makes a list take a quarter more of the processor.
 const ROWS_AHEAD: usize = 512;
+/// Milliseconds that emptying the log waits for those who read, while nobody can write: longer than a page takes.
+const LOG_WAIT: i64 = 1000;
 /// KiB of page cache of the writer: its index pages are hit at random.
 const WRITER_CACHE: &str = "-24576";
 /// KiB of page cache of each reader; the operating system caches the rest, and each commit makes it begin anew.
@@ -58,6 +63,8 @@ pub(crate) struct SqliteDatabase {
     mark: MarkFile,
     marked: Mutex<Mark>,
     most_log_bytes: u64,
+    /// The log is emptied when it has so many bytes.
+    catch_up_at: AtomicU64,
 }
 
 impl SqliteDatabase {
@@ -69,7 +76,10 @@ impl SqliteDatabase {
         let writer = connect(writer_options(path, options), 1).await?;
         migrate(&writer).await?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
-        let marked = check_mark(&writer, known).await?;
+        let inode = std::fs::metadata(path)
+            .map_err(|err| out_of_reach(path, err))?
+            .ino();
+        let marked = check_mark(&writer, known, inode).await?;
         mark.write_through(&marked)
             .map_err(|err| out_of_reach(path, err))?;
         Ok(Self {
@@ -78,6 +88,7 @@ impl SqliteDatabase {
             path: path.to_owned(),
             writer,
             most_log_bytes: options.most_log_bytes,
+            catch_up_at: AtomicU64::new(options.most_log_bytes),
             mark,
             marked: Mutex::new(marked),
         })
@@ -107,30 +118,31 @@ impl SqliteDatabase {
 }
 
 /// Gives a database that is behind its mark another incarnation, and makes the mark that it has from now on.
-async fn check_mark(writer: &SqlitePool, known: Option<Mark>) -> Result<Mark, StoreError> {
+async fn check_mark(
+    writer: &SqlitePool,
+    known: Option<Mark>,
+    inode: u64,
+) -> Result<Mark, StoreError> {
     let mut transaction = begin(writer, "BEGIN IMMEDIATE").await?;
     let connection = &mut *transaction;
-    let mut head = row(connection, head::select(), head::decode).await?;
-    let boot = boot();
-    if let Some(found) = &mut head {
-        let behind = match &known {
-            Some(mark) => mark.is_ahead_of(&found.incarnation, found.revision, &boot),
-            // A file that came here without its mark.
-            None => found.revision > 0,
-        };
-        if behind {
-            incarnation::renew(connection).await?;
-            head = row(connection, head::select(), head::decode).await?;
-        }
-    }
-    transaction.commit().await?;
-    let head = head.ok_or_else(|| crate::backend::error::broken("it has no head row"))?;
-    Ok(Mark {
+    let head = head_row::read(connection).await?;
+    let mut found = Mark {
         incarnation: head.incarnation,
         revision: head.revision,
-        boot,
+        boot: boot(),
+        inode,
         closed: false,
-    })
+    };
+    let behind = match &known {
+        Some(mark) => mark.is_ahead_of(&found),
+        // A file that came here without its mark.
+        None => found.revision > 0,
+    };
+    if behind {
+        found.incarnation = incarnation::renew(connection).await?;
+    }
+    transaction.commit().await?;
+    Ok(found)
 }
 
 fn out_of_reach(path: &Path, err: std::io::Error) -> StoreError {
@@ -178,15 +190,20 @@ impl Database for SqliteDatabase {
     }
 
     async fn catch_up(&self) {
-        if log_bytes(&self.path) < self.most_log_bytes {
+        let bytes = log_bytes(&self.path);
+        if bytes < self.catch_up_at.load(Ordering::Relaxed) {
             return;
         }
-        let done = sqlx::query("PRAGMA wal_checkpoint(RESTART)").fetch_one(&self.writer);
-        match done.await.map(|row| row.try_get::<i64, _>(0)) {
-            Ok(Ok(0)) => {}
-            Ok(_) => tracing::debug!("a reader kept the database's log from being emptied"),
-            Err(err) => tracing::warn!(error = %err, "the database's log could not be emptied"),
-        }
+        let is_done = match restart_log(&self.writer).await {
+            Ok(is_done) => is_done,
+            Err(err) => {
+                tracing::warn!(error = %err, "the database's log could not be emptied");
+                false
+            }
+        };
+        // Who reads for minutes, as a check does, would else hold up every write for as long as is waited here.
+        let next = if is_done { 0 } else { bytes } + self.most_log_bytes;
+        self.catch_up_at.store(next, Ordering::Relaxed);
     }
 
     async fn rest(&self) {
@@ -203,6 +220,31 @@ impl Database for SqliteDatabase {
         self.writer.close().await;
         self.close_mark();
     }
+}
+
+/// Copies the log back and begins it anew, if nobody reads from it for a moment; whether that was so.
+async fn restart_log(writer: &SqlitePool) -> Result<bool, sqlx::Error> {
+    let mut connection = writer.acquire().await?;
+    let before: i64 = sqlx::query_scalar("PRAGMA busy_timeout")
+        .fetch_one(&mut *connection)
+        .await?;
+    let waits = |milliseconds: i64| {
+        // A pragma takes no parameters; this is a number.
+        sqlx::query(AssertSqlSafe(format!(
+            "PRAGMA busy_timeout = {milliseconds}"
+        )))
+    };
+    waits(before.min(LOG_WAIT))
+        .execute(&mut *connection)
+        .await?;
+    let done = sqlx::query("PRAGMA wal_checkpoint(RESTART)").fetch_one(&mut *connection);
+    let done = done.await.and_then(|row| row.try_get::<i64, _>(0));
+    waits(before).execute(&mut *connection).await?;
+    let is_done = done? == 0;
+    if !is_done {
+        tracing::debug!("a reader kept the database's log from being emptied");
+    }
+    Ok(is_done)
 }
 
 async fn begin(pool: &SqlitePool, how: &'static str) -> Result<Box<dyn Transaction>, StoreError> {

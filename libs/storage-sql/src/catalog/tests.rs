@@ -31,6 +31,7 @@ fn name(name: &str) -> ClusterName {
 fn fleet() -> Snapshot {
     let delta = Delta {
         version: 5,
+        incarnation: String::new(),
         clusters: vec![cluster(1, "a", true), cluster(2, "b", true)],
         gone: vec![],
         types: vec![kind(1, "pods"), kind(2, "nodes"), kind(3, "secrets")],

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use armadex_storage::StoreError;
 
-use crate::backend::error::broken;
-use crate::backend::{Connection, row};
+use crate::backend::{Connection, head_row};
 use crate::sql::dialect::Dialect;
 use crate::sql::head::HeadRow;
 use crate::sql::statement::{MAX_LIST, pieces};
@@ -55,8 +54,7 @@ impl CatalogChange {
             unposted,
         } = self;
         connection.execute(head::bump_catalog()).await?;
-        let head = row(connection, head::select(), head::decode).await?;
-        let head = head.ok_or_else(|| broken("it has no head row"))?;
+        let head = head_row::read(connection).await?;
         let seq = head.catalog;
         let types = types.into_iter().map(i64::from);
         for (stamp, ids) in [

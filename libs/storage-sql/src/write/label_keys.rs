@@ -114,16 +114,6 @@ impl LabelKeys {
         }
     }
 
-    /// Everything, to be written once more: the catalogue may have forgotten it.
-    pub(crate) fn anew(&mut self) -> Vec<TypeKey> {
-        let mut all = Vec::new();
-        for (&resource, keys) in &mut self.unposted {
-            all.extend(keys.keys().map(|&key| (resource, key)));
-            keys.values_mut().for_each(|since| *since = NOT_YET);
-        }
-        all
-    }
-
     /// Reads what the catalogue has by the count `catalog`; whether this writer has posted what another one no longer posts.
     pub(crate) async fn follow(
         &mut self,

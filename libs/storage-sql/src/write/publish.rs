@@ -3,9 +3,8 @@
 
 use armadex_storage::StoreError;
 
-use crate::backend::error::{broken, collided};
-use crate::backend::incarnation::{self, Committed};
-use crate::backend::{Connection, row};
+use crate::backend::error::collided;
+use crate::backend::{Connection, head_row};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
 use crate::sql::statement::{MAX_LIST, pieces};
@@ -34,14 +33,7 @@ pub(crate) async fn publish(
     {
         return Err(collided("another writer learnt which labels not to index"));
     }
-    let rewound = last - count < session.committed.revision;
-    session.committed = Committed {
-        incarnation: match rewound {
-            true => incarnation::renew(session.connection).await?,
-            false => head.incarnation,
-        },
-        revision: last,
-    };
+    session.committed.revision = last;
     let mut table = Table::new(staged, session.labels, last - count + 1);
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
@@ -72,8 +64,7 @@ pub(crate) async fn publish(
 /// Takes `count` revisions; gives the head, which has the last.
 async fn advance_head(connection: &mut dyn Connection, count: i64) -> Result<HeadRow, StoreError> {
     connection.execute(head::advance(count)).await?;
-    let head = row(connection, head::select(), head::decode).await?;
-    head.ok_or_else(|| broken("it has no head row"))
+    head_row::read(connection).await
 }
 
 /// The rows that effects come to.

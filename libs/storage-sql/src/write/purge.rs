@@ -6,9 +6,8 @@ mod rows;
 
 use armadex_storage::{Purged, StoreError};
 
-use crate::backend::error::{broken, collided};
-use crate::backend::{Connection, row, rows};
-use crate::sql::head::HeadRow;
+use crate::backend::error::collided;
+use crate::backend::{Connection, head_row, row, rows};
 use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
@@ -38,17 +37,12 @@ pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purge
 const REMEMBERED: i64 = 10_000;
 
 async fn forget(connection: &mut dyn Connection) -> Result<(), StoreError> {
-    let head = read_head(connection).await?;
+    let head = head_row::read(connection).await?;
     let until = head.catalog - REMEMBERED;
     if until > head.floor && connection.execute(gone::drop_until(until)).await? > 0 {
         connection.execute(head::raise_floor(until)).await?;
     }
     Ok(())
-}
-
-async fn read_head(connection: &mut dyn Connection) -> Result<HeadRow, StoreError> {
-    let head = row(connection, head::select(), head::decode).await?;
-    head.ok_or_else(|| broken("it has no head row"))
 }
 
 async fn no_stream_left(connection: &mut dyn Connection) -> Result<bool, StoreError> {
@@ -113,7 +107,7 @@ async fn purge_clusters(connection: &mut dyn Connection, limit: u32) -> Result<(
 
 /// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now.
 async fn sweep_namespaces(connection: &mut dyn Connection, limit: u32) -> Result<bool, StoreError> {
-    let head = read_head(connection).await?;
+    let head = head_row::read(connection).await?;
     let noted = connection
         .execute(namespace::note_empty(head.revision.max(1), limit))
         .await?;

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::is_collision;
 use crate::backend::incarnation::{self, Committed};
-use crate::backend::{SharedDatabase, Transaction};
+use crate::backend::{SharedDatabase, Transaction, head_row};
+use crate::sql::head::HeadRow;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opening;
 use crate::write::diff::Effect;
@@ -49,8 +50,8 @@ pub(crate) enum Work {
     Open(Opening),
     Close(ClusterId, TypeId),
     Purge(u32),
-    /// The store was seen at this revision and is behind it now.
-    Rewound(i64),
+    /// The store was seen like this and is behind it now.
+    Rewound(Committed),
 }
 
 impl Work {
@@ -88,10 +89,13 @@ pub(crate) struct Writer {
     pub(crate) labels: LabelKeys,
     /// The last revision that this process committed.
     pub(crate) committed: Committed,
+    /// Whether the database has been rewound, so that nothing is written any more.
+    pub(crate) is_over: bool,
 }
 
 impl Writer {
-    /// Works until cancelled or until nobody can give orders any more; orders that were accepted are carried out.
+    /// Works until cancelled, until nobody can give orders any more (orders that were accepted are carried out), or until the database is found
+    /// to be rewound.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>, stop: CancellationToken) {
         let mut next = None;
         let mut rested = true;
@@ -116,6 +120,9 @@ impl Writer {
             let mut group = Group::of(order);
             next = group.gather(&mut orders);
             self.carry_out(group.orders).await;
+            if self.is_over {
+                break;
+            }
             self.database.catch_up().await;
             rested = false;
         }
@@ -162,6 +169,10 @@ impl Writer {
     /// Does all of the work in one transaction.
     async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
         let mut transaction = self.database.write().await?;
+        let head = head_row::read(&mut *transaction).await?;
+        if self.is_rewound(&head, work) {
+            return Err(self.give_up(transaction, head).await);
+        }
         let dialect = self.database.dialect();
         let decided = self.labels.decide(&mut *transaction, dialect).await?;
         let mut session = Session {
@@ -199,10 +210,48 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// Whether the database is not the one any more that was written to, or read, before.
+    fn is_rewound(&self, head: &HeadRow, work: &[Work]) -> bool {
+        let seen = work.iter().filter_map(|work| match work {
+            Work::Rewound(seen) => Some(seen),
+            _ => None,
+        });
+        let mut known = std::iter::once(&self.committed).chain(seen);
+        known.any(|known| !known.is_before(head))
+    }
+
+    /// Gives a database that was rewound another incarnation, if nobody has yet, and says that nothing is written any more. What this process
+    /// knows, numbers of clusters and objects above all, is of a past that the database does not have: it has to begin anew.
+    async fn give_up(&mut self, transaction: Box<dyn Transaction>, head: HeadRow) -> StoreError {
+        let mut transaction = transaction;
+        let renewed = match head.incarnation == self.committed.incarnation {
+            true => incarnation::renew(&mut *transaction).await.map(Some),
+            false => Ok(None),
+        };
+        match finish(transaction, renewed).await {
+            Ok(renewed) => {
+                if let Some(incarnation) = renewed {
+                    self.database.note_committed(&incarnation, head.revision);
+                }
+                self.is_over = true;
+                rewound()
+            }
+            Err(err) => err,
+        }
+    }
+}
+
+/// Not transient for whoever asks, for this process writes no more.
+fn rewound() -> StoreError {
+    StoreError::Gone {
+        reason: "the database was restored or has lost writes".into(),
+    }
+}
+
 /// Nobody has been answered yet, so whatever order the work is done in is right: batches are staged together, streams are opened together,
 /// everything else comes after them one by one, and batches are published at the end.
 async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, StoreError> {
-    let incarnation = session.committed.incarnation.clone();
     let batches: Vec<&Prepared> = work.iter().filter_map(Work::batch).collect();
     let openings: Vec<&Opening> = work.iter().filter_map(Work::opening).collect();
     let staged = stage(session, &batches).await?;
@@ -217,10 +266,6 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
         });
     }
     publish(session, &staged).await?;
-    if session.committed.incarnation != incarnation {
-        // A database that was rewound may have forgotten which labels are not posted.
-        session.catalog.unposted.extend(session.labels.anew());
-    }
     let catalog = std::mem::take(&mut session.catalog);
     if let Some(head) = catalog.stamp(session.connection, session.dialect).await? {
         session.labels.settle(head.revision);
@@ -258,12 +303,8 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             Done::Nothing
         }
         Work::Purge(limit) => Done::Purged(purge::purge(session, *limit).await?),
-        Work::Rewound(seen) => {
-            if let Some(renewed) = incarnation::renew_if_behind(session.connection, *seen).await? {
-                session.committed = renewed;
-            }
-            Done::Nothing
-        }
+        // Whether it is so was looked at before anything else.
+        Work::Rewound(_) => Done::Nothing,
         Work::Write(_) | Work::Open(_) => unreachable!("done together with others"),
     })
 }

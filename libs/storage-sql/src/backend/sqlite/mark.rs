@@ -1,6 +1,6 @@
 //! A mark beside the database file: the last revision that was committed to it, and in which life of the machine.
 //!
-//! A file that is copied back is behind its mark. The mark is written after each commit and not forced to the disk, so it is never
+//! A file that is copied back is behind its mark, or, if the mark was copied with it, not the file that the mark names. The mark is written after each commit and not forced to the disk, so it is never
 //! ahead of a database that lost nothing: a process that is killed loses neither. That the database is open is on the disk before anything is
 //! committed. When the machine itself goes down without notice, the last
 //! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells.
@@ -17,15 +17,20 @@ pub(super) struct Mark {
     pub(super) revision: i64,
     /// What names this life of the machine; empty where nothing does.
     pub(super) boot: String,
+    /// The file's number in its file system: a copy has another.
+    pub(super) inode: u64,
     /// The database was closed in order and is on the disk as it was.
     pub(super) closed: bool,
 }
 
 impl Mark {
-    /// Whether the database whose head this is has lost revisions that the mark knows.
-    pub(super) fn is_ahead_of(&self, incarnation: &str, revision: i64, boot: &str) -> bool {
-        let other_life = !self.closed && self.boot != boot;
-        self.incarnation != incarnation || self.revision > revision || other_life
+    /// Whether the database that `found` is the mark of may have lost revisions that this mark knows.
+    pub(super) fn is_ahead_of(&self, found: &Self) -> bool {
+        let other_life = !self.closed && self.boot != found.boot;
+        self.incarnation != found.incarnation
+            || self.revision > found.revision
+            || self.inode != found.inode
+            || other_life
     }
 
     /// Always as long as any other, so that writing over one leaves nothing of it.
@@ -34,15 +39,17 @@ impl Mark {
             incarnation,
             revision,
             boot,
+            inode,
             closed,
         } = self;
         let closed = if *closed { "closed" } else { "open" };
-        format!("{incarnation:<32} {revision:020} {boot:<36} {closed:<6}\n")
+        format!("{incarnation:<32} {revision:020} {inode:020} {boot:<36} {closed:<6}\n")
     }
 
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split(' ').filter(|word| !word.is_empty());
         let (incarnation, revision) = (words.next()?, words.next()?);
+        let inode = words.next()?;
         let rest: Vec<&str> = words
             .map(str::trim_end)
             .filter(|word| !word.is_empty())
@@ -55,6 +62,7 @@ impl Mark {
         Some(Self {
             incarnation: incarnation.to_owned(),
             revision: revision.parse().ok()?,
+            inode: inode.parse().ok()?,
             boot: boot.to_owned(),
             closed: match closed {
                 "closed" => true,
@@ -130,6 +138,7 @@ mod tests {
             incarnation: "a".repeat(32),
             revision,
             boot: "first".into(),
+            inode: 7,
             closed,
         }
     }
@@ -154,14 +163,22 @@ mod tests {
 
     #[test]
     fn what_the_database_has_lost_is_seen() {
-        let same = "a".repeat(32);
-        let ahead = |mark: Mark, revision, boot| mark.is_ahead_of(&same, revision, boot);
+        let found = |revision, boot: &str| Mark {
+            boot: boot.into(),
+            ..mark(revision, false)
+        };
+        let ahead = |mark: Mark, revision, boot| mark.is_ahead_of(&found(revision, boot));
         assert!(!ahead(mark(10, false), 10, "first"));
         // The mark is written after the commit: a kill in between leaves it behind.
         assert!(!ahead(mark(9, false), 10, "first"));
         assert!(ahead(mark(10, false), 9, "first"));
         assert!(ahead(mark(10, false), 10, "second"));
         assert!(!ahead(mark(10, true), 10, "second"));
-        assert!(mark(10, true).is_ahead_of(&"b".repeat(32), 10, "first"));
+        let (same, mut other) = (mark(10, true), found(10, "first"));
+        other.incarnation = "b".repeat(32);
+        assert!(same.is_ahead_of(&other));
+        let (same, mut copied) = (mark(10, true), found(10, "first"));
+        copied.inode = 8;
+        assert!(same.is_ahead_of(&copied));
     }
 }

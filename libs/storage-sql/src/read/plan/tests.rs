@@ -33,6 +33,7 @@ fn fleet() -> Snapshot {
     };
     let delta = Delta {
         version: 1,
+        incarnation: String::new(),
         clusters: [(7, "a"), (3, "b"), (5, "c")].map(cluster).to_vec(),
         gone: vec![],
         types: [(1, "pods"), (2, "nodes")].map(kind).to_vec(),

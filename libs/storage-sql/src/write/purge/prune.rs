@@ -2,8 +2,7 @@
 
 use armadex_storage::StoreError;
 
-use crate::backend::error::broken;
-use crate::backend::{Connection, row, rows};
+use crate::backend::{Connection, head_row, rows};
 use crate::sql::head;
 use crate::sql::object::{self, LogRow};
 use crate::sql::statement::MAX_LIST;
@@ -12,8 +11,7 @@ use crate::write::session::Session;
 /// Removes what the next `limit` revisions of the log superseded, and their tombstones; whether the log is pruned as far as it may be.
 pub(super) async fn prune(session: &mut Session<'_>, limit: u32) -> Result<bool, StoreError> {
     let connection = &mut *session.connection;
-    let head = row(connection, head::select(), head::decode).await?;
-    let head = head.ok_or_else(|| broken("it has no head row"))?;
+    let head = head_row::read(connection).await?;
     let kept = i64::try_from(session.retention).unwrap_or(i64::MAX);
     let until = head.revision.saturating_sub(kept);
     if head.pruned >= until {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::backend::sqlite::SqliteDatabase;
-use crate::backend::{Connection, Database, RowSink};
+use crate::backend::{Connection, Database, Lane, RowSink};
 use crate::form::codec::Family;
 use crate::form::term::TermHasher;
 use crate::options::Options;
@@ -53,13 +53,17 @@ impl Fleet {
         let place = tempfile::tempdir().expect("a temporary directory");
         let path = place.path().join("store.db");
         let database = SqliteDatabase::open(&path, &Options::default()).await;
+        let database = database.expect("a database");
+        let mut transaction = database.read(Lane::Short).await.expect("a reader");
+        let head = head_row::read(&mut *transaction).await.expect("a head");
+        transaction.rollback().await.expect("ended");
         let mut fleet = Self {
-            database: database.expect("a database"),
+            database,
             object_ids: ObjectIds::default(),
             labels: LabelKeys::new(4096),
             committed: Committed {
-                incarnation: String::new(),
-                revision: 0,
+                incarnation: head.incarnation,
+                revision: head.revision,
             },
             clusters: vec![],
             streams: vec![],
@@ -235,6 +239,7 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
             collisions: collisions.into(),
         };
         let mut writer = Writer {
+            is_over: false,
             database: std::sync::Arc::new(database),
             retention: 0,
             rest: Options::default().rest,

@@ -22,13 +22,8 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
             .read(Lane::Short)
             .await
             .expect("a transaction");
-        let head = rows(
-            &mut *transaction,
-            crate::sql::head::select(),
-            crate::sql::head::decode,
-        )
-        .await;
-        head.expect("a head")[0].catalog
+        let head = head_row::read(&mut *transaction).await;
+        head.expect("a head").catalog
     };
     let known = catalog_version().await;
     let name = "member7".parse().expect("a name");
@@ -46,7 +41,9 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
         .read(Lane::Short)
         .await
         .expect("a transaction");
-    let delta = Delta::read(&mut *transaction, known, known + 1)
+    let head = head_row::read(&mut *transaction).await.expect("a head");
+    assert_eq!(head.catalog, known + 1);
+    let delta = Delta::read(&mut *transaction, known, &head)
         .await
         .expect("read");
     let Delta {
@@ -137,8 +134,7 @@ async fn a_reader_that_has_heard_of_a_departure_reads_nothing_anew_when_it_is_pu
     let after = store.catalog().await.expect("a catalog");
     assert!(Arc::ptr_eq(&before, &after));
     let mut transaction = store.database.read(Lane::Short).await.expect("a reader");
-    let head = row(&mut *transaction, head::select(), head::decode).await;
-    let head = head.expect("an answer").expect("a head");
+    let head = head_row::read(&mut *transaction).await.expect("a head");
     assert_eq!(head.floor, 0);
     transaction.rollback().await.expect("ended");
     store.shutdown().await;

@@ -1,5 +1,8 @@
 //! A file that was copied, rewound or lost what it had.
 
+use armadex_model::ClusterName;
+use armadex_storage::Head;
+
 use super::*;
 
 /// One revision for each round.
@@ -62,17 +65,39 @@ async fn a_file_that_comes_without_its_mark_is_another_incarnation() {
 /// A process that is killed has written no last word; its file and mark stay as they are.
 #[tokio::test]
 async fn a_store_that_was_not_closed_keeps_its_incarnation() {
-    let (place, after_kill) = (Place::new(), Place::new());
+    let place = Place::new();
     let store = open_store(&place).await;
     some_revisions(&store, 0..4).await;
     let before = store.head().await.expect("a head");
-    copy(&place, after_kill.directory.path());
-    let mark = |place: &Place| place.directory.path().join("store.db-mark");
-    std::fs::copy(mark(&place), mark(&after_kill)).expect("copied");
-    let survivor = open_store(&after_kill).await;
+    let survivor = open_store(&place).await;
     assert_eq!(survivor.head().await.expect("a head"), before);
     survivor.shutdown().await;
     store.shutdown().await;
+}
+
+/// A backup of the whole directory: the mark says what the file says, and both are of the past.
+#[tokio::test]
+async fn a_file_that_is_copied_together_with_its_mark_is_another_incarnation() {
+    let (place, elsewhere) = (Place::new(), Place::new());
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..4).await;
+    store.shutdown().await;
+    let before = head_of(&place).await;
+    copy(&place, elsewhere.directory.path());
+    let mark = |place: &Place| place.directory.path().join("store.db-mark");
+    std::fs::copy(mark(&place), mark(&elsewhere)).expect("copied");
+    let after = head_of(&elsewhere).await;
+    assert_eq!(after.revision, before.revision);
+    assert_ne!(after.incarnation, before.incarnation);
+    assert_eq!(head_of(&place).await, before);
+    assert_eq!(head_of(&elsewhere).await, after);
+}
+
+async fn head_of(place: &Place) -> Head {
+    let store = open_store(place).await;
+    let head = store.head().await.expect("a head");
+    store.shutdown().await;
+    head
 }
 
 /// Takes a database back below a running process, as one that is restored or promoted under it would be.
@@ -82,26 +107,42 @@ async fn rewind(place: &Place) {
     place.run("UPDATE head SET rev = 2 WHERE id = 1").await;
 }
 
+/// Nothing of what the process knows is true of the database any more: it must not live on.
+async fn assert_ends(store: &SqlStore) {
+    tokio::time::timeout(Duration::from_secs(20), store.ended())
+        .await
+        .expect("an end");
+}
+
 #[tokio::test]
-async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation() {
+async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation_and_ends() {
     let place = Place::new();
     let store = open_store(&place).await;
     some_revisions(&store, 0..5).await;
     let before = store.head().await.expect("a head");
     rewind(&place).await;
     // Revisions up to the lost ones are handed out twice; nobody may take them for the same.
-    store.seen_nothing();
-    some_revisions(&store, 5..6).await;
+    let name = "member2".parse().expect("a name");
+    let refused = store.join(&name, "incarnation").await;
+    assert!(
+        matches!(refused, Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    assert_ends(&store).await;
     let after = store.head().await.expect("a head");
+    assert_eq!(after.revision, 2);
     assert_ne!(before.incarnation, after.incarnation);
     store.shutdown().await;
+    let again = open_store(&place).await;
+    assert_eq!(again.head().await.expect("a head"), after);
+    again.join(&name, "incarnation").await.expect("joined");
 }
 
 #[tokio::test]
-async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnation() {
+async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnation_and_ends() {
     let place = Place::new();
-    let store = open_store(&place).await;
-    some_revisions(&store, 0..5).await;
+    let (store, elsewhere) = (open_store(&place).await, open_store(&place).await);
+    some_revisions(&elsewhere, 0..5).await;
     let before = store.head().await.expect("a head");
     rewind(&place).await;
     let refused = store.head().await;
@@ -109,10 +150,46 @@ async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnatio
         matches!(refused, Err(StoreError::Gone { .. })),
         "{refused:?}"
     );
+    assert_ends(&store).await;
     let after = store.head().await.expect("a head");
     assert_eq!(after.revision, 2);
     assert_ne!(before.incarnation, after.incarnation);
-    store.shutdown().await;
+    // The one that had written finds the incarnation changed.
+    let name = "member2".parse().expect("a name");
+    let refused = elsewhere.join(&name, "incarnation").await;
+    assert!(
+        matches!(refused, Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    assert_ends(&elsewhere).await;
+    assert_eq!(elsewhere.head().await.expect("a head"), after);
+}
+
+/// Its counts may have caught up with those of the past that was lost.
+#[tokio::test]
+async fn a_reader_forgets_the_catalogue_of_another_incarnation() {
+    let place = Place::new();
+    let (reader, writer) = (open_store(&place).await, open_store(&place).await);
+    some_revisions(&writer, 0..5).await;
+    let lost = "lost".parse().expect("a name");
+    writer.join(&lost, "incarnation").await.expect("joined");
+    assert_eq!(reader.catalog().await.expect("a catalog").clusters.len(), 2);
+    rewind(&place).await;
+    place.run("DELETE FROM cluster WHERE name = 'lost'").await;
+    place
+        .run("UPDATE head SET catalog = catalog - 1 WHERE id = 1")
+        .await;
+    assert!(writer.join(&lost, "incarnation").await.is_err());
+    writer.shutdown().await;
+    let again = open_store(&place).await;
+    some_revisions(&again, 5..12).await;
+    for name in ["new-1", "new-2"] {
+        let name = name.parse().expect("a name");
+        again.join(&name, "incarnation").await.expect("joined");
+    }
+    let catalog = reader.catalog().await.expect("a catalog");
+    let shown: Vec<&str> = catalog.clusters.keys().map(ClusterName::as_str).collect();
+    assert_eq!(shown, ["member1", "new-1", "new-2"]);
 }
 
 #[tokio::test]

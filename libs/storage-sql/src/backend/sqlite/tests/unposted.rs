@@ -51,7 +51,7 @@ async fn what_a_failed_transaction_decided_is_not_relied_on() {
 }
 
 #[tokio::test]
-async fn a_database_that_has_forgotten_what_is_not_indexed_is_told_again() {
+async fn a_database_that_has_forgotten_what_is_not_indexed_has_it_indexed_again() {
     let place = Place::new();
     let (store, [a, b]) = about_to_decide(&place).await;
     let fixture = fixture_of(&store);
@@ -62,6 +62,11 @@ async fn a_database_that_has_forgotten_what_is_not_indexed_is_told_again() {
     place.run("UPDATE head SET rev = 2 WHERE id = 1").await;
     place.run("DELETE FROM ver WHERE rev > 2").await;
     place.run("DELETE FROM obj WHERE rev > 2").await;
-    fixture.put(&b, [identified("6")]).await;
+    let refused = [Change::Put(identified("6").build())];
+    assert!(fixture.write(&b, refused).await.is_err());
+    store.shutdown().await;
+    let fixture = fixture_of(&open_store(&place).await);
+    let pods = fixture.pods_of("b").await;
+    fixture.put(&pods, [identified("6")]).await;
     assert_found(&place, "b/ns/6").await;
 }

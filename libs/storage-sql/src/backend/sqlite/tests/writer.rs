@@ -141,3 +141,28 @@ async fn a_transaction_that_the_database_ended_itself_leaves_a_writer_that_works
     fixture.put(&pods, [object("ns", "a")]).await;
     fixture.assert_sound().await;
 }
+
+/// A check may read for minutes; writing must not wait for its end again and again.
+#[tokio::test]
+async fn a_log_that_cannot_be_emptied_is_let_grow_before_it_is_tried_again() {
+    let place = Place::new();
+    let options = Options {
+        most_log_bytes: 1,
+        busy_timeout: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let database = SqliteDatabase::open(&place.path(), &options).await;
+    let database = database.expect("a database");
+    let mut reader = database.read(Lane::Search).await.expect("a reader");
+    head_row::read(&mut *reader).await.expect("a head");
+    place.run("UPDATE head SET floor = 0").await;
+    let bytes = log_bytes(&place.path());
+    database.catch_up().await;
+    assert_eq!(database.catch_up_at.load(Ordering::Relaxed), bytes + 1);
+    reader.rollback().await.expect("ended");
+    while log_bytes(&place.path()) <= bytes {
+        place.run("UPDATE head SET floor = 0").await;
+    }
+    database.catch_up().await;
+    assert_eq!(database.catch_up_at.load(Ordering::Relaxed), 1);
+}
