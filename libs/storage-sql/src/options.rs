@@ -22,7 +22,7 @@ pub struct Options {
     /// How long the writer has had nothing to do when it gives back the memory that only work needs.
     pub rest: Duration,
     /// How many objects with a label key are met before it may be learnt that each has a value of its own, which is then not indexed any more. A
-    /// search for such a value looks at all objects with the key.
+    /// search for such a value looks at all objects with the key. 0: never.
     pub label_sample: u32,
     /// How much is read at a time.
     pub tuning: Tuning,

@@ -45,14 +45,14 @@ pub(crate) struct LabelKeys {
 }
 
 impl LabelKeys {
-    /// `enough` is how many objects with a key have to be met before anything is decided.
+    /// `enough` is how many objects with a key have to be met before anything is decided; 0 means that nothing ever is.
     pub(crate) fn new(enough: u32) -> Self {
         Self {
             unposted: HashMap::new(),
             as_of: 0,
             samples: HashMap::new(),
             due: BTreeSet::new(),
-            enough: u64::from(enough.max(1)),
+            enough: enough.into(),
         }
     }
 
@@ -136,6 +136,9 @@ impl LabelKeys {
 
     /// Notes the labels of an object that was added.
     pub(crate) fn note(&mut self, resource: i32, cluster: i64, labels: &[Label]) {
+        if self.enough == 0 {
+            return;
+        }
         for label in labels {
             let key = (resource, label.key);
             if self.unposted(resource).contains_key(&label.key) || self.due.contains(&key) {

@@ -173,6 +173,13 @@ fn many_keys_take_no_more_memory_and_the_common_ones_stay() {
 }
 
 #[test]
+fn nothing_is_learnt_where_that_is_switched_off() {
+    let mut keys = LabelKeys::new(0);
+    note(&mut keys, 0..1000, two_clusters, |object| object);
+    assert!(keys.samples.is_empty() && keys.due.is_empty());
+}
+
+#[test]
 fn few_keys_of_a_type_go_unposted_even_if_they_are_learnt_at_once() {
     let mut keys = LabelKeys::new(2);
     let labels = |value| Vec::from_iter((0..200).map(|key| Label { key, value }));
