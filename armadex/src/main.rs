@@ -9,6 +9,7 @@ mod feature_gates;
 mod kubeconfig;
 mod logging;
 mod metrics;
+mod open_files;
 mod process;
 mod service;
 mod shutdown;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     arenas::keep_few();
     let cli = cli::Cli::parse();
     logging::init(&cli.log);
+    open_files::allow_many();
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()

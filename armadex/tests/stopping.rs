@@ -66,12 +66,30 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
     assert!(!said.contains("secret"), "{said}");
 }
 
-/// A synchro that has logged its first line, the rest of its log, and its folder.
+/// Each client and each member is an open file.
+#[test]
+fn as_many_files_may_be_open_as_are_to_be_had() {
+    let (mut process, _log, _folder) = started();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", process.id()));
+    let limits = limits.expect("limits");
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let figures: Vec<&str> = files.expect("a limit").split_whitespace().collect();
+    assert_ne!(figures[4], "300", "the test cannot ask for more");
+    assert_eq!(figures[3], figures[4]);
+    tell(&process, "TERM");
+    ended(&mut process);
+}
+
+/// A synchro that may open few files if it does not ask for more, and has logged its first line, the rest of its log, and its folder.
 fn started() -> (Child, ChildStderr, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, KUBECONFIG).expect("written");
-    let mut process = Command::new(env!("CARGO_BIN_EXE_armadex"))
+    let mut process = Command::new("sh")
+        .args(["-c", "ulimit -Sn 300; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_armadex"))
         .args(["synchro", "--admin-listen", "127.0.0.1:0", "--kubeconfig"])
         .arg(&kubeconfig)
         .arg("--store")
