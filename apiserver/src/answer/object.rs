@@ -18,9 +18,9 @@ pub(crate) fn write_partial_metadata(
 ) -> Result<(), Damaged> {
     let metadata = metadata_part(found)?;
     write_kind(out, "PartialObjectMetadata", version.api_version());
-    out.extend_from_slice(b",\"metadata\":{\"resourceVersion\":\"");
-    out.extend_from_slice(found.resource_version.as_bytes());
-    out.extend_from_slice(b"\",");
+    out.extend_from_slice(b",\"metadata\":{\"resourceVersion\":");
+    body::write_text(out, &found.resource_version);
+    out.push(b',');
     out.extend_from_slice(metadata);
     out.push(b'}');
     Ok(())
@@ -46,13 +46,8 @@ fn metadata_part(found: &Found) -> Result<&[u8], Damaged> {
 
 /// Writes how every object begins, up to its apiVersion.
 pub(super) fn write_kind(out: &mut Vec<u8>, kind: &str, api_version: &str) {
-    for part in [
-        "{\"kind\":\"",
-        kind,
-        "\",\"apiVersion\":\"",
-        api_version,
-        "\"",
-    ] {
-        out.extend_from_slice(part.as_bytes());
+    for (member, text) in [("{\"kind\":", kind), (",\"apiVersion\":", api_version)] {
+        out.extend_from_slice(member.as_bytes());
+        body::write_text(out, text);
     }
 }

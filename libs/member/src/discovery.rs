@@ -79,7 +79,50 @@ pub(crate) async fn fetch(member: &Member) -> Result<Discovery, MemberError> {
     let (mut core, named) =
         try_join(fetch_root(member, "/api"), fetch_root(member, "/apis")).await?;
     core.groups.extend(named.groups);
+    core.keep_named();
     Ok(core)
+}
+
+impl Discovery {
+    /// Leaves out what no kube-apiserver would let anybody call so: names become parts of paths, documents and answers of other clusters.
+    fn keep_named(&mut self) {
+        self.groups
+            .retain(|name, _| name.is_empty() || is_name(name));
+        for group in self.groups.values_mut() {
+            group.versions.retain(|version| is_name(&version.name));
+            for version in &mut group.versions {
+                if let VersionState::Served(resources) = &mut version.state {
+                    resources.retain(|resource| is_name(&resource.name) && is_kind(&resource.kind));
+                    resources.iter_mut().for_each(ServedResource::keep_named);
+                }
+            }
+        }
+    }
+}
+
+impl ServedResource {
+    fn keep_named(&mut self) {
+        if !is_name(&self.singular) {
+            self.singular.clear();
+        }
+        self.short_names.retain(|name| is_name(name));
+        self.categories.retain(|name| is_name(name));
+    }
+}
+
+/// The longest name of a group, a version or a resource.
+const MOST_NAME_BYTES: usize = 253;
+
+/// Lower case letters, digits, `-` and `.`, as in names of DNS.
+fn is_name(name: &str) -> bool {
+    let is_part =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    (1..=MOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_part)
+}
+
+/// As a name, with capitals.
+fn is_kind(kind: &str) -> bool {
+    is_name(&kind.to_ascii_lowercase())
 }
 
 async fn fetch_root(member: &Member, path: &str) -> Result<Discovery, MemberError> {
@@ -87,5 +130,59 @@ async fn fetch_root(member: &Member, path: &str) -> Result<Discovery, MemberErro
     match aggregated::parse(path, &bytes)? {
         Some(discovery) => Ok(discovery),
         None => legacy::fetch(member, path, &bytes).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(name: &str, kind: &str) -> ServedResource {
+        ServedResource {
+            name: name.into(),
+            singular: "a b".into(),
+            kind: kind.into(),
+            namespaced: true,
+            verbs: vec![],
+            short_names: vec!["po".into(), "a,b".into(), String::new()],
+            categories: vec!["all".into(), "\"".into()],
+        }
+    }
+
+    #[test]
+    fn what_has_no_proper_name_is_left_out() {
+        let resources = vec![
+            served("pods", "Pod"),
+            served("pods/../secrets", "Pod"),
+            served("forged", "Pod\",\"x\":\""),
+            served("none", ""),
+        ];
+        let version = |name: &str| Version {
+            name: name.into(),
+            state: VersionState::Served(resources.clone()),
+        };
+        let group = || Group {
+            versions: vec![version("v1"), version("v1/x")],
+        };
+        let names = ["", "apps", "Apps", "a/b"];
+        let groups = names.map(|name| (name.to_owned(), group()));
+        let mut discovery = Discovery {
+            groups: groups.into(),
+        };
+        discovery.keep_named();
+        assert_eq!(discovery.groups.keys().collect::<Vec<_>>(), ["", "apps"]);
+        let versions = &discovery.groups["apps"].versions;
+        assert_eq!(versions.len(), 1);
+        let VersionState::Served(resources) = &versions[0].state else {
+            panic!("served");
+        };
+        let [pods] = &resources[..] else {
+            panic!("one: {resources:?}")
+        };
+        assert_eq!((pods.kind.as_str(), pods.singular.as_str()), ("Pod", ""));
+        assert_eq!(
+            (&pods.short_names[..], &pods.categories[..]),
+            (&["po".to_owned()][..], &["all".to_owned()][..])
+        );
     }
 }

@@ -61,17 +61,32 @@ pub fn metadata_part(body: &[u8]) -> Option<&[u8]> {
 }
 
 fn write_head(out: &mut Vec<u8>, api_version: &str, kind: &str, version: &str) {
-    for part in [
-        "{\"apiVersion\":\"",
-        api_version,
-        "\",\"kind\":\"",
-        kind,
-        "\",\"metadata\":{\"resourceVersion\":\"",
-        version,
-        "\",",
+    for (member, text) in [
+        ("{\"apiVersion\":", api_version),
+        (",\"kind\":", kind),
+        (",\"metadata\":{\"resourceVersion\":", version),
     ] {
-        out.extend_from_slice(part.as_bytes());
+        out.extend_from_slice(member.as_bytes());
+        write_text(out, text);
     }
+    out.push(b',');
+}
+
+/// Appends a text as JSON, quotes included. Versions and kinds come from members: what one of them says must not become part of what
+/// another one's objects look like.
+pub fn write_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | ..0x20))
+    {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(format!("\\u{:04x}", rest[at]).as_bytes());
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
 }
 
 #[cfg(test)]
@@ -100,6 +115,22 @@ mod tests {
         assert_eq!(value["metadata"]["resourceVersion"], "42");
         assert_eq!(value["kind"], "Pod");
         assert_eq!(value["spec"]["n"][0], 1);
+    }
+
+    #[test]
+    fn what_a_member_calls_a_version_or_a_kind_stays_a_text() {
+        let version = "1\"}},{\"kind\":\"Forged\",\"x\":\"\\ \n\u{1} \u{e9}";
+        let mut kinds = pods();
+        kinds.kind = "Pod\",\"x\":\"".into();
+        let mut out = Vec::new();
+        write_object(&mut out, &kinds, version, BODY);
+        let value: serde_json::Value = serde_json::from_slice(&out).expect("valid JSON");
+        assert_eq!(value["metadata"]["resourceVersion"], version);
+        assert_eq!(value["kind"], kinds.kind);
+        let mut out = Vec::new();
+        assert!(write_partial_metadata(&mut out, version, BODY));
+        let value: serde_json::Value = serde_json::from_slice(&out).expect("valid JSON");
+        assert_eq!(value["metadata"]["resourceVersion"], version);
     }
 
     #[test]
