@@ -189,22 +189,34 @@ struct Port {
 /// `10.0.0.1:80,10.0.0.2:80`; a service without ports has addresses alone, one without addresses has none.
 fn subsets(found: &[Slot<'_>], _: &Row<'_>) -> Result<String, Error> {
     let subsets: Vec<Subset<'_>> = found[0].read()?;
-    let mut all = Vec::new();
-    for subset in &subsets {
-        let addresses = || subset.addresses.iter().map(|one| one.ip.as_str());
-        if subset.ports.is_empty() {
-            all.extend(addresses().map(str::to_owned));
-        }
-        for port in &subset.ports {
-            all.extend(addresses().map(|ip| address_and_port(ip, port.port)));
-        }
-    }
-    if all.is_empty() {
+    let count: usize = subsets.iter().map(Subset::count).sum();
+    if count == 0 {
         let nothing = if subsets.is_empty() { NONE } else { "" };
         return Ok(nothing.to_owned());
     }
-    let shown: Vec<&str> = all.iter().map(String::as_str).take(SHOWN).collect();
-    Ok(with_more(&shown, all.len() > SHOWN, all.len()))
+    // Each address with each port: what is shown is made, and no more.
+    let shown = subsets.iter().flat_map(Subset::targets);
+    let shown: Vec<String> = shown.take(SHOWN).collect();
+    let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    Ok(with_more(&shown, count > SHOWN, count))
+}
+
+impl Subset<'_> {
+    fn count(&self) -> usize {
+        self.addresses.len().saturating_mul(self.ports.len().max(1))
+    }
+
+    /// Each port with each address.
+    fn targets(&self) -> impl Iterator<Item = String> {
+        let ports = self.ports.iter().map(|port| Some(port.port));
+        let none = self.ports.is_empty().then_some(None);
+        ports.chain(none).flat_map(|port| {
+            self.addresses.iter().map(move |address| match port {
+                Some(port) => address_and_port(address.ip.as_str(), port),
+                None => address.ip.as_str().to_owned(),
+            })
+        })
+    }
 }
 
 fn address_and_port(ip: &str, port: i64) -> String {

@@ -58,3 +58,33 @@ fn every_kind_prints_an_object_of_which_nothing_is_known() {
         assert!(names.count() >= 1, "{resource} has no column that names it");
     }
 }
+
+/// Each of its addresses has each of its ports: 25 million texts, of which three are shown.
+#[test]
+fn an_object_with_many_ports_for_many_addresses_is_only_counted() {
+    let addresses = Vec::from_iter((0..5000).map(|_| json!({"ip": "10.0.0.1"})));
+    let ports = Vec::from_iter((0..5000).map(|port| json!({"port": port})));
+    let object = json!({"subsets": [{"addresses": addresses, "ports": ports}]});
+    let printer = printer("", "endpoints").expect("endpoints");
+    assert_eq!(
+        cells(&printer, &object)[1],
+        "10.0.0.1:0,10.0.0.1:0,10.0.0.1:0 + 24999997 more..."
+    );
+}
+
+/// No kube-apiserver stores it, but a member need not be one.
+#[test]
+fn no_cell_is_made_of_a_hundred_thousand_empty_objects() {
+    let metrics = Vec::from_iter((0..100_000).map(|_| json!({})));
+    let object = json!({"spec": {"metrics": metrics}});
+    let bytes = serde_json::to_vec(&object).expect("JSON");
+    let row = Row {
+        name: "web",
+        created: None,
+        object: &bytes,
+        now: "2026-03-01T12:00:00Z".parse().expect("a time"),
+    };
+    let printer = printer("autoscaling", "horizontalpodautoscalers").expect("autoscalers");
+    let printed = printer.print(&row, &mut Cells::after(&mut b"[null".to_vec()));
+    assert!(printed.is_err_and(|error| error.to_string().contains("too much")));
+}
