@@ -9,6 +9,9 @@ use crate::counters::Counters;
 use crate::server::tls::Certificate;
 use crate::server::{ConnectionLimits, IdleLimits, SlotLimits};
 
+/// How long open connections may finish what they are doing when the server stops.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(15);
+
 /// Unfinished heads of requests: 64 long ones of HTTP/1.1 or 32 of HTTP/2, which a client sends within milliseconds.
 const HEADS: usize = 8 << 20;
 
@@ -105,7 +108,7 @@ impl Config {
             stall_timeout: Duration::from_secs(30),
             // An aggregator cuts a request off after 60 s as well.
             request_timeout: Duration::from_secs(60),
-            shutdown_grace: Duration::from_secs(20),
+            shutdown_grace: SHUTDOWN_GRACE,
             counters: Arc::default(),
         }
     }

@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 use app::App;
 use caller::authn::{self, Authenticator, KubeTokens, Trust};
 use caller::authz::{Authorizer, KubeReviews};
-pub use config::Config;
+pub use config::{Config, SHUTDOWN_GRACE};
 pub use counters::{CounterValues, Counters};
 use server::Listener;
 use server::tls::{self, Serving};

@@ -7,9 +7,10 @@ use anyhow::Context as _;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How long parts may take to flush and close: above the synchro's and the API server's own limits of a few seconds, below the
+/// How long parts may take to flush and close: some seconds above the synchro's and the API server's own limits, below the
 /// 30 s that Kubernetes waits before it kills a pod.
 const GRACE: Duration = Duration::from_secs(20);
+const _: () = assert!(armadex_apiserver::SHUTDOWN_GRACE.as_secs() + 5 <= GRACE.as_secs());
 
 /// The parts of this process. Each gets a clone of the token and ends soon after it is cancelled.
 pub(crate) struct Parts {
