@@ -5,6 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -117,13 +118,17 @@ impl Service {
         let following = Arc::clone(&delivery);
         let (asked, asker) = (self.asked(client, connection), Arc::clone(client));
         let service = service_fn(move |request| {
-            asker.head.end();
+            let was_long = asker.head.end();
             let (answer, delivery) = (asked(request), Arc::clone(&following));
             let asker = Arc::clone(&asker);
             async move {
-                let answer = answer.await;
-                // What was read of a body is no head.
-                asker.head.end();
+                let mut answer = answer.await;
+                asker.head.body_ended();
+                if was_long {
+                    // Only the connection's end frees what hyper has made for the head.
+                    let close = HeaderValue::from_static("close");
+                    answer.headers_mut().insert(CONNECTION, close);
+                }
                 Ok::<_, Infallible>(delivery.follow(answer))
             }
         });

@@ -2,6 +2,8 @@
 //!
 //! Neither protocol's implementation lets a head be shorter for some than for others, and anybody may begin one and never end it. So each
 //! connection tells what its unfinished head may hold by now, and when all together hold too much, [`super::slots`] ends some.
+//!
+//! Over HTTP/1.1 a head's buffer outlives it, as long as its connection. So a long one counts on after its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +14,10 @@ const STEP: usize = 8 << 10;
 /// What an unfinished head of HTTP/2 may hold: 64 KiB by its own count, in which a field has 33 bytes at least and may have come as one.
 /// 1,700 fields with short names were seen to take 255 KiB.
 const HTTP2_HEAD: usize = 256 << 10;
+
+/// A head of HTTP/1.1 of more than this is long: its connection ends with its answer. A client's usual heads have a part of it, and their
+/// buffers, of twice as much at most, are what a connection may cost.
+const LONG: usize = 16 << 10;
 
 /// What a client sends before its first frame.
 const PREFACE: usize = 24;
@@ -55,9 +61,10 @@ impl Heads {
 /// What the unfinished heads of all connections hold together.
 pub(super) type Total = Arc<AtomicUsize>;
 
-/// What the unfinished head of one connection holds, until it is dropped.
+/// What the unfinished head of one connection holds, until it is dropped, and what long ones have left behind.
 pub(super) struct Unfinished {
     bytes: AtomicUsize,
+    left: AtomicUsize,
     total: Total,
 }
 
@@ -65,6 +72,7 @@ impl Unfinished {
     pub(super) fn none(total: Total) -> Self {
         Self {
             bytes: AtomicUsize::new(0),
+            left: AtomicUsize::new(0),
             total,
         }
     }
@@ -80,9 +88,20 @@ impl Unfinished {
         self.set(heads.read(bytes, unfinished))
     }
 
-    /// It has ended.
-    pub(super) fn end(&self) {
-        self.set(0);
+    /// It has ended. Tells whether it was long, and counts on if so.
+    pub(super) fn end(&self) -> bool {
+        let read = self.bytes.load(Ordering::Relaxed);
+        let was_long = read > LONG;
+        if was_long {
+            self.left.store(read, Ordering::Relaxed);
+        }
+        self.body_ended();
+        was_long
+    }
+
+    /// What was read of a body is no head.
+    pub(super) fn body_ended(&self) {
+        self.set(self.left.load(Ordering::Relaxed));
     }
 
     fn set(&self, bytes: usize) -> Option<usize> {
@@ -99,7 +118,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        self.end();
+        self.set(0);
     }
 }
 
@@ -200,8 +219,15 @@ mod tests {
         assert_eq!(heads[1].read(&mut Heads::Http1, &more), Some(11 * STEP));
         let told = (0..STEP).filter_map(|_| heads[1].read(&mut Heads::Http1, b"x"));
         assert_eq!(told.count(), 1);
-        heads[0].end();
-        assert_eq!(heads[1].read(&mut Heads::Http1, &more), Some(3 * STEP));
+        let short = Unfinished::none(Arc::clone(&total));
+        short.read(&mut Heads::Http1, &more);
+        assert!(!short.end(), "it was short");
+        assert!(heads[0].end(), "it was long");
+        assert_eq!(heads[1].read(&mut Heads::Http1, &more), Some(13 * STEP));
+        assert!(heads[1].end(), "it was long");
+        heads[1].read(&mut Heads::Http1, &more);
+        heads[1].body_ended();
+        assert_eq!(total.load(Ordering::Relaxed), 13 * STEP);
         drop(heads);
         assert_eq!(total.load(Ordering::Relaxed), 0);
     }

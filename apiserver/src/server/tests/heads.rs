@@ -59,10 +59,29 @@ async fn heads_that_do_not_end_make_room_for_those_that_do() {
         assert_eq!(end(stream).await.as_deref(), Some("200"));
     }
     // What has ended holds nothing.
+    let ended = |counts: &CounterValues| counts.connections == 0;
+    server.until("the last ones have gone", ended).await;
+    let mut alice = server.connect(b"http/1.1", None).await;
     begin(&mut alice, 60).await;
     assert_eq!(end(&mut alice).await.as_deref(), Some("200"));
     assert_eq!(server.app.counters().read().evicted, 1);
     drop((alice, strangers));
+    server.stop().await;
+}
+
+/// What was made for it would stay as long as the connection.
+#[tokio::test]
+async fn a_long_head_of_http_1_ends_its_connection_with_its_answer() {
+    let server = server(1 << 20).await;
+    for (kilobytes, again) in [(10, Some("200")), (20, None)] {
+        let mut stream = server.connect(b"http/1.1", None).await;
+        begin(&mut stream, kilobytes).await;
+        assert_eq!(end(&mut stream).await.as_deref(), Some("200"));
+        let beginning = format!("GET {LIST}");
+        // Nobody may be there to take it.
+        let _ = stream.write_all(beginning.as_bytes()).await;
+        assert_eq!(end(&mut stream).await.as_deref(), again);
+    }
     server.stop().await;
 }
 
