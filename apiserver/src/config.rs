@@ -36,7 +36,8 @@ pub struct Config {
     /// Bytes that are held for clients at the same time: rows that were read and answers that were not taken yet. A connection or a
     /// user may hold a quarter.
     pub max_held_bytes: usize,
-    /// Connections open at the same time. When there is no room for another, one that is of less use is closed.
+    /// Connections open at the same time, a quarter of them for one user. When there is no room for another, one that is of less use is
+    /// closed.
     pub max_connections: usize,
     /// Of these, kept for front proxies.
     pub reserved_connections: usize,

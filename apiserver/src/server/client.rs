@@ -29,6 +29,8 @@ pub(super) struct Client {
     pub(super) address: IpAddr,
     since: Instant,
     connection: OnceLock<Arc<Connection>>,
+    /// Whose it was when that was last asked for.
+    user: Mutex<Option<Arc<str>>>,
     busy: AtomicUsize,
     pub(super) head: Unfinished,
     quiet_since: Mutex<Instant>,
@@ -56,6 +58,7 @@ impl Client {
             address,
             since: Instant::now(),
             connection: OnceLock::new(),
+            user: Mutex::default(),
             busy: AtomicUsize::new(0),
             head: Unfinished::none(heads),
             quiet_since: Mutex::new(Instant::now()),
@@ -88,6 +91,15 @@ impl Client {
     /// Whose it was when that was last found out.
     pub(super) fn last_user(&self) -> Option<Arc<str>> {
         self.connection.get()?.last_user()
+    }
+
+    /// Whether it is somebody's whose it was not when this was last asked.
+    pub(super) fn has_another_user(&self) -> bool {
+        let user = self.last_user();
+        let mut known = self.user.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_another = user.is_some() && *known != user;
+        *known = user;
+        is_another
     }
 
     /// On whose account it was when that was last found out.

@@ -21,7 +21,7 @@ use super::client::{Client, IdleLimits};
 use super::delivery::{Delivery, Ended, Followed, Patience};
 use super::guarded::Guarded;
 use super::heads::Heads;
-use super::slots::Slot;
+use super::slots::{Proving, Slot};
 use super::streams::{self, Streams};
 use super::tls::H2;
 use crate::answer::body;
@@ -116,7 +116,7 @@ impl Service {
     ) -> Result<(), hyper::Error> {
         let delivery = Delivery::new(self.patience);
         let following = Arc::clone(&delivery);
-        let (asked, asker) = (self.asked(client, connection), Arc::clone(client));
+        let (asked, asker) = (self.asked(client, slot, connection), Arc::clone(client));
         let service = service_fn(move |request| {
             let was_long = asker.head.end();
             let (answer, delivery) = (asked(request), Arc::clone(&following));
@@ -164,7 +164,7 @@ impl Service {
         standing: Standing,
     ) -> Result<(), hyper::Error> {
         let patience = self.patience;
-        let asked = self.asked(client, connection);
+        let asked = self.asked(client, slot, connection);
         let service = service_fn(move |request| {
             let answer = asked(request);
             async move {
@@ -206,15 +206,20 @@ impl Service {
     fn asked(
         &self,
         client: &Arc<Client>,
+        slot: &Slot,
         connection: Arc<Connection>,
     ) -> impl Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Response<body::Body>> + Send>> + use<>
     {
         let (app, client) = (Arc::clone(&self.app), Arc::clone(client));
+        let slots = Arc::clone(slot.slots());
         move |request| {
             let (app, connection, busy) =
                 (Arc::clone(&app), Arc::clone(&connection), client.busy());
+            let (slots, client) = (Arc::clone(&slots), Arc::clone(&client));
+            let proving = Proving { slots, client };
             Box::pin(async move {
                 let answer = app.respond(request, &connection).await;
+                drop(proving);
                 answer.map(|body| body::keeping(body, busy))
             })
         }

@@ -2,8 +2,9 @@
 //!
 //! Sockets on which nobody has proved who they are have half of the slots. A new socket always finds a slot as long as another is of
 //! less use: first one on which nobody has proved who they are, the oldest of the address that has most of them, then one that is
-//! idle, the oldest of the user who has most. Front proxies are never asked to go, and a reserve of slots is kept for them. Addresses
-//! are not told apart otherwise: behind a Service all clients may share one.
+//! idle, the oldest of the user who has most. One user has a part of the slots at most and makes room for themselves beyond, so that
+//! nobody keeps all of them busy. Front proxies are never asked to go, and a reserve of slots is kept for them. Addresses are not told
+//! apart otherwise: behind a Service all clients may share one.
 //!
 //! What unfinished heads of requests hold is bounded here as well, since ending a connection is what frees it.
 
@@ -16,6 +17,9 @@ use super::client::{Client, Owner};
 use super::heads::Total;
 use crate::app::Standing;
 use crate::counters::Counters;
+
+/// One user's part of all connections: as of everything else that is shared out.
+const PART_OF_USER: usize = 4;
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +110,40 @@ impl Slots {
         }
     }
 
+    /// Whoever has proved on this connection who they are makes room for it among their own, if they have too many.
+    fn bound_user(&self, client: &Arc<Client>) {
+        let taken = self.taken();
+        let mut others = taken.staying();
+        let own = others
+            .iter()
+            .position(|one| Arc::ptr_eq(one.client, client));
+        if let Some(own) = own
+            && others.remove(own).standing == Standing::Known
+        {
+            self.make_room_of_user(client, &mut others);
+        }
+    }
+
+    /// Ends connections of the user whose this one is until they have their part of all with it: idle ones first, the oldest of them
+    /// first, then busy ones. A busy one may be kept so for nothing.
+    fn make_room_of_user(&self, client: &Client, others: &mut Vec<Tenant<'_>>) {
+        let Some(user) = client.last_user() else {
+            return;
+        };
+        let is_theirs = |one: &&Tenant<'_>| {
+            one.standing == Standing::Known && one.client.last_user().as_ref() == Some(&user)
+        };
+        let theirs = others.iter().filter(is_theirs).map(|one| one.client);
+        let mut theirs: Vec<&Arc<Client>> = theirs.collect();
+        theirs.sort_by_key(|one| one.is_busy());
+        let most = (self.limits.all / PART_OF_USER).max(1);
+        let too_many = (theirs.len() + 1).saturating_sub(most);
+        for one in &theirs[..too_many] {
+            self.end(one);
+        }
+        others.retain(|one| !one.client.cut.is_cancelled());
+    }
+
     fn end(&self, client: &Client) {
         client.cut.cancel();
         self.counters.evicted();
@@ -128,14 +166,18 @@ impl Slot {
         let taken = slots.taken();
         let mut staying = taken.staying();
         let is_front_proxy = |one: &Tenant<'_>| one.standing == Standing::FrontProxy;
-        let others = staying.iter().filter(|one| !is_front_proxy(one)).count();
-        let room = slots.limits.all.saturating_sub(slots.limits.reserved);
         let own = staying.iter().position(|one| one.number == self.number);
         // Who has been told to go is going.
-        let Some(own) = own.filter(|_| others > room.max(1)) else {
+        let Some(own) = own.map(|own| staying.remove(own)) else {
             return true;
         };
-        if is_front_proxy(&staying.remove(own)) {
+        if is_front_proxy(&own) {
+            return true;
+        }
+        slots.make_room_of_user(own.client, &mut staying);
+        let others = staying.iter().filter(|one| !is_front_proxy(one)).count();
+        let room = slots.limits.all.saturating_sub(slots.limits.reserved);
+        if others < room.max(1) {
             return true;
         }
         let other = least_useful(&staying);
@@ -146,6 +188,20 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.slots.taken().clients.remove(&self.number);
+    }
+}
+
+/// A request on whose way somebody may prove who they are. When it is dropped, however the request has ended, that user makes room.
+pub(super) struct Proving {
+    pub(super) slots: Arc<Slots>,
+    pub(super) client: Arc<Client>,
+}
+
+impl Drop for Proving {
+    fn drop(&mut self) {
+        if self.client.has_another_user() {
+            self.slots.bound_user(&self.client);
+        }
     }
 }
 

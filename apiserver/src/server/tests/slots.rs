@@ -1,5 +1,6 @@
 //! More connections than there are slots.
 
+use super::stalls::{ask, narrow};
 use super::*;
 
 fn limits(all: usize, reserved: usize, unproven_per_address: usize) -> ConnectionLimits {
@@ -53,7 +54,7 @@ async fn silent_sockets_make_room_for_those_who_say_who_they_are() {
 #[tokio::test]
 async fn a_front_proxy_finds_a_slot_when_all_others_are_busy() {
     // Room for four lists of one user.
-    let server = Running::start_within(64 << 20, 1200, 10 << 10, limits(6, 2, 100)).await;
+    let server = Running::start_within(64 << 20, 1200, 10 << 10, limits(16, 12, 100)).await;
     let mut streams = Vec::new();
     for _ in 0..4 {
         streams.push(busy(&server, "alice").await);
@@ -135,7 +136,7 @@ async fn answered(sender: &mut Http1, user: &str) -> Option<u16> {
 
 #[tokio::test]
 async fn a_user_who_opens_connection_after_connection_pushes_nobody_else_out() {
-    let server = Running::start_with(1, 10, limits(6, 1, 100)).await;
+    let server = Running::start_with(1, 10, limits(16, 11, 100)).await;
     let mut senders = Vec::new();
     for user in ["bob", "alice", "alice", "alice", "alice", "alice", "alice"] {
         let stream = server.connect(b"http/1.1", None).await;
@@ -150,6 +151,37 @@ async fn a_user_who_opens_connection_after_connection_pushes_nobody_else_out() {
     assert_eq!(server.app.counters().read().evicted, 2);
     drop(senders);
     server.stop().await;
+}
+
+/// A connection is busy while its answer is not taken, which says nothing of its use.
+#[tokio::test]
+async fn who_keeps_connections_busy_keeps_a_quarter_of_them_and_ends_nobody_elses() {
+    for is_certified in [false, true] {
+        let server = Running::start_with(1, 10, limits(16, 4, 100)).await;
+        let io = TokioIo::new(server.connect(b"http/1.1", None).await);
+        let (mut bob, connection) = http1::handshake(io).await.expect("HTTP/1.1");
+        tokio::spawn(connection);
+        assert_eq!(answered(&mut bob, "bob").await, Some(200));
+        let mut hers = Vec::new();
+        for _ in 0..6 {
+            let (certificate, key) = server.clients.client("alice", &[]);
+            let identity = is_certified.then(|| (vec![certificate], key));
+            let headers = if is_certified { &[] } else { ALICE };
+            let (sender, driven) = narrow(&server, 0, identity).await;
+            let answer = ask(&sender, "/version", headers).await.expect("a head");
+            assert_eq!(answer.status(), 200);
+            hers.push((driven, sender, answer));
+        }
+        let evicted = |counts: &CounterValues| counts.evicted == 2 && counts.connections == 5;
+        server.until("two of hers have gone", evicted).await;
+        for (driven, ..) in hers.drain(..2) {
+            driven.await.expect("the oldest have gone");
+        }
+        assert!(hers.iter().all(|(driven, ..)| !driven.is_finished()));
+        assert_eq!(answered(&mut bob, "bob").await, Some(200));
+        drop((bob, hers));
+        server.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -17,10 +17,10 @@ fn impatient() -> ConnectionLimits {
     }
 }
 
-type Sender = hyper::client::conn::http2::SendRequest<Empty<Bytes>>;
+pub(super) type Sender = hyper::client::conn::http2::SendRequest<Empty<Bytes>>;
 
 /// A connection over HTTP/2 on which every answer has a window of so many bytes, and the task that drives it.
-async fn narrow(
+pub(super) async fn narrow(
     server: &Running,
     window: u32,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
@@ -35,7 +35,11 @@ async fn narrow(
     (sender, driven)
 }
 
-async fn ask(sender: &Sender, uri: &str, headers: &[(&str, &str)]) -> Option<Response<Incoming>> {
+pub(super) async fn ask(
+    sender: &Sender,
+    uri: &str,
+    headers: &[(&str, &str)],
+) -> Option<Response<Incoming>> {
     let mut request = Request::get(format!("https://localhost{uri}"));
     for (name, value) in headers {
         request = request.header(*name, *value);
