@@ -7,6 +7,7 @@
 mod attack;
 mod ordinary;
 mod report;
+mod requests;
 mod target;
 mod usage;
 mod world;

@@ -5,6 +5,7 @@
 
 mod metadata;
 mod objects;
+mod plan;
 mod workload;
 
 use std::time::{Duration, Instant};
@@ -16,18 +17,10 @@ use crate::cluster::Cluster;
 use crate::etcd::{BATCH, Writer};
 use metadata::Random;
 use objects::Seeded;
+pub use plan::Plan;
 
 /// Transactions under way at once: enough to keep etcd and the encoder busy on two cores.
 const AT_ONCE: usize = 3;
-
-/// What to put.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan {
-    /// How many objects, pods for the most part.
-    pub count: usize,
-    /// Another number gives other objects, beside those of this one.
-    pub seed: u64,
-}
 
 /// What was put, and how long it took.
 #[derive(Debug, Clone, Copy)]

@@ -6,6 +6,7 @@
 
 mod chain;
 mod deep_chains;
+mod ground;
 mod half_open;
 mod health_floods;
 mod huge_offsets;
@@ -16,21 +17,17 @@ mod stalled_streams;
 mod unfinished_heads;
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use http::StatusCode;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
-use super::target::{Face, Target};
-
-/// How long an attacker whom the server has shown out waits before it comes again: it is a nuisance, not a flood of its own.
-const PAUSE: Duration = Duration::from_millis(250);
+use super::target::Target;
+use ground::Ground;
 
 /// Those who take room come when the others have begun: a server that lets nobody in any more would be spared the rest.
 const HEAD_START: Duration = Duration::from_secs(2);
@@ -96,51 +93,6 @@ impl Attack {
 pub(super) struct Deeds {
     pub(super) attack: Attack,
     pub(super) seen: BTreeMap<String, u64>,
-}
-
-/// Where one kind of attacker stands.
-struct Ground {
-    target: Arc<Target>,
-    /// A user who may read.
-    user: Face,
-    /// Its network: 127.0.`network`.0/24.
-    network: u8,
-    seen: Mutex<BTreeMap<String, u64>>,
-}
-
-impl Ground {
-    /// The address of one of this kind, of `many` different ones.
-    fn address(&self, number: usize, many: u8) -> Ipv4Addr {
-        let last = 1 + (number % usize::from(many)) as u8;
-        Ipv4Addr::new(127, 0, self.network, last)
-    }
-
-    fn count(&self, what: impl Into<String>) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen.entry(what.into()).or_default() += 1;
-    }
-
-    fn answered(&self, code: StatusCode) {
-        self.count(format!("answered {}", code.as_u16()));
-    }
-
-    /// Runs `number` attackers at once, each again and again; the server ends most of their attempts with an error.
-    async fn crowd<F>(&self, number: usize, attempt: impl Fn(usize) -> F)
-    where
-        F: Future<Output = Result<()>>,
-    {
-        let attempt = &attempt;
-        let attackers = (0..number).map(|index| async move {
-            loop {
-                self.count("tried");
-                if attempt(index).await.is_err() {
-                    self.count("shown out");
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
-        });
-        futures::future::join_all(attackers).await;
-    }
 }
 
 /// Attackers at work.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::requests::PODS;
 use super::target::Target;
-use super::world::PODS;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A person has gone away by then.

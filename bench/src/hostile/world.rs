@@ -19,18 +19,12 @@ use serde_json::json;
 
 use super::attack::Attack;
 use super::ordinary::Callers;
+use super::requests::{LARGE, MEMBERS, ORDINARY, PODS, READERS};
 use super::target::Target;
 use super::usage::Holdings;
 
-const MEMBERS: [&str; 2] = ["member1", "member2"];
 /// Far above what any machine needs; a run that does not get there is an error, not a result.
 const LIMIT: Duration = Duration::from_secs(900);
-/// Who works.
-pub(super) const ORDINARY: &str = "alice";
-/// The group that gives the users their rights.
-pub(super) const READERS: &str = "fleet-readers";
-/// The large object of each member, in `default`.
-pub(super) const LARGE: &str = "one-mebibyte";
 /// All that a ConfigMap may hold, but for its key.
 const LARGE_BYTES: usize = (1 << 20) - 64;
 /// Lists at once before the first round, so that the connections to the database which one user may take are open.
@@ -97,17 +91,6 @@ impl World {
         self.armadex.stop();
         self.fleet.finish().await;
     }
-}
-
-/// The pods of the fleet.
-pub(super) const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
-
-/// The path of the large object of the first member.
-pub(super) fn large_path() -> String {
-    let member = MEMBERS[0];
-    format!(
-        "/apis/clusterpedia.io/v1beta1/resources/clusters/{member}/api/v1/namespaces/default/configmaps/{LARGE}"
-    )
 }
 
 #[derive(Deserialize)]

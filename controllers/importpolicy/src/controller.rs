@@ -1,16 +1,14 @@
 //! The controller: what it watches, what it holds, when it tries again.
 
 use std::{
-    collections::HashMap,
     future::ready,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
 use armadex_policy::{
-    Interests, Reporter, Retries, Trouble, Watches, controller_of, named, triggers,
-    wait_until_served, watched,
+    Reporter, Retries, Trouble, Watches, controller_of, named, triggers, wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, future, stream};
 use kube::{
@@ -25,67 +23,13 @@ use kube::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::reconcile::{Resources, reconcile};
+use crate::context::{Context, Error};
+use crate::reconcile::reconcile;
 
 /// Source objects change together, when a platform probes its clusters; one look serves all.
 const DEBOUNCE: Duration = Duration::from_millis(300);
 /// Policies are few, and each is one reconcile at a time.
 const CONCURRENCY: u16 = 4;
-
-/// What a reconcile could not do; it is tried again, later each time.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A request failed.
-    #[error("{doing}: {trouble}")]
-    Api {
-        /// What it was for.
-        doing: &'static str,
-        /// What happened.
-        trouble: Trouble,
-    },
-}
-
-/// What all reconciles share.
-pub(crate) struct Context {
-    pub(crate) client: Client,
-    pub(crate) watches: Watches,
-    pub(crate) interests: Arc<Interests>,
-    pub(crate) lifecycles: Store<PediaClusterLifecycle>,
-    pub(crate) reporter: Reporter,
-    pub(crate) retries: Retries,
-    resources: Mutex<HashMap<String, (Option<i64>, Resources)>>,
-}
-
-impl Context {
-    pub(crate) fn known_resources(&self, name: &str, generation: Option<i64>) -> Option<Resources> {
-        let known = self
-            .resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        known
-            .get(name)
-            .filter(|(of, _)| *of == generation)
-            .map(|(_, found)| found.clone())
-    }
-
-    pub(crate) fn remember_resources(&self, name: &str, generation: Option<i64>, found: Resources) {
-        let mut known = self
-            .resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.to_owned(), (generation, found));
-    }
-
-    /// Drops all that is held for a policy that goes.
-    pub(crate) fn forget(&self, name: &str) {
-        self.interests.remove(name);
-        self.retries.clear(name);
-        self.resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
-    }
-}
 
 /// Follows every ClusterImportPolicy until cancelled. Waits for the CRDs if they are not there.
 pub async fn run(client: Client, watches: Watches, cancel: CancellationToken) -> Result<(), Error> {

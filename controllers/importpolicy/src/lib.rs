@@ -5,12 +5,14 @@
 //! give values. Nothing is ever deleted because of an error.
 
 mod apply;
+mod context;
 mod controller;
 mod plan;
 mod reconcile;
 mod status;
 mod validate;
 
-pub use controller::{Error, run};
+pub use context::Error;
+pub use controller::run;
 pub use plan::{Facts, Plan, Problem, plan};
 pub use validate::{Compiled, Invalid, validate, validate_namespaces};

@@ -7,8 +7,8 @@ use armadex_crds::{
     conditions::PolicyValidatedReason,
 };
 use armadex_policy::{
-    Interest, Readiness, ResolveError, Served, Trouble, TroubleKind, WatchKey, WatchScope,
-    controlled_by, resolve, status_patch,
+    Interest, Readiness, ResolveError, Trouble, TroubleKind, WatchKey, WatchScope, controlled_by,
+    resolve, status_patch,
 };
 use jiff::Timestamp;
 use kube::{
@@ -22,18 +22,11 @@ use kube::{
 
 use crate::{
     Compiled, Plan, apply,
-    controller::{Context, Error},
+    context::{Context, Error, Resources},
     plan::{Facts, plan},
     status::{Outcome, Summary, status},
     validate, validate_namespaces,
 };
-
-/// Group, version and namespacing of source and references.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Resources {
-    source: Served,
-    references: Vec<Served>,
-}
 
 /// What to do after a reconcile.
 enum Next {

@@ -4,7 +4,7 @@ use std::{future::ready, sync::Arc};
 
 use armadex_crds::{PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Interests, Reporter, Retries, Trouble, Watches, named, triggers, wait_until_served, watched,
+    Reporter, Retries, Trouble, Watches, named, triggers, wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
@@ -19,43 +19,14 @@ use kube::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{apply::Applied, reconcile::reconcile};
+use crate::{
+    apply::Applied,
+    context::{Context, Error},
+    reconcile::reconcile,
+};
 
 /// Each reconcile is a few requests at most; a fleet that joins at once goes on in parallel.
 const CONCURRENCY: u16 = 16;
-
-/// What a reconcile could not do; it is tried again, later each time.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A request failed.
-    #[error("{doing}: {trouble}")]
-    Api {
-        /// What it was for.
-        doing: &'static str,
-        /// What happened.
-        trouble: Trouble,
-    },
-}
-
-/// What all reconciles share.
-pub(crate) struct Context {
-    pub(crate) client: Client,
-    pub(crate) watches: Watches,
-    pub(crate) interests: Arc<Interests>,
-    pub(crate) clusters: Store<PediaCluster>,
-    pub(crate) reporter: Reporter,
-    pub(crate) retries: Retries,
-    pub(crate) applied: Applied,
-}
-
-impl Context {
-    /// Drops all that is held for a lifecycle that goes.
-    pub(crate) fn forget(&self, name: &str) {
-        self.interests.remove(name);
-        self.retries.clear(name);
-        self.applied.forget(name);
-    }
-}
 
 /// Follows every PediaClusterLifecycle until cancelled. Waits for the CRDs if they are not there.
 pub async fn run(client: Client, watches: Watches, cancel: CancellationToken) -> Result<(), Error> {

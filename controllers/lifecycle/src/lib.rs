@@ -7,6 +7,7 @@
 
 mod apply;
 mod cluster;
+mod context;
 mod controller;
 mod plan;
 mod reconcile;
@@ -15,7 +16,8 @@ mod status;
 mod validate;
 
 pub use cluster::decode;
-pub use controller::{Error, run};
+pub use context::Error;
+pub use controller::run;
 pub use plan::{Facts, Planned, Step, plan};
 pub use references::Lookup;
 pub use validate::{Compiled, validate};

@@ -21,7 +21,7 @@ use kube::{
 
 use crate::{
     Facts, Lookup, Planned, Stop, apply,
-    controller::{Context, Error},
+    context::{Context, Error},
     plan::{is_ours, plan},
     status::{Ended, status},
     validate,

@@ -10,26 +10,24 @@ mod health;
 mod reach;
 mod rediscovery;
 mod streams;
+mod task;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::GroupResources;
-use armadex_member::{Connection, Discovery, Member, MemberError};
-use armadex_model::ClusterName;
-use armadex_storage::ClusterId;
+use armadex_member::{Discovery, MemberError};
 use tokio::sync::{Semaphore, watch};
-use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::backoff::jittered;
-use crate::board::{Board, Running};
-use crate::config::Shared;
+use crate::board::Running;
 use crate::plan;
 use crate::session::health::{Health, Verdict};
 use crate::session::reach::Reached;
 use crate::session::rediscovery::Rediscovery;
 use crate::session::streams::Streams;
+pub(crate) use crate::session::task::{Session, Wanted};
 
 /// Probes, and tries to reach a member that does not answer.
 const PROBE_PERIOD: Duration = Duration::from_secs(5);
@@ -39,27 +37,6 @@ const DISCOVERY_PERIOD: Duration = Duration::from_secs(60);
 const MISSING_PERIOD: Duration = Duration::from_secs(10);
 /// Pages of one cluster that are read at the same time, so that one that is slow does not take the turns of all.
 const PARALLEL_LISTS: usize = 3;
-
-/// What a session is to do; replaced as the PediaCluster and its Secrets change.
-#[derive(Clone)]
-pub(crate) struct Wanted {
-    /// How the member is reached; another one means to begin anew.
-    pub(crate) connection: Connection,
-    /// The client of that connection.
-    pub(crate) member: Arc<Member>,
-    /// What to sync.
-    pub(crate) resources: Vec<GroupResources>,
-}
-
-/// What a session needs to know.
-pub(crate) struct Session {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) name: ClusterName,
-    pub(crate) cluster: ClusterId,
-    pub(crate) board: Arc<Board>,
-    pub(crate) wanted: watch::Receiver<Wanted>,
-    pub(crate) cancel: CancellationToken,
-}
 
 /// Why the streams do not run on.
 enum Pause {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Plan;
 use super::metadata::{Random, managed, seconds};
+use super::plan::Plan;
 use super::workload::{APPLICATIONS, Workload};
 
 /// Pods of one ReplicaSet, and with its Deployment, ReplicaSet, Service, ConfigMap and Secret a unit of ten objects.

@@ -14,7 +14,8 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Cluster, ensure_namespace};
+use super::cluster::Cluster;
+use super::host::ensure_namespace;
 use crate::progress::note;
 
 mod probe;

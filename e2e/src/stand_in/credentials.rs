@@ -9,7 +9,7 @@ use kube::api::{ListParams, Patch, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use super::{NAMESPACE, as_manager};
+use super::host::{NAMESPACE, as_manager};
 use crate::wait::wait_for;
 
 /// `karmadactl` waits as long for the token controller.

@@ -7,8 +7,9 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde_json::json;
 
+use super::cluster::{Cluster, ClusterSpec, SecretReference};
 use super::credentials::{self, account_of};
-use super::{Cluster, ClusterSpec, NAMESPACE, SecretReference, as_manager, ensure_namespace};
+use super::host::{NAMESPACE, as_manager, ensure_namespace};
 
 /// The ServiceAccount through which callers are impersonated.
 pub(super) const IMPERSONATOR: &str = "karmada-impersonator";

@@ -8,8 +8,9 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::DeleteParams;
 use kube::{Api, Client};
 
+use super::cluster::Cluster;
+use super::host::NAMESPACE;
 use super::join::{impersonator_secret, role_of};
-use super::{Cluster, NAMESPACE};
 use crate::wait::wait_until;
 
 /// `karmadactl`'s own limit for the Cluster to go.

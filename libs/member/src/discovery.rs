@@ -5,74 +5,14 @@
 
 mod aggregated;
 mod legacy;
-
-use std::collections::BTreeMap;
+mod served;
 
 use futures::future::try_join;
 
+pub use served::{Discovery, Group, ServedResource, Version, VersionState};
+
 use crate::Member;
 use crate::error::MemberError;
-
-/// What a member serves, by group; the core group is empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Discovery {
-    /// Groups by name.
-    pub groups: BTreeMap<String, Group>,
-}
-
-/// One API group.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Group {
-    /// Versions as the member orders them, the preferred one first.
-    pub versions: Vec<Version>,
-}
-
-/// One version of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// For example `v1`.
-    pub name: String,
-    /// What it serves, if that is known.
-    pub state: VersionState,
-}
-
-/// Whether the resources of a version are known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum VersionState {
-    /// They are these, subresources left out.
-    Served(Vec<ServedResource>),
-    /// The API behind it does not answer now; why, in words.
-    Failed(String),
-}
-
-/// One resource of a version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServedResource {
-    /// Plural name.
-    pub name: String,
-    /// Singular name; may be empty.
-    pub singular: String,
-    /// Kind of its objects.
-    pub kind: String,
-    /// Whether they live in namespaces.
-    pub namespaced: bool,
-    /// For example `list`, `watch`.
-    pub verbs: Vec<String>,
-    /// For example `deploy`.
-    pub short_names: Vec<String>,
-    /// For example `all`.
-    pub categories: Vec<String>,
-}
-
-impl ServedResource {
-    /// Whether a copy can be kept of it.
-    #[must_use]
-    pub fn can_sync(&self) -> bool {
-        ["list", "watch"]
-            .iter()
-            .all(|needed| self.verbs.iter().any(|verb| verb == needed))
-    }
-}
 
 /// Asks `/api` and `/apis`.
 pub(crate) async fn fetch(member: &Member) -> Result<Discovery, MemberError> {
@@ -83,106 +23,10 @@ pub(crate) async fn fetch(member: &Member) -> Result<Discovery, MemberError> {
     Ok(core)
 }
 
-impl Discovery {
-    /// Leaves out what no kube-apiserver would let anybody call so: names become parts of paths, documents and answers of other clusters.
-    fn keep_named(&mut self) {
-        self.groups
-            .retain(|name, _| name.is_empty() || is_name(name));
-        for group in self.groups.values_mut() {
-            group.versions.retain(|version| is_name(&version.name));
-            for version in &mut group.versions {
-                if let VersionState::Served(resources) = &mut version.state {
-                    resources.retain(|resource| is_name(&resource.name) && is_kind(&resource.kind));
-                    resources.iter_mut().for_each(ServedResource::keep_named);
-                }
-            }
-        }
-    }
-}
-
-impl ServedResource {
-    fn keep_named(&mut self) {
-        if !is_name(&self.singular) {
-            self.singular.clear();
-        }
-        self.short_names.retain(|name| is_name(name));
-        self.categories.retain(|name| is_name(name));
-    }
-}
-
-/// The longest name of a group, a version or a resource.
-const MOST_NAME_BYTES: usize = 253;
-
-/// Lower case letters, digits, `-` and `.`, as in names of DNS.
-fn is_name(name: &str) -> bool {
-    let is_part =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    (1..=MOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_part)
-}
-
-/// As a name, with capitals.
-fn is_kind(kind: &str) -> bool {
-    is_name(&kind.to_ascii_lowercase())
-}
-
 async fn fetch_root(member: &Member, path: &str) -> Result<Discovery, MemberError> {
     let bytes = member.bytes(path, aggregated::ACCEPT).await?;
     match aggregated::parse(path, &bytes)? {
         Some(discovery) => Ok(discovery),
         None => legacy::fetch(member, path, &bytes).await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn served(name: &str, kind: &str) -> ServedResource {
-        ServedResource {
-            name: name.into(),
-            singular: "a b".into(),
-            kind: kind.into(),
-            namespaced: true,
-            verbs: vec![],
-            short_names: vec!["po".into(), "a,b".into(), String::new()],
-            categories: vec!["all".into(), "\"".into()],
-        }
-    }
-
-    #[test]
-    fn what_has_no_proper_name_is_left_out() {
-        let resources = vec![
-            served("pods", "Pod"),
-            served("pods/../secrets", "Pod"),
-            served("forged", "Pod\",\"x\":\""),
-            served("none", ""),
-        ];
-        let version = |name: &str| Version {
-            name: name.into(),
-            state: VersionState::Served(resources.clone()),
-        };
-        let group = || Group {
-            versions: vec![version("v1"), version("v1/x")],
-        };
-        let names = ["", "apps", "Apps", "a/b"];
-        let groups = names.map(|name| (name.to_owned(), group()));
-        let mut discovery = Discovery {
-            groups: groups.into(),
-        };
-        discovery.keep_named();
-        assert_eq!(discovery.groups.keys().collect::<Vec<_>>(), ["", "apps"]);
-        let versions = &discovery.groups["apps"].versions;
-        assert_eq!(versions.len(), 1);
-        let VersionState::Served(resources) = &versions[0].state else {
-            panic!("served");
-        };
-        let [pods] = &resources[..] else {
-            panic!("one: {resources:?}")
-        };
-        assert_eq!((pods.kind.as_str(), pods.singular.as_str()), ("Pod", ""));
-        assert_eq!(
-            (&pods.short_names[..], &pods.categories[..]),
-            (&["po".to_owned()][..], &["all".to_owned()][..])
-        );
     }
 }

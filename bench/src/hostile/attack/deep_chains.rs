@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 
-use super::{Ground, chain};
+use super::chain;
+use super::ground::Ground;
+use crate::hostile::requests::PODS;
 use crate::hostile::target::Face;
-use crate::hostile::world::PODS;
 
 /// Half of them with a long chain, half with a tangled one.
 const CONNECTIONS: usize = 8;

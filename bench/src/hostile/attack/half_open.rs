@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use anyhow::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::Ground;
+use super::ground::Ground;
 
 /// As many as there is room for by default.
 const SOCKETS: usize = 1_000;

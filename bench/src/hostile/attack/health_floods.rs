@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Ground;
+use super::ground::Ground;
 
 /// Enough to keep a core busy.
 const CONNECTIONS: usize = 32;

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::Ground;
-use crate::hostile::world::PODS;
+use super::ground::Ground;
+use crate::hostile::requests::PODS;
 
 /// Half of them of each kind.
 const CONNECTIONS: usize = 8;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use anyhow::Result;
 use tokio::io::AsyncReadExt as _;
 
-use super::Ground;
+use super::ground::Ground;
 
 /// Twice as many as there is room for by default.
 const SOCKETS: usize = 2_000;

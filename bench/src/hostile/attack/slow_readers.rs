@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::Ground;
-use crate::hostile::world::PODS;
+use super::ground::Ground;
+use crate::hostile::requests::PODS;
 
 /// Half of the lists that may be under way at once by default would do as much harm as all of them.
 const READERS: usize = 64;

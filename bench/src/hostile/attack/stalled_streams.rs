@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::Ground;
-use crate::hostile::world::large_path;
+use super::ground::Ground;
+use crate::hostile::requests::large_path;
 
 /// Few, for the harm is in the streams.
 const CONNECTIONS: usize = 4;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::Ground;
+use super::ground::Ground;
 use crate::hostile::target::Face;
 
 /// As many as there is room for by default on which nobody has proved who they are.

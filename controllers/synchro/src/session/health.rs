@@ -9,7 +9,7 @@ use tracing::{info, warn};
 use crate::board::{Board, MemberHealth};
 use crate::config::Shared;
 use crate::metrics::ClusterMetrics;
-use crate::session::Session;
+use crate::session::task::Session;
 
 /// Failed probes after which the streams are paused; one may be an accident.
 const FAILURES: u32 = 2;

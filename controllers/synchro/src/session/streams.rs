@@ -19,7 +19,7 @@ use crate::config::Shared;
 use crate::metrics::ClusterMetrics;
 use crate::plan::{self, Plan};
 use crate::report::Report;
-use crate::session::Session;
+use crate::session::task::Session;
 use crate::stream::{self, StreamContext};
 
 /// The streams of one cluster.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::discovery::{Discovery, Group, ServedResource, Version, VersionState};
+use super::served::{Discovery, Group, ServedResource, Version, VersionState};
 use crate::error::MemberError;
 
 /// What is understood, best first; an old member answers with plain JSON.

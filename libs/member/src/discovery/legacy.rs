@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     APIGroup, APIGroupList, APIResource, APIResourceList, APIVersions,
 };
 
+use super::served::{Discovery, Group, ServedResource, Version, VersionState};
 use crate::Member;
-use crate::discovery::{Discovery, Group, ServedResource, Version, VersionState};
 use crate::error::MemberError;
 
 /// Requests at the same time; a member has about 30 groups and versions.

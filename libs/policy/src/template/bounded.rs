@@ -4,7 +4,8 @@ use std::io;
 
 use handlebars::Output;
 
-use super::OUTPUT_LIMIT;
+/// Longest result, in bytes: what an API server takes as one object.
+pub const OUTPUT_LIMIT: usize = 1024 * 1024;
 
 /// Takes text until [`OUTPUT_LIMIT`], then fails for good.
 #[derive(Default)]

@@ -7,8 +7,8 @@ use handlebars::template::{
 use handlebars::{Path, PathSeg};
 
 use super::{
-    Scope, TemplateError,
     functions::{BLOCKS, BUILT_IN, FUNCTIONS},
+    rules::{Scope, TemplateError},
 };
 
 /// Deeper blocks than anyone writes; keeps rendering off the end of the stack.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{
-    Change, ObjectName, WatchKey, WatchScope,
+    object::{Change, ObjectName, WatchKey, WatchScope},
     state::{State, Touched},
 };
 use crate::{Gvr, Trouble, retries::WatchBackoff};

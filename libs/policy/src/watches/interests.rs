@@ -9,7 +9,10 @@ use std::{
 use futures::{Stream, StreamExt, stream};
 use kube::{Resource, runtime::reflector::ObjectRef};
 
-use super::{Change, ObjectName, Watch, Watches};
+use super::{
+    object::{Change, ObjectName},
+    shared::{Watch, Watches},
+};
 
 /// A share in a watch, for one object or for all of them.
 #[derive(Clone, Debug)]

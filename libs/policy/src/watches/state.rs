@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
 use serde_json::Value;
 
-use super::{Found, ObjectName};
+use super::object::{Found, ObjectName};
 use crate::Trouble;
 
 /// More changed objects than this at once are told as one change of everything.

@@ -7,7 +7,12 @@ use http::{Request, Response};
 use kube::client::Body;
 use serde_json::json;
 
+use std::sync::{Arc, Mutex};
+
+use kube::Client;
+
 use super::*;
+use crate::Gvr;
 
 /// Lists one object and then keeps the watch open in silence. Records every request.
 fn server() -> (Client, Arc<Mutex<Vec<String>>>) {

@@ -1,0 +1,34 @@
+//! What a session is given.
+
+use std::sync::Arc;
+
+use armadex_crds::GroupResources;
+use armadex_member::{Connection, Member};
+use armadex_model::ClusterName;
+use armadex_storage::ClusterId;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::board::Board;
+use crate::config::Shared;
+
+/// What a session is to do; replaced as the PediaCluster and its Secrets change.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    /// How the member is reached; another one means to begin anew.
+    pub(crate) connection: Connection,
+    /// The client of that connection.
+    pub(crate) member: Arc<Member>,
+    /// What to sync.
+    pub(crate) resources: Vec<GroupResources>,
+}
+
+/// What a session needs to know.
+pub(crate) struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) name: ClusterName,
+    pub(crate) cluster: ClusterId,
+    pub(crate) board: Arc<Board>,
+    pub(crate) wanted: watch::Receiver<Wanted>,
+    pub(crate) cancel: CancellationToken,
+}

@@ -1,0 +1,151 @@
+//! The watches of this process, each shared by everybody who needs it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, RwLock, Weak},
+};
+
+use futures::{Stream, stream};
+use kube::Client;
+use tokio::sync::broadcast;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    follow,
+    object::{Change, Found, ObjectName, WatchKey},
+    state::{Readiness, State},
+};
+
+/// Changes that a slow controller may lag behind by before it is told to look at everything.
+const CHANGE_BUFFER: usize = 1024;
+
+/// All watches of this process.
+#[derive(Clone)]
+pub struct Watches {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    running: Mutex<HashMap<WatchKey, Weak<Running>>>,
+    changes: broadcast::Sender<Change>,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+}
+
+/// A share in a watch. The watch ends with the last one.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    pub(super) running: Arc<Running>,
+}
+
+#[derive(Debug)]
+pub(super) struct Running {
+    key: WatchKey,
+    state: Arc<RwLock<State>>,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Watches {
+    /// None yet; they will use this client, whose own retries should be off: a watch waits and
+    /// says why, a client that retries says nothing for minutes.
+    pub fn new(client: Client) -> Self {
+        let (changes, _) = broadcast::channel(CHANGE_BUFFER);
+        let shared = Shared {
+            client,
+            running: Mutex::default(),
+            changes,
+            tasks: TaskTracker::new(),
+            cancel: CancellationToken::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// A share in the watch of this key, which is started if nobody has one.
+    pub fn acquire(&self, key: &WatchKey) -> Watch {
+        let mut all = self
+            .shared
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = all.get(key).and_then(Weak::upgrade) {
+            return Watch { running };
+        }
+        all.retain(|_, running| running.strong_count() > 0);
+        let running = Arc::new(Running {
+            key: key.clone(),
+            state: Arc::default(),
+            cancel: self.shared.cancel.child_token(),
+        });
+        all.insert(key.clone(), Arc::downgrade(&running));
+        self.shared.tasks.spawn(follow::follow(follow::Task {
+            client: self.shared.client.clone(),
+            key: key.clone(),
+            state: running.state.clone(),
+            changes: self.shared.changes.clone(),
+            cancel: running.cancel.clone(),
+        }));
+        Watch { running }
+    }
+
+    /// Changes from now on; none stands for "some were missed".
+    pub fn changes(&self) -> impl Stream<Item = Option<Change>> + Send + 'static + use<> {
+        stream::unfold(self.shared.changes.subscribe(), |mut changes| async move {
+            match changes.recv().await {
+                Ok(change) => Some((Some(change), changes)),
+                Err(broadcast::error::RecvError::Lagged(_)) => Some((None, changes)),
+                Err(broadcast::error::RecvError::Closed) => None,
+            }
+        })
+    }
+
+    /// Ends every watch and waits for its task.
+    pub async fn shutdown(&self) {
+        self.shared.cancel.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+}
+
+impl Watch {
+    /// What is watched.
+    pub fn key(&self) -> &WatchKey {
+        &self.running.key
+    }
+
+    /// Whether the objects are known.
+    pub fn readiness(&self) -> Readiness {
+        self.state().readiness()
+    }
+
+    /// Every object, by namespace and name.
+    pub fn objects(&self) -> Vec<Arc<Found>> {
+        self.state().objects()
+    }
+
+    /// One object.
+    pub fn get(&self, name: &ObjectName) -> Option<Arc<Found>> {
+        self.state().get(name)
+    }
+
+    fn state(&self) -> std::sync::RwLockReadGuard<'_, State> {
+        self.running
+            .state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
