@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use armadex_apiserver::{Certificate, Config, SelfMade};
 use clap::Args;
 
@@ -91,7 +91,7 @@ struct LimitFlags {
     /// For another one, one of those is closed, or one that is idle.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = at_least_one())]
     max_connections: u32,
-    /// Of these, kept for the aggregator.
+    /// Of these, kept for the aggregator: fewer than all.
     #[arg(long, value_name = "N", default_value_t = 50)]
     reserved_connections: u32,
     /// Connections of one address on which nobody has proved who they are.
@@ -104,7 +104,7 @@ fn at_least_one() -> clap::builder::RangedI64ValueParser<u32> {
 }
 
 impl LimitFlags {
-    fn apply(&self, config: &mut Config) {
+    fn apply(&self, config: &mut Config) -> anyhow::Result<()> {
         let Self {
             max_in_flight,
             max_lists_in_flight,
@@ -117,6 +117,10 @@ impl LimitFlags {
             reserved_connections,
             max_unproven_connections_per_address,
         } = *self;
+        ensure!(
+            reserved_connections < max_connections,
+            "--reserved-connections {reserved_connections} of --max-connections {max_connections} leave none for users: reserve fewer, or allow more"
+        );
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         config.max_in_flight = max_in_flight as usize;
         config.max_lists_in_flight = max_lists_in_flight as usize;
@@ -128,6 +132,7 @@ impl LimitFlags {
         config.max_connections = max_connections as usize;
         config.reserved_connections = reserved_connections as usize;
         config.max_unproven_connections_per_address = max_unproven_connections_per_address as usize;
+        Ok(())
     }
 }
 
@@ -141,7 +146,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 /// Adds the API server.
 pub(crate) fn start(process: &mut Process, flags: &ServingFlags) -> anyhow::Result<()> {
     let mut config = Config::new(flags.listen, certificate(flags)?);
-    flags.limits.apply(&mut config);
+    flags.limits.apply(&mut config)?;
     process.metrics.add_requests(Arc::clone(&config.counters));
     let (client, search) = (process.client.clone(), process.store.clone());
     let server = armadex_apiserver::serve(config, search, client, process.parts.cancel());
@@ -176,16 +181,18 @@ mod tests {
         limits: LimitFlags,
     }
 
-    fn config(flags: &[&str]) -> Config {
+    fn applied(flags: &[&str]) -> anyhow::Result<Config> {
         let made = SelfMade::for_names(&["localhost".to_owned()]).expect("a certificate");
         let address = "127.0.0.1:0".parse().expect("an address");
         let mut config = Config::new(address, Certificate::SelfMade(made));
         let line = std::iter::once(&"armadex").chain(flags);
-        Line::try_parse_from(line)
-            .expect("flags")
-            .limits
-            .apply(&mut config);
-        config
+        let limits = Line::try_parse_from(line).expect("flags").limits;
+        limits.apply(&mut config)?;
+        Ok(config)
+    }
+
+    fn config(flags: &[&str]) -> Config {
+        applied(flags).expect("limits that leave room")
     }
 
     /// Every limit, in the order of the flags.
@@ -222,13 +229,28 @@ mod tests {
             "--request-timeout=15",
             "--stall-timeout=16",
             "--idle-timeout=17",
-            "--max-connections=18",
-            "--reserved-connections=19",
+            "--max-connections=19",
+            "--reserved-connections=18",
             "--max-unproven-connections-per-address=20",
         ];
         assert_eq!(
             limits(&config(&flags)),
-            [11, 12, 13, 14, 15, 16, 17, 18, 19, 20]
+            [11, 12, 13, 14, 15, 16, 17, 19, 18, 20]
         );
+    }
+
+    #[test]
+    fn a_reserve_that_leaves_no_connection_for_users_is_refused_by_name() {
+        for flags in [
+            &["--max-connections=50"][..],
+            &["--max-connections=10", "--reserved-connections=11"],
+            &["--max-connections=1", "--reserved-connections=1"],
+        ] {
+            let refused = applied(flags).expect_err("refused").to_string();
+            for flag in ["--max-connections", "--reserved-connections"] {
+                assert!(refused.contains(flag), "{refused}");
+            }
+        }
+        assert_eq!(config(&["--max-connections=51"]).reserved_connections, 50);
     }
 }
