@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::counters::Counters;
+use crate::seldom::Seldom;
 use client::Client;
 pub(crate) use client::IdleLimits;
 use connection::Service;
@@ -49,6 +50,17 @@ pub(crate) struct ConnectionLimits {
     pub(crate) grace: Duration,
 }
 
+impl ConnectionLimits {
+    /// How long a client may take for what it is sent.
+    fn patience(&self) -> Patience {
+        Patience {
+            stall: self.stall,
+            refusal: REFUSAL,
+            whole: self.answer + self.stall,
+        }
+    }
+}
+
 /// What the accept loop needs.
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
@@ -64,11 +76,7 @@ impl Listener {
         let service = Arc::new(Service {
             app: Arc::clone(&app),
             tls: self.tls,
-            patience: Patience {
-                stall: self.limits.stall,
-                refusal: REFUSAL,
-                whole: self.limits.answer + self.limits.stall,
-            },
+            patience: self.limits.patience(),
             idle: self.limits.idle,
             grace: self.limits.grace,
             stop: cancel.clone(),
@@ -77,7 +85,7 @@ impl Listener {
             let (socket, address) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(error = %error, "a connection could not be accepted");
+                    log_refused(&error);
                     let pause = tokio::time::sleep(ACCEPT_PAUSE);
                     let _ = cancel.run_until_cancelled(pause).await;
                     continue;
@@ -99,6 +107,14 @@ impl Listener {
         connections.close();
         connections.wait().await;
         app.close().await;
+    }
+}
+
+/// A process without file descriptors tries ten times a second.
+fn log_refused(error: &std::io::Error) {
+    static LOGGED: Seldom = Seldom::new();
+    if let Some(left_out) = LOGGED.turn() {
+        tracing::warn!(error = %error, left_out, "a connection could not be accepted");
     }
 }
 
