@@ -162,7 +162,7 @@ mod tests {
                     all,
                     reserved,
                     unproven_per_address,
-                    heads: _,
+                    heads,
                 },
             idle: IdleLimits { idle, unproven },
             stall,
@@ -170,6 +170,7 @@ mod tests {
             grace,
         } = config().connection_limits();
         assert_eq!((all, reserved, unproven_per_address), (6, 7, 8));
+        assert_eq!(heads, 8 << 20);
         let seconds = [idle, unproven, stall, answer, grace].map(|time| time.as_secs());
         assert_eq!(seconds, [9, 30, 10, 5, 11]);
     }

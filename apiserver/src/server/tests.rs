@@ -3,6 +3,7 @@
 mod bodies;
 mod handshakes;
 mod heads;
+mod settings;
 mod slots;
 mod stalls;
 
@@ -20,7 +21,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
@@ -146,8 +147,25 @@ impl Running {
         }
     }
 
+    /// A socket whose own address ends in this number.
+    async fn socket_from(&self, home: u8) -> TcpStream {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        let home = std::net::SocketAddr::from(([127, 0, 0, home], 0));
+        socket.bind(home).expect("an address of its own");
+        socket.connect(self.address).await.expect("a connection")
+    }
+
     async fn connect(
         &self,
+        protocol: &[u8],
+        identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    ) -> tokio_rustls::client::TlsStream<TcpStream> {
+        self.connect_from(1, protocol, identity).await
+    }
+
+    async fn connect_from(
+        &self,
+        home: u8,
         protocol: &[u8],
         identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
     ) -> tokio_rustls::client::TlsStream<TcpStream> {
@@ -163,9 +181,7 @@ impl Running {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = vec![protocol.to_vec()];
-        let socket = TcpStream::connect(self.address)
-            .await
-            .expect("a connection");
+        let socket = self.socket_from(home).await;
         let name = ServerName::try_from("localhost").expect("a name");
         let connector = TlsConnector::from(Arc::new(config));
         connector.connect(name, socket).await.expect("a handshake")
@@ -235,6 +251,22 @@ impl Running {
 
 const BOTH: [&[u8]; 2] = [H2, b"http/1.1"];
 const ALICE: &[(&str, &str)] = &[("authorization", "Bearer alice")];
+
+#[test]
+fn an_answer_has_its_time_limit_and_then_the_stall_limit_for_its_end() {
+    let limits = ConnectionLimits {
+        stall: Duration::from_secs(3),
+        answer: Duration::from_secs(7),
+        ..CONNECTIONS
+    };
+    let Patience {
+        stall,
+        refusal,
+        whole,
+    } = limits.patience();
+    let seconds = [stall, refusal, whole].map(|time| time.as_secs());
+    assert_eq!(seconds, [3, 5, 10]);
+}
 
 #[tokio::test]
 async fn a_list_arrives_over_both_protocols() {

@@ -25,7 +25,12 @@ async fn begin(stream: &mut Stream, kilobytes: usize) {
 
 /// Sends its end, and tells the code of the answer; none if the connection has ended.
 async fn end(stream: &mut Stream) -> Option<String> {
-    let rest = " HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer alice\r\n\r\n";
+    end_with(stream, "authorization: Bearer alice").await
+}
+
+/// Likewise, with a header that says who asks.
+async fn end_with(stream: &mut Stream, who: &str) -> Option<String> {
+    let rest = format!(" HTTP/1.1\r\nhost: localhost\r\n{who}\r\n\r\n");
     stream.write_all(rest.as_bytes()).await.ok()?;
     let mut head = [0; 12];
     stream.read_exact(&mut head).await.ok()?;
@@ -82,6 +87,49 @@ async fn a_long_head_of_http_1_ends_its_connection_with_its_answer() {
         let _ = stream.write_all(beginning.as_bytes()).await;
         assert_eq!(end(&mut stream).await.as_deref(), again);
     }
+    server.stop().await;
+}
+
+/// The greediest address loses, and not the oldest head.
+#[tokio::test]
+async fn heads_of_one_address_end_none_of_another() {
+    let server = server(100 << 10).await;
+    let mut other = server.connect_from(3, b"http/1.1", None).await;
+    begin(&mut other, 20).await;
+    let mut crowd = Vec::new();
+    for _ in 0..2 {
+        let mut stranger = server.connect_from(2, b"http/1.1", None).await;
+        begin(&mut stranger, 50).await;
+        crowd.push(stranger);
+    }
+    let evicted = |counts: &CounterValues| counts.evicted == 1;
+    server.until("one has gone", evicted).await;
+    let answers = [end(&mut other).await, end(&mut crowd[0]).await];
+    assert_eq!(answers, [Some("200".to_owned()), None]);
+    assert_eq!(end(&mut crowd[1]).await.as_deref(), Some("200"));
+    drop((other, crowd));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_front_proxys_head_ends_by_itself_however_many_others_there_are() {
+    let server = server(100 << 10).await;
+    let (certificate, key) = server.front_proxy.client("front-proxy-client", &[]);
+    let identity = Some((vec![certificate], key));
+    let mut proxy = server.connect(b"http/1.1", identity).await;
+    begin(&mut proxy, 60).await;
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        let mut stranger = server.connect(b"http/1.1", None).await;
+        begin(&mut stranger, 50).await;
+        others.push(stranger);
+    }
+    let evicted = |counts: &CounterValues| counts.evicted == 1;
+    server.until("one has gone", evicted).await;
+    let answer = end_with(&mut proxy, "x-remote-user: carol").await;
+    assert_eq!(answer.as_deref(), Some("200"));
+    assert_eq!(end(&mut others[0]).await, None);
+    drop((proxy, others));
     server.stop().await;
 }
 

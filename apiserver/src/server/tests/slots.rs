@@ -52,6 +52,33 @@ async fn silent_sockets_make_room_for_those_who_say_who_they_are() {
 }
 
 #[tokio::test]
+async fn a_crowd_of_one_address_makes_room_for_itself_and_ends_nobody_of_another() {
+    // By what an address may have, and by what all strangers may.
+    for limits in [limits(100, 4, 8), limits(16, 4, 100)] {
+        let server = Running::start_with(1, 10, limits).await;
+        let mut first = server.connect_from(3, b"http/1.1", None).await;
+        let mut crowd = Vec::new();
+        for _ in 0..40 {
+            crowd.push(server.socket_from(2).await);
+        }
+        let gone = |counts: &CounterValues| counts.evicted >= 32 && counts.connections <= 9;
+        server.until("most of the crowd have gone", gone).await;
+        let request = format!(
+            "GET {LIST} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer alice\r\n\r\n"
+        );
+        first.write_all(request.as_bytes()).await.expect("taken");
+        let mut head = [0; 12];
+        first
+            .read_exact(&mut head)
+            .await
+            .expect("it is still there");
+        assert_eq!(&head, b"HTTP/1.1 200");
+        drop((first, crowd));
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_front_proxy_finds_a_slot_when_all_others_are_busy() {
     // Room for four lists of one user.
     let server = Running::start_within(64 << 20, 1200, 10 << 10, limits(16, 12, 100)).await;
