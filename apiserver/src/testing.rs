@@ -12,4 +12,4 @@ pub(crate) use authority::{Authority, extension_authentication};
 pub(crate) use contents::{Contents, resource};
 pub(crate) use host::{Posted, host};
 pub(crate) use reviewers::{FixedTokens, Rules};
-pub(crate) use watched::Watched;
+pub(crate) use watched::{Gate, Watched};

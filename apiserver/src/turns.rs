@@ -177,6 +177,12 @@ impl Turns {
         })
     }
 
+    /// How many have a turn or wait for one.
+    #[cfg(test)]
+    pub(crate) fn length(&self) -> usize {
+        self.line().length
+    }
+
     /// Gives turns to those who are next, as long as there are any.
     fn call(self: &Arc<Self>) {
         loop {

@@ -1,5 +1,6 @@
-//! Documents of discovery, made once for each set of types and kept while they are asked for. Clusters of the same types share theirs; what
-//! comes and goes elsewhere in the fleet, and health, changes none of them.
+//! Documents of discovery, made once for each set of types and kept while they are asked for. Clusters of the same types share theirs, and
+//! neither health nor a cluster that comes or goes changes them. A type that the fleet had not, has no more or has described otherwise makes
+//! all of them anew when they are next asked for: a set names its types, and how they are described is said in one place for all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};

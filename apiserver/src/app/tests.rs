@@ -11,6 +11,9 @@ mod permissions;
 mod reviews;
 mod revisions;
 mod room;
+mod searches;
+mod strangers;
+mod time_limits;
 mod yaml;
 
 use std::sync::atomic::Ordering;

@@ -11,7 +11,7 @@ use crate::caller::authz::{AccessReviewer, Decision};
 use crate::caller::identity::Identity;
 use crate::caller::review::ReviewFailed;
 
-/// Knows some tokens; `unanswered` fails.
+/// Knows some tokens; `unanswered` fails, and what begins with `slow` is never answered.
 pub(crate) struct FixedTokens(BTreeMap<&'static str, &'static str>);
 
 impl FixedTokens {
@@ -25,6 +25,9 @@ impl TokenReviewer for FixedTokens {
     async fn review(&self, token: &str) -> Result<Option<Identity>, ReviewFailed> {
         if token == "unanswered" {
             return Err(ReviewFailed::new("the test says so"));
+        }
+        if token.starts_with("slow") {
+            std::future::pending::<()>().await;
         }
         Ok(self.0.get(token).map(|user| Identity {
             user: (*user).to_owned(),

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use armadex_model::query::{Position, Start};
-use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
+use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
+use armadex_storage::conformance::fixture::name;
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer};
-use armadex_storage::{Catalog, Found, Head, Page, PageBudget, Search, StoreError};
+use armadex_storage::{Catalog, Found, Head, Health, Page, PageBudget, Search, StoreError};
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 use super::still::Still;
 
@@ -30,8 +32,23 @@ pub(crate) struct Watched {
     pub(crate) heads: AtomicUsize,
     /// The largest number of rows that was asked for at a time.
     pub(crate) largest_budget: AtomicUsize,
+    /// The largest number of bytes that was asked for at a time.
+    pub(crate) largest_bytes: AtomicUsize,
+    /// Bytes of bodies that were read in pages.
+    pub(crate) read_bytes: AtomicUsize,
+    /// Searches that have begun: pages and counts.
+    pub(crate) searches: AtomicUsize,
+    /// While it is shut, a search that has begun goes no further.
+    pub(crate) gate: watch::Sender<Gate>,
     /// The database is another one from now on.
     pub(crate) restored: AtomicBool,
+}
+
+/// What searches pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Open,
+    Shut,
 }
 
 /// An object that a write changes, and its stream.
@@ -53,6 +70,10 @@ impl Watched {
             empty_pages: AtomicUsize::new(0),
             heads: AtomicUsize::new(0),
             largest_budget: AtomicUsize::new(0),
+            largest_bytes: AtomicUsize::new(0),
+            read_bytes: AtomicUsize::new(0),
+            searches: AtomicUsize::new(0),
+            gate: watch::Sender::new(Gate::Open),
             restored: AtomicBool::new(false),
         }
     }
@@ -66,10 +87,33 @@ impl Watched {
         self.fixture.put(writer, [object]).await;
     }
 
+    /// A cluster joins, if it has not, and has this type from now on.
+    pub(crate) async fn open(&self, cluster: &str, resource: &ResourceType) {
+        let _still = Still::begin();
+        self.fixture.writer(cluster, resource).await;
+    }
+
+    /// A cluster that has joined is looked after.
+    pub(crate) async fn set_health(&self, cluster: &str, health: &Health) {
+        let _still = Still::begin();
+        let sink = &self.fixture.sink;
+        let id = sink.join(&name(cluster), "incarnation-1").await;
+        let set = sink.set_health(id.expect("joined"), health, None).await;
+        set.expect("described");
+    }
+
     /// The revision that it is at.
     pub(crate) async fn revision(&self) -> i64 {
         let _still = Still::begin();
         self.store.head().await.expect("a head").revision
+    }
+
+    /// A search begins. A paused clock goes on while the gate is shut.
+    async fn begin(&self) {
+        self.searches.fetch_add(1, Ordering::Relaxed);
+        let mut gate = self.gate.subscribe();
+        let opened = gate.wait_for(|gate| *gate == Gate::Open).await;
+        opened.expect("the gate is there as long as the store");
     }
 
     fn seen(&self, head: Head) -> Head {
@@ -113,6 +157,7 @@ impl Search for Watched {
         start: &Start,
         budget: PageBudget,
     ) -> Result<Page, StoreError> {
+        self.begin().await;
         let _still = Still::begin();
         let read = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
         if self.failing_page.load(Ordering::Relaxed) == read {
@@ -125,7 +170,11 @@ impl Search for Watched {
         }
         self.largest_budget
             .fetch_max(budget.rows as usize, Ordering::Relaxed);
+        self.largest_bytes
+            .fetch_max(budget.bytes, Ordering::Relaxed);
         let mut page = self.store.page(query, start, budget).await?;
+        let bytes = page.rows.iter().map(|found| found.body.len());
+        self.read_bytes.fetch_add(bytes.sum(), Ordering::Relaxed);
         page.head = self.seen(page.head);
         let fewer = |left: usize| left.checked_sub(1);
         let empty = &self.empty_pages;
@@ -137,6 +186,7 @@ impl Search for Watched {
     }
 
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
+        self.begin().await;
         let _still = Still::begin();
         self.store.count(query).await
     }

@@ -1,7 +1,9 @@
+use armadex_storage::{Health, Search as _};
 use serde_json::json;
 
 use super::*;
 use crate::request::negotiate::Notation;
+use crate::testing::{Contents, Watched, resource};
 
 const JSON: Written = Written {
     notation: Notation::Json,
@@ -56,24 +58,43 @@ async fn each_set_of_types_each_path_and_each_form_has_its_document() {
     }
 }
 
-#[tokio::test]
-async fn clusters_of_the_same_types_share_a_document_whatever_else_changes() {
-    let documents = Documents::default();
-    let catalog = Catalog::default();
-    let types = Arc::default();
-    let (one, other) = (cluster(&types), cluster(&types));
-    let joined = Catalog {
-        types: Arc::clone(&catalog.types),
-        ..Catalog::default()
-    };
-    for view in [
-        (&catalog, Some(&one)),
-        (&catalog, Some(&other)),
-        (&joined, Some(&one)),
-    ] {
-        ask(&documents, view, "/apis", JSON).await;
+/// Each of these clusters is asked about, as the store sees it now.
+async fn ask_all(documents: &Documents, store: &Watched, clusters: &[&str]) {
+    let catalog = store.catalog().await.expect("a catalogue");
+    for name in clusters {
+        let mut entries = catalog.clusters.iter();
+        let found = entries.find(|(one, _)| one.as_str() == *name);
+        let (_, entry) = found.expect("it has joined");
+        ask(documents, (&catalog, Some(entry)), "/apis", JSON).await;
     }
+}
+
+#[tokio::test]
+async fn clusters_of_the_same_types_share_a_document_until_the_fleet_has_another_type() {
+    let documents = Documents::default();
+    let pods = resource("", "v1", "pods", "Pod", true);
+    let contents = Contents::new().cluster("m1", "v1.36.1", "");
+    let contents = contents.cluster("m2", "v1.36.1", "NotReachable");
+    let contents = contents.synced("m1", &pods).synced("m2", &pods);
+    let store = contents.store().await;
+    ask_all(&documents, &store, &["m1", "m2"]).await;
     assert_eq!(documents.built(), 1);
+
+    store.open("m3", &pods).await;
+    let failing = Health {
+        healthy: false,
+        reason: "NotReachable".to_owned(),
+    };
+    store.set_health("m1", &failing).await;
+    ask_all(&documents, &store, &["m1", "m2", "m3"]).await;
+    assert_eq!(documents.built(), 1);
+
+    let nodes = resource("", "v1", "nodes", "Node", false);
+    store.open("m3", &nodes).await;
+    ask_all(&documents, &store, &["m1", "m2", "m1"]).await;
+    assert_eq!(documents.built(), 2);
+    ask_all(&documents, &store, &["m3"]).await;
+    assert_eq!(documents.built(), 3);
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ async fn server(in_flight: PoolSizes) -> Server {
 
 impl Server {
     /// A user asks on a connection; the answer is not taken yet.
-    async fn begin(
+    pub(super) async fn begin(
         &self,
         connection: &Connection,
         path: &str,
