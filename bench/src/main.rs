@@ -7,6 +7,7 @@ mod fleet;
 mod footprint;
 mod hostile;
 mod process;
+mod readers;
 
 use clap::{Parser, Subcommand};
 

@@ -64,16 +64,27 @@ impl Target {
         }
     }
 
-    /// Whether the one object is there.
-    pub(super) async fn get(&self) -> Result<()> {
-        self.ask(&self.queries[2].1).await.map(drop)
+    /// Whether everything is found that is to be found.
+    pub(super) async fn try_all(&self) -> Result<()> {
+        for (_, path) in &self.queries {
+            self.ask(path).await?;
+        }
+        Ok(())
     }
 
     async fn ask(&self, path: &str) -> Result<Duration> {
         let request = http::Request::get(path).body(Vec::new())?;
         let begun = Instant::now();
-        self.client.request_text(request).await?;
-        Ok(begun.elapsed())
+        let answer = self.client.request_text(request).await?;
+        let took = begun.elapsed();
+        let finds_nothing = path.contains("labelSelector");
+        // The cluster that stays has pods.
+        let is_empty = answer.contains("\"items\":[]");
+        anyhow::ensure!(
+            is_empty == finds_nothing,
+            "an answer that cannot be: {answer:.200}"
+        );
+        Ok(took)
     }
 }
 

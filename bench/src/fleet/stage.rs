@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::clusters::{self, KINDS};
 use super::searches::Target;
 use crate::process::cpu_seconds;
+use crate::readers::{self, READERS};
 
 const MEMBER: &str = "member1";
 /// The cluster that stays.
@@ -36,6 +37,9 @@ pub(super) struct Stage {
     logged: usize,
 }
 
+/// Who searches.
+const SEARCHER: &str = "alice";
+
 /// Work of everybody but Armadex so far, by name: requests answered, seconds of processor time.
 pub(super) type Work = BTreeMap<String, f64>;
 
@@ -56,7 +60,10 @@ impl Stage {
         let template = clusters::template(&cluster.url(), MEMBER, kinds);
         let path = fleet.folder().root().join("direct.kubeconfig");
         let url = format!("https://127.0.0.1:{}", armadex.listen);
-        kubeconfig::write(&path, "direct", &url, &host.pki())?;
+        // Each of this user's searches is reviewed by the host, which is as busy as everything else.
+        host.pki().issue_for_user(SEARCHER, Some(READERS))?;
+        readers::allow(host).await?;
+        kubeconfig::write_for_user(&path, "direct", &url, &host.pki(), SEARCHER)?;
         let mut stage = Self {
             objects: count(&member, kinds).await?,
             searches: Target::new(kubeconfig::client(&path).await?, STAYS),
@@ -75,7 +82,7 @@ impl Stage {
     async fn on_board(&self) -> Result<()> {
         clusters::create(&self.host, STAYS.to_owned(), STAYS, &self.template).await?;
         wait_until("the cluster that stays is searched", LIMIT, || async {
-            self.searches.get().await.map(|()| true)
+            self.searches.try_all().await.map(|()| true)
         })
         .await
     }

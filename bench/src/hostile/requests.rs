@@ -3,9 +3,6 @@
 /// Who works.
 pub(super) const ORDINARY: &str = "alice";
 
-/// The group that gives the users their rights.
-pub(super) const READERS: &str = "fleet-readers";
-
 /// The pods of the fleet.
 pub(super) const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
 

@@ -19,7 +19,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::requests::{ORDINARY, READERS};
+use super::requests::ORDINARY;
+use crate::readers::READERS;
 
 /// A client certificate with its chain, and the key of its leaf.
 pub(super) struct Identity {

@@ -15,13 +15,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::attack::Attack;
 use super::ordinary::Callers;
-use super::requests::{LARGE, MEMBERS, ORDINARY, PODS, READERS};
+use super::requests::{LARGE, MEMBERS, ORDINARY, PODS};
 use super::target::Target;
 use super::usage::Holdings;
+use crate::readers::{self, READERS};
 
 /// Far above what any machine needs; a run that does not get there is an error, not a result.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -121,33 +121,12 @@ async fn first_pod(host: &kube::Client) -> Result<String> {
     Ok(format!("{member}/namespaces/{namespace}/pods/{name}"))
 }
 
-/// Users may read pods and ConfigMaps of the whole fleet, and nothing else.
+/// Every attacker that takes a user is one who may read.
 async fn grant(host: &Cluster) -> Result<()> {
     for attack in Attack::value_variants() {
         host.pki().issue_for_user(&attack.name(), Some(READERS))?;
     }
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READERS},
-        "rules": [
-            {"apiGroups": ["clusterpedia.io"], "resources": ["*"], "verbs": ["get", "list"]},
-            {"apiGroups": [""], "resources": ["pods", "configmaps"], "verbs": ["get", "list"]},
-        ],
-    });
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": READERS},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READERS},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": READERS}],
-    });
-    let client = host.client().await?;
-    for (object, plural) in [(role, "clusterroles"), (binding, "clusterrolebindings")] {
-        let path = format!("/apis/rbac.authorization.k8s.io/v1/{plural}");
-        let request = http::Request::post(path).header("content-type", "application/json");
-        client
-            .request_text(request.body(serde_json::to_vec(&object)?)?)
-            .await
-            .with_context(|| format!("cannot create one of the {plural}"))?;
-    }
-    Ok(())
+    readers::allow(host).await
 }
 
 async fn put_large(member: &Cluster) -> Result<()> {
