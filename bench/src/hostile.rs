@@ -95,6 +95,7 @@ async fn play(world: &World, start: Holdings, attacks: &[Attack], time: Duration
     note(format_args!("{name}: {} s", time.as_secs()));
     let callers = world.callers().await?;
     let until = Instant::now() + time;
+    let logged = world.armadex.log().len();
     let watch = Watch::start(world.armadex.clone())?;
     let attackers = Attackers::start(attacks, &callers.target, until)?;
     let ordinary = ordinary::run(callers, until).await?;
@@ -109,6 +110,7 @@ async fn play(world: &World, start: Holdings, attacks: &[Attack], time: Duration
         load,
         start,
         calm,
+        errors: report::errors(world.armadex.log().get(logged..).unwrap_or_default()),
     })
 }
 

@@ -63,6 +63,21 @@ impl Attack {
         value.expect("no attack is skipped").get_name().to_owned()
     }
 
+    /// What it must have met, and how often at least, or it has attacked nobody.
+    pub(super) fn proof(self) -> (&'static str, u64) {
+        match self {
+            Self::HealthFloods => ("answered 200", 100),
+            Self::SilentSockets | Self::HalfOpenHandshakes | Self::UnfinishedHeads => {
+                ("connected", 100)
+            }
+            // Their handshakes may be refused, which is an answer too.
+            Self::DeepChains => ("tried", 8),
+            Self::StalledStreams | Self::ManyClauses | Self::HugeOffsets | Self::SlowReaders => {
+                ("connected", 4)
+            }
+        }
+    }
+
     fn head_start_of_others(self) -> Duration {
         match self {
             Self::SilentSockets | Self::HalfOpenHandshakes | Self::UnfinishedHeads => HEAD_START,

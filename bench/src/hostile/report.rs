@@ -39,6 +39,8 @@ pub(super) struct Round {
     /// What was held before the first round.
     pub(super) start: Holdings,
     pub(super) calm: Calm,
+    /// What Armadex logged as an error, or as no line of its own.
+    pub(super) errors: Vec<String>,
 }
 
 /// What a round is called.
@@ -65,6 +67,19 @@ impl Round {
                 None => broken.push(format!("{name}: never answered")),
             }
         }
+        for Deeds { attack, seen } in &self.attackers {
+            let (deed, least) = attack.proof();
+            let often = seen.get(deed).copied().unwrap_or(0);
+            if often < least {
+                broken.push(format!(
+                    "{}: {deed} {often} times, which is no attack",
+                    attack.name()
+                ));
+            }
+        }
+        for line in &self.errors {
+            broken.push(format!("armadex said: {line}"));
+        }
         if self.load.peak_rss_mib >= RSS_MIB {
             broken.push(format!("peak RSS of {:.0} MiB", self.load.peak_rss_mib));
         }
@@ -73,6 +88,12 @@ impl Round {
         }
         broken
     }
+}
+
+/// The lines of a log that tell of a fault of Armadex's own; what clients do wrong is no more than a warning.
+pub(super) fn errors(log: &str) -> Vec<String> {
+    let is_fault = |line: &&str| line.contains(" ERROR ") || line.contains("panicked at");
+    log.lines().filter(is_fault).map(str::to_owned).collect()
 }
 
 fn holdings(of: &Holdings) -> String {
@@ -172,6 +193,7 @@ mod tests {
                 returned: true,
                 left: Holdings::default(),
             },
+            errors: vec![],
         };
         change(&mut round);
         round.broken()
@@ -205,9 +227,37 @@ mod tests {
             round(|r| r.load.peak_rss_mib = 128.0),
             ["peak RSS of 128 MiB"]
         );
+        let attack = |seen: &[(&str, u64)]| {
+            let seen = seen.iter().map(|&(deed, often)| (deed.to_owned(), often));
+            let attack = Attack::HealthFloods;
+            let seen: std::collections::BTreeMap<_, _> = seen.collect();
+            round(|r| {
+                let seen = seen.clone();
+                r.attackers.push(Deeds { attack, seen });
+            })
+        };
+        assert_eq!(attack(&[("answered 200", 100)]), none);
+        assert_eq!(
+            attack(&[("connected", 500), ("answered 429", 500)]),
+            ["health-floods: answered 200 0 times, which is no attack"]
+        );
+        assert_eq!(
+            round(|r| r.errors.push("thread panicked".into())),
+            ["armadex said: thread panicked"]
+        );
         assert_eq!(
             round(|r| r.calm.returned = false),
             ["left behind: 0 connections, 0 requests, 0 files"]
+        );
+    }
+
+    #[test]
+    fn errors_and_panics_are_found_in_a_log() {
+        let log =
+            "2026 INFO a: fine\n2026 ERROR a: broken\n2026 WARN a: slow\nthread x panicked at y\n";
+        assert_eq!(
+            errors(log),
+            ["2026 ERROR a: broken", "thread x panicked at y"]
         );
     }
 
