@@ -6,6 +6,7 @@ mod connection;
 mod context;
 mod discover;
 mod documents;
+mod fleet_version;
 mod long_heads;
 mod native;
 mod objects;
@@ -53,6 +54,7 @@ use asked::{Asked, accept, takes_gzip};
 pub(crate) use connection::{Connection, Standing};
 use context::Context;
 use documents::Documents;
+use fleet_version::FleetVersion;
 use long_heads::LongHeads;
 pub(crate) use pools::PoolSizes;
 use pools::{Place, Pools, Work};
@@ -100,6 +102,7 @@ impl App {
             counters,
             readiness: Readiness::default(),
             documents: Documents::default(),
+            fleet_version: FleetVersion::default(),
             clock: Timestamp::now,
         };
         Self {

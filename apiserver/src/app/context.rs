@@ -7,6 +7,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 
 use super::documents::Documents;
+use super::fleet_version::FleetVersion;
 use super::readiness::Readiness;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
@@ -29,6 +30,7 @@ pub(super) struct Context {
     pub(super) counters: Arc<Counters>,
     pub(super) readiness: Readiness,
     pub(super) documents: Documents,
+    pub(super) fleet_version: FleetVersion,
     /// The time that ages are told from; given in, so that tests can stop it.
     pub(super) clock: fn() -> Timestamp,
 }

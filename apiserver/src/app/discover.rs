@@ -83,8 +83,8 @@ impl Context {
 
     /// `/version` below a view.
     pub(super) async fn version(&self, seen: &Seen, asked: &Asked<'_>) -> Result<Reply, ApiError> {
-        let version = seen.version();
-        let make = || Some(discovery::info(version));
+        let version = self.version_of(seen);
+        let make = || Some(discovery::info(&version));
         // A member's version is not among its types.
         let path = format!("/version of {version}");
         self.below(seen, path, asked, asked.plain()?, make).await

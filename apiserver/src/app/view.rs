@@ -7,7 +7,7 @@ use armadex_storage::{Catalog, ClusterEntry};
 
 use super::context::{Context, OWN_VERSION};
 use crate::answer::status::ApiError;
-use crate::discovery::{self, Types};
+use crate::discovery::Types;
 use crate::request::target::View;
 
 /// What a view is, once the catalog has been asked.
@@ -56,18 +56,6 @@ impl Seen {
             .is_none_or(|entry| entry.resources.contains(gvr));
         (is_here && (found.namespaced || !namespaced)).then_some(&**found)
     }
-
-    /// The member's version; for the fleet the highest of all, so that a client holds nothing back. While none is known, our own.
-    pub(super) fn version(&self) -> &str {
-        let versions = match &self.cluster {
-            Some(_) => self.entry().and_then(|entry| entry.version.as_deref()),
-            None => {
-                let entries = self.catalog.clusters.values();
-                discovery::highest(entries.filter_map(|entry| entry.version.as_deref()))
-            }
-        };
-        versions.unwrap_or(OWN_VERSION)
-    }
 }
 
 impl Context {
@@ -85,5 +73,14 @@ impl Context {
             }
         };
         Ok(Seen { catalog, cluster })
+    }
+
+    /// The member's version; for the fleet the highest of all, so that a client holds nothing back. While none is known, our own.
+    pub(super) fn version_of(&self, seen: &Seen) -> String {
+        let version = match &seen.cluster {
+            Some(_) => seen.entry().and_then(|entry| entry.version.clone()),
+            None => self.fleet_version.of(&seen.catalog),
+        };
+        version.unwrap_or_else(|| OWN_VERSION.to_owned())
     }
 }
