@@ -79,10 +79,6 @@ pub(crate) struct App {
     heads: LongHeads,
     budget: Arc<Budget>,
     limits: Limits,
-    /// The tasks that send lists.
-    tasks: TaskTracker,
-    /// Ends those tasks.
-    cancel: CancellationToken,
 }
 
 impl App {
@@ -103,6 +99,8 @@ impl App {
             readiness: Readiness::default(),
             documents: Documents::default(),
             fleet_version: FleetVersion::default(),
+            tasks: TaskTracker::new(),
+            cancel: CancellationToken::new(),
             clock: Timestamp::now,
         };
         Self {
@@ -111,8 +109,6 @@ impl App {
             heads: LongHeads::default(),
             budget,
             limits,
-            tasks: TaskTracker::new(),
-            cancel: CancellationToken::new(),
         }
     }
 
@@ -138,9 +134,9 @@ impl App {
 
     /// Breaks off the lists that are still being sent and waits for their tasks.
     pub(crate) async fn close(&self) {
-        self.cancel.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.context.cancel.cancel();
+        self.context.tasks.close();
+        self.context.tasks.wait().await;
     }
 
     /// Answers a request. Its body is read where the caller may post a review, and nowhere else.
@@ -207,7 +203,7 @@ impl App {
                 // Room for one piece: the next is made while the client takes this one.
                 let (sender, receiver) = mpsc::channel(1);
                 let sending = send_list(stream, sender, Arc::clone(&ticket), access);
-                self.tasks.spawn(sending);
+                self.context.tasks.spawn(sending);
                 body::streamed(receiver)
             }
         };
@@ -369,7 +365,7 @@ async fn send_list(
     let app = Arc::clone(&access.app);
     let mut sent = Sent::default();
     let sending = stream.send(pieces, access.started, app.limits.time, &mut sent);
-    let result = app.cancel.run_until_cancelled(sending).await;
+    let result = app.context.cancel.run_until_cancelled(sending).await;
     match result {
         Some(Ok(())) => {}
         Some(Err(error)) => {

@@ -2,12 +2,17 @@
 //!
 //! A search keeps a connection of the store and a core busy until its page is complete. A user who asks for many at once waits for his
 //! own, and whoever asks for one waits for no line. What else is asked of the store is short.
+//!
+//! A search that has begun is not broken off when its client goes away: the database would go on with it, and its turn would be given away
+//! meanwhile.
 
 use std::sync::Arc;
 
 use armadex_model::Query;
 use armadex_model::query::Start;
 use armadex_storage::{Page, PageBudget, Search, StoreError};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::turns::{Asker, TurnSizes, Turns};
 
@@ -25,6 +30,10 @@ pub(crate) struct Searches {
     pub(crate) store: Arc<dyn Search>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) asker: Asker,
+    /// The searches that are being made.
+    pub(crate) tasks: TaskTracker,
+    /// Breaks them off when the server stops.
+    pub(crate) ending: CancellationToken,
 }
 
 impl Searches {
@@ -34,12 +43,39 @@ impl Searches {
         start: &Start,
         budget: PageBudget,
     ) -> Result<Page, StoreError> {
-        let _turn = self.turns.wait(&self.asker).await;
-        self.store.page(query, start, budget).await
+        let (store, query, start) = (Arc::clone(&self.store), query.clone(), start.clone());
+        self.search(async move { store.page(&query, &start, budget).await })
+            .await
     }
 
     pub(super) async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
-        let _turn = self.turns.wait(&self.asker).await;
-        self.store.count(query).await
+        let (store, query) = (Arc::clone(&self.store), query.clone());
+        self.search(async move { store.count(&query).await }).await
+    }
+
+    /// Waits for a turn and searches, in a task of its own, which has the turn until the store is done.
+    async fn search<T: Send + 'static>(
+        &self,
+        search: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let turn = self.turns.wait(&self.asker).await;
+        let ending = self.ending.clone();
+        let searching = self.tasks.spawn(async move {
+            let found = ending.run_until_cancelled_owned(search).await;
+            drop(turn);
+            found.unwrap_or_else(|| Err(broken_off("the server stops")))
+        });
+        let found = searching.await;
+        found.unwrap_or_else(|error| Err(broken_off(error)))
     }
 }
+
+fn broken_off(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    StoreError::Unavailable {
+        reason: "a search broke off".to_owned(),
+        source: cause.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

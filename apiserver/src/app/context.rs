@@ -5,6 +5,8 @@ use std::sync::Arc;
 use armadex_storage::{Catalog, Search};
 use http::StatusCode;
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::documents::Documents;
 use super::fleet_version::FleetVersion;
@@ -31,6 +33,10 @@ pub(super) struct Context {
     pub(super) readiness: Readiness,
     pub(super) documents: Documents,
     pub(super) fleet_version: FleetVersion,
+    /// The tasks that search and send lists.
+    pub(super) tasks: TaskTracker,
+    /// Ends those tasks.
+    pub(super) cancel: CancellationToken,
     /// The time that ages are told from; given in, so that tests can stop it.
     pub(super) clock: fn() -> Timestamp,
 }

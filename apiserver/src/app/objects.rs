@@ -101,6 +101,8 @@ impl Context {
             store: Arc::clone(&self.search),
             turns: Arc::clone(&self.searches),
             asker: Asker::user(&asked.caller.account),
+            tasks: self.tasks.clone(),
+            ending: self.cancel.clone(),
         }
     }
 

@@ -703,8 +703,8 @@ async fn a_list_that_is_not_taken_breaks_off_after_the_time_limit_and_holds_its_
         .app
         .respond(request.body(String::new()).expect("a request"), &connection)
         .await;
-    server.app.tasks.close();
-    server.app.tasks.wait().await;
+    server.app.context.tasks.close();
+    server.app.context.tasks.wait().await;
     let counts = || server.app.counters().read();
     assert_eq!((counts().in_flight, counts().broken_off), (1, 1));
     assert!(

@@ -32,6 +32,11 @@ async fn a_request_that_waits_for_the_host_or_the_store_ends_after_the_time_limi
         let left = server.app.counters().read();
         assert_eq!((left.in_flight, left.held_bytes), (0, 0), "{path}");
     }
+    // What the store has begun goes on, and counts until it is done.
+    assert_eq!(server.app.context.searches.length(), 2);
+    server.store.gate.send_replace(Gate::Open);
+    server.app.context.tasks.close();
+    server.app.context.tasks.wait().await;
     assert_eq!(server.app.context.searches.length(), 0);
 }
 
