@@ -9,6 +9,7 @@ mod guarded;
 mod heads;
 mod slots;
 mod streams;
+mod strikes;
 pub(crate) mod tls;
 
 use std::sync::Arc;

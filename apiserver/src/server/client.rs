@@ -1,7 +1,7 @@
 //! One connection as the server sees it: how busy it is, what it has shown itself to be, and how it is told to go.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -9,10 +9,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::heads::{Total, Unfinished};
+use super::strikes::Strikes;
 use crate::app::{App, Connection, Standing};
-
-/// Streams of a connection that are given up before the connection is: one may be an accident.
-const STRIKES: u32 = 3;
 
 /// How long a connection is kept that is of no use.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +32,9 @@ pub(super) struct Client {
     busy: AtomicUsize,
     pub(super) head: Unfinished,
     quiet_since: Mutex<Instant>,
-    strikes: AtomicU32,
+    strikes: Mutex<Strikes>,
+    /// Ends the connection when its requests have ended.
+    pub(super) told: CancellationToken,
     /// Ends the connection at once.
     pub(super) cut: CancellationToken,
 }
@@ -62,7 +62,8 @@ impl Client {
             busy: AtomicUsize::new(0),
             head: Unfinished::none(heads),
             quiet_since: Mutex::new(Instant::now()),
-            strikes: AtomicU32::new(0),
+            strikes: Mutex::default(),
+            told: CancellationToken::new(),
             cut: CancellationToken::new(),
         })
     }
@@ -120,14 +121,20 @@ impl Client {
         self.busy.load(Ordering::Relaxed) > 0
     }
 
-    /// An answer was given up because nothing of it was taken. If a piece of it cannot be freed otherwise, or it has happened too
-    /// often, the connection ends. A front proxy's does not: it brings many users' requests, one of whom may be to blame, and ends
-    /// them by itself after a minute.
+    /// An answer was given up because nothing of it was taken. If a piece of it cannot be freed otherwise, the connection ends, and if it
+    /// has happened too often, it ends when its other requests have. A front proxy's does not: it brings many users' requests, one of
+    /// whom may be to blame, and ends them by itself after a minute.
     pub(super) fn strike(&self, is_left: bool) {
         self.app.counters().stalled();
-        let strikes = self.strikes.fetch_add(1, Ordering::Relaxed) + 1;
-        if (is_left || strikes >= STRIKES) && self.standing() != Standing::FrontProxy {
-            self.cut.cancel();
+        let mut strikes = self.strikes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_third = strikes.is_third(Instant::now());
+        drop(strikes);
+        if !(is_left || is_third) || self.standing() == Standing::FrontProxy {
+            return;
+        }
+        match is_left {
+            true => self.cut.cancel(),
+            false => self.told.cancel(),
         }
     }
 

@@ -225,7 +225,7 @@ impl Service {
         }
     }
 
-    /// Drives a connection; when the server stops or it has been of no use, lets it finish its requests for a while.
+    /// Drives a connection; when the server stops, or it has been of no use or its client takes nothing, lets it finish its requests for a while.
     async fn finish<C>(
         &self,
         client: &Client,
@@ -236,21 +236,27 @@ impl Service {
         C: Future<Output = Result<(), hyper::Error>>,
     {
         let mut connection = pin!(connection);
-        tokio::select! {
+        let more = tokio::select! {
             result = connection.as_mut() => return result,
-            () = self.stop.cancelled() => {}
-            () = client.useless(self.idle) => {}
-        }
+            () = self.stop.cancelled() => Duration::ZERO,
+            () = client.useless(self.idle) => Duration::ZERO,
+            // As long as an answer may take, unless the server stops meanwhile.
+            () = client.told.cancelled() => self.patience.whole,
+        };
         ask_to_stop(connection.as_mut());
-        match tokio::time::timeout(self.grace, connection).await {
-            Ok(result) => result,
+        let too_late = async {
+            let _ = tokio::time::timeout(more, self.stop.cancelled()).await;
+            tokio::time::sleep(self.grace).await;
+        };
+        tokio::select! {
+            result = connection => result,
             // What is still running is broken off, and its clients see it.
-            Err(_) => Ok(()),
+            () = too_late => Ok(()),
         }
     }
 }
 
-/// Follows what a client's unfinished head holds.
+/// Follows what a client's unfinished head holds, and how much was read of it.
 fn head_reader(mut heads: Heads, client: &Arc<Client>, slot: &Slot) -> impl FnMut(&[u8]) + use<> {
     let (client, slots) = (Arc::clone(client), Arc::clone(slot.slots()));
     move |bytes| {
