@@ -11,6 +11,7 @@ mod slots;
 mod streams;
 mod strikes;
 pub(crate) mod tls;
+mod wear;
 
 use std::sync::Arc;
 use std::time::Duration;

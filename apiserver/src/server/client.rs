@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::heads::{Total, Unfinished};
 use super::strikes::Strikes;
+use super::wear::{End, Wear};
 use crate::app::{App, Connection, Standing};
 
 /// How long a connection is kept that is of no use.
@@ -135,6 +136,15 @@ impl Client {
         match is_left {
             true => self.cut.cancel(),
             false => self.told.cancel(),
+        }
+    }
+
+    /// So much was read of it over HTTP/2.
+    pub(super) fn has_read(&self, wear: Wear) {
+        match wear.end(|| self.last_standing()) {
+            None => {}
+            Some(End::Told) => self.told.cancel(),
+            Some(End::Cut) => self.cut.cancel(),
         }
     }
 

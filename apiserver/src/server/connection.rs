@@ -225,7 +225,7 @@ impl Service {
         }
     }
 
-    /// Drives a connection; when the server stops, or it has been of no use or its client takes nothing, lets it finish its requests for a while.
+    /// Drives a connection; when the server stops, or it has been of no use or used too much, lets it finish its requests for a while.
     async fn finish<C>(
         &self,
         client: &Client,
@@ -262,6 +262,9 @@ fn head_reader(mut heads: Heads, client: &Arc<Client>, slot: &Slot) -> impl FnMu
     move |bytes| {
         if let Some(total) = client.head.read(&mut heads, bytes) {
             slots.bound_heads(total);
+        }
+        if let Some(wear) = heads.wear() {
+            client.has_read(wear);
         }
     }
 }

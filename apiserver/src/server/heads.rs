@@ -8,6 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::wear::Wear;
+
 /// Counted at a time, so that a head that comes byte by byte is looked at seldom. What is less is free: hyper makes a buffer of this size
 /// for every connection.
 const STEP: usize = 8 << 10;
@@ -25,6 +27,9 @@ const PREFACE: usize = 24;
 const FRAME_HEAD: usize = 9;
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
+const WINDOW_UPDATE: u8 = 8;
+/// What a frame of this kind says.
+const INCREMENT: usize = 4;
 const END_HEADERS: u8 = 4;
 
 /// The bytes of one connection, as far as they tell of its heads.
@@ -43,7 +48,16 @@ impl Heads {
             head: [0; FRAME_HEAD],
             known: 0,
             is_open: false,
+            wear: Wear::default(),
         })
+    }
+
+    /// What was read until now over HTTP/2.
+    pub(super) fn wear(&self) -> Option<Wear> {
+        match self {
+            Self::Http1 => None,
+            Self::Http2(frames) => Some(frames.wear),
+        }
     }
 
     /// What an unfinished head may hold after these bytes, if it held so much before.
@@ -136,11 +150,13 @@ pub(super) struct Frames {
     head: [u8; FRAME_HEAD],
     known: usize,
     is_open: bool,
+    wear: Wear,
 }
 
 impl Frames {
     /// Whether a head has begun and not ended after these bytes. One that comes in one frame never does: a frame is small.
     fn read(&mut self, mut bytes: &[u8]) -> bool {
+        self.wear.read += bytes.len();
         loop {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
@@ -164,6 +180,9 @@ impl Frames {
         if [HEADERS, CONTINUATION].contains(&kind) {
             self.is_open = flags & END_HEADERS == 0;
         }
+        if kind == WINDOW_UPDATE {
+            self.wear.updates += FRAME_HEAD + INCREMENT;
+        }
     }
 }
 
@@ -185,6 +204,7 @@ mod tests {
             (frame(200, settings, 0), false),
             (frame(200, HEADERS, END_HEADERS), false),
             (frame(200, data, 0), false),
+            (frame(4, WINDOW_UPDATE, 0), false),
             (frame(0, HEADERS, 1), true),
             (frame(255, CONTINUATION, 0), true),
             (frame(1, CONTINUATION, END_HEADERS), false),
@@ -199,6 +219,12 @@ mod tests {
                 let expected = if *is_open { HTTP2_HEAD } else { 0 };
                 assert_eq!(held.last(), Some(&expected), "{frame:?} by {step}");
             }
+            let of_frames: usize = frames.iter().map(|(frame, _)| frame.len()).sum();
+            let expected = Wear {
+                read: PREFACE + of_frames,
+                updates: 13,
+            };
+            assert_eq!(heads.wear(), Some(expected));
         }
     }
 

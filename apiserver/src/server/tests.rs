@@ -6,6 +6,7 @@ mod heads;
 mod settings;
 mod slots;
 mod stalls;
+mod wear;
 
 use std::sync::atomic::Ordering;
 

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use super::*;
 use crate::server::heads::Total;
 
-const OBJECT: &str =
+pub(super) const OBJECT: &str =
     "/apis/clusterpedia.io/v1beta1/resources/clusters/m1/api/v1/namespaces/x/pods/p0000";
 
 /// A client that is given up after a second.
