@@ -2,8 +2,9 @@
 //!
 //! A label that tells each object from every other, such as the uid of its controller, costs a posting block of its own for each object and leads
 //! to one. Where counting shows that a key is so, its values are not posted any more: the key is, and a search for a value tests the objects
-//! that carry it. That is dear where it is wrong, so it takes many objects in several clusters, among which values hardly ever came back. Which keys these are is part of the catalogue and never taken back, so a reader knows it before it can meet an object
-//! that is not posted; rows that were posted before stay so until they change.
+//! that carry it. That is dear where it is wrong, so it takes many objects in several clusters, among which values hardly ever came back.
+//! Which keys these are is part of the catalogue and never taken back, so a reader knows it before it can meet an object that is not
+//! posted; rows that were posted before stay so until they change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
