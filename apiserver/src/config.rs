@@ -12,8 +12,8 @@ use crate::server::{ConnectionLimits, IdleLimits, SlotLimits};
 /// How long open connections may finish what they are doing when the server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(15);
 
-/// Unfinished heads of requests: 64 long ones of HTTP/1.1 or 32 of HTTP/2, which a client sends within milliseconds.
-const HEADS: usize = 8 << 20;
+/// Unfinished heads of requests: 32 long ones of HTTP/1.1 or 16 of HTTP/2, which a client sends within milliseconds.
+const HEADS: usize = 4 << 20;
 
 /// Three reviews of tokens by a host that is as slow as it may be.
 const UNPROVEN: Duration = Duration::from_secs(30);
@@ -170,7 +170,7 @@ mod tests {
             grace,
         } = config().connection_limits();
         assert_eq!((all, reserved, unproven_per_address), (6, 7, 8));
-        assert_eq!(heads, 8 << 20);
+        assert_eq!(heads, 4 << 20);
         let seconds = [idle, unproven, stall, answer, grace].map(|time| time.as_secs());
         assert_eq!(seconds, [9, 30, 10, 5, 11]);
     }

@@ -18,11 +18,12 @@ mod server;
 mod testing;
 mod turns;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use armadex_storage::Search;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -68,8 +69,23 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let address = config.listen;
     let listen = |source| Error::Listen { address, source };
-    let socket = TcpListener::bind(address).await.map_err(listen)?;
+    let socket = listener(address).map_err(listen)?;
     serve_on(socket, config, search, client, cancel).await
+}
+
+/// Connections that wait to be accepted: what a crowd of strangers opens in a second. Where there is no room the system lets a client try again
+/// after one second, then after two and four.
+const BACKLOG: u32 = 4096;
+
+fn listener(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A server that is started again finds connections of the one before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Like [`serve`], on a socket that listens already; `config.listen` is not looked at.

@@ -17,6 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::unconstrained;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -63,6 +65,9 @@ impl ConnectionLimits {
     }
 }
 
+/// Connections that were ended and still have to notice: no more are accepted before some have.
+const ENDING: usize = 64;
+
 /// What the accept loop needs.
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
@@ -83,7 +88,14 @@ impl Listener {
             grace: self.limits.grace,
             stop: cancel.clone(),
         });
-        while let Some(accepted) = cancel.run_until_cancelled(self.socket.accept()).await {
+        let room = Arc::new(Semaphore::new(self.limits.slots.all + ENDING));
+        // All that wait are accepted in one go, or a crowd fills the line that the aggregator's connection waits in.
+        let accept = async || {
+            let permit = Arc::clone(&room).acquire_owned().await;
+            let permit = permit.expect("nobody closes it");
+            (unconstrained(self.socket.accept()).await, permit)
+        };
+        while let Some((accepted, permit)) = cancel.run_until_cancelled(accept()).await {
             let (socket, address) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -102,7 +114,7 @@ impl Listener {
             let counted = Counters::connection(app.counters());
             connections.spawn(async move {
                 service.serve(socket, client, slot).await;
-                drop(counted);
+                drop((counted, permit));
             });
         }
         drop(self.socket);

@@ -1,6 +1,6 @@
 //! Room for connections, and who goes when there is none.
 //!
-//! Sockets on which nobody has proved who they are have half of the slots. A new socket always finds a slot as long as another is of
+//! Sockets on which nobody has proved who they are have a quarter of the slots. A new socket always finds a slot as long as another is of
 //! less use: first one on which nobody has proved who they are, the oldest of the address that has most of them, then one that is
 //! idle, the oldest of the user who has most. One user has a part of the slots at most and makes room for themselves beyond, so that
 //! nobody keeps all of them busy. Front proxies are never asked to go, and a reserve of slots is kept for them. Addresses are not told
@@ -77,8 +77,8 @@ impl Slots {
         {
             self.end(staying.remove(oldest).client);
         }
-        // Strangers get half of the slots at most: a thousand handshakes that are never completed were seen to take 35 MiB.
-        let most_strangers = (self.limits.all / 2).max(1);
+        // Strangers get a quarter of the slots at most: a thousand handshakes that are never completed were seen to take 35 MiB.
+        let most_strangers = (self.limits.all / 4).max(1);
         let strangers = staying.iter().filter(|one| one.is_stranger()).count();
         if staying.len() >= self.limits.all || strangers >= most_strangers {
             self.end(least_useful(&staying)?);

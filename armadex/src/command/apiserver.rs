@@ -87,7 +87,7 @@ struct LimitFlags {
     /// Seconds that a connection is kept without a request.
     #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = at_least_one())]
     idle_timeout: u32,
-    /// Connections open at the same time, half of them at most while nobody on them has proved who they are, and a quarter for one user.
+    /// Connections open at the same time, a quarter of them at most while nobody on them has proved who they are, and as many for one user.
     /// For another one, one of those is closed, or one that is idle.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = at_least_one())]
     max_connections: u32,
