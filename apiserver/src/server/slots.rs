@@ -18,8 +18,8 @@ use super::heads::Total;
 use crate::app::Standing;
 use crate::counters::Counters;
 
-/// One user's part of all connections: as of everything else that is shared out.
-const PART_OF_USER: usize = 4;
+/// The part of all connections that one user may have, and all strangers together: as of everything else that is shared out.
+const PART: usize = 4;
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ impl Slots {
             self.end(staying.remove(oldest).client);
         }
         // Strangers get a quarter of the slots at most: a thousand handshakes that are never completed were seen to take 35 MiB.
-        let most_strangers = (self.limits.all / 4).max(1);
+        let most_strangers = self.part();
         let strangers = staying.iter().filter(|one| one.is_stranger()).count();
         if staying.len() >= self.limits.all || strangers >= most_strangers {
             self.end(least_useful(&staying)?);
@@ -136,12 +136,15 @@ impl Slots {
         let theirs = others.iter().filter(is_theirs).map(|one| one.client);
         let mut theirs: Vec<&Arc<Client>> = theirs.collect();
         theirs.sort_by_key(|one| one.is_busy());
-        let most = (self.limits.all / PART_OF_USER).max(1);
-        let too_many = (theirs.len() + 1).saturating_sub(most);
+        let too_many = (theirs.len() + 1).saturating_sub(self.part());
         for one in &theirs[..too_many] {
             self.end(one);
         }
         others.retain(|one| !one.client.cut.is_cancelled());
+    }
+
+    fn part(&self) -> usize {
+        (self.limits.all / PART).max(1)
     }
 
     fn end(&self, client: &Client) {
