@@ -75,18 +75,7 @@ fn write_head(out: &mut Vec<u8>, api_version: &str, kind: &str, version: &str) {
 /// Appends a text as JSON, quotes included. Versions and kinds come from members: what one of them says must not become part of what
 /// another one's objects look like.
 pub fn write_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\' | ..0x20))
-    {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(format!("\\u{:04x}", rest[at]).as_bytes());
-        rest = &rest[at + 1..];
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
+    serde_json::to_writer(out, text).expect("a text is always encodable");
 }
 
 #[cfg(test)]
