@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::identity;
-use crate::backend::incarnation::Committed;
+use crate::backend::incarnation::{self, Committed};
 use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row};
 use crate::catalog::{Delta, Snapshot};
 use crate::form::term::TermHasher;
@@ -163,13 +163,9 @@ impl SqlStore {
 
     /// The database is behind a state that was read from it: everything that was handed out since means something else now.
     async fn rewound(&self, seen: Committed) -> StoreError {
-        match self.order(Work::Rewound(seen)).await {
-            // Somebody else has found it out, and the next read meets another incarnation.
-            Ok(_) | Err(StoreError::Gone { .. }) => StoreError::Gone {
-                reason: "the database was restored or has lost writes".into(),
-            },
-            Err(err) => err,
-        }
+        // Where the writer finds nothing wrong somebody else has found it out, and the next read meets another incarnation.
+        let told = self.order(Work::Rewound(seen)).await;
+        told.err().unwrap_or_else(incarnation::rewound)
     }
 
     /// Gives the writer an order and waits for its answer.

@@ -26,6 +26,13 @@ impl Committed {
     }
 }
 
+/// What everybody is told who knew the database before it was rewound: trying again leads nowhere.
+pub(crate) fn rewound() -> StoreError {
+    StoreError::Gone {
+        reason: "the database was restored or has lost writes".into(),
+    }
+}
+
 /// Gives the store another incarnation, and says which.
 pub(crate) async fn renew(connection: &mut dyn Connection) -> Result<String, StoreError> {
     tracing::warn!(

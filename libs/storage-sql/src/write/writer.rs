@@ -235,17 +235,10 @@ impl Writer {
                     self.database.note_committed(&incarnation, head.revision);
                 }
                 self.is_over = true;
-                rewound()
+                incarnation::rewound()
             }
             Err(err) => err,
         }
-    }
-}
-
-/// Not transient for whoever asks, for this process writes no more.
-fn rewound() -> StoreError {
-    StoreError::Gone {
-        reason: "the database was restored or has lost writes".into(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! A mark beside the database file: the last revision that was committed to it, and in which life of the machine.
 //!
-//! A file that is copied back is behind its mark, or, if the mark was copied with it, not the file that the mark names. The mark is written after each commit and not forced to the disk, so it is never
-//! ahead of a database that lost nothing: a process that is killed loses neither. That the database is open is on the disk before anything is
-//! committed. When the machine itself goes down without notice, the last
+//! A file that is copied back is behind its mark, or, if the mark was copied with it, not the file that the mark names. The mark is written
+//! after each commit and not forced to the disk, so it is never ahead of a database that lost nothing: a process that is killed loses
+//! neither. That the database is open is on the disk before anything is committed. When the machine itself goes down without notice, the last
 //! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells.
 
 use std::fs::{File, OpenOptions};

@@ -107,8 +107,12 @@ async fn rewind(place: &Place) {
     place.run("UPDATE head SET rev = 2 WHERE id = 1").await;
 }
 
-/// Nothing of what the process knows is true of the database any more: it must not live on.
-async fn assert_ends(store: &SqlStore) {
+/// Nothing of what the process knows is true of the database any more: it says so, and must not live on.
+async fn assert_ends<T: std::fmt::Debug>(store: &SqlStore, refused: Result<T, StoreError>) {
+    assert!(
+        matches!(refused, Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
     tokio::time::timeout(Duration::from_secs(20), store.ended())
         .await
         .expect("an end");
@@ -124,11 +128,7 @@ async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation
     // Revisions up to the lost ones are handed out twice; nobody may take them for the same.
     let name = "member2".parse().expect("a name");
     let refused = store.join(&name, "incarnation").await;
-    assert!(
-        matches!(refused, Err(StoreError::Gone { .. })),
-        "{refused:?}"
-    );
-    assert_ends(&store).await;
+    assert_ends(&store, refused).await;
     let after = store.head().await.expect("a head");
     assert_eq!(after.revision, 2);
     assert_ne!(before.incarnation, after.incarnation);
@@ -146,22 +146,14 @@ async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnatio
     let before = store.head().await.expect("a head");
     rewind(&place).await;
     let refused = store.head().await;
-    assert!(
-        matches!(refused, Err(StoreError::Gone { .. })),
-        "{refused:?}"
-    );
-    assert_ends(&store).await;
+    assert_ends(&store, refused).await;
     let after = store.head().await.expect("a head");
     assert_eq!(after.revision, 2);
     assert_ne!(before.incarnation, after.incarnation);
     // The one that had written finds the incarnation changed.
     let name = "member2".parse().expect("a name");
     let refused = elsewhere.join(&name, "incarnation").await;
-    assert!(
-        matches!(refused, Err(StoreError::Gone { .. })),
-        "{refused:?}"
-    );
-    assert_ends(&elsewhere).await;
+    assert_ends(&elsewhere, refused).await;
     assert_eq!(elsewhere.head().await.expect("a head"), after);
 }
 
