@@ -6,6 +6,8 @@
 //! Which keys these are is part of the catalogue and never taken back, so a reader knows it before it can meet an object that is not
 //! posted; rows that were posted before stay so until they change.
 
+mod sample;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use armadex_storage::StoreError;
@@ -14,6 +16,7 @@ use crate::backend::{Connection, row, rows};
 use crate::form::term::Label;
 use crate::sql::dialect::Dialect;
 use crate::sql::{post, unposted};
+use sample::Sample;
 
 /// A type and the term of a label key.
 pub(crate) type TypeKey = (i32, i64);
@@ -28,9 +31,6 @@ const NOT_YET: i64 = i64::MAX;
 const MOST_SAMPLES: usize = 2048;
 /// Keys of one type that may go unposted; a search without an index on them would be all that is left.
 const MOST_UNPOSTED: usize = 64;
-/// How many times as many objects have to be met where most are of one cluster: what is called after one thing in each cluster looks unique
-/// as long as there is one.
-const ALONE: u64 = 16;
 
 /// What the writer knows of label keys.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl LabelKeys {
             let sample = self.samples.get(&(resource, key));
             let carriers = carriers.cast_unsigned();
             // One that was decided before and taken back has no sample any more.
-            if sample.is_none_or(|sample| sample.objects >= carriers) {
+            if sample.is_none_or(|sample| sample.objects() >= carriers) {
                 let keys = self.unposted.entry(resource).or_default();
                 keys.insert(key, NOT_YET);
                 self.samples.remove(&(resource, key));
@@ -161,94 +161,11 @@ impl LabelKeys {
     }
 
     fn forget_rare(&mut self) {
-        let mut met: Vec<u64> = self.samples.values().map(|sample| sample.objects).collect();
+        let mut met: Vec<u64> = self.samples.values().map(Sample::objects).collect();
         let middle = met.len() / 2;
         let (_, median, _) = met.select_nth_unstable(middle);
         let median = *median;
-        self.samples.retain(|_, sample| sample.objects > median);
-    }
-}
-
-/// How many values of a key are followed.
-const FOLLOWED: usize = 64;
-/// How many objects' values are looked at side by side.
-const RECENT: usize = 64;
-
-/// The values of one key: those with the least hashes, which are as good as drawn by lot, and how often each was met. Whether values come back
-/// is seen in them however long that takes.
-#[derive(Debug, Default)]
-struct Sample {
-    /// Sorted by hash.
-    followed: Vec<(u64, u32)>,
-    /// Those of the last objects, in no order.
-    recent: Vec<i64>,
-    objects: u64,
-    /// The one cluster that may have more than half of the objects, and by how many it is ahead of the others.
-    cluster: i64,
-    ahead: u64,
-}
-
-impl Sample {
-    /// Takes an object; whether it is known now that the key is unique. It is asked when `enough` objects were met, and each time that
-    /// they have doubled.
-    fn takes(&mut self, value: i64, cluster: i64, enough: u64) -> bool {
-        self.follow(value.cast_unsigned());
-        match self.recent.get_mut(self.objects as usize % RECENT) {
-            Some(oldest) => *oldest = value,
-            None => self.recent.push(value),
-        }
-        self.objects += 1;
-        match self.ahead {
-            _ if cluster == self.cluster => self.ahead += 1,
-            0 => (self.cluster, self.ahead) = (cluster, 1),
-            _ => self.ahead -= 1,
-        }
-        let is_time =
-            self.objects.is_multiple_of(enough) && (self.objects / enough).is_power_of_two();
-        is_time && self.is_unique() && (self.is_spread() || self.objects >= enough * ALONE)
-    }
-
-    fn follow(&mut self, hash: u64) {
-        let full = self.followed.len() >= FOLLOWED;
-        if full && self.followed.last().is_some_and(|last| hash > last.0) {
-            return;
-        }
-        match self
-            .followed
-            .binary_search_by_key(&hash, |followed| followed.0)
-        {
-            Ok(at) => self.followed[at].1 = self.followed[at].1.saturating_add(1),
-            Err(at) => {
-                self.followed.insert(at, (hash, 1));
-                self.followed.truncate(FOLLOWED);
-            }
-        }
-    }
-
-    /// Whether no cluster has more than three quarters of the objects.
-    fn is_spread(&self) -> bool {
-        self.ahead * 2 <= self.objects
-    }
-
-    /// Whether nine of ten objects have a value of their own. Each part sees what the others miss: values that come back after long, a few values
-    /// that very many objects have, and many that some have. The last is known to an eighth.
-    fn is_unique(&self) -> bool {
-        let met: u64 = self.followed.iter().map(|(_, met)| u64::from(*met)).sum();
-        let recent: BTreeSet<i64> = self.recent.iter().copied().collect();
-        met * 9 <= self.followed.len() as u64 * 10
-            && recent.len() * 10 >= self.recent.len() * 9
-            && self.values() >= 0.75 * self.objects as f64
-    }
-
-    /// About how many values there are: so many hashes are this dense.
-    fn values(&self) -> f64 {
-        let followed = self.followed.len() as f64;
-        match self.followed.last() {
-            Some((last, _)) if self.followed.len() >= FOLLOWED => {
-                (followed - 1.0) * (u64::MAX as f64 / (*last).max(1) as f64)
-            }
-            _ => followed,
-        }
+        self.samples.retain(|_, sample| sample.objects() > median);
     }
 }
 
