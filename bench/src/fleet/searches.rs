@@ -20,7 +20,16 @@ const TOLD: usize = 3;
 #[derive(Clone)]
 pub(super) struct Target {
     client: Client,
-    queries: [(&'static str, String); 3],
+    queries: [Query; 3],
+}
+
+/// One search.
+#[derive(Clone)]
+struct Query {
+    name: &'static str,
+    path: String,
+    /// Whether there is something to be found: the cluster that stays has pods.
+    finds: bool,
 }
 
 /// How long answers took, in milliseconds, by query.
@@ -54,34 +63,41 @@ impl Target {
         Self {
             client,
             queries: [
-                ("page of 500 pods", format!("{FLEET}/api/v1/pods?limit=500")),
-                (
-                    "label without a match",
-                    format!("{FLEET}/api/v1/pods?limit=500&labelSelector=nobody%3Dhas-this"),
-                ),
-                ("one object", one),
+                Query {
+                    name: "page of 500 pods",
+                    path: format!("{FLEET}/api/v1/pods?limit=500"),
+                    finds: true,
+                },
+                Query {
+                    name: "label without a match",
+                    path: format!("{FLEET}/api/v1/pods?limit=500&labelSelector=nobody%3Dhas-this"),
+                    finds: false,
+                },
+                Query {
+                    name: "one object",
+                    path: one,
+                    finds: true,
+                },
             ],
         }
     }
 
     /// Whether everything is found that is to be found.
     pub(super) async fn try_all(&self) -> Result<()> {
-        for (_, path) in &self.queries {
-            self.ask(path).await?;
+        for query in &self.queries {
+            self.ask(query).await?;
         }
         Ok(())
     }
 
-    async fn ask(&self, path: &str) -> Result<Duration> {
-        let request = http::Request::get(path).body(Vec::new())?;
+    async fn ask(&self, query: &Query) -> Result<Duration> {
+        let request = http::Request::get(&query.path).body(Vec::new())?;
         let begun = Instant::now();
         let answer = self.client.request_text(request).await?;
         let took = begun.elapsed();
-        let finds_nothing = path.contains("labelSelector");
-        // The cluster that stays has pods.
-        let is_empty = answer.contains("\"items\":[]");
+        let finds = !answer.contains("\"items\":[]");
         anyhow::ensure!(
-            is_empty == finds_nothing,
+            finds == query.finds,
             "an answer that cannot be: {answer:.200}"
         );
         Ok(took)
@@ -107,8 +123,9 @@ async fn ask_all(target: Target, cancel: CancellationToken) -> Latencies {
     let mut took: BTreeMap<&'static str, Vec<Duration>> = BTreeMap::new();
     let mut latencies = Latencies::default();
     while !cancel.is_cancelled() {
-        for (name, path) in &target.queries {
-            match target.ask(path).await {
+        for query in &target.queries {
+            let name = query.name;
+            match target.ask(query).await {
                 Ok(time) => took.entry(name).or_default().push(time),
                 Err(error) => {
                     latencies.failures += 1;
