@@ -1,4 +1,4 @@
-//! What reconciles share, and what they fail with.
+//! What reconciles share.
 
 use std::{
     collections::HashMap,
@@ -6,21 +6,8 @@ use std::{
 };
 
 use armadex_crds::PediaClusterLifecycle;
-use armadex_policy::{Interests, Reporter, Retries, Served, Trouble, Watches};
+use armadex_policy::{Interests, Reporter, Retries, Served, Watches};
 use kube::{Client, runtime::reflector::Store};
-
-/// What a reconcile could not do; it is tried again, later each time.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A request failed.
-    #[error("{doing}: {trouble}")]
-    Api {
-        /// What it was for.
-        doing: &'static str,
-        /// What happened.
-        trouble: Trouble,
-    },
-}
 
 /// What all reconciles share.
 pub(crate) struct Context {

@@ -8,7 +8,8 @@ use std::{
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
 use armadex_policy::{
-    Reporter, Retries, Trouble, Watches, controller_of, named, triggers, wait_until_served, watched,
+    ReconcileError, Reporter, Retries, Trouble, Watches, controller_of, named, triggers,
+    wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, future, stream};
 use kube::{
@@ -23,7 +24,7 @@ use kube::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::context::{Context, Error};
+use crate::context::Context;
 use crate::reconcile::reconcile;
 
 /// Source objects change together, when a platform probes its clusters; one look serves all.
@@ -32,7 +33,11 @@ const DEBOUNCE: Duration = Duration::from_millis(300);
 const CONCURRENCY: u16 = 4;
 
 /// Follows every ClusterImportPolicy until cancelled. Waits for the CRDs if they are not there.
-pub async fn run(client: Client, watches: Watches, cancel: CancellationToken) -> Result<(), Error> {
+pub async fn run(
+    client: Client,
+    watches: Watches,
+    cancel: CancellationToken,
+) -> Result<(), ReconcileError> {
     for resource in ["clusterimportpolicies", "pediaclusterlifecycles"] {
         if !wait_until_served(&client, "policy.clusterpedia.io", resource, &cancel).await {
             return Ok(());
@@ -62,7 +67,9 @@ pub async fn run(client: Client, watches: Watches, cancel: CancellationToken) ->
     let queue = queue.take_until(cancel.cancelled_owned());
     applier(
         |policy, context| Box::pin(ready_then(lifecycles.clone(), policy, context)),
-        |policy, _: &Error, context| Action::requeue(context.retries.next(&policy.name_any())),
+        |policy, _: &ReconcileError, context| {
+            Action::requeue(context.retries.next(&policy.name_any()))
+        },
         context,
         policies,
         queue,
@@ -81,8 +88,8 @@ async fn ready_then(
     lifecycles: Store<PediaClusterLifecycle>,
     policy: Arc<ClusterImportPolicy>,
     context: Arc<Context>,
-) -> Result<Action, Error> {
-    let unknown = |_| Error::Api {
+) -> Result<Action, ReconcileError> {
+    let unknown = |_| ReconcileError {
         doing: "waiting for the lifecycles",
         trouble: Trouble::unavailable("they are not watched any more"),
     };
@@ -104,8 +111,10 @@ fn policies_of(
     })
 }
 
-type Reconciled =
-    Result<(ObjectRef<ClusterImportPolicy>, Action), ControllerError<Error, watcher::Error>>;
+type Reconciled = Result<
+    (ObjectRef<ClusterImportPolicy>, Action),
+    ControllerError<ReconcileError, watcher::Error>,
+>;
 
 fn log(result: Reconciled) {
     match result {

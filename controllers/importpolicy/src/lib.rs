@@ -12,7 +12,6 @@ mod reconcile;
 mod status;
 mod validate;
 
-pub use context::Error;
 pub use controller::run;
 pub use plan::{Facts, Plan, Problem, plan};
 pub use validate::{Compiled, Invalid, validate, validate_namespaces};

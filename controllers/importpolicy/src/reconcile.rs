@@ -7,8 +7,8 @@ use armadex_crds::{
     conditions::PolicyValidatedReason,
 };
 use armadex_policy::{
-    Interest, Readiness, ResolveError, Trouble, TroubleKind, WatchKey, WatchScope, controlled_by,
-    resolve, status_patch,
+    Interest, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, WatchKey, WatchScope,
+    controlled_by, resolve, status_patch,
 };
 use jiff::Timestamp;
 use kube::{
@@ -22,7 +22,7 @@ use kube::{
 
 use crate::{
     Compiled, Plan, apply,
-    context::{Context, Error, Resources},
+    context::{Context, Resources},
     plan::{Facts, plan},
     status::{Outcome, Summary, status},
     validate, validate_namespaces,
@@ -38,7 +38,7 @@ enum Next {
 pub(crate) async fn reconcile(
     policy: Arc<ClusterImportPolicy>,
     context: Arc<Context>,
-) -> Result<Action, Error> {
+) -> Result<Action, ReconcileError> {
     let policies: Api<ClusterImportPolicy> = Api::all(context.client.clone());
     let name = policy.name_any();
     let done = finalizer(&policies, IMPORT_POLICY_FINALIZER, policy, |event| async {
@@ -58,7 +58,10 @@ pub(crate) async fn reconcile(
     Ok(action)
 }
 
-async fn follow(policy: &ClusterImportPolicy, context: &Arc<Context>) -> Result<Action, Error> {
+async fn follow(
+    policy: &ClusterImportPolicy,
+    context: &Arc<Context>,
+) -> Result<Action, ReconcileError> {
     let (outcome, next) = outcome(policy, context).await;
     write_status(policy, &outcome, context).await?;
     Ok(match next {
@@ -186,7 +189,7 @@ async fn write_status(
     policy: &ClusterImportPolicy,
     outcome: &Outcome,
     context: &Context,
-) -> Result<(), Error> {
+) -> Result<(), ReconcileError> {
     let (status, transitions) = status(policy, outcome, Timestamp::now());
     let Some(patch) = status_patch(policy.status.as_ref(), &status) else {
         return Ok(());
@@ -199,7 +202,7 @@ async fn write_status(
             &Patch::Merge(patch),
         )
         .await
-        .map_err(|error| Error::Api {
+        .map_err(|error| ReconcileError {
             doing: "writing its status",
             trouble: error.into(),
         })?;
@@ -213,7 +216,10 @@ async fn write_status(
 }
 
 /// The lifecycles of a policy go with it; their own finalizers take the clusters along.
-async fn clean_up(policy: &ClusterImportPolicy, context: &Context) -> Result<Action, Error> {
+async fn clean_up(
+    policy: &ClusterImportPolicy,
+    context: &Context,
+) -> Result<Action, ReconcileError> {
     let name = policy.name_any();
     let uid = policy.uid().unwrap_or_default();
     let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
@@ -222,7 +228,7 @@ async fn clean_up(policy: &ClusterImportPolicy, context: &Context) -> Result<Act
             let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
             apply::delete(&lifecycles, &name, &uid)
                 .await
-                .map_err(|trouble| Error::Api {
+                .map_err(|trouble| ReconcileError {
                     doing: "deleting its lifecycles",
                     trouble,
                 })?;
@@ -236,18 +242,18 @@ fn is_missing(error: &kube::Error) -> bool {
     Trouble::from(error).kind == TroubleKind::Missing
 }
 
-fn flatten(error: FinalizerError<Error>) -> Error {
+fn flatten(error: FinalizerError<ReconcileError>) -> ReconcileError {
     match error {
         FinalizerError::ApplyFailed(error) | FinalizerError::CleanupFailed(error) => error,
-        FinalizerError::AddFinalizer(error) => Error::Api {
+        FinalizerError::AddFinalizer(error) => ReconcileError {
             doing: "adding its finalizer",
             trouble: error.into(),
         },
-        FinalizerError::RemoveFinalizer(error) => Error::Api {
+        FinalizerError::RemoveFinalizer(error) => ReconcileError {
             doing: "removing its finalizer",
             trouble: error.into(),
         },
-        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => Error::Api {
+        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => ReconcileError {
             doing: "keeping its finalizer",
             trouble: Trouble::unavailable("the object can't be patched"),
         },

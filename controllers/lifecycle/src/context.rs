@@ -1,25 +1,12 @@
-//! What reconciles share, and what they fail with.
+//! What reconciles share.
 
 use std::sync::Arc;
 
 use armadex_crds::PediaCluster;
-use armadex_policy::{Interests, Reporter, Retries, Trouble, Watches};
+use armadex_policy::{Interests, Reporter, Retries, Watches};
 use kube::{Client, runtime::reflector::Store};
 
 use crate::apply::Applied;
-
-/// What a reconcile could not do; it is tried again, later each time.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A request failed.
-    #[error("{doing}: {trouble}")]
-    Api {
-        /// What it was for.
-        doing: &'static str,
-        /// What happened.
-        trouble: Trouble,
-    },
-}
 
 /// What all reconciles share.
 pub(crate) struct Context {

@@ -4,7 +4,8 @@ use std::{future::ready, sync::Arc};
 
 use armadex_crds::{PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Reporter, Retries, Trouble, Watches, named, triggers, wait_until_served, watched,
+    ReconcileError, Reporter, Retries, Trouble, Watches, named, triggers, wait_until_served,
+    watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
@@ -19,17 +20,17 @@ use kube::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{
-    apply::Applied,
-    context::{Context, Error},
-    reconcile::reconcile,
-};
+use crate::{apply::Applied, context::Context, reconcile::reconcile};
 
 /// Each reconcile is a few requests at most; a fleet that joins at once goes on in parallel.
 const CONCURRENCY: u16 = 16;
 
 /// Follows every PediaClusterLifecycle until cancelled. Waits for the CRDs if they are not there.
-pub async fn run(client: Client, watches: Watches, cancel: CancellationToken) -> Result<(), Error> {
+pub async fn run(
+    client: Client,
+    watches: Watches,
+    cancel: CancellationToken,
+) -> Result<(), ReconcileError> {
     let kinds = [
         ("policy.clusterpedia.io", "pediaclusterlifecycles"),
         ("cluster.clusterpedia.io", "pediaclusters"),
@@ -61,7 +62,7 @@ pub async fn run(client: Client, watches: Watches, cancel: CancellationToken) ->
     let queue = queue.take_until(cancel.cancelled_owned());
     applier(
         |lifecycle, context| Box::pin(ready_then(clusters.clone(), lifecycle, context)),
-        |lifecycle, _: &Error, context| {
+        |lifecycle, _: &ReconcileError, context| {
             Action::requeue(context.retries.next(&lifecycle.name_any()))
         },
         context,
@@ -82,8 +83,8 @@ async fn ready_then(
     clusters: Store<PediaCluster>,
     lifecycle: Arc<PediaClusterLifecycle>,
     context: Arc<Context>,
-) -> Result<Action, Error> {
-    let unknown = |_| Error::Api {
+) -> Result<Action, ReconcileError> {
+    let unknown = |_| ReconcileError {
         doing: "waiting for the PediaClusters",
         trouble: Trouble::unavailable("they are not watched any more"),
     };
@@ -91,8 +92,10 @@ async fn ready_then(
     reconcile(lifecycle, context).await
 }
 
-type Reconciled =
-    Result<(ObjectRef<PediaClusterLifecycle>, Action), ControllerError<Error, watcher::Error>>;
+type Reconciled = Result<
+    (ObjectRef<PediaClusterLifecycle>, Action),
+    ControllerError<ReconcileError, watcher::Error>,
+>;
 
 fn log(result: Reconciled) {
     match result {

@@ -16,7 +16,6 @@ mod status;
 mod validate;
 
 pub use cluster::decode;
-pub use context::Error;
 pub use controller::run;
 pub use plan::{Facts, Planned, Step, plan};
 pub use references::Lookup;

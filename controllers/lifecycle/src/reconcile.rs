@@ -6,7 +6,8 @@ use armadex_crds::{
     LIFECYCLE_FINALIZER, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
 };
 use armadex_policy::{
-    Gvr, Interest, ObjectName, Readiness, Trouble, TroubleKind, WatchKey, WatchScope, status_patch,
+    Gvr, Interest, ObjectName, Readiness, ReconcileError, Trouble, TroubleKind, WatchKey,
+    WatchScope, status_patch,
 };
 use jiff::Timestamp;
 use kube::{
@@ -21,7 +22,7 @@ use kube::{
 
 use crate::{
     Facts, Lookup, Planned, Stop, apply,
-    context::{Context, Error},
+    context::Context,
     plan::{is_ours, plan},
     status::{Ended, status},
     validate,
@@ -31,7 +32,7 @@ use crate::{
 pub(crate) async fn reconcile(
     lifecycle: Arc<PediaClusterLifecycle>,
     context: Arc<Context>,
-) -> Result<Action, Error> {
+) -> Result<Action, ReconcileError> {
     let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
     let name = lifecycle.name_any();
     let done = finalizer(&lifecycles, LIFECYCLE_FINALIZER, lifecycle, |event| async {
@@ -54,7 +55,7 @@ pub(crate) async fn reconcile(
 async fn follow(
     lifecycle: &Arc<PediaClusterLifecycle>,
     context: &Arc<Context>,
-) -> Result<Action, Error> {
+) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
     let cluster = context.clusters.get(&ObjectRef::new(&name));
     let Planned { references, step } = match validate(&lifecycle.spec) {
@@ -195,7 +196,7 @@ async fn write_status(
     references: Vec<ResolvedReference>,
     ended: &Ended,
     context: &Context,
-) -> Result<(), Error> {
+) -> Result<(), ReconcileError> {
     let (status, transitions) = status(lifecycle, exists, references, ended, Timestamp::now());
     let Some(patch) = status_patch(lifecycle.status.as_ref(), &status) else {
         return Ok(());
@@ -208,7 +209,7 @@ async fn write_status(
             &Patch::Merge(patch),
         )
         .await
-        .map_err(|error| Error::Api {
+        .map_err(|error| ReconcileError {
             doing: "writing its status",
             trouble: error.into(),
         })?;
@@ -222,9 +223,12 @@ async fn write_status(
 }
 
 /// The PediaCluster goes with its lifecycle, at once and not when a garbage collector comes by.
-async fn clean_up(lifecycle: &PediaClusterLifecycle, context: &Context) -> Result<Action, Error> {
+async fn clean_up(
+    lifecycle: &PediaClusterLifecycle,
+    context: &Context,
+) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
-    let failed = |trouble| Error::Api {
+    let failed = |trouble| ReconcileError {
         doing: "deleting its PediaCluster",
         trouble,
     };
@@ -247,18 +251,18 @@ fn is_missing(error: &kube::Error) -> bool {
     Trouble::from(error).kind == TroubleKind::Missing
 }
 
-fn flatten(error: FinalizerError<Error>) -> Error {
+fn flatten(error: FinalizerError<ReconcileError>) -> ReconcileError {
     match error {
         FinalizerError::ApplyFailed(error) | FinalizerError::CleanupFailed(error) => error,
-        FinalizerError::AddFinalizer(error) => Error::Api {
+        FinalizerError::AddFinalizer(error) => ReconcileError {
             doing: "adding its finalizer",
             trouble: error.into(),
         },
-        FinalizerError::RemoveFinalizer(error) => Error::Api {
+        FinalizerError::RemoveFinalizer(error) => ReconcileError {
             doing: "removing its finalizer",
             trouble: error.into(),
         },
-        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => Error::Api {
+        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => ReconcileError {
             doing: "keeping its finalizer",
             trouble: Trouble::unavailable("the object can't be patched"),
         },

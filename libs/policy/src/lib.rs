@@ -16,7 +16,7 @@ pub use report::{Reporter, status_patch};
 pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
 pub use retries::Retries;
 pub use run::{named, watched};
-pub use trouble::{Trouble, TroubleKind};
+pub use trouble::{ReconcileError, Trouble, TroubleKind};
 pub use watches::{
     Change, Found, Interest, Interests, ObjectName, Readiness, Watch, WatchKey, WatchScope,
     Watches, triggers,

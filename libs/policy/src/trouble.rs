@@ -80,6 +80,16 @@ impl From<&watcher::Error> for Trouble {
     }
 }
 
+/// What a reconcile could not do; it is tried again, later each time.
+#[derive(Debug, thiserror::Error)]
+#[error("{doing}: {trouble}")]
+pub struct ReconcileError {
+    /// What the request that failed was for.
+    pub doing: &'static str,
+    /// What happened.
+    pub trouble: Trouble,
+}
+
 impl Trouble {
     /// Trouble that waiting may end.
     pub fn unavailable(message: &str) -> Self {
