@@ -11,7 +11,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -57,6 +56,8 @@ const RECEIVED_OF_ALL_FROM_FRONT_PROXY: u32 = STREAMS_OF_FRONT_PROXY * RECEIVED;
 /// What is handed to a stream ahead of its client's window: the budget counts it until it is on the wire.
 const AHEAD: usize = 64 << 10;
 
+type Stream = TlsStream<TcpStream>;
+
 /// What every connection is served with.
 pub(super) struct Service {
     pub(super) app: Arc<App>,
@@ -85,6 +86,11 @@ impl Service {
             tracing::debug!("a connection ended before its handshake was complete");
             return;
         };
+        // Boxed like the handshake, so that those who never get here do not take up the room for it.
+        Box::pin(self.serve_stream(stream, client, slot)).await;
+    }
+
+    async fn serve_stream(&self, stream: Stream, client: Arc<Client>, slot: &Slot) {
         let (_, session) = stream.get_ref();
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().map(|one| one.clone().into_owned());
@@ -98,7 +104,6 @@ impl Service {
         }
         let is_http2 = session.alpn_protocol() == Some(H2);
         let ended = match is_http2 {
-            // Boxed, so that those who never get here do not take up the room for it.
             true => Box::pin(self.http2(stream, &client, slot, connection, standing)).await,
             false => Box::pin(self.http1(stream, &client, slot, connection)).await,
         };
@@ -109,7 +114,7 @@ impl Service {
 
     async fn http1(
         &self,
-        stream: TlsStream<TcpStream>,
+        stream: Stream,
         client: &Arc<Client>,
         slot: &Slot,
         connection: Arc<Connection>,
@@ -157,7 +162,7 @@ impl Service {
 
     async fn http2(
         &self,
-        stream: TlsStream<TcpStream>,
+        stream: Stream,
         client: &Arc<Client>,
         slot: &Slot,
         connection: Arc<Connection>,
@@ -270,11 +275,13 @@ fn head_reader(mut heads: Heads, client: &Arc<Client>, slot: &Slot) -> impl FnMu
 }
 
 /// The stream of a client whose handshake is complete in time.
-async fn handshake<S>(tls: &TlsAcceptor, socket: S) -> Option<TlsStream<S>>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    let accepted = tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await;
+async fn handshake(tls: &TlsAcceptor, socket: TcpStream) -> Option<Stream> {
+    let accepted = async {
+        // Who says nothing takes a socket and no more: the room for a handshake is made when it begins.
+        socket.readable().await?;
+        Box::pin(tls.accept(socket)).await
+    };
+    let accepted = tokio::time::timeout(HANDSHAKE, accepted).await;
     accepted.ok()?.ok()
 }
 

@@ -2,6 +2,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::*;
@@ -28,11 +29,30 @@ fn hello() -> Vec<u8> {
     hello
 }
 
+/// Both ends of a connection.
+async fn sockets() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let theirs = TcpStream::connect(address).await.expect("connected");
+    let (ours, _) = listener.accept().await.expect("accepted");
+    (ours, theirs)
+}
+
+/// A client that says nothing holds this, and each is one of a thousand.
+#[test]
+fn a_connection_takes_little_before_its_handshake_begins() {
+    fn size<F>(_: impl Fn(&'static Service, TcpStream, Arc<Client>, Slot) -> F) -> usize {
+        size_of::<F>()
+    }
+    let size = size(Service::serve);
+    assert!(size < 3 << 10, "{size} bytes");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_begun_and_not_ended_is_given_up() {
     let (tls, hello) = (acceptor().await, hello());
     for said in [0, hello.len() / 2, hello.len()] {
-        let (ours, mut theirs) = tokio::io::duplex(64 << 10);
+        let (ours, mut theirs) = sockets().await;
         theirs.write_all(&hello[..said]).await.expect("taken");
         let begun = Instant::now();
         let ended = tokio::time::timeout(Duration::from_secs(3600), handshake(&tls, ours)).await;
