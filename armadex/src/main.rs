@@ -1,13 +1,13 @@
 //! The `armadex` binary: reads the command line, sets up logs and the TLS provider, and hands over to one subcommand.
 
 mod admin;
-mod arenas;
 mod cli;
 mod command;
 mod control_plane;
 mod feature_gates;
 mod kubeconfig;
 mod logging;
+mod memory;
 mod metrics;
 mod open_files;
 mod process;
@@ -20,7 +20,6 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    arenas::keep_few();
     let cli = cli::Cli::parse();
     logging::init(&cli.log);
     open_files::allow_many();
