@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 /// Which control plane, and as whom.
@@ -44,6 +44,11 @@ impl ControlPlaneFlags {
                 .context("cannot read the kubeconfig");
         };
         let kubeconfig = Kubeconfig::read_from(path)
+            .map_err(|error| match error {
+                // It names the file again.
+                KubeconfigError::ReadConfig(error, _) => anyhow::Error::from(error),
+                other => other.into(),
+            })
             .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
         Config::from_custom_kubeconfig(kubeconfig, &options)
             .await

@@ -4,6 +4,7 @@ mod admin;
 mod cli;
 mod command;
 mod control_plane;
+mod failure;
 mod feature_gates;
 mod kubeconfig;
 mod logging;
@@ -30,10 +31,11 @@ fn main() -> ExitCode {
         tracing::error!("another TLS provider was installed first");
         return ExitCode::FAILURE;
     }
+    let format = cli.log.log_format;
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "armadex stops: {error:#}");
+            failure::tell(&error, format);
             ExitCode::FAILURE
         }
     }

@@ -40,6 +40,27 @@ fn a_log_level_that_is_none_is_told() {
 }
 
 #[test]
+fn an_error_that_ends_a_command_is_told_once_and_plainly() {
+    let said = |arguments: &[&str]| {
+        let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+            .args(["controllers", "--kubeconfig", "/no/such/file"])
+            .args(arguments)
+            .output()
+            .expect("it runs");
+        assert!(!run.status.success());
+        String::from_utf8_lossy(&run.stderr).into_owned()
+    };
+    let words = "cannot read the kubeconfig /no/such/file: No such file or directory (os error 2)";
+    assert_eq!(said(&[]), format!("armadex: {words}\n"));
+    let json = said(&["--log-format=json"]);
+    let line: serde_json::Value = serde_json::from_str(&json).expect("one line");
+    assert_eq!(
+        (&line["level"], &line["message"]),
+        (&"ERROR".into(), &words.into())
+    );
+}
+
+#[test]
 fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());

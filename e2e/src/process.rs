@@ -98,27 +98,33 @@ pub struct Guard {
     shell: Child,
 }
 
-/// Reads until the pipe closes, then kills each recorded process whose start time is still the recorded one
-/// (field 22 of its stat line; the programs' names hold no spaces).
+/// Reads until the pipe closes, then kills each recorded process but the owner (who may have let go of the pipe to end in peace) whose
+/// start time is still the recorded one (field 22 of its stat line; the programs' names hold no spaces).
 const GUARD: &str = r#"
 cat >/dev/null
 for record in "$1"/*; do
     [ -f "$record" ] || continue
     read -r pid started < "$record"
-    set -- "$1" $(cat "/proc/$pid/stat" 2>/dev/null)
-    [ "${23}" = "$started" ] && kill -KILL "$pid"
-    set -- "$1"
+    [ "$pid" = "$2" ] && continue
+    set -- "$1" "$2" $(cat "/proc/$pid/stat" 2>/dev/null)
+    [ "${24}" = "$started" ] && kill -KILL "$pid"
+    set -- "$1" "$2"
 done
 "#;
 
 impl Guard {
     /// Watches over `folder` until dropped.
     pub fn start(folder: &Folder) -> Result<Self> {
+        Self::start_for(folder, std::process::id())
+    }
+
+    fn start_for(folder: &Folder, owner: u32) -> Result<Self> {
         let shell = in_own_group(Path::new("/bin/sh"))
             .arg("-c")
             .arg(GUARD)
             .arg("guard")
             .arg(folder.run())
+            .arg(owner.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -194,6 +200,19 @@ mod tests {
         let record = sleeper(&folder);
         drop(guard);
         assert!(record.wait_until_gone(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn the_guard_leaves_its_owner_alone() {
+        let (_root, folder) = folder();
+        let owner = sleeper(&folder);
+        let left = Program::new("left", "/bin/sleep", vec!["600".to_owned()]);
+        let left = left.start(&folder).unwrap();
+        let owner_pid = u32::try_from(owner.pid).unwrap();
+        drop(Guard::start_for(&folder, owner_pid).unwrap());
+        assert!(left.wait_until_gone(Duration::from_secs(5)));
+        assert!(owner.is_alive());
+        owner.kill();
     }
 
     #[test]
