@@ -1,8 +1,9 @@
 //! What to sync: from the spec and what the member serves to a list of types. Pure.
 //!
 //! Of each type one version is kept. For Kubernetes' own groups the member's first version counts, as there `versions` has no
-//! meaning; for others the first that `versions` allows.
+//! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone: `keep`.
 
+mod keep;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_member::{Discovery, Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
+
+pub(crate) use self::keep::{Kept, Known};
 
 const ALL: &str = "*";
 
@@ -28,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) types: Vec<ResourceType>,
     /// What was asked for and is not possible.
     pub(crate) missing: Vec<Missing>,
+    /// What stays although it is not in `types`.
+    pub(crate) kept: Kept,
 }
 
 /// Something that was asked for and is not synced now.
@@ -41,8 +46,6 @@ pub(crate) struct Missing {
     pub(crate) version: String,
     /// Why, in words.
     pub(crate) why: String,
-    /// The member does not say now whether it serves this; what is stored of it is left alone.
-    pub(crate) unsure: bool,
 }
 
 /// A spec that asks for what cannot be.
@@ -88,8 +91,9 @@ pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, Inv
     ))
 }
 
-/// Whether a type is asked for, be it served or not.
-pub(crate) fn is_asked(wanted: &[GroupResources], resource: &ResourceType) -> bool {
+/// Whether a type is asked for in this version, be it served or not.
+fn is_asked(wanted: &[GroupResources], resource: &ResourceType) -> bool {
+    let GroupVersionResource { group, version, .. } = &resource.gvr;
     let named = |asked: &String| {
         asked == ALL
             || asked.eq_ignore_ascii_case(&resource.gvr.resource)
@@ -97,46 +101,49 @@ pub(crate) fn is_asked(wanted: &[GroupResources], resource: &ResourceType) -> bo
     };
     wanted.iter().any(|entry| {
         entry.group == ALL
-            || (entry.group == resource.gvr.group && entry.resources.iter().any(named))
+            || (entry.group == *group
+                && entry.resources.iter().any(named)
+                && (is_any(group, &entry.versions) || entry.versions.contains(version)))
     })
 }
 
 impl Plan {
-    /// Whether one version of this type is to be synced.
-    pub(crate) fn has(&self, resource: &ResourceType) -> bool {
-        self.types.iter().any(|planned| {
-            planned.gvr.group == resource.gvr.group && planned.gvr.resource == resource.gvr.resource
-        })
+    /// Whether what is stored of this type is left as it is.
+    pub(crate) fn keeps(&self, gvr: &GroupVersionResource) -> bool {
+        self.kept.types.contains(gvr) || self.types.iter().any(|planned| planned.gvr == *gvr)
     }
 
-    /// Whether the member does not say now if it serves this type.
-    pub(crate) fn is_unsure(&self, resource: &ResourceType) -> bool {
-        let named = |missing: &Missing| {
-            missing.resource == ALL
-                || missing
-                    .resource
-                    .eq_ignore_ascii_case(&resource.gvr.resource)
-                || missing.resource.eq_ignore_ascii_case(&resource.singular)
-        };
-        let concerns = |missing: &&Missing| missing.group == resource.gvr.group && named(missing);
-        !self.has(resource)
-            && self
-                .missing
-                .iter()
-                .filter(concerns)
-                .any(|missing| missing.unsure)
+    /// Whether a stream of this type, described like this, runs on.
+    pub(crate) fn runs_on(&self, resource: &ResourceType) -> bool {
+        self.kept.types.contains(&resource.gvr) || self.types.contains(resource)
+    }
+
+    /// Whether everything that was asked for is there, and nothing is in doubt.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.missing.is_empty() && self.kept.doubted.is_empty()
     }
 }
 
-/// Chooses the types of `wanted` from what the member serves. Of several entries for one type the first counts.
+/// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone.
 #[must_use]
-pub(crate) fn negotiate(wanted: &[GroupResources], served: &Discovery) -> Plan {
+pub(crate) fn negotiate(wanted: &[GroupResources], served: &Discovery, known: &Known) -> Plan {
+    let mut chosen = choose(wanted, served);
+    let kept = keep::keep(&mut chosen, wanted, served, known);
+    Plan {
+        types: chosen.types.into_values().collect(),
+        missing: chosen.missing.into_iter().collect(),
+        kept,
+    }
+}
+
+/// Of several entries for one type the first counts.
+fn choose(wanted: &[GroupResources], served: &Discovery) -> Chosen {
     let mut chosen = Chosen::default();
     if wanted.iter().any(|entry| entry.group == ALL) {
         for (name, group) in &served.groups {
             chosen.add_all(name, group, &[]);
         }
-        return chosen.into_plan();
+        return chosen;
     }
     for entry in wanted {
         match served.groups.get(&entry.group) {
@@ -152,9 +159,10 @@ pub(crate) fn negotiate(wanted: &[GroupResources], served: &Discovery) -> Plan {
             }
         }
     }
-    chosen.into_plan()
+    chosen
 }
 
+/// By group and resource, so that there is one version of each.
 #[derive(Default)]
 struct Chosen {
     types: BTreeMap<(String, String), ResourceType>,
@@ -162,10 +170,21 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn into_plan(self) -> Plan {
-        Plan {
-            types: self.types.into_values().collect(),
-            missing: self.missing.into_iter().collect(),
+    /// Whether the version that was chosen of this resource is one of these.
+    fn is_one_of(&self, known: &[ResourceType], gvr: &GroupVersionResource) -> bool {
+        let chosen = self.types.get(&key_of(gvr));
+        chosen.is_some_and(|chosen| known.iter().any(|known| known.gvr == chosen.gvr))
+    }
+
+    /// Chooses this version of a resource and no other.
+    fn replace(&mut self, resource: ResourceType) {
+        self.types.insert(key_of(&resource.gvr), resource);
+    }
+
+    /// Chooses no version of a resource, and says why unless something is said of it already.
+    fn withdraw(&mut self, gvr: &GroupVersionResource, why: &str) {
+        if self.types.remove(&key_of(gvr)).is_some() {
+            self.miss(&gvr.group, &gvr.resource, &gvr.version, why);
         }
     }
 
@@ -178,7 +197,7 @@ impl Chosen {
                         self.insert(name, version, resource);
                     }
                 }
-                VersionState::Failed(why) => self.miss(name, ALL, &version.name, why, true),
+                VersionState::Failed(why) => self.miss(name, ALL, &version.name, why),
             }
         }
     }
@@ -196,15 +215,15 @@ impl Chosen {
                         self.insert(name, version, found);
                     } else {
                         let why = "the member can't list and watch it";
-                        self.miss(name, asked, &version.name, why, false);
+                        self.miss(name, asked, &version.name, why);
                     }
                     return;
                 }
             }
         }
         match unsure {
-            Some((version, why)) => self.miss(name, asked, &version.name, why, true),
-            None => self.miss(name, asked, "", &not_served(versions), false),
+            Some((version, why)) => self.miss(name, asked, &version.name, why),
+            None => self.miss(name, asked, "", &not_served(versions)),
         }
     }
 
@@ -217,23 +236,16 @@ impl Chosen {
 
     fn miss_group(&mut self, entry: &GroupResources) {
         for resource in &entry.resources {
-            self.miss(
-                &entry.group,
-                resource,
-                "",
-                "the member has no such group",
-                false,
-            );
+            self.miss(&entry.group, resource, "", "the member has no such group");
         }
     }
 
-    fn miss(&mut self, group: &str, resource: &str, version: &str, why: &str, unsure: bool) {
+    fn miss(&mut self, group: &str, resource: &str, version: &str, why: &str) {
         self.missing.insert(Missing {
             group: group.to_owned(),
             resource: resource.to_owned(),
             version: version.to_owned(),
             why: why.to_owned(),
-            unsure,
         });
     }
 }
@@ -255,12 +267,20 @@ fn allowed<'a>(
     group: &'a Group,
     versions: &'a [String],
 ) -> impl Iterator<Item = &'a Version> {
-    let any =
-        versions.is_empty() || is_builtin(name) || versions.iter().any(|version| version == ALL);
+    let any = is_any(name, versions);
     group
         .versions
         .iter()
         .filter(move |version| any || versions.contains(&version.name))
+}
+
+/// Whether an entry with these versions allows each version of a group.
+fn is_any(group: &str, versions: &[String]) -> bool {
+    versions.is_empty() || is_builtin(group) || versions.iter().any(|version| version == ALL)
+}
+
+fn key_of(gvr: &GroupVersionResource) -> (String, String) {
+    (gvr.group.clone(), gvr.resource.clone())
 }
 
 /// Whether a group is Kubernetes' own: without a dot, or below `k8s.io` and not one of those that are left to projects.

@@ -177,9 +177,17 @@ impl Session {
         discovery: &Discovery,
         streams: &mut Streams,
     ) -> Duration {
-        let plan = plan::negotiate(resources, discovery);
-        streams.apply(&plan, resources).await;
-        let period = if plan.missing.is_empty() {
+        let known = match streams.known().await {
+            Ok(known) => known,
+            // Whoever does not know what is stored cannot know what has to stay.
+            Err(error) => {
+                warn!(cluster = %self.name, error = %error, "the stored streams cannot be read, retrying");
+                return MISSING_PERIOD;
+            }
+        };
+        let plan = plan::negotiate(resources, discovery, &known);
+        streams.apply(&plan).await;
+        let period = if plan.is_settled() {
             DISCOVERY_PERIOD
         } else {
             MISSING_PERIOD

@@ -4,6 +4,8 @@ use insta::assert_snapshot;
 
 use super::*;
 
+mod keep;
+
 fn resource(name: &str, singular: &str, verbs: &[&str]) -> ServedResource {
     ServedResource {
         name: name.into(),
@@ -95,7 +97,10 @@ fn wanted(text: &str) -> Vec<GroupResources> {
 }
 
 fn shown(text: &str) -> String {
-    let plan = negotiate(&wanted(text), &member());
+    told(&negotiate(&wanted(text), &member(), &Known::default()))
+}
+
+fn told(plan: &Plan) -> String {
     let types = plan.types.iter().map(|found| found.gvr.to_string());
     let missing = plan.missing.iter().map(|missing| {
         let Missing {
@@ -103,12 +108,15 @@ fn shown(text: &str) -> String {
             resource,
             version,
             why,
-            unsure,
         } = missing;
-        let mark = if *unsure { "?" } else { "-" };
-        format!("{mark} {resource}.{group}/{version}: {why}")
+        format!("- {resource}.{group}/{version}: {why}")
     });
-    types.chain(missing).collect::<Vec<_>>().join("\n")
+    let kept = plan.kept.types.iter().map(|gvr| format!("kept {gvr}"));
+    types
+        .chain(missing)
+        .chain(kept)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -125,7 +133,7 @@ fn what_cannot_be_synced_is_said() {
     - binding./v1: the member can't list and watch it
     - nope./: the member does not serve it
     - po./: the member does not serve it
-    ? nodes.metrics.k8s.io/v1beta1: it is down
+    - nodes.metrics.k8s.io/v1beta1: it is down
     - things.none.example/: the member has no such group
     ");
 }
@@ -146,7 +154,7 @@ fn a_star_stands_for_all_that_can_be_synced() {
     assert_snapshot!(shown(": *\nmetrics.k8s.io: *"), @r"
     pods/v1
     secrets/v1
-    ? *.metrics.k8s.io/v1beta1: it is down
+    - *.metrics.k8s.io/v1beta1: it is down
     ");
     assert_eq!(shown("*: x").lines().count(), 6);
 }

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use armadex_crds::GroupResources;
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_member::Member;
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
-use armadex_storage::{ClusterId, StreamState};
+use armadex_storage::{ClusterId, StoreError, StreamState};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +16,7 @@ use tracing::{info, warn};
 use crate::board::Board;
 use crate::config::Shared;
 use crate::metrics::ClusterMetrics;
-use crate::plan::{self, Plan};
+use crate::plan::{Known, Plan};
 use crate::report::Report;
 use crate::session::task::Session;
 use crate::stream::{self, StreamContext};
@@ -33,9 +32,9 @@ pub(super) struct Streams {
     connected: Option<Connected>,
     running: BTreeMap<ResourceType, Running>,
     /// What the store had at the last look.
-    stored: Vec<ResourceType>,
-    /// What was asked for and not served at the last look.
-    absent: BTreeSet<GroupVersionResource>,
+    stored: Vec<StreamState>,
+    /// What leaves if the member's next whole answer has no place for it either.
+    doubted: BTreeSet<GroupVersionResource>,
 }
 
 /// The member that streams are connected with.
@@ -63,7 +62,7 @@ impl Streams {
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
-            absent: BTreeSet::new(),
+            doubted: BTreeSet::new(),
         }
     }
 
@@ -78,13 +77,23 @@ impl Streams {
         stranger
     }
 
-    /// Stops what is no longer wanted and hides it, starts what is planned. `asked` is the spec that the plan was made from.
-    pub(super) async fn apply(&mut self, plan: &Plan, asked: &[GroupResources]) {
+    /// What is stored, by whichever process, and what runs.
+    pub(super) async fn known(&mut self) -> Result<Known, StoreError> {
+        self.stored = self.shared.sink.streams(self.cluster).await?;
+        let stored = self.stored.iter().map(|state| &state.resource);
+        let runs = self.running.keys();
+        let unstored = runs.filter(|runs| !stored.clone().any(|stored| stored.gvr == runs.gvr));
+        Ok(Known {
+            types: stored.clone().chain(unstored).cloned().collect(),
+            doubted: self.doubted.clone(),
+        })
+    }
+
+    /// Stops what is no longer wanted and hides it, starts what is planned from what is known.
+    pub(super) async fn apply(&mut self, plan: &Plan) {
         let (keep, end): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.running)
             .into_iter()
-            .partition(|(resource, running)| {
-                !running.task.is_finished() && self.stays(resource, plan, asked)
-            });
+            .partition(|(resource, running)| !running.task.is_finished() && plan.runs_on(resource));
         self.running = keep;
         for (resource, running) in end {
             info!(cluster = %self.name, resource = %resource.gvr, "the stream ends");
@@ -101,32 +110,8 @@ impl Streams {
             }
         }
         self.show();
-        self.close_unwanted(plan, asked).await;
-        self.absent = self.absent_now(plan, asked);
-    }
-
-    /// Whether what runs or is stored of this type is left as it is.
-    ///
-    /// A type that is asked for and not served any more is given one more chance: an API server that has just started may not
-    /// tell its custom resources at once.
-    fn stays(&self, resource: &ResourceType, plan: &Plan, asked: &[GroupResources]) -> bool {
-        if plan.has(resource) {
-            return plan.types.iter().any(|planned| planned.gvr == resource.gvr);
-        }
-        let doubtful = plan.is_unsure(resource) || !self.absent.contains(&resource.gvr);
-        plan::is_asked(asked, resource) && doubtful
-    }
-
-    /// The types that are shown or stored, asked for, and not served.
-    fn absent_now(&self, plan: &Plan, asked: &[GroupResources]) -> BTreeSet<GroupVersionResource> {
-        self.running
-            .keys()
-            .chain(&self.stored)
-            .filter(|known| {
-                plan::is_asked(asked, known) && !plan.has(known) && !plan.is_unsure(known)
-            })
-            .map(|known| known.gvr.clone())
-            .collect()
+        self.close_unwanted(plan).await;
+        self.doubted.clone_from(&plan.kept.doubted);
     }
 
     /// Stops all of them; what they held is written. Their states stay in the status.
@@ -178,16 +163,9 @@ impl Streams {
     }
 
     /// Includes what a former process stored. What fails now is tried again with the next discovery.
-    async fn close_unwanted(&mut self, plan: &Plan, asked: &[GroupResources]) {
-        let stored = match self.shared.sink.streams(self.cluster).await {
-            Ok(stored) => stored,
-            Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the stored streams cannot be read");
-                return;
-            }
-        };
-        for StreamState { id, resource, .. } in &stored {
-            if self.stays(resource, plan, asked) {
+    async fn close_unwanted(&self, plan: &Plan) {
+        for StreamState { id, resource, .. } in &self.stored {
+            if plan.keeps(&resource.gvr) {
                 continue;
             }
             info!(cluster = %self.name, resource = %resource.gvr, "hiding a type that is no longer synced");
@@ -196,7 +174,6 @@ impl Streams {
             }
             self.shared.purge.notify_one();
         }
-        self.stored = stored.into_iter().map(|state| state.resource).collect();
     }
 }
 

@@ -126,7 +126,6 @@ fn every_resource_says_how_it_is_doing() {
         resource: "things".into(),
         version: String::new(),
         why: "the member has no such group".into(),
-        unsure: false,
     };
     let facts = Facts {
         missing: vec![missing],

@@ -1,0 +1,83 @@
+//! What is there already and has to stay: an answer that tells only a part never takes a type away or puts another version in its place. Pure.
+//!
+//! A group of which a version does not answer leaves everything that is known of it as it is. One that answers as a whole is believed
+//! when it says the same twice: an API server that has just started, or one of several that lags behind, may not tell its custom
+//! resources at once.
+
+use std::collections::BTreeSet;
+
+use armadex_crds::GroupResources;
+use armadex_member::{Discovery, VersionState};
+use armadex_model::{GroupVersionResource, ResourceType};
+
+use super::{Chosen, is_asked, resource_type};
+
+/// What is stored or synced of a cluster when a plan is made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// The types that are stored, or that a stream runs for.
+    pub(crate) types: Vec<ResourceType>,
+    /// Those that the last whole answer had no place for.
+    pub(crate) doubted: BTreeSet<GroupVersionResource>,
+}
+
+/// What stays although nothing was chosen of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Types that are left as they are: what runs goes on, what is stored is not hidden.
+    pub(crate) types: BTreeSet<GroupVersionResource>,
+    /// Those that leave if the next whole answer has no place for them either.
+    pub(crate) doubted: BTreeSet<GroupVersionResource>,
+}
+
+/// Puts what is known, and not yet proven to be gone, in the place of what was chosen instead.
+pub(super) fn keep(
+    chosen: &mut Chosen,
+    wanted: &[GroupResources],
+    served: &Discovery,
+    known: &Known,
+) -> Kept {
+    let mut kept = Kept::default();
+    for resource in &known.types {
+        let gvr = &resource.gvr;
+        let failure = failure(served, &gvr.group);
+        let is_gone = failure.is_none() && known.doubted.contains(gvr);
+        if is_gone || !is_asked(wanted, resource) || chosen.is_one_of(&known.types, gvr) {
+            continue;
+        }
+        if failure.is_none() {
+            kept.doubted.insert(gvr.clone());
+        }
+        match described(served, gvr) {
+            Some(described) => chosen.replace(described),
+            None => {
+                let why = failure.unwrap_or("the member has just ceased to serve it");
+                chosen.withdraw(gvr, why);
+                kept.types.insert(gvr.clone());
+            }
+        }
+    }
+    kept
+}
+
+/// Why the answer of a group is not whole.
+fn failure<'a>(served: &'a Discovery, group: &str) -> Option<&'a str> {
+    let versions = &served.groups.get(group)?.versions;
+    versions.iter().find_map(|version| match &version.state {
+        VersionState::Failed(why) => Some(why.as_str()),
+        VersionState::Served(_) => None,
+    })
+}
+
+/// The type as the member describes it now, if it serves this very version.
+fn described(served: &Discovery, gvr: &GroupVersionResource) -> Option<ResourceType> {
+    let versions = &served.groups.get(&gvr.group)?.versions;
+    let version = versions.iter().find(|found| found.name == gvr.version)?;
+    let VersionState::Served(resources) = &version.state else {
+        return None;
+    };
+    let found = resources.iter().find(|found| found.name == gvr.resource)?;
+    found
+        .can_sync()
+        .then(|| resource_type(&gvr.group, version, found))
+}

@@ -1,0 +1,122 @@
+//! What is synced stays until whole answers say that it is gone.
+
+use super::*;
+
+const WHOLE: &[&str] = &["get", "list", "watch"];
+
+/// A member's group `example.com` with these versions of `foos`; one with a `!` does not answer, one with a `-` lacks them.
+fn answer(versions: &str) -> Discovery {
+    let version = |word: &str| {
+        let name = word.trim_end_matches(['!', '-']);
+        match word.strip_prefix(name) {
+            Some("!") => Version {
+                name: name.into(),
+                state: VersionState::Failed("it is down".into()),
+            },
+            Some("-") => served(name, vec![resource("bars", "bar", WHOLE)]),
+            _ => served(name, vec![resource("foos", "foo", WHOLE)]),
+        }
+    };
+    let versions: Vec<_> = versions.split_whitespace().map(version).collect();
+    let group = Group { versions };
+    let groups = (!group.versions.is_empty()).then(|| ("example.com".to_owned(), group));
+    Discovery {
+        groups: groups.into_iter().collect(),
+    }
+}
+
+fn foos(version: &str) -> ResourceType {
+    let found = resource("foos", "foo", WHOLE);
+    resource_type("example.com", &served(version, vec![]), &found)
+}
+
+/// The plans that follow from these answers one after the other, while `stored` is there.
+fn plans<const N: usize>(asked: &str, stored: &str, answers: [&str; N]) -> [String; N] {
+    let mut known = Known {
+        types: vec![foos(stored)],
+        doubted: BTreeSet::new(),
+    };
+    answers.map(|versions| {
+        let plan = negotiate(&wanted(asked), &answer(versions), &known);
+        known.doubted.clone_from(&plan.kept.doubted);
+        told(&plan)
+    })
+}
+
+const DOWN: &str = "- foos.example.com/v2: it is down\nkept foos.example.com/v2";
+const SECOND: &str = "foos.example.com/v2";
+const FIRST: &str = "foos.example.com/v1";
+
+#[test]
+fn a_version_that_does_not_answer_is_not_replaced_by_another() {
+    for asked in ["example.com: foos", "example.com: foos @v1 @v2"] {
+        let plans = plans(asked, "v2", ["v2! v1", "v2! v1", "v2! v1", "v2 v1"]);
+        assert_eq!(plans, [DOWN, DOWN, DOWN, SECOND], "{asked}");
+    }
+    for asked in ["example.com: *", "*: *"] {
+        for plan in plans(asked, "v2", ["v2! v1", "v2! v1"]) {
+            assert!(plan.contains("kept foos.example.com/v2"), "{asked}: {plan}");
+            assert!(!plan.contains(FIRST), "{asked}: {plan}");
+        }
+    }
+}
+
+#[test]
+fn a_group_that_answers_in_part_changes_nothing_that_is_there() {
+    // Another version is down, be it better or worse than the one that is there.
+    let told = plans(
+        "example.com: foos",
+        "v1",
+        ["v2! v1", "v1 v2!", "v2- v1 v3!"],
+    );
+    assert_eq!(told, [FIRST, FIRST, FIRST]);
+    // The version that is there is not told, but the answer is not whole.
+    let told = plans("example.com: foos", "v2", ["v3! v1", "v2- v3! v1"]);
+    for plan in told {
+        assert!(plan.ends_with("kept foos.example.com/v2"), "{plan}");
+    }
+}
+
+#[test]
+fn whole_answers_are_believed_when_they_agree() {
+    let [first, second] = plans("example.com: foos", "v2", ["v1", "v1"]);
+    assert!(first.ends_with("kept foos.example.com/v2"), "{first}");
+    assert_eq!(second, FIRST);
+    // A version that the member prefers now.
+    let told = plans("example.com: foos", "v1", ["v2 v1", "v2 v1"]);
+    assert_eq!(told, [FIRST, SECOND]);
+    // It was nothing.
+    let told = plans("example.com: foos", "v2", ["v1", "v2 v1", "v1"]);
+    assert!(told[0].ends_with("kept foos.example.com/v2"), "{told:?}");
+    assert_eq!(told[1], SECOND);
+    assert!(told[2].ends_with("kept foos.example.com/v2"), "{told:?}");
+}
+
+#[test]
+fn a_group_that_is_gone_is_gone_the_second_time() {
+    let [first, second] = plans("example.com: foos", "v2", ["", ""]);
+    let gone = "- foos.example.com/: the member has no such group";
+    assert_eq!(first, format!("{gone}\nkept foos.example.com/v2"));
+    assert_eq!(second, gone);
+}
+
+#[test]
+fn what_is_not_asked_for_any_more_goes_at_once() {
+    for asked in ["example.com: bars", "example.com: foos @v1", ": pods"] {
+        let [plan] = plans(asked, "v2", ["v2! v1"]);
+        assert!(!plan.contains("kept"), "{asked}: {plan}");
+    }
+}
+
+#[test]
+fn a_type_that_is_described_anew_is_one_stream() {
+    let mut before = foos("v2");
+    before.short_names = vec!["fo".into()];
+    let known = Known {
+        types: vec![before.clone()],
+        doubted: BTreeSet::new(),
+    };
+    let plan = negotiate(&wanted("example.com: foos"), &answer("v2"), &known);
+    assert!(!plan.runs_on(&before), "its stream begins anew");
+    assert!(plan.keeps(&before.gvr), "its rows stay");
+}
