@@ -73,7 +73,14 @@ gen:
 gen-current: gen
 	@git diff --exit-code --stat -- 'crds/*.yaml' || { echo 'generated files are not current: commit what make gen made' >&2; exit 1; }
 
-# Licences, bans and sources of the dependencies.
+# Dependencies: licences, bans, sources, advisories, and none that is not used. Both tools are installed once, into ~/.cargo/bin.
+CARGO_DENY := 0.20.2
+CARGO_MACHETE := 0.9.2
+
 deny: prerequisites
-	@command -v cargo-deny >/dev/null || { echo 'installing cargo-deny (a few minutes, once)'; cargo install --locked --quiet cargo-deny; }
+	@cargo deny --version 2>/dev/null | grep -qF ' $(CARGO_DENY)' || { echo 'installing cargo-deny (a few minutes, once)'; cargo install --locked --quiet cargo-deny@$(CARGO_DENY); }
 	cargo deny --log-level error check bans licenses sources
+	@if timeout 120 cargo deny --log-level off fetch db >/dev/null 2>&1; then cargo deny --log-level error check advisories; \
+	else echo 'not checked: advisories, whose database cannot be fetched from here'; fi
+	@cargo machete --version 2>/dev/null | grep -qF '$(CARGO_MACHETE)' || { echo 'installing cargo-machete (a minute, once)'; cargo install --locked --quiet cargo-machete@$(CARGO_MACHETE); }
+	cargo machete

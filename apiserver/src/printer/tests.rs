@@ -69,6 +69,7 @@ fn ended(exit_code: i64, reason: &str) -> Value {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn a_pod_is_what_its_containers_are() {
     let status = |phase: &str, containers: &[Value]| json!({"phase": phase, "containerStatuses": containers});
     check_pod(&pod(1, &json!({"phase": "Pending"})), "0/1", "Pending", "0");
@@ -386,6 +387,7 @@ fn workloads() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn services() {
     let service = |spec: Value, status: Value| json!({"spec": spec, "status": status});
     let ports = json!([{"port": 80, "protocol": "TCP"}, {"port": 443, "nodePort": 30443, "protocol": "TCP"}]);
@@ -524,6 +526,7 @@ fn entries_are_counted_even_where_values_were_emptied() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn namespaces_and_nodes() {
     check(
         "",

@@ -71,6 +71,17 @@ struct Running {
     serving: JoinHandle<()>,
 }
 
+/// So many pods of about so many bytes.
+fn contents(rows: usize, bytes: usize) -> Contents {
+    let pods = resource("", "v1", "pods", "Pod", true);
+    let cluster = Contents::new().cluster("m1", "v1.36.1", "");
+    (0..rows).fold(cluster, |contents, number| {
+        let name = format!("p{number:04}");
+        let body = json!({"spec": {"text": "x".repeat(bytes)}});
+        contents.object("m1", &pods, "x", &name, body)
+    })
+}
+
 impl Running {
     async fn start(rows: usize) -> Self {
         Self::start_with(rows, 200, CONNECTIONS).await
@@ -89,20 +100,7 @@ impl Running {
         limits: ConnectionLimits,
     ) -> Self {
         let (front_proxy, clients) = (Authority::new("proxies"), Authority::new("clients"));
-        let pods = resource("", "v1", "pods", "Pod", true);
-        let contents = (0..rows).fold(
-            Contents::new().cluster("m1", "v1.36.1", ""),
-            |contents, number| {
-                contents.object(
-                    "m1",
-                    &pods,
-                    "x",
-                    &format!("p{number:04}"),
-                    json!({"spec": {"text": "x".repeat(bytes)}}),
-                )
-            },
-        );
-        let store = contents.store().await;
+        let store = contents(rows, bytes).store().await;
         let data = extension_authentication(&front_proxy, &clients);
         let trust = Trust::from_data(&data).expect("a configuration");
         let app = Arc::new(App::new(

@@ -77,6 +77,23 @@ impl Report {
     }
 
     fn rows(&self) -> Vec<Row> {
+        let mut rows = self.coming();
+        rows.extend(searches("while they came", &self.searches_on_boarding));
+        rows.extend(self.going());
+        rows.extend(searches("while they went", &self.searches_purging));
+        rows.extend([
+            told("peak resident", format!("{:.0} MiB", self.peak_mib)),
+            told("log lines", self.log_lines.to_string()),
+            self.warned(),
+        ]);
+        let work = self.requests_per_cluster.iter();
+        rows.extend(
+            work.map(|(what, each)| told(&format!("{what}, per cluster"), format!("{each:.2}"))),
+        );
+        rows
+    }
+
+    fn coming(&self) -> Vec<Row> {
         let limit = (self.clusters as f64 * SECONDS_PER_CLUSTER).max(SECONDS_AT_LEAST);
         let at_most = |what: &str, measured: f64, unit: &str, most: f64| Row {
             what: what.to_owned(),
@@ -85,7 +102,7 @@ impl Report {
             met: measured <= most,
         };
         let streams = self.clusters * self.kinds;
-        let mut rows = vec![
+        vec![
             told(
                 "clusters, kinds, objects of each",
                 format!(
@@ -110,9 +127,12 @@ impl Report {
                 limit,
             ),
             self.growth(),
-        ];
-        rows.extend(searches("while they came", &self.searches_on_boarding));
-        rows.extend([
+        ]
+    }
+
+    /// What they cost while they are there, and how they go.
+    fn going(&self) -> [Row; 5] {
+        [
             told(
                 "resident when all are live",
                 format!("{:.0} MiB", self.live_mib),
@@ -130,18 +150,7 @@ impl Report {
                 "the same, CPU of Armadex",
                 format!("{:.1} s", self.purge_cpu_seconds),
             ),
-        ]);
-        rows.extend(searches("while they went", &self.searches_purging));
-        rows.extend([
-            told("peak resident", format!("{:.0} MiB", self.peak_mib)),
-            told("log lines", self.log_lines.to_string()),
-            self.warned(),
-        ]);
-        let work = self.requests_per_cluster.iter();
-        rows.extend(
-            work.map(|(what, each)| told(&format!("{what}, per cluster"), format!("{each:.2}"))),
-        );
-        rows
+        ]
     }
 
     /// Of three tenths each: a single one depends on where the looks fall.

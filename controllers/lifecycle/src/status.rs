@@ -150,6 +150,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn created_speaks_before_and_updating_after_the_cluster_exists() {
         let story = [
             (

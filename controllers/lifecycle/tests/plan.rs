@@ -185,6 +185,7 @@ fn an_earlier_cluster_of_the_name_must_be_gone_first() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn what_is_missing_or_unreadable_is_told_and_deletes_nothing() {
     let down = || {
         Lookup::NotListed(Readiness::Failing(Trouble::unavailable(

@@ -24,6 +24,7 @@ pub(super) fn core_events() -> Vec<Column> {
         count: "count",
         object: "involvedObject",
         source: "source",
+        reporter: "reportingComponent",
         message: "message",
     })
 }
@@ -39,6 +40,7 @@ pub(super) fn events() -> Vec<Column> {
         count: "deprecatedCount",
         object: "regarding",
         source: "deprecatedSource",
+        reporter: "reportingController",
         message: "note",
     })
 }
@@ -49,25 +51,22 @@ struct Fields {
     count: &'static str,
     object: &'static str,
     source: &'static str,
+    reporter: &'static str,
     message: &'static str,
 }
 
+fn below(parent: &str, field: &str) -> String {
+    format!("{parent}.{field}")
+}
+
 fn columns(fields: &Fields) -> Vec<Column> {
-    let below = |parent: &str, field: &str| format!("{parent}.{field}");
     let object = ["kind", "name"].map(|field| below(fields.object, field));
-    let source = ["component", "host"].map(|field| below(fields.source, field));
     let source = [
-        &source[0],
-        &source[1],
-        "reportingComponent",
+        &below(fields.source, "component"),
+        &below(fields.source, "host"),
+        fields.reporter,
         "reportingInstance",
     ];
-    let reporting = [source[0], source[1], "reportingController", source[3]];
-    let source = if fields.source == "source" {
-        source
-    } else {
-        reporting
-    };
     let count = ["series.count", fields.count].map(Path::of);
     vec![
         Column::text(

@@ -186,6 +186,7 @@ fn url_parameters_are_read() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn search_labels_are_split_off_and_their_operators_are_honoured() {
     let label = |selector: &str| {
         let encoded: String = form_urlencoded::byte_serialize(selector.as_bytes()).collect();

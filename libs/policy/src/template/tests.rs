@@ -30,6 +30,7 @@ fn render(text: &str) -> Result<String, TemplateError> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn handlebars_renders() {
     let table = [
         ("plain", "plain"),
@@ -111,6 +112,7 @@ fn handlebars_renders() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn what_is_wrong_is_said_with_its_place_and_without_values() {
     let table = [
         (

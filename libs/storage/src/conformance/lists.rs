@@ -1,10 +1,11 @@
 //! Plain lists: order, pages, clusters, namespaces, scope.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use armadex_model::label::Requirement;
 use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched, Start};
-use armadex_model::{GroupVersionResource, NameFilter, ObjectKey, Query};
+use armadex_model::{GroupVersionResource, NameFilter, ObjectKey, Query, ResourceType};
 
 use super::fixture::{Fixture, all_pods, name, object, path, pods, resource, through_a_token};
 use crate::PageBudget;
@@ -198,52 +199,19 @@ pub async fn unknown_types_and_clusters_have_no_rows(fixture: &Fixture) {
 
 /// Type by type as the query names them, in each by cluster, namespace and name; any other order mixes them.
 pub async fn several_types_are_paged_as_one(fixture: &Fixture) {
-    let config = resource("", "configmaps", "ConfigMap", true);
-    let mut paths = Vec::new();
-    for cluster in ["m2", "m1"] {
-        for (kind, writer) in [
-            ("Pod", fixture.pods_of(cluster).await),
-            ("ConfigMap", fixture.writer(cluster, &config).await),
-        ] {
-            for (namespace, name) in [("b", "x"), ("a", "y"), ("a", "x")] {
-                let object = object(namespace, name).label("app", "web");
-                fixture.put(&writer, [object]).await;
-                paths.push((kind, format!("{cluster}/{namespace}/{name}")));
-            }
-        }
-    }
-    let types = [pods(), config.gvr.clone()].map(|resource| Searched {
-        resource,
-        scope: Scope::Everything,
-    });
+    let mut paths = two_types_of_two_clusters(fixture).await;
     let both = Query {
-        types: types.to_vec(),
+        types: vec![everything(pods()), everything(configmaps().gvr)],
         ..all_pods()
     };
-    paths.sort_by_key(|(kind, path)| (*kind != "Pod", path.clone()));
-    let found = async |query: &Query, rows| -> Vec<(String, String)> {
-        let rows = fixture.rows(query, rows).await;
-        rows.iter()
-            .map(|row| (row.resource.kind.clone(), path(row)))
-            .collect()
-    };
-    let expected = |paths: &[(&str, String)]| -> Vec<(String, String)> {
-        let owned = paths
-            .iter()
-            .map(|(kind, path)| ((*kind).to_owned(), path.clone()));
-        owned.collect()
-    };
+    paths.sort_by_key(in_order);
     let labelled = Query {
         labels: vec![Requirement::is_in("app", ["web"])],
         ..both.clone()
     };
     for rows in [1, 4, 100] {
-        assert_eq!(
-            found(&both, rows).await,
-            expected(&paths),
-            "pages of {rows}"
-        );
-        assert_eq!(found(&labelled, rows).await, expected(&paths));
+        assert_eq!(kinds(fixture, &both, rows).await, paths, "pages of {rows}");
+        assert_eq!(kinds(fixture, &labelled, rows).await, paths);
     }
     assert_eq!(fixture.count(&both).await, 12);
     for field in [
@@ -252,31 +220,74 @@ pub async fn several_types_are_paged_as_one(fixture: &Fixture) {
         OrderField::Cluster,
         OrderField::CreatedAt,
     ] {
+        let order = OrderBy {
+            field,
+            descending: true,
+        };
         let ordered = Query {
-            order: vec![OrderBy {
-                field,
-                descending: true,
-            }],
+            order: vec![order],
             ..both.clone()
         };
-        paths.sort_by_key(|(kind, path)| {
-            let parts: Vec<&str> = path.split('/').collect();
-            let value = match field {
-                OrderField::Name => parts[2].to_owned(),
-                OrderField::Uid => format!("uid-of-{}-{}", parts[1], parts[2]),
-                OrderField::Cluster => parts[0].to_owned(),
-                _ => String::new(),
-            };
-            (std::cmp::Reverse(value), *kind != "Pod", path.clone())
-        });
+        paths.sort_by_key(|one| (Reverse(ordered_by(field, &one.1)), in_order(one)));
         for rows in [1, 5, 100] {
-            assert_eq!(
-                found(&ordered, rows).await,
-                expected(&paths),
-                "{field:?}, {rows}"
-            );
+            let found = kinds(fixture, &ordered, rows).await;
+            assert_eq!(found, paths, "{field:?}, {rows}");
         }
     }
+}
+
+fn configmaps() -> ResourceType {
+    resource("", "configmaps", "ConfigMap", true)
+}
+
+fn everything(resource: GroupVersionResource) -> Searched {
+    Searched {
+        resource,
+        scope: Scope::Everything,
+    }
+}
+
+/// The kind and the path of each object that it puts.
+async fn two_types_of_two_clusters(fixture: &Fixture) -> Vec<(String, String)> {
+    let mut paths = Vec::new();
+    for cluster in ["m2", "m1"] {
+        for (kind, writer) in [
+            ("Pod", fixture.pods_of(cluster).await),
+            ("ConfigMap", fixture.writer(cluster, &configmaps()).await),
+        ] {
+            for (namespace, name) in [("b", "x"), ("a", "y"), ("a", "x")] {
+                let object = object(namespace, name).label("app", "web");
+                fixture.put(&writer, [object]).await;
+                paths.push((kind.to_owned(), format!("{cluster}/{namespace}/{name}")));
+            }
+        }
+    }
+    paths
+}
+
+/// Pods come first, as the query names them.
+fn in_order((kind, path): &(String, String)) -> (bool, String) {
+    (kind != "Pod", path.clone())
+}
+
+/// The value of a field of the object with this path.
+fn ordered_by(field: OrderField, path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    match field {
+        OrderField::Name => parts[2].to_owned(),
+        OrderField::Uid => format!("uid-of-{}-{}", parts[1], parts[2]),
+        OrderField::Cluster => parts[0].to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The kind and the path of each row, in pages of so many.
+async fn kinds(fixture: &Fixture, query: &Query, rows: u32) -> Vec<(String, String)> {
+    let rows = fixture.rows(query, rows).await;
+    let kinds = rows
+        .iter()
+        .map(|row| (row.resource.kind.clone(), path(row)));
+    kinds.collect()
 }
 
 /// What is there from the first page to the last comes once, whatever comes and goes between two pages.

@@ -4,6 +4,7 @@ use super::{Metadata, some};
 use crate::objects::Fleet;
 
 /// One node.
+#[expect(clippy::too_many_lines, reason = "one object as it is")]
 pub(crate) fn node(fleet: &mut Fleet) -> String {
     let name = fleet.node();
     let zone = fleet.one_of(&["eu-west-1a", "eu-west-1b", "us-east-1c", "ap-south-1a"]);
