@@ -29,7 +29,7 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> R
     a_third_member_appears_by_itself(&fleet).await?;
     a_rotated_token_is_followed(&fleet, &armadex).await?;
     a_member_that_leaves_is_gone(&fleet).await?;
-    a_member_that_comes_back_is_a_new_one(&fleet).await?;
+    a_member_that_comes_back_is_as_it_is_now(&fleet).await?;
     armadex.stop();
     fleet.finish().await;
     Ok(())
@@ -238,7 +238,7 @@ async fn a_member_that_leaves_is_gone(fleet: &Harness) -> Result<()> {
 }
 
 /// What was deleted while it was away must not come back with it, and what was made then must.
-async fn a_member_that_comes_back_is_a_new_one(fleet: &Harness) -> Result<()> {
+async fn a_member_that_comes_back_is_as_it_is_now(fleet: &Harness) -> Result<()> {
     let member = fleet.kubectl("member3");
     let gone = member
         .run(&["get", "deployments", "--all-namespaces", "--output", "name"])

@@ -1,6 +1,7 @@
 //! `armadex synchro`: copies the resources of the members into the store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_synchro::{Config, Gates};
 use clap::Args;
@@ -50,6 +51,10 @@ pub(crate) struct SynchroFlags {
     /// Handle only the PediaClusters with this `shardingName`.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) sharding_name: String,
+    /// How long the rows of a cluster that left are kept, hidden from every search, in seconds: one that comes back meanwhile, be it with
+    /// another PediaCluster of the same name, goes on where it was. 0: they are purged at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15 * 60)]
+    pub(crate) purge_after: u64,
     /// Buffers for objects on their way to the store, in bytes, over all members together.
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     pub(crate) memory_budget: usize,
@@ -75,6 +80,7 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
         memory_budget: flags.memory_budget,
         max_object_bytes: flags.max_object_bytes,
         sharding_name: flags.sharding_name,
+        purge_after: Duration::from_secs(flags.purge_after),
         gates: Gates {
             allow_sync_all_resources: gates.allow_sync_all_resources,
         },

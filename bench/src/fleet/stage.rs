@@ -56,7 +56,8 @@ impl Stage {
         };
         seed::put(&cluster, plan).await?;
         armadex::install_crds(fleet).await?;
-        let armadex = Armadex::start(fleet, Role::All, &["--log-format=json"]).await?;
+        let armadex =
+            Armadex::start(fleet, Role::All, &["--log-format=json", "--purge-after=0"]).await?;
         let template = clusters::template(&cluster.url(), MEMBER, kinds);
         let path = fleet.folder().root().join("direct.kubeconfig");
         let url = format!("https://127.0.0.1:{}", armadex.listen);

@@ -33,6 +33,8 @@ pub struct Config {
     pub max_object_bytes: usize,
     /// Only PediaClusters with this `shardingName` are looked after; empty: those without one.
     pub sharding_name: String,
+    /// How long the rows of a cluster that left are kept, hidden, in case it comes back.
+    pub purge_after: Duration,
     /// What may be asked for.
     pub gates: Gates,
     /// Where the process counts; keep a reference to serve it.
@@ -47,6 +49,7 @@ impl Default for Config {
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
             sharding_name: String::new(),
+            purge_after: Duration::from_secs(15 * 60),
             gates: Gates::default(),
             metrics: Arc::default(),
         }

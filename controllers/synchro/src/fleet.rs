@@ -1,5 +1,8 @@
 //! The trees of all PediaClusters that this synchro looks after.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +18,7 @@ use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::finalizer;
+use crate::strays;
 use crate::tree::{Ending, Order, Tree};
 
 /// Streams write what they hold, statuses are written; who does not manage that in time is cut off, and replays at the next start.
@@ -30,6 +34,8 @@ pub(crate) struct Fleet {
     leaving: HashMap<String, AbortOnDropHandle<()>>,
     /// Names in the list that is being read.
     listed: BTreeSet<String>,
+    /// Lets clusters leave that are not in the first list.
+    strays: Option<AbortOnDropHandle<()>>,
 }
 
 struct Planted {
@@ -47,6 +53,7 @@ impl Fleet {
             trees: HashMap::new(),
             leaving: HashMap::new(),
             listed: BTreeSet::new(),
+            strays: None,
         }
     }
 
@@ -71,8 +78,25 @@ impl Fleet {
                 for name in gone {
                     self.end(&name, Ending::Vanished);
                 }
+                self.look_for_strays(listed);
             }
         }
+    }
+
+    /// Once: what leaves from now on is seen.
+    fn look_for_strays(&mut self, listed: BTreeSet<String>) {
+        let shared = &self.shared;
+        self.strays.get_or_insert_with(|| {
+            let work = strays::leave(Arc::clone(shared), listed);
+            AbortOnDropHandle::new(tokio::spawn(work))
+        });
+    }
+
+    /// Waits until the first list has been compared with the store.
+    #[cfg(test)]
+    async fn is_swept(&mut self) {
+        let strays = self.strays.as_mut().expect("the first list was read");
+        strays.await.expect("no panic");
     }
 
     /// Ends all trees, within a limit.

@@ -1,4 +1,5 @@
-//! Removes the rows of clusters and types that have left, in small steps, so that nobody waits for it: half of the time it rests.
+//! Removes the rows of clusters and types that have left, in small steps, so that nobody waits for it: half of the time it rests. A cluster's
+//! rows stay for a time, so that one that left by mistake comes back without a list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +19,20 @@ const STEP: u32 = 2000;
 const SPELL: Duration = Duration::from_millis(25);
 /// The longest rest after a spell, should the store be slow for another reason.
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// Without being told: what a former process left.
+/// Without being told: what a former process left, and clusters whose time is up.
 const PERIOD: Duration = Duration::from_secs(300);
+/// Where clusters are kept for a shorter time than that: looking takes less than a millisecond.
+const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 
 /// Runs until cancelled.
 pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+    let grace = shared.config.purge_after;
+    let period = PERIOD.min(grace.max(SHORTEST_PERIOD));
     let mut removed = 0;
     let mut begun = Instant::now();
     loop {
-        let wait = match shared.sink.purge(STEP).await {
+        let wait = match shared.sink.purge(STEP, grace).await {
             Ok(step) => {
                 backoff.reset();
                 removed += step.objects;
@@ -49,7 +54,7 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
         if wait == Some(Duration::ZERO) && !cancel.is_cancelled() {
             continue;
         }
-        let pause = wait.unwrap_or_else(|| jittered(PERIOD, rand::random()));
+        let pause = wait.unwrap_or_else(|| jittered(period, rand::random()));
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}

@@ -30,7 +30,10 @@ mod secrets;
 mod session;
 mod status;
 mod step;
+mod strays;
 mod stream;
+#[cfg(test)]
+mod testing;
 mod tree;
 mod writer;
 

@@ -68,14 +68,18 @@ impl Session {
     /// Tries until the member answers. `None` if the wish changed or the session is to end.
     async fn reach(&mut self, wanted: &Wanted, health: &mut Health) -> Option<Reached> {
         let mut told = String::new();
+        let sink = Arc::clone(&self.shared.sink);
         loop {
             let tried = tokio::select! {
                 () = self.cancel.cancelled() => return None,
                 () = changed(&mut self.wanted) => return None,
-                tried = reach::reach(&wanted.member) => tried,
+                tried = reach::reach(&wanted.member, &*sink, self.cluster) => tried,
             };
             match tried {
-                Ok(reached) => return Some(reached),
+                Ok(reached) => {
+                    self.cluster = reached.cluster;
+                    return Some(reached);
+                }
                 Err(error) => {
                     let server = wanted.member.server().to_string();
                     let words = error.to_string();
@@ -112,14 +116,16 @@ impl Session {
             version,
             identity,
             discovery,
+            cluster,
         } = reached;
         info!(cluster = %self.name, version, "connected");
         self.board.update(|facts| {
             facts.apiserver = wanted.member.server().to_string();
             facts.running = Running::Yes;
         });
+        health.concerns(cluster);
         health.reached(version).await;
-        let stranger = streams.connect(Arc::clone(&wanted.member), identity);
+        let stranger = streams.connect(cluster, Arc::clone(&wanted.member), identity);
         let mut resources = wanted.resources.clone();
         let period = self.apply(&resources, &discovery, streams).await;
         let mut rediscovery = Rediscovery::new(Arc::clone(&wanted.member), period);

@@ -29,6 +29,8 @@ use crate::session::{Session, Wanted};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
+/// About two minutes.
+const VANISHING_TRIES: usize = 10;
 
 /// The PediaCluster as it is now, and whether this synchro still looks after it.
 #[derive(Clone)]
@@ -187,7 +189,13 @@ impl Tree {
     }
 
     async fn join(&self) -> Option<ClusterId> {
-        match self.shared.sink.join(&self.name, &self.uid).await {
+        let sink = &self.shared.sink;
+        let owner = &self.shared.config.sharding_name;
+        let joined = async {
+            let cluster = sink.join(&self.name, &self.uid).await?;
+            sink.claim(cluster, owner).await.map(|()| cluster)
+        };
+        match joined.await {
             Ok(cluster) => {
                 self.shared.purge.notify_one();
                 Some(cluster)
@@ -282,11 +290,30 @@ impl Tree {
             }
         }
         info!(cluster = %self.name, "left");
-        let note = "the cluster is hidden from search, its rows are being purged";
-        let event = keeper::event(false, "ClusterLeft", note);
+        let note = match self.shared.config.purge_after.as_secs() {
+            0 => "the cluster is hidden from search, its rows are being purged".to_owned(),
+            after => {
+                format!("the cluster is hidden from search, its rows are purged after {after} s")
+            }
+        };
+        let event = keeper::event(false, "ClusterLeft", &note);
         if let Err(error) = self.recorder.publish(&event, &reference).await {
             // What it tells is true all the same.
             tracing::debug!(cluster = %self.name, error = %error, "an Event was not written");
+        }
+    }
+
+    /// Hides the rows of a cluster whose object went by itself. A store that does not answer for so long is told at the next start.
+    async fn vanish(&self) {
+        let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        for _ in 0..VANISHING_TRIES {
+            match self.leave().await {
+                Ok(()) => return info!(cluster = %self.name, "vanished"),
+                Err(error) => {
+                    warn!(cluster = %self.name, error, "the cluster vanished and was not hidden, retrying");
+                }
+            }
+            tokio::time::sleep(backoff.next(rand::random())).await;
         }
     }
 
@@ -331,11 +358,7 @@ impl Tree {
                     warn!(cluster = %self.name, error = %error, "the last status was not written");
                 }
             }
-            Ending::Vanished => {
-                if let Err(error) = self.leave().await {
-                    warn!(cluster = %self.name, error, "the cluster vanished and was not hidden");
-                }
-            }
+            Ending::Vanished => self.vanish().await,
             // The new cluster's join hides this one.
             Ending::Replaced => {}
         }

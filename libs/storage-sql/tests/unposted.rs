@@ -99,7 +99,13 @@ async fn a_label_of_its_own_for_each_object_is_not_indexed_once_that_is_known() 
         .leave(&"b".parse().expect("a name"), "incarnation-1")
         .await
         .expect("left");
-    while !fixture.sink.purge(70).await.expect("purged").finished {}
+    while !fixture
+        .sink
+        .purge(70, std::time::Duration::ZERO)
+        .await
+        .expect("purged")
+        .finished
+    {}
     assert_eq!(entries(&store).await, 50 * 3);
 }
 

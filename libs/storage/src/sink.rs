@@ -1,5 +1,7 @@
 //! The write side of a store.
 
+use std::time::Duration;
+
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use async_trait::async_trait;
 
@@ -58,7 +60,7 @@ pub struct StreamState {
 pub struct Purged {
     /// Rows removed.
     pub objects: u64,
-    /// Nothing is left to purge.
+    /// Nothing is left to purge now.
     pub finished: bool,
 }
 
@@ -66,12 +68,25 @@ pub struct Purged {
 #[async_trait]
 pub trait Sink: Send + Sync + 'static {
     /// Finds or makes the cluster. `incarnation` is the uid of its PediaCluster: another one under the same name is a new
-    /// cluster with no rows and no positions, and the former one is hidden and purged.
+    /// cluster with no rows and no positions, and the former one leaves. One that has left and was not purged is shown again, with the
+    /// rows and positions that it had.
     async fn join(&self, cluster: &ClusterName, incarnation: &str)
     -> Result<ClusterId, StoreError>;
 
-    /// Hides the cluster from every search at once and leaves its rows to [`Sink::purge`]. Unknown clusters are no error.
+    /// Hides the cluster from every search at once, fences its writers, and leaves its rows to [`Sink::purge`], which lets it come back
+    /// for a time. Unknown clusters are no error.
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError>;
+
+    /// Gives a cluster that has no stream yet the rows and positions of the one that left last under its name and was
+    /// read from the member of this identity and no other; its number from now on, which is another one then. A control plane that was
+    /// restored makes PediaClusters anew, for members that are the old ones.
+    async fn adopt(&self, cluster: ClusterId, member: &str) -> Result<ClusterId, StoreError>;
+
+    /// Notes who looks after the cluster, for [`Sink::clusters`]; until then it is nobody's by name, which is the empty one.
+    async fn claim(&self, cluster: ClusterId, owner: &str) -> Result<(), StoreError>;
+
+    /// The clusters that have not left and that this owner looks after, each with its incarnation, by their numbers.
+    async fn clusters(&self, owner: &str) -> Result<Vec<(ClusterName, String)>, StoreError>;
 
     /// Records whether the member answers, and its version (`gitVersion`) when it is known.
     async fn set_health(
@@ -107,6 +122,7 @@ pub trait Sink: Send + Sync + 'static {
     /// Hides a type of a cluster from every search at once, forgets its position and leaves its rows to [`Sink::purge`].
     async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError>;
 
-    /// Removes at most `limit` rows of clusters and types that have left, in one small transaction.
-    async fn purge(&self, limit: u32) -> Result<Purged, StoreError>;
+    /// Removes at most `limit` rows of clusters and types that have left, in one small transaction; of clusters only once they left
+    /// `grace` ago.
+    async fn purge(&self, limit: u32, grace: Duration) -> Result<Purged, StoreError>;
 }

@@ -51,6 +51,14 @@ impl Health {
         }
     }
 
+    /// What the store is told is of this cluster from now on.
+    pub(super) fn concerns(&mut self, cluster: ClusterId) {
+        if self.cluster != cluster {
+            self.cluster = cluster;
+            self.stored = None;
+        }
+    }
+
     /// The member answered all that is asked of it first.
     pub(super) async fn reached(&mut self, version: String) {
         self.version = version;

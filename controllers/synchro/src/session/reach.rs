@@ -1,26 +1,42 @@
-//! The first questions to a member: does it answer, which version, who is it, what does it serve.
+//! The first questions to a member: does it answer, which version, who is it, what does it serve; and to the store: what it has of this
+//! member.
 
 use armadex_member::{Discovery, Member, MemberError};
+use armadex_storage::{ClusterId, Sink, StoreError};
 
 /// A member that answers.
 pub(super) struct Reached {
     pub(super) version: String,
     pub(super) identity: String,
     pub(super) discovery: Discovery,
+    /// The store's number for it: that of a cluster which left and was this member, if there is one.
+    pub(super) cluster: ClusterId,
 }
 
 /// Why a member is not ready to be synced.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}: {source}")]
-pub(super) struct Unreached {
-    what: &'static str,
-    #[source]
-    source: MemberError,
+pub(super) enum Unreached {
+    /// It does not answer one of the questions.
+    #[error("{what}: {source}")]
+    Member {
+        /// What was asked.
+        what: &'static str,
+        /// What came of it.
+        #[source]
+        source: MemberError,
+    },
+    /// The store does not say what it has of the member.
+    #[error("the store: {0}")]
+    Store(#[source] StoreError),
 }
 
 /// Asks all of them, in this order, so that the error names the first that fails.
-pub(super) async fn reach(member: &Member) -> Result<Reached, Unreached> {
-    let failed = |what| move |source| Unreached { what, source };
+pub(super) async fn reach(
+    member: &Member,
+    sink: &dyn Sink,
+    cluster: ClusterId,
+) -> Result<Reached, Unreached> {
+    let failed = |what| move |source| Unreached::Member { what, source };
     member.probe().await.map_err(failed("health check"))?;
     let version = member.version().await.map_err(failed("version"))?;
     let identity = member
@@ -28,7 +44,9 @@ pub(super) async fn reach(member: &Member) -> Result<Reached, Unreached> {
         .await
         .map_err(failed("identity (uid of namespace kube-system)"))?;
     let discovery = member.discover().await.map_err(failed("discovery"))?;
+    let adopted = sink.adopt(cluster, &identity).await;
     Ok(Reached {
+        cluster: adopted.map_err(Unreached::Store)?,
         version,
         identity,
         discovery,

@@ -66,9 +66,15 @@ impl Streams {
         }
     }
 
-    /// The member that streams are started with from now on; what is returned is cancelled if another one answers there.
-    pub(super) fn connect(&mut self, member: Arc<Member>, identity: String) -> CancellationToken {
+    /// The cluster and the member that streams are started with from now on; what is returned is cancelled if another one answers there.
+    pub(super) fn connect(
+        &mut self,
+        cluster: ClusterId,
+        member: Arc<Member>,
+        identity: String,
+    ) -> CancellationToken {
         let stranger = CancellationToken::new();
+        self.cluster = cluster;
         self.connected = Some(Connected {
             member,
             identity,

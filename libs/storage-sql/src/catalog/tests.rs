@@ -7,6 +7,7 @@ fn cluster(id: i64, name: &str, active: bool) -> ClusterRow {
         name: name.into(),
         incarnation: format!("incarnation-{id}"),
         active,
+        has_left: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use armadex_model::ObjectKey;
+use armadex_model::{ClusterName, ObjectKey};
 use armadex_storage::{ClusterId, StoreError, StreamState, TypeId};
 
 use crate::backend::error::broken;
@@ -121,6 +121,30 @@ async fn keys_within(
         .collect();
     keys.sort();
     Ok(keys)
+}
+
+/// Clusters that are read at once, so that a fleet of any size takes statements of one size.
+const CLUSTERS: u32 = 1000;
+
+/// The active clusters of an owner, each with its incarnation.
+pub(crate) async fn clusters(
+    connection: &mut dyn Connection,
+    owner: &str,
+) -> Result<Vec<(ClusterName, String)>, StoreError> {
+    let mut found = Vec::new();
+    let mut after = 0;
+    loop {
+        let statement = catalog::owned_clusters(owner, after, CLUSTERS);
+        let some = rows(connection, statement, catalog::decode_cluster).await?;
+        let Some(last) = some.last() else {
+            return Ok(found);
+        };
+        after = last.id;
+        for row in some {
+            let name = ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?;
+            found.push((name, row.incarnation));
+        }
+    }
 }
 
 /// The open streams of a cluster.

@@ -8,14 +8,20 @@ use crate::backend::error::broken;
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Sql, Statement};
 
-/// A cluster, active or waiting for its purge.
+/// A cluster: active, or hidden until it comes back or is purged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterRow {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) incarnation: String,
     pub(crate) active: bool,
+    /// It is hidden, and what it has is kept for a time.
+    pub(crate) has_left: bool,
 }
+
+const EXPIRED: i64 = 0;
+const ACTIVE: i64 = 1;
+const LEFT: i64 = 2;
 
 /// What the last health check of a cluster said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +61,8 @@ pub(crate) fn decode_cluster(row: &dyn Row) -> Result<ClusterRow, StoreError> {
         id: row.int(0)?,
         name: row.text(1)?,
         incarnation: row.text(2)?,
-        active: row.int(3)? != 0,
+        active: row.int(3)? == ACTIVE,
+        has_left: row.int(3)? == LEFT,
     })
 }
 
@@ -68,10 +75,65 @@ pub(crate) fn insert_cluster(id: i64, name: &str, incarnation: &str) -> Statemen
     )
 }
 
-pub(crate) fn deactivate_cluster(id: i64) -> Statement {
+/// Leaves a cluster to the purge.
+pub(crate) fn expire_cluster(id: i64) -> Statement {
     Statement::fixed(
-        "cluster.deactivate",
-        "UPDATE cluster SET active = 0 WHERE id = ?",
+        "cluster.expire",
+        "UPDATE cluster SET active = ? WHERE id = ?",
+        [EXPIRED.into(), id.into()],
+    )
+}
+
+/// Hides a cluster, which may come back.
+pub(crate) fn leave_cluster(id: i64, now: i64) -> Statement {
+    Statement::fixed(
+        "cluster.leave",
+        "UPDATE cluster SET active = ?, left_at = ? WHERE id = ?",
+        [LEFT.into(), now.into(), id.into()],
+    )
+}
+
+/// Shows a cluster that left, under the incarnation and for the owner of `successor`, which may be itself.
+pub(crate) fn return_cluster(id: i64, successor: i64) -> Statement {
+    Statement::fixed(
+        "cluster.return",
+        "UPDATE cluster SET active = ?, incarnation = s.incarnation, owner = s.owner \
+         FROM (SELECT incarnation, owner FROM cluster WHERE id = ?) s WHERE id = ?",
+        [ACTIVE.into(), successor.into(), id.into()],
+    )
+}
+
+/// The first clusters that left no later than at this second.
+pub(crate) fn left_until(until: i64, limit: u32) -> Statement {
+    Statement::fixed(
+        "cluster.left_until",
+        "SELECT id FROM cluster WHERE active = ? AND left_at <= ? ORDER BY id LIMIT ?",
+        [LEFT.into(), until.into(), limit.into()],
+    )
+}
+
+pub(crate) fn claim_cluster(id: i64, owner: &str) -> Statement {
+    Statement::fixed(
+        "cluster.claim",
+        "UPDATE cluster SET owner = ? WHERE id = ? AND owner <> ?",
+        [owner.into(), id.into(), owner.into()],
+    )
+}
+
+/// The next active clusters of an owner.
+pub(crate) fn owned_clusters(owner: &str, after: i64, limit: u32) -> Statement {
+    Statement::fixed(
+        "cluster.owned",
+        "SELECT id, name, incarnation, active FROM cluster WHERE active = ? AND id > ? AND owner = ? \
+         ORDER BY id LIMIT ?",
+        [ACTIVE.into(), after.into(), owner.into(), limit.into()],
+    )
+}
+
+pub(crate) fn cluster(id: i64) -> Statement {
+    Statement::fixed(
+        "cluster.one",
+        "SELECT id, name, incarnation, active FROM cluster WHERE id = ?",
         [id.into()],
     )
 }

@@ -87,7 +87,13 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         gone::drop_until(3),
         catalog::clusters_called("member1"),
         catalog::insert_cluster(CLUSTER, "member1", "uid"),
-        catalog::deactivate_cluster(CLUSTER),
+        catalog::expire_cluster(CLUSTER),
+        catalog::leave_cluster(CLUSTER, 1_800_000_000),
+        catalog::return_cluster(CLUSTER, 8),
+        catalog::left_until(1_800_000_000, 128),
+        catalog::claim_cluster(CLUSTER, "b"),
+        catalog::owned_clusters("b", CLUSTER, 1000),
+        catalog::cluster(CLUSTER),
         catalog::delete_cluster(CLUSTER),
         catalog::active(&[CLUSTER, 8]),
         catalog::take_namespaces(2, &[CLUSTER, 8]),
@@ -153,6 +159,7 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         stream::stamp(dialect, 10, &keys),
         stream::close(CLUSTER, TYPE),
         stream::close_all(CLUSTER),
+        stream::fence_all(CLUSTER),
         stream::delete(dialect, &keys),
     ]
 }

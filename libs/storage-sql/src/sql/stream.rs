@@ -259,6 +259,15 @@ pub(crate) fn close_all(cluster: i64) -> Statement {
     )
 }
 
+/// Takes every stream of a cluster away from its writer. Epochs begin with 1.
+pub(crate) fn fence_all(cluster: i64) -> Statement {
+    Statement::fixed(
+        "stream.fence_all",
+        "UPDATE stream SET epoch = 0 WHERE cluster = ?",
+        [cluster.into()],
+    )
+}
+
 pub(crate) fn delete(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
     Sql::new(
         "stream.delete",

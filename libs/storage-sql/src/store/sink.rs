@@ -1,5 +1,7 @@
 //! The write side.
 
+use std::time::Duration;
+
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, ClusterId, Health, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId, Written,
@@ -32,6 +34,25 @@ impl Sink for SqlStore {
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError> {
         let work = Work::Leave(cluster.clone(), incarnation.to_owned());
         self.order(work).await.map(drop)
+    }
+
+    async fn adopt(&self, cluster: ClusterId, member: &str) -> Result<ClusterId, StoreError> {
+        match self.order(Work::Adopt(cluster, member.to_owned())).await? {
+            Done::Joined(id) => Ok(id),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn claim(&self, cluster: ClusterId, owner: &str) -> Result<(), StoreError> {
+        let work = Work::Claim(cluster, owner.to_owned());
+        self.order(work).await.map(drop)
+    }
+
+    async fn clusters(&self, owner: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
+        let mut transaction = self.database.read(Lane::Short).await?;
+        let clusters = streams::clusters(&mut *transaction, owner).await?;
+        transaction.rollback().await?;
+        Ok(clusters)
     }
 
     async fn set_health(
@@ -108,8 +129,8 @@ impl Sink for SqlStore {
         self.order(Work::Close(cluster, resource)).await.map(drop)
     }
 
-    async fn purge(&self, limit: u32) -> Result<Purged, StoreError> {
-        match self.order(Work::Purge(limit)).await? {
+    async fn purge(&self, limit: u32, grace: Duration) -> Result<Purged, StoreError> {
+        match self.order(Work::Purge(limit, grace)).await? {
             Done::Purged(purged) => Ok(purged),
             other => Err(unexpected(&other)),
         }

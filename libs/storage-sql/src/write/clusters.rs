@@ -2,12 +2,14 @@
 //! the fleet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{
     ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, TypeId,
 };
 
+use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
 use crate::sql::head::Numbered;
@@ -16,17 +18,25 @@ use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::numbers::take;
 use crate::write::session::Session;
 
-/// Finds or makes the cluster; another incarnation under its name leaves.
+/// Finds or makes the cluster, or shows it again; another incarnation under its name leaves.
 pub(crate) async fn join(
     session: &mut Session<'_>,
     name: &ClusterName,
     incarnation: &str,
 ) -> Result<ClusterId, StoreError> {
-    if let Some(former) = active(session.connection, name).await? {
-        if former.incarnation == incarnation {
-            return Ok(ClusterId(former.id));
-        }
+    let called = called(session.connection, name).await?;
+    let (same, former): (Vec<_>, Vec<_>) = called
+        .into_iter()
+        .partition(|row| row.incarnation == incarnation);
+    for former in former.iter().filter(|row| row.active) {
         hide(session, former.id).await?;
+    }
+    if let Some(active) = same.iter().find(|row| row.active) {
+        return Ok(ClusterId(active.id));
+    }
+    if let Some(left) = same.iter().rfind(|row| row.has_left) {
+        show(session, left.id, left.id).await?;
+        return Ok(ClusterId(left.id));
     }
     let id = take(session.connection, Numbered::Cluster, 1).await?.start;
     let statement = catalog::insert_cluster(id, name.as_str(), incarnation);
@@ -35,16 +45,89 @@ pub(crate) async fn join(
     Ok(ClusterId(id))
 }
 
-/// Hides the cluster; its rows wait for the purge.
+/// Hides the cluster; its rows wait for its return, then for the purge.
 pub(crate) async fn leave(
     session: &mut Session<'_>,
     name: &ClusterName,
     incarnation: &str,
 ) -> Result<(), StoreError> {
-    match active(session.connection, name).await? {
-        Some(cluster) if cluster.incarnation == incarnation => hide(session, cluster.id).await,
-        _ => Ok(()),
+    let called = called(session.connection, name).await?;
+    let mut present = called.iter().filter(|row| row.active);
+    match present.find(|row| row.incarnation == incarnation) {
+        Some(cluster) => hide(session, cluster.id).await,
+        None => Ok(()),
     }
+}
+
+/// Puts the cluster that left last under the same name in the place of one that has nothing yet, if it was this member.
+pub(crate) async fn adopt(
+    session: &mut Session<'_>,
+    cluster: ClusterId,
+    member: &str,
+) -> Result<ClusterId, StoreError> {
+    check_active(session.connection, std::iter::once(cluster)).await?;
+    let streams = stream::of_cluster(cluster.0);
+    if !rows(session.connection, streams, stream::decode)
+        .await?
+        .is_empty()
+    {
+        return Ok(cluster);
+    }
+    let statement = catalog::cluster(cluster.0);
+    let own = row(session.connection, statement, catalog::decode_cluster).await?;
+    let own = own.ok_or_else(|| broken(format!("cluster {} is gone", cluster.0)))?;
+    let called = catalog::clusters_called(&own.name);
+    let called = rows(session.connection, called, catalog::decode_cluster).await?;
+    // One that left before it had anything says nothing of those before it.
+    for former in called.iter().rev().filter(|row| row.has_left) {
+        if is_of_member(session.connection, former.id, member).await? {
+            show(session, former.id, cluster.0).await?;
+            expire(session, cluster.0).await?;
+            session.catalog.clusters.insert(cluster.0);
+            return Ok(ClusterId(former.id));
+        }
+    }
+    Ok(cluster)
+}
+
+/// Whether all that is stored of a cluster came from one member.
+async fn is_of_member(
+    connection: &mut dyn Connection,
+    cluster: i64,
+    member: &str,
+) -> Result<bool, StoreError> {
+    let streams = rows(connection, stream::of_cluster(cluster), stream::decode).await?;
+    let positions = streams
+        .iter()
+        .filter_map(|stream| stream.position.as_ref())
+        .map(|position| position.member == member);
+    let (same, other): (Vec<bool>, Vec<bool>) = positions.partition(|same| *same);
+    Ok(!same.is_empty() && other.is_empty())
+}
+
+/// Notes who looks after the cluster.
+pub(crate) async fn claim(
+    session: &mut Session<'_>,
+    cluster: ClusterId,
+    owner: &str,
+) -> Result<(), StoreError> {
+    let statement = catalog::claim_cluster(cluster.0, owner);
+    session.connection.execute(statement).await.map(drop)
+}
+
+/// Leaves to the purge what left so long ago.
+pub(crate) async fn expire_left(
+    session: &mut Session<'_>,
+    grace: Duration,
+    limit: u32,
+) -> Result<(), StoreError> {
+    let grace = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
+    let until = session.now.saturating_sub(grace);
+    let statement = catalog::left_until(until, limit);
+    for cluster in rows(session.connection, statement, |r| r.int(0)).await? {
+        expire(session, cluster).await?;
+    }
+    Ok(())
 }
 
 /// Records health, and the version if it is known.
@@ -190,13 +273,13 @@ pub(crate) async fn close(
     Ok(())
 }
 
-async fn active(
+/// Every cluster of this name, in the order in which they joined.
+async fn called(
     connection: &mut dyn Connection,
     name: &ClusterName,
-) -> Result<Option<ClusterRow>, StoreError> {
+) -> Result<Vec<ClusterRow>, StoreError> {
     let statement = catalog::clusters_called(name.as_str());
-    let found = rows(connection, statement, catalog::decode_cluster).await?;
-    Ok(found.into_iter().find(|row| row.active))
+    rows(connection, statement, catalog::decode_cluster).await
 }
 
 async fn check_active(
@@ -216,13 +299,36 @@ async fn check_active(
     Ok(())
 }
 
+/// Its streams stay open and keep their positions; nobody writes to them.
 async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
-    let connection = &mut *session.connection;
-    connection
-        .execute(catalog::deactivate_cluster(cluster))
+    let leave = catalog::leave_cluster(cluster, session.now);
+    session.connection.execute(leave).await?;
+    session
+        .connection
+        .execute(stream::fence_all(cluster))
         .await?;
-    connection.execute(stream::close_all(cluster)).await?;
     session.catalog.clusters.insert(cluster);
+    Ok(())
+}
+
+/// Shows again what was hidden. Readers have forgotten its streams and its health.
+async fn show(session: &mut Session<'_>, cluster: i64, successor: i64) -> Result<(), StoreError> {
+    let shown = catalog::return_cluster(cluster, successor);
+    session.connection.execute(shown).await?;
+    let streams = stream::of_cluster(cluster);
+    let streams = rows(session.connection, streams, stream::decode).await?;
+    let keys = streams.iter().map(|row| (row.cluster, row.resource));
+    session.catalog.streams.extend(keys);
+    session.catalog.clusters.insert(cluster);
+    session.catalog.health.insert(cluster);
+    Ok(())
+}
+
+/// Nothing brings it back. Readers have heard that it is hidden.
+async fn expire(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
+    let connection = &mut *session.connection;
+    connection.execute(catalog::expire_cluster(cluster)).await?;
+    connection.execute(stream::close_all(cluster)).await?;
     Ok(())
 }
 

@@ -4,6 +4,8 @@
 mod prune;
 mod rows;
 
+use std::time::Duration;
+
 use armadex_storage::{Purged, StoreError};
 
 use crate::backend::error::collided;
@@ -11,6 +13,7 @@ use crate::backend::{Connection, head_row, row, rows};
 use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
+use crate::write::clusters;
 use crate::write::session::Session;
 
 /// The most streams or clusters that one step removes: where they are small a step is as long as one with many rows. A stream of a small
@@ -18,8 +21,13 @@ use crate::write::session::Session;
 const MOST_REMOVED: u32 = 128;
 
 /// One step: some versions past retention, some namespaces that are empty, and some objects of closed streams, or of clusters that left.
-pub(crate) async fn purge(session: &mut Session<'_>, limit: u32) -> Result<Purged, StoreError> {
+pub(crate) async fn purge(
+    session: &mut Session<'_>,
+    limit: u32,
+    grace: Duration,
+) -> Result<Purged, StoreError> {
     let limit = limit.max(1);
+    clusters::expire_left(session, grace, MOST_REMOVED).await?;
     let pruned = prune::prune(session, limit).await?;
     let objects = purge_streams(session, limit).await?;
     if no_stream_left(session.connection).await? {

@@ -49,7 +49,9 @@ pub(crate) enum Work {
     Health(ClusterId, Health, Option<String>),
     Open(Opening),
     Close(ClusterId, TypeId),
-    Purge(u32),
+    Adopt(ClusterId, String),
+    Claim(ClusterId, String),
+    Purge(u32, Duration),
     /// The store was seen like this and is behind it now.
     Rewound(Committed),
 }
@@ -295,7 +297,14 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             clusters::close(session, *cluster, *resource).await?;
             Done::Nothing
         }
-        Work::Purge(limit) => Done::Purged(purge::purge(session, *limit).await?),
+        Work::Adopt(cluster, member) => {
+            Done::Joined(clusters::adopt(session, *cluster, member).await?)
+        }
+        Work::Claim(cluster, owner) => {
+            clusters::claim(session, *cluster, owner).await?;
+            Done::Nothing
+        }
+        Work::Purge(limit, grace) => Done::Purged(purge::purge(session, *limit, *grace).await?),
         // Whether it is so was looked at before anything else.
         Work::Rewound(_) => Done::Nothing,
         Work::Write(_) | Work::Open(_) => unreachable!("done together with others"),
@@ -331,7 +340,7 @@ impl Group {
 
     /// A purge reads rows, so it goes alone; so does the second batch of a stream, which is compared with the rows of the first.
     fn fits(&self, work: &Work) -> bool {
-        let is_purge = |work: &Work| matches!(work, Work::Purge(_));
+        let is_purge = |work: &Work| matches!(work, Work::Purge(..));
         if is_purge(work) || is_purge(&self.orders[0].work) {
             return false;
         }

@@ -1,5 +1,7 @@
 //! Clusters and types that come and go.
 
+use std::time::Duration;
+
 use armadex_model::ClusterName;
 
 use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
@@ -108,6 +110,124 @@ pub async fn leaving_hides_at_once_and_purging_removes(fixture: &Fixture) {
     );
 }
 
+const GRACE: Duration = Duration::from_secs(900);
+
+/// As it left: with its rows, its positions and its health, for whoever looks now and for whoever looked before.
+pub async fn a_cluster_that_comes_back_in_time_is_as_it_was(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let at = pods.batch([], Some(live("7")));
+    fixture.sink.write(at).await.expect("written");
+    let ill = Health {
+        healthy: false,
+        reason: "refused".into(),
+    };
+    let told = fixture.sink.set_health(pods.cluster, &ill, None).await;
+    told.expect("told");
+    let before = fixture.search.catalog().await.expect("catalog");
+    let left = fixture.sink.leave(&name("member1"), "incarnation-1").await;
+    left.expect("left");
+    assert!(fixture.list(&all_pods(), 10).await.is_empty());
+    let catalog = fixture.search.catalog().await.expect("catalog");
+    assert!(catalog.clusters.is_empty());
+    let purged = fixture.sink.purge(100, GRACE).await.expect("purged");
+    assert_eq!((purged.objects, purged.finished), (0, true));
+    let again = fixture.pods_of("member1").await;
+    assert_eq!(again.cluster, pods.cluster);
+    assert_eq!(again.stream.position, Some(live("7")));
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
+    let after = fixture.search.catalog().await.expect("catalog");
+    let shown = [&after, &before].map(|catalog| format!("{:?}", catalog.clusters));
+    assert_eq!(shown[0], shown[1]);
+    assert_eq!(after.types, before.types);
+    assert_eq!(fixture.purge(100).await, 0);
+}
+
+/// The PediaCluster is another one, the member is not.
+pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let at = pods.batch([], Some(live("7")));
+    fixture.sink.write(at).await.expect("written");
+    let left = fixture.sink.leave(&name("member1"), "incarnation-1").await;
+    left.expect("left");
+    let join = async |incarnation: &str| {
+        let joined = fixture.sink.join(&name("member1"), incarnation).await;
+        joined.expect("joined")
+    };
+    // One that came and went before its member answered.
+    join("incarnation-2").await;
+    let new = join("incarnation-3").await;
+    assert_ne!(new, pods.cluster);
+    let stranger = fixture.sink.adopt(new, "another member").await;
+    assert_eq!(stranger.expect("an answer"), new);
+    assert!(fixture.list(&all_pods(), 10).await.is_empty());
+    let adopted = fixture.sink.adopt(new, &live("7").member).await;
+    assert_eq!(adopted.expect("adopted"), pods.cluster);
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
+    assert_eq!(join("incarnation-3").await, pods.cluster);
+    let again = fixture.sink.adopt(pods.cluster, "another member").await;
+    assert_eq!(again.expect("an answer"), pods.cluster, "it has streams");
+    let stream = resource("", "pods", "Pod", true);
+    let stream = fixture.sink.open(pods.cluster, &stream, RULES).await;
+    assert_eq!(stream.expect("opened").position, Some(live("7")));
+    assert_eq!(fixture.purge(100).await, 0);
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
+}
+
+/// Time is up.
+pub async fn a_cluster_that_stays_away_has_nothing_when_it_comes_back(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let at = pods.batch([], Some(live("7")));
+    fixture.sink.write(at).await.expect("written");
+    let left = fixture.sink.leave(&name("member1"), "incarnation-1").await;
+    left.expect("left");
+    let expired = fixture.sink.purge(1, Duration::ZERO).await;
+    expired.expect("purged");
+    let again = fixture.pods_of("member1").await;
+    assert_ne!(again.cluster, pods.cluster);
+    assert_eq!(again.stream.position, None);
+    let new = fixture.sink.join(&name("member1"), "incarnation-2").await;
+    let new = new.expect("joined");
+    let adopted = fixture.sink.adopt(new, &live("7").member).await;
+    assert_eq!(adopted.expect("an answer"), new);
+    assert!(fixture.list(&all_pods(), 10).await.is_empty());
+}
+
+/// Of several that share a store each knows its own.
+pub async fn clusters_are_told_to_their_owner(fixture: &Fixture) {
+    let join = async |cluster: &str, incarnation: &str| {
+        let joined = fixture.sink.join(&name(cluster), incarnation).await;
+        joined.expect("joined")
+    };
+    let owned = async |owner: &str| {
+        let found = fixture.sink.clusters(owner).await.expect("clusters");
+        let words = |(name, incarnation): &(ClusterName, String)| format!("{name}@{incarnation}");
+        found.iter().map(words).collect::<Vec<_>>()
+    };
+    let (a, _b, c) = (
+        join("a", "1").await,
+        join("b", "1").await,
+        join("c", "1").await,
+    );
+    for (cluster, owner) in [(a, "x"), (c, "x"), (c, "y")] {
+        let claimed = fixture.sink.claim(cluster, owner).await;
+        claimed.expect("claimed");
+    }
+    assert_eq!(
+        (owned("x").await, owned("y").await),
+        (vec!["a@1".to_owned()], vec!["c@1".to_owned()])
+    );
+    assert_eq!(owned("").await, ["b@1"]);
+    fixture.sink.leave(&name("a"), "1").await.expect("left");
+    assert!(owned("x").await.is_empty());
+    assert_eq!(join("a", "1").await, a);
+    assert_eq!(owned("x").await, ["a@1"]);
+    join("a", "2").await;
+    assert_eq!(owned("").await, ["b@1", "a@2"]);
+}
+
 /// Each step leaves a sound store behind.
 pub async fn a_purge_that_is_interrupted_goes_on(fixture: &Fixture) {
     let pods = fixture.pods_of("member1").await;
@@ -118,7 +238,7 @@ pub async fn a_purge_that_is_interrupted_goes_on(fixture: &Fixture) {
         .close(pods.cluster, pods.stream.resource)
         .await
         .expect("closed");
-    let purged = fixture.sink.purge(4).await.expect("purged");
+    let purged = fixture.sink.purge(4, Duration::ZERO).await.expect("purged");
     assert_eq!((purged.objects, purged.finished), (4, false));
     let again = fixture.pods_of("member1").await;
     // What is left may be gone in the member by now: only a list that is compared tells.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
@@ -194,11 +195,15 @@ impl Fixture {
         assert!(faults.is_empty(), "the store is not sound: {faults:#?}");
     }
 
-    /// Purges until nothing is left; how many objects went.
+    /// Purges until nothing is left, without any grace; how many objects went.
     pub async fn purge(&self, limit: u32) -> u64 {
         let mut objects = 0;
         loop {
-            let purged = self.sink.purge(limit).await.expect("purged");
+            let purged = self
+                .sink
+                .purge(limit, Duration::ZERO)
+                .await
+                .expect("purged");
             objects += purged.objects;
             if purged.finished {
                 return objects;

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use armadex_model::label::{Operator, Requirement};
 use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched, Start};
@@ -96,7 +97,8 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
         let cluster = dice.pick(&CLUSTERS);
         let joined = fleet.get_mut(cluster).expect("joined");
         if dice.one_in(12) {
-            *joined = join(fixture, cluster, joined.incarnation + 1).await;
+            let comes_back = dice.one_in(2);
+            *joined = join_again(fixture, cluster, joined, comes_back).await;
             model.retain(|(_, path), _| path.0 != cluster);
         }
         if dice.one_in(4) {
@@ -120,7 +122,11 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
             }
         }
         if dice.one_in(3) {
-            fixture.sink.purge(10).await.expect("purged");
+            fixture
+                .sink
+                .purge(10, Duration::ZERO)
+                .await
+                .expect("purged");
         }
         fixture.assert_sound().await;
         compare_catalog(fixture, &fleet).await;
@@ -154,6 +160,27 @@ async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Joined {
         incarnation,
         streams,
         health: None,
+    }
+}
+
+/// Another incarnation, or the same one after it had left.
+async fn join_again(
+    fixture: &Fixture,
+    cluster: &str,
+    former: &mut Joined,
+    comes_back: bool,
+) -> Joined {
+    if !comes_back {
+        return join(fixture, cluster, former.incarnation + 1).await;
+    }
+    let incarnation = former.incarnation.to_string();
+    let left = fixture.sink.leave(&name(cluster), &incarnation).await;
+    left.expect("left");
+    let joined = join(fixture, cluster, former.incarnation).await;
+    assert_eq!(joined.id, former.id, "it is the one that left");
+    Joined {
+        health: former.health.take(),
+        ..joined
     }
 }
 

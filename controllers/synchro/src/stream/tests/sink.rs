@@ -166,7 +166,19 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    async fn purge(&self, _: u32) -> Result<Purged, StoreError> {
+    async fn adopt(&self, cluster: ClusterId, _: &str) -> Result<ClusterId, StoreError> {
+        Ok(cluster)
+    }
+
+    async fn claim(&self, _: ClusterId, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn purge(&self, _: u32, _: Duration) -> Result<Purged, StoreError> {
         Ok(Purged {
             objects: 0,
             finished: true,

@@ -10,13 +10,23 @@ use crate::backend::identity;
 
 /// Every migration, oldest first. A released one never changes.
 fn migrations() -> Migrator {
-    Migrator::with_migrations(vec![Migration::new(
-        1,
-        "store".into(),
-        MigrationType::Simple,
-        include_str!("../../../migrations/sqlite/0001_store.sql").into_sql_str(),
-        false,
-    )])
+    Migrator::with_migrations(vec![
+        migration(
+            1,
+            "store",
+            include_str!("../../../migrations/sqlite/0001_store.sql"),
+        ),
+        migration(
+            2,
+            "leaving",
+            include_str!("../../../migrations/sqlite/0002_leaving.sql"),
+        ),
+    ])
+}
+
+fn migration(version: i64, name: &'static str, sql: &'static str) -> Migration {
+    let kind = MigrationType::Simple;
+    Migration::new(version, name.into(), kind, sql.into_sql_str(), false)
 }
 
 /// Brings the schema up to date. One transaction that may write is the lock: a second process waits, and finds the work done.

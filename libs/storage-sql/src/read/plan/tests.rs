@@ -19,6 +19,7 @@ fn fleet() -> Snapshot {
         name: name.into(),
         incarnation: String::new(),
         active: true,
+        has_left: false,
     };
     let kind = |(id, plural): (i32, &str)| TypeRow {
         id,

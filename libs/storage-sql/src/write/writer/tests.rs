@@ -172,7 +172,9 @@ async fn statements(clusters: usize) -> [usize; 6] {
     let closes = fleet.clusters.iter().zip(&fleet.streams);
     let closes = closes.map(|(cluster, stream)| Work::Close(*cluster, stream.resource));
     fleet.carry_out(closes.collect()).await;
-    let (done, purged) = fleet.carry_out(vec![Work::Purge(500)]).await;
+    let (done, purged) = fleet
+        .carry_out(vec![Work::Purge(500, Duration::ZERO)])
+        .await;
     let Done::Purged(Purged { objects, finished }) = done[0] else {
         panic!("{done:?}")
     };

@@ -83,7 +83,12 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
     let cluster = store.join(&second, "incarnation").await.expect("joined");
     let streams = store.streams(cluster).await.expect("streams");
     store.close(cluster, streams[0].id).await.expect("closed");
-    while !store.purge(10).await.expect("purged").finished {}
+    while !store
+        .purge(10, std::time::Duration::ZERO)
+        .await
+        .expect("purged")
+        .finished
+    {}
     let after = store.catalog().await.expect("a catalog");
     assert_eq!((after.clusters.len(), after.types.len()), (1, 1));
     store.shutdown().await;

@@ -69,7 +69,12 @@ async fn lowering_retention_to_nothing_leaves_no_version_behind() {
             let pod = object("ns", "a").version(&version);
             fixture.put(&pods, [pod]).await;
         }
-        while !store.purge(2).await.expect("purged").finished {}
+        while !store
+            .purge(2, std::time::Duration::ZERO)
+            .await
+            .expect("purged")
+            .finished
+        {}
         if retention == 0 {
             assert_eq!(versions(&store).await, [8]);
         }

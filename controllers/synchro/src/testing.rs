@@ -1,0 +1,98 @@
+//! What tests of whole clusters share: members and a control plane that are scripted, and a real store.
+
+mod control_plane;
+mod member;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_crds::PediaCluster;
+use armadex_storage::conformance::Fixture;
+use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage_sql::{Options, SqlStore};
+use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::watcher::Event;
+use serde_json::json;
+
+pub(crate) use self::control_plane::ControlPlane;
+pub(crate) use self::member::ScriptedMember;
+use crate::config::{Config, Shared};
+use crate::fleet::Fleet;
+
+/// A store and a control plane, which synchros come and go between.
+pub(crate) struct Stage {
+    pub(crate) store: Fixture,
+    pub(crate) control_plane: ControlPlane,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        let store = SqlStore::sqlite(&path, &Options::default()).await;
+        let store = Arc::new(store.expect("a store"));
+        Self {
+            store: Fixture::of(&store).guarded(folder),
+            control_plane: ControlPlane,
+        }
+    }
+
+    /// A synchro that has seen nothing yet.
+    pub(crate) fn synchro(&self, sharding_name: &str) -> Fleet {
+        let config = Config {
+            sharding_name: sharding_name.to_owned(),
+            ..Config::default()
+        };
+        let sink = Arc::clone(&self.store.sink);
+        let shared = Arc::new(Shared::new(sink, Arc::default(), config));
+        let client = self.control_plane.client();
+        let reporter = Reporter {
+            controller: "test".to_owned(),
+            instance: None,
+        };
+        let recorder = Recorder::new(client.clone(), reporter);
+        Fleet::new(shared, client, recorder)
+    }
+
+    /// Waits until a search for pods finds these, as `cluster/namespace/name`.
+    pub(crate) async fn shows(&self, pods: &[&str]) {
+        until(&format!("{pods:?}"), || async {
+            self.store.list(&all_pods(), 100).await == pods
+        })
+        .await;
+    }
+}
+
+/// A synchro reads the list of PediaClusters.
+pub(crate) fn relist(fleet: &mut Fleet, clusters: impl IntoIterator<Item = PediaCluster>) {
+    fleet.handle(Event::Init);
+    for cluster in clusters {
+        fleet.handle(Event::InitApply(cluster));
+    }
+    fleet.handle(Event::InitDone);
+}
+
+/// A PediaCluster that asks for the pods of a member.
+pub(crate) fn pedia_cluster(name: &str, uid: &str, member: &ScriptedMember) -> PediaCluster {
+    let object = json!({
+        "apiVersion": "cluster.clusterpedia.io/v1alpha2",
+        "kind": "PediaCluster",
+        "metadata": {"name": name, "uid": uid, "resourceVersion": "5", "generation": 1,
+            "finalizers": [armadex_crds::PEDIA_CLUSTER_FINALIZER]},
+        "spec": {"apiserver": member.address(), "tokenData": "dG9rZW4=",
+            "connection": {"insecureSkipTLSVerification": true},
+            "syncResources": [{"group": "", "resources": ["pods"]}]},
+    });
+    serde_json::from_value(object).expect("a PediaCluster")
+}
+
+/// Waits for something that nobody tells.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let wait = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
+    assert!(waited.is_ok(), "{what} did not come");
+}

@@ -1,0 +1,148 @@
+//! A member with a few pods: it tells what it serves, lists them, and is silent on watches.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::task::AbortOnDropHandle;
+
+/// A member on loopback.
+pub(crate) struct ScriptedMember {
+    script: Arc<Script>,
+    address: String,
+    _task: AbortOnDropHandle<()>,
+}
+
+struct Script {
+    /// Bodies by path.
+    bodies: Mutex<BTreeMap<String, String>>,
+    pods: String,
+    requests: Mutex<Vec<String>>,
+}
+
+const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
+  {"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list","watch"]}]}]}]}"#;
+const OTHERS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]}]}"#;
+
+impl ScriptedMember {
+    /// A member of this identity with these pods in the namespace `n`.
+    pub(crate) async fn start(identity: &str, pods: &[&str]) -> Self {
+        // Plain HTTP needs no provider, but the TLS configuration is made all the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let bodies = [
+            ("/readyz", "ok".to_owned()),
+            ("/version", r#"{"gitVersion":"v1.36.0"}"#.to_owned()),
+            (
+                "/api/v1/namespaces/kube-system",
+                format!(r#"{{"metadata":{{"uid":"{identity}"}}}}"#),
+            ),
+            ("/api", CORE.to_owned()),
+            ("/apis", OTHERS.to_owned()),
+        ];
+        let bodies = bodies.map(|(path, body)| (path.to_owned(), body));
+        let pod = |name: &&str| {
+            format!(
+                r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"5"}}}}"#
+            )
+        };
+        let pods: Vec<String> = pods.iter().map(pod).collect();
+        let script = Arc::new(Script {
+            bodies: Mutex::new(bodies.into()),
+            pods: format!(
+                r#"{{"kind":"PodList","metadata":{{"resourceVersion":"10"}},"items":[{}]}}"#,
+                pods.join(",")
+            ),
+            requests: Mutex::default(),
+        });
+        let task = tokio::spawn(accept(listener, Arc::clone(&script)));
+        Self {
+            script,
+            address,
+            _task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Waits for the watch of this number.
+    pub(crate) async fn until_watched(&self, times: usize) {
+        super::until("a watch", || async {
+            let requests = self.requests();
+            requests
+                .iter()
+                .filter(|request| *request == "watch")
+                .count()
+                >= times
+        })
+        .await;
+    }
+
+    /// The requests for pods so far: `list`, `watch`.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.script.requests.lock().expect("no panic").clone()
+    }
+}
+
+async fn accept(listener: TcpListener, script: Arc<Script>) {
+    let mut connections = Vec::new();
+    while let Ok((socket, _)) = listener.accept().await {
+        let serving = tokio::spawn(serve(socket, Arc::clone(&script)));
+        connections.push(AbortOnDropHandle::new(serving));
+    }
+}
+
+/// One request per connection.
+async fn serve(socket: TcpStream, script: Arc<Script>) {
+    let mut socket = BufReader::new(socket);
+    let mut path = String::new();
+    loop {
+        let mut line = String::new();
+        if socket.read_line(&mut line).await.unwrap_or(0) == 0 || line == "\r\n" {
+            break;
+        }
+        if path.is_empty() {
+            path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        }
+    }
+    let text = match script.answer(&path) {
+        Some(body) => format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        ),
+        None => "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".into(),
+    };
+    // Whoever asked may have gone.
+    let _ = socket.write_all(text.as_bytes()).await;
+    if !text.contains("content-length") {
+        std::future::pending::<()>().await;
+    }
+}
+
+impl Script {
+    /// `None`: the answer begins and never ends.
+    fn answer(&self, path: &str) -> Option<String> {
+        let note = |request: &str| {
+            self.requests
+                .lock()
+                .expect("no panic")
+                .push(request.to_owned());
+        };
+        if path.contains("watch=true") {
+            note("watch");
+            return None;
+        }
+        if path.contains("limit=1&") || path.ends_with("limit=1") {
+            return Some(r#"{"metadata":{"resourceVersion":"10"}}"#.to_owned());
+        }
+        if path.starts_with("/api/v1/pods") {
+            note("list");
+            return Some(self.pods.clone());
+        }
+        self.bodies.lock().expect("no panic").get(path).cloned()
+    }
+}
