@@ -8,7 +8,7 @@ use std::{
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
 use armadex_policy::{
-    ReconcileError, Reporter, Retries, Trouble, Watches, controller_of, named, triggers,
+    ReconcileError, Reporter, Retries, Trouble, Watches, controller_of, named, paced, triggers,
     wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, future, stream};
@@ -27,8 +27,9 @@ use tracing::{info, warn};
 use crate::context::Context;
 use crate::reconcile::reconcile;
 
-/// Source objects change together, when a platform probes its clusters; one look serves all.
-const DEBOUNCE: Duration = Duration::from_millis(300);
+/// Source objects change all the time, when a platform probes its clusters, and each look renders
+/// the names of all of them. A cluster that joins a busy fleet waits no longer than this.
+const REST: Duration = Duration::from_secs(1);
 /// Policies are few, and each is one reconcile at a time.
 const CONCURRENCY: u16 = 4;
 
@@ -61,10 +62,7 @@ pub async fn run(
         changes.boxed(),
     ]);
     info!("import policies are followed");
-    let config = Config::default()
-        .debounce(DEBOUNCE)
-        .concurrency(CONCURRENCY);
-    let queue = queue.take_until(cancel.cancelled_owned());
+    let queue = paced(queue.take_until(cancel.cancelled_owned()), REST);
     applier(
         |policy, context| Box::pin(ready_then(lifecycles.clone(), policy, context)),
         |policy, _: &ReconcileError, context| {
@@ -73,7 +71,7 @@ pub async fn run(
         context,
         policies,
         queue,
-        config,
+        Config::default().concurrency(CONCURRENCY),
     )
     .for_each(|result| {
         log(result);

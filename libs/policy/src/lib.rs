@@ -4,6 +4,7 @@
 pub mod template;
 
 mod ownership;
+mod paced;
 mod report;
 mod resolve;
 mod retries;
@@ -12,6 +13,7 @@ mod trouble;
 mod watches;
 
 pub use ownership::{controlled_by, controller_of, owned_by};
+pub use paced::paced;
 pub use report::{Reporter, status_patch};
 pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
 pub use retries::Retries;
