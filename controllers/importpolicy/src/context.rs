@@ -2,12 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use armadex_crds::PediaClusterLifecycle;
+use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
 use armadex_policy::{Interests, Reporter, Retries, Served, Watches};
-use kube::{Client, runtime::reflector::Store};
+use kube::{Client, ResourceExt, runtime::reflector::Store};
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -17,37 +17,57 @@ pub(crate) struct Context {
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) reporter: Reporter,
     pub(crate) retries: Retries,
-    pub(crate) resources: Mutex<HashMap<String, (Option<i64>, Resources)>>,
+    pub(crate) resources: Mutex<HashMap<String, (Version, Resources)>>,
 }
 
 impl Context {
-    pub(crate) fn known_resources(&self, name: &str, generation: Option<i64>) -> Option<Resources> {
-        let known = self
-            .resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+    /// What was found for this very policy, as it is.
+    pub(crate) fn known_resources(&self, policy: &ClusterImportPolicy) -> Option<Resources> {
+        let known = self.lock_resources();
         known
-            .get(name)
-            .filter(|(of, _)| *of == generation)
+            .get(&policy.name_any())
+            .filter(|(of, _)| *of == Version::of(policy))
             .map(|(_, found)| found.clone())
     }
 
-    pub(crate) fn remember_resources(&self, name: &str, generation: Option<i64>, found: Resources) {
-        let mut known = self
-            .resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.to_owned(), (generation, found));
+    pub(crate) fn remember_resources(&self, policy: &ClusterImportPolicy, found: Resources) {
+        let version = Version::of(policy);
+        self.lock_resources()
+            .insert(policy.name_any(), (version, found));
+    }
+
+    pub(crate) fn forget_resources(&self, name: &str) {
+        self.lock_resources().remove(name);
     }
 
     /// Drops all that is held for a policy that goes.
     pub(crate) fn forget(&self, name: &str) {
         self.interests.remove(name);
         self.retries.clear(name);
+        self.forget_resources(name);
+    }
+
+    fn lock_resources(&self) -> MutexGuard<'_, HashMap<String, (Version, Resources)>> {
         self.resources
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
+    }
+}
+
+/// A policy as it stands. A generation alone is not enough: one that was deleted and made again
+/// begins with the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    uid: Option<String>,
+    generation: Option<i64>,
+}
+
+impl Version {
+    fn of(policy: &ClusterImportPolicy) -> Self {
+        Self {
+            uid: policy.metadata.uid.clone(),
+            generation: policy.metadata.generation,
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use armadex_crds::{
     conditions::PolicyValidatedReason,
 };
 use armadex_policy::{
-    Interest, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, WatchKey, WatchScope,
-    controlled_by, resolve, status_patch,
+    Interest, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, Watch, WatchKey,
+    WatchScope, controlled_by, resolve, status_patch,
 };
 use jiff::Timestamp;
 use kube::{
@@ -76,48 +76,93 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
         Ok(compiled) => compiled,
         Err(invalid) => return (Outcome::Invalid(invalid), Next::AwaitChange),
     };
-    let resources = match resources(policy, context).await {
-        Ok(resources) => resources,
-        Err((reason, error)) => {
-            // Installing an API sends no event to wait for.
-            let delay = context.retries.next(&name);
-            return (Outcome::Unresolved(reason, error), Next::Retry(delay));
-        }
+    let (resources, watch) = match source(policy, context).await {
+        Ok(found) => found,
+        Err((outcome, next)) => return (outcome, next),
     };
-    let namespaced = resources
-        .references
-        .iter()
-        .map(|reference| reference.namespaced);
-    if let Err(invalid) = validate_namespaces(&policy.spec, namespaced) {
-        return (Outcome::Invalid(invalid), Next::AwaitChange);
-    }
-    let key = WatchKey {
-        gvr: resources.source.gvr.clone(),
-        scope: WatchScope::All,
-    };
-    let watch = context.watches.acquire(&key);
-    context.interests.set(
-        &name,
-        vec![Interest {
-            watch: watch.clone(),
-            object: None,
-        }],
-    );
-    match watch.readiness() {
-        Readiness::Listed => {}
-        // The watch says when this changes.
-        other => return (Outcome::NotListed(other), Next::AwaitChange),
+    let (readiness, trouble) = (watch.readiness(), watch.trouble());
+    if let Readiness::Listing | Readiness::Failing(_) = readiness {
+        let next = after_trouble(&readiness, trouble.as_ref(), &name, context);
+        return (Outcome::NotListed(readiness), next);
     }
     let objects = watch.objects();
     let plan = make_plan(policy, compiled, resources, objects.clone(), context).await;
     let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
     let failures = apply::apply(&lifecycles, &plan).await;
-    let summary = Summary::new(objects.len(), &plan, failures);
+    let next = after_trouble(&readiness, trouble.as_ref(), &name, context);
+    let summary = Summary::new(objects.len(), &plan, failures, trouble);
     let next = match summary.may_improve() {
         true => Next::Retry(context.retries.next(&name)),
-        false => Next::AwaitChange,
+        false => next,
     };
     (Outcome::Done(summary), next)
+}
+
+/// The resources of the policy and a share in the watch on its source objects. Where the version
+/// of the source is served no more, another one is looked for.
+async fn source(
+    policy: &ClusterImportPolicy,
+    context: &Context,
+) -> Result<(Resources, Watch), (Outcome, Next)> {
+    let (resources, watch) = known_source(policy, context).await?;
+    if !is_gone(&watch.readiness(), watch.trouble().as_ref()) {
+        return Ok((resources, watch));
+    }
+    context.forget_resources(&policy.name_any());
+    known_source(policy, context).await
+}
+
+async fn known_source(
+    policy: &ClusterImportPolicy,
+    context: &Context,
+) -> Result<(Resources, Watch), (Outcome, Next)> {
+    let name = policy.name_any();
+    let resources = resources(policy, context)
+        .await
+        .map_err(|(reason, error)| {
+            // Installing an API sends no event to wait for.
+            let delay = context.retries.next(&name);
+            (Outcome::Unresolved(reason, error), Next::Retry(delay))
+        })?;
+    let namespaced = resources
+        .references
+        .iter()
+        .map(|reference| reference.namespaced);
+    validate_namespaces(&policy.spec, namespaced)
+        .map_err(|invalid| (Outcome::Invalid(invalid), Next::AwaitChange))?;
+    let watch = context.watches.acquire(&WatchKey {
+        gvr: resources.source.gvr.clone(),
+        scope: WatchScope::All,
+    });
+    let interest = Interest {
+        watch: watch.clone(),
+        object: None,
+    };
+    context.interests.set(&name, vec![interest]);
+    Ok((resources, watch))
+}
+
+/// The watch says when its trouble ends, but not when another version is served.
+fn after_trouble(
+    readiness: &Readiness,
+    trouble: Option<&Trouble>,
+    name: &str,
+    context: &Context,
+) -> Next {
+    if is_gone(readiness, trouble) {
+        Next::Retry(context.retries.next(name))
+    } else {
+        Next::AwaitChange
+    }
+}
+
+/// Whether the type is served no more in the version that is watched.
+fn is_gone(readiness: &Readiness, trouble: Option<&Trouble>) -> bool {
+    let trouble = match readiness {
+        Readiness::Failing(trouble) => Some(trouble),
+        Readiness::Listed | Readiness::Listing => trouble,
+    };
+    trouble.is_some_and(|trouble| trouble.kind == TroubleKind::Missing)
 }
 
 /// Rendering a fleet's names takes milliseconds, which is too long for a thread that serves IO.
@@ -150,13 +195,12 @@ async fn make_plan(
         .expect("a plan is a pure function and does not panic")
 }
 
-/// Resources of the policy, looked up once for each of its generations.
+/// Resources of the policy, looked up once for each of its generations as long as they are served.
 async fn resources(
     policy: &ClusterImportPolicy,
     context: &Context,
 ) -> Result<Resources, (PolicyValidatedReason, ResolveError)> {
-    let (name, generation) = (policy.name_any(), policy.metadata.generation);
-    if let Some(known) = context.known_resources(&name, generation) {
+    if let Some(known) = context.known_resources(policy) {
         return Ok(known);
     }
     let source = &policy.spec.source;
@@ -181,7 +225,7 @@ async fn resources(
         })?);
     }
     let resources = Resources { source, references };
-    context.remember_resources(&name, generation, resources.clone());
+    context.remember_resources(policy, resources.clone());
     Ok(resources)
 }
 

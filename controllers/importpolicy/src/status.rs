@@ -7,7 +7,7 @@ use armadex_crds::{
         ReconcilingReason,
     },
 };
-use armadex_policy::{Readiness, ResolveError};
+use armadex_policy::{Readiness, ResolveError, Trouble};
 use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
@@ -35,15 +35,23 @@ pub(crate) struct Summary {
     objects: usize,
     lifecycles: usize,
     problems: Vec<Problem>,
+    stale: Option<Trouble>,
 }
 
 impl Summary {
-    pub(crate) fn new(objects: usize, plan: &Plan, failures: Vec<Problem>) -> Self {
+    /// `stale`: the source objects are those that were last known, because of this.
+    pub(crate) fn new(
+        objects: usize,
+        plan: &Plan,
+        failures: Vec<Problem>,
+        stale: Option<Trouble>,
+    ) -> Self {
         let problems = plan.problems.iter().cloned().chain(failures).collect();
         Self {
             objects,
             lifecycles: plan.wanted,
             problems,
+            stale,
         }
     }
 
@@ -142,8 +150,16 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         objects,
         lifecycles,
         problems,
+        stale,
     } = summary;
     let counts = format!("{lifecycles} lifecycles from {objects} source objects");
+    if let Some(trouble) = stale {
+        let message = format!(
+            "source objects can't be followed: {trouble}; what was last known stays: {counts}"
+        );
+        let reason = ReconcilingReason::FailedCheckResourceSync;
+        return (reconciled(false, reason, message), EventType::Warning);
+    }
     if problems.is_empty() {
         let reason = ReconcilingReason::ReconcileSourceResourceAndLifecycle;
         return (reconciled(true, reason, counts), EventType::Normal);
@@ -190,8 +206,6 @@ fn condition(type_: PolicyCondition, holds: bool, reason: String, message: Strin
 
 #[cfg(test)]
 mod tests {
-    use armadex_policy::Trouble;
-
     use super::*;
 
     fn told(policy: &ClusterImportPolicy, outcome: &Outcome) -> (Vec<String>, usize) {
@@ -261,6 +275,7 @@ mod tests {
                     objects: 3,
                     lifecycles: 2,
                     problems: vec![],
+                    stale: None,
                 }),
                 valid,
                 "Reconciling=True ReconcileSourceResourceAndLifecycle @7: 2 lifecycles from 3 source objects",
@@ -270,6 +285,7 @@ mod tests {
                     objects: 4,
                     lifecycles: 0,
                     problems,
+                    stale: None,
                 }),
                 valid,
                 "Reconciling=False FailedReconcile @7: a: m; b: m; c: m; and 1 more; 0 lifecycles from 4 source objects",
@@ -289,6 +305,7 @@ mod tests {
             objects: 1,
             lifecycles: 1,
             problems: vec![],
+            stale: None,
         });
         policy.status = Some(status(&policy, &done, Timestamp::UNIX_EPOCH).0);
         let (after, transitions) = status(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use armadex_crds::{
     LIFECYCLE_FINALIZER, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
+    conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
     Gvr, Interest, ObjectName, Readiness, ReconcileError, Trouble, TroubleKind, WatchKey,
@@ -24,6 +25,7 @@ use crate::{
     Facts, Lookup, Planned, Stop, apply,
     context::Context,
     plan::{is_ours, plan},
+    references::display,
     status::{Ended, status},
     validate,
 };
@@ -58,12 +60,15 @@ async fn follow(
 ) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
     let cluster = context.clusters.get(&ObjectRef::new(&name));
-    let Planned { references, step } = match validate(&lifecycle.spec) {
+    let (Planned { references, step }, stale) = match validate(&lifecycle.spec) {
         Ok(compiled) => make_plan(lifecycle, compiled, cluster.clone(), context).await,
-        Err(problem) => Planned {
-            references: Vec::new(),
-            step: Err(Stop::Because(problem)),
-        },
+        Err(problem) => {
+            let planned = Planned {
+                references: Vec::new(),
+                step: Err(Stop::Because(problem)),
+            };
+            (planned, None)
+        }
     };
     let (ended, retry) = match step {
         // Whatever is missing is watched, and its coming is an event.
@@ -74,6 +79,10 @@ async fn follow(
             let failed = matches!(ended, Ended::Stopped(_));
             (ended, failed)
         }
+    };
+    let ended = match (ended, stale) {
+        (Ended::UpToDate, Some(stop)) => Ended::Stopped(stop),
+        (ended, _) => ended,
     };
     let exists = cluster
         .as_ref()
@@ -86,19 +95,22 @@ async fn follow(
     })
 }
 
+/// The plan, and why it may be made of what is out of date.
+///
 /// Rendering may take longer than a thread that serves IO should be held.
 async fn make_plan(
     lifecycle: &Arc<PediaClusterLifecycle>,
     compiled: crate::Compiled,
     cluster: Option<Arc<PediaCluster>>,
     context: &Arc<Context>,
-) -> Planned {
+) -> (Planned, Option<Stop>) {
     let (lifecycle, context) = (lifecycle.clone(), context.clone());
     let planning = tokio::task::spawn_blocking(move || {
         let mut sight = Sight {
             owner: lifecycle.name_any(),
             context: &context,
             seen: Vec::new(),
+            stale: None,
         };
         let facts = Facts {
             lifecycle: &lifecycle,
@@ -107,8 +119,7 @@ async fn make_plan(
             cluster: cluster.as_deref(),
         };
         let planned = plan(&facts, |reference| sight.reference(reference));
-        sight.done();
-        planned
+        (planned, sight.done())
     });
     planning
         .await
@@ -120,6 +131,7 @@ struct Sight<'a> {
     owner: String,
     context: &'a Context,
     seen: Vec<Interest>,
+    stale: Option<Stop>,
 }
 
 impl Sight<'_> {
@@ -161,13 +173,23 @@ impl Sight<'_> {
             resource,
         };
         let object = ObjectName { namespace, name };
-        self.look_up(
-            &WatchKey {
-                gvr,
-                scope: WatchScope::Object(object.clone()),
-            },
-            &object,
-        )
+        let key = WatchKey {
+            gvr,
+            scope: WatchScope::Object(object.clone()),
+        };
+        let found = self.look_up(&key, &object);
+        self.note_trouble(reference);
+        found
+    }
+
+    /// Of a source that can't be followed the policy speaks, once for all of its lifecycles.
+    fn note_trouble(&mut self, reference: &ResolvedReference) {
+        let trouble = self.seen.last().and_then(|seen| seen.watch.trouble());
+        if let Some(trouble) = trouble {
+            let name = display(reference);
+            let message = format!("{name} can't be followed: {trouble}; what was last known stays");
+            self.stale = Some(Stop::because(Reason::WaitDependentResourceSynced, message));
+        }
     }
 
     fn look_up(&mut self, key: &WatchKey, object: &ObjectName) -> Lookup {
@@ -184,9 +206,11 @@ impl Sight<'_> {
         }
     }
 
-    /// What was not looked at any more is not depended on any more.
-    fn done(self) {
+    /// What was not looked at any more is not depended on any more. Gives why something that was
+    /// looked at may be out of date.
+    fn done(self) -> Option<Stop> {
         self.context.interests.set(&self.owner, self.seen);
+        self.stale
     }
 }
 

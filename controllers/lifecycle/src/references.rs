@@ -115,7 +115,8 @@ fn is_name(text: &str) -> bool {
     text.len() <= 253 && text.bytes().all(allowed)
 }
 
-fn display(target: &ResolvedReference) -> String {
+/// `secrets namespace/name`.
+pub(crate) fn display(target: &ResolvedReference) -> String {
     let ResolvedReference {
         group,
         resource,

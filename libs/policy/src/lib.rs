@@ -3,6 +3,9 @@
 
 pub mod template;
 
+#[cfg(feature = "testing")]
+pub mod testing;
+
 mod ownership;
 mod paced;
 mod report;

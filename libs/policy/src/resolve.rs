@@ -69,6 +69,23 @@ impl fmt::Display for Gvr {
     }
 }
 
+impl Gvr {
+    /// As objects carry it: `apps/v1`, or `v1` in the core group.
+    pub fn api_version(&self) -> String {
+        let Self { group, version, .. } = self;
+        if group.is_empty() {
+            version.clone()
+        } else {
+            format!("{group}/{version}")
+        }
+    }
+
+    /// With its version: `deployments of apps/v1`.
+    pub fn in_full(&self) -> String {
+        format!("{} of {}", self.resource, self.api_version())
+    }
+}
+
 /// Chooses the version of a resource: the first in the server's order of preference among those
 /// that are wanted, or of all if none is named.
 pub async fn resolve(

@@ -12,7 +12,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// What somebody who has just installed what was missing can be asked to wait.
 const LONGEST: Duration = Duration::from_secs(15);
 /// Four times the longest delay: a watch that held for so long works.
-const FORGOTTEN: Duration = Duration::from_secs(60);
+pub(crate) const FORGOTTEN: Duration = Duration::from_secs(60);
 /// 0.5 s doubled five times is above the longest delay.
 const DOUBLINGS: u32 = 5;
 

@@ -1,9 +1,10 @@
 //! The task behind a watch: list, watch, tell what changed; on failure wait, longer each time,
-//! and go on until it is cancelled.
+//! and go on until it is cancelled. A failure is told in words that name the type, its version
+//! and the verb: the right to it may be what is missing.
 
 use std::{
     pin::pin,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock, RwLockWriteGuard},
 };
 
 use futures::StreamExt;
@@ -12,15 +13,21 @@ use kube::{
     core::{ApiResource, DynamicObject},
     runtime::{WatchStreamExt, watcher},
 };
-use tokio::sync::broadcast;
+use tokio::{
+    sync::broadcast,
+    time::{Instant, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{
     object::{Change, ObjectName, WatchKey, WatchScope},
-    state::{State, Touched},
+    state::{State, Touched, Verb},
 };
-use crate::{Gvr, Trouble, retries::WatchBackoff};
+use crate::{
+    Gvr, Trouble, TroubleKind,
+    retries::{FORGOTTEN, WatchBackoff},
+};
 
 pub(super) struct Task {
     pub(super) client: Client,
@@ -33,34 +40,44 @@ pub(super) struct Task {
 pub(super) async fn follow(task: Task) {
     let (api, config) = request(&task.client, &task.key);
     let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
+    // A watch that begins again says nothing until something changes: that it does not fail for
+    // this long is how its success is known.
+    let mut holds = Instant::now();
     loop {
-        let event = tokio::select! {
+        let touched = tokio::select! {
             () = task.cancel.cancelled() => return,
-            event = events.next() => event,
+            event = events.next() => match event {
+                Some(Ok(event)) => task.lock().step(event),
+                Some(Err(error)) => {
+                    holds = Instant::now() + FORGOTTEN;
+                    task.fail(&error)
+                }
+                None => return,
+            },
+            () = sleep_until(holds), if task.lock().is_failing() => task.lock().held(),
         };
-        let Some(event) = event else { return };
-        let touched = task.take(event);
         task.tell(touched);
     }
 }
 
 impl Task {
-    fn take(&self, event: Result<watcher::Event<DynamicObject>, watcher::Error>) -> Touched {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Ok(event) => state.step(event),
-            Err(error) => {
-                let trouble = Trouble::from(&error);
-                let resource = &self.key.gvr;
-                let touched = state.fail(trouble.clone());
-                if touched == Touched::Nothing {
-                    debug!(%resource, error = %trouble, "watch of {resource} failed, retrying");
-                } else {
-                    warn!(%resource, error = %trouble, "watch of {resource} failed, retrying");
-                }
-                touched
-            }
+    fn fail(&self, error: &watcher::Error) -> Touched {
+        let Some(verb) = verb_of(error) else {
+            return Touched::Nothing;
+        };
+        let resource = &self.key.gvr;
+        let trouble = in_words(resource, verb, Trouble::from(error));
+        let touched = self.lock().fail(verb, trouble.clone());
+        if touched == Touched::Nothing {
+            debug!(%resource, error = %trouble, "watch of {resource} failed, retrying");
+        } else {
+            warn!(%resource, error = %trouble, "watch of {resource} failed, retrying");
         }
+        touched
+    }
+
+    fn lock(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, touched: Touched) {
@@ -77,6 +94,34 @@ impl Task {
             });
         }
     }
+}
+
+/// What failed; nothing did where a version is too old to go on from, which is listed anew.
+fn verb_of(error: &watcher::Error) -> Option<Verb> {
+    match error {
+        watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion => {
+            Some(Verb::List)
+        }
+        watcher::Error::WatchError(status) if status.code == 410 => None,
+        watcher::Error::WatchStartFailed(_)
+        | watcher::Error::WatchFailed(_)
+        | watcher::Error::WatchError(_) => Some(Verb::Watch),
+    }
+}
+
+fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
+    let Trouble { kind, message } = trouble;
+    let verb = match verb {
+        Verb::List => "list",
+        Verb::Watch => "watch",
+    };
+    let what = gvr.in_full();
+    let message = match kind {
+        TroubleKind::Forbidden => format!("the right to {verb} {what} is missing: {message}"),
+        TroubleKind::Missing => format!("{what} is not served, {verb} fails: {message}"),
+        _ => format!("{verb} of {what} fails: {message}"),
+    };
+    Trouble { kind, message }
 }
 
 fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
@@ -96,16 +141,12 @@ fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Con
 }
 
 fn api_resource(gvr: &Gvr) -> ApiResource {
+    let api_version = gvr.api_version();
     let Gvr {
         group,
         version,
         resource,
     } = gvr;
-    let api_version = if group.is_empty() {
-        version.clone()
-    } else {
-        format!("{group}/{version}")
-    };
     ApiResource {
         group: group.clone(),
         version: version.clone(),

@@ -10,6 +10,8 @@ use kube::Client;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::Trouble;
+
 use super::{
     follow,
     object::{Change, Found, ObjectName, WatchKey},
@@ -130,6 +132,11 @@ impl Watch {
     /// Whether the objects are known.
     pub fn readiness(&self) -> Readiness {
         self.state().readiness()
+    }
+
+    /// Why what is known may be out of date: it was listed, and can't be followed any more.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.state().trouble()
     }
 
     /// Every object, by namespace and name.

@@ -7,7 +7,11 @@ use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
 use serde_json::Value;
 
 use super::object::{Found, ObjectName};
-use crate::Trouble;
+use crate::{Trouble, TroubleKind};
+
+/// A watch that was listed and then fails is told after so many failures in a row, some seconds:
+/// an API that restarts is not worth a word. What no waiting helps against is told at once.
+const TOLD_AFTER: u32 = 4;
 
 /// More changed objects than this at once are told as one change of everything.
 const MANY: usize = 256;
@@ -31,22 +35,48 @@ pub(super) enum Touched {
     Everything,
 }
 
+/// What a watch asks the API server for, as RBAC calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    List,
+    Watch,
+}
+
 /// State of one watch.
 #[derive(Debug, Default)]
 pub(super) struct State {
     objects: BTreeMap<ObjectName, Arc<Found>>,
     listing: BTreeMap<ObjectName, Arc<Found>>,
     listed: bool,
-    trouble: Option<Trouble>,
+    failure: Option<Failure>,
+}
+
+/// Failures in a row.
+#[derive(Debug)]
+struct Failure {
+    verb: Verb,
+    trouble: Trouble,
+    times: u32,
+    told: bool,
 }
 
 impl State {
     pub(super) fn readiness(&self) -> Readiness {
-        match &self.trouble {
+        match &self.failure {
             _ if self.listed => Readiness::Listed,
-            Some(trouble) => Readiness::Failing(trouble.clone()),
+            Some(failure) => Readiness::Failing(failure.trouble.clone()),
             None => Readiness::Listing,
         }
+    }
+
+    /// Why what is known may be out of date, once that is worth telling.
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        let told = self.failure.as_ref().filter(|failure| failure.told);
+        told.map(|failure| failure.trouble.clone())
+    }
+
+    pub(super) fn is_failing(&self) -> bool {
+        self.failure.is_some()
     }
 
     pub(super) fn objects(&self) -> Vec<Arc<Found>> {
@@ -59,10 +89,39 @@ impl State {
 
     /// Takes in an event.
     pub(super) fn step(&mut self, event: Event<DynamicObject>) -> Touched {
-        // A list that begins is no success yet.
-        if !matches!(event, Event::Init | Event::InitApply(_)) {
-            self.trouble = None;
+        let healed = self.proves(&event) && self.heal();
+        let touched = self.take(event);
+        if healed { Touched::Everything } else { touched }
+    }
+
+    /// A watch that says nothing has held for so long that it works.
+    pub(super) fn held(&mut self) -> Touched {
+        if self.heal() {
+            Touched::Everything
+        } else {
+            Touched::Nothing
         }
+    }
+
+    /// Whether what failed works again. A list that begins is no success yet, and a list that
+    /// succeeds says nothing of a watch.
+    fn proves(&self, event: &Event<DynamicObject>) -> bool {
+        match event {
+            Event::Init | Event::InitApply(_) => false,
+            Event::InitDone => self
+                .failure
+                .as_ref()
+                .is_some_and(|failure| failure.verb == Verb::List),
+            Event::Apply(_) | Event::Delete(_) => true,
+        }
+    }
+
+    /// Forgets the failures; says whether they were told.
+    fn heal(&mut self) -> bool {
+        self.failure.take().is_some_and(|failure| failure.told)
+    }
+
+    fn take(&mut self, event: Event<DynamicObject>) -> Touched {
         match event {
             Event::Init => {
                 self.listing.clear();
@@ -88,11 +147,22 @@ impl State {
         }
     }
 
-    /// Takes in a failure; a new one touches everything as long as nothing is listed.
-    pub(super) fn fail(&mut self, trouble: Trouble) -> Touched {
-        let is_new = self.trouble.as_ref() != Some(&trouble);
-        self.trouble = Some(trouble);
-        if is_new && !self.listed {
+    /// Takes in a failure; it touches everything when it becomes one that is told.
+    pub(super) fn fail(&mut self, verb: Verb, trouble: Trouble) -> Touched {
+        let before = self.failure.take();
+        let times = before
+            .as_ref()
+            .map_or(1, |before| before.times.saturating_add(1));
+        let helpless = trouble.kind != TroubleKind::Unavailable;
+        let told = !self.listed || helpless || times >= TOLD_AFTER;
+        let same = before.is_some_and(|before| before.told && before.trouble == trouble);
+        self.failure = Some(Failure {
+            verb,
+            trouble,
+            times,
+            told,
+        });
+        if told && !same {
             Touched::Everything
         } else {
             Touched::Nothing
@@ -213,10 +283,13 @@ mod tests {
     fn an_api_that_flaps_takes_nothing_away() {
         let mut state = State::default();
         list(&mut state, &[("a", 1)]);
-        assert_eq!(state.fail(Trouble::unavailable("down")), Touched::Nothing);
+        assert_eq!(
+            state.fail(Verb::Watch, Trouble::unavailable("down")),
+            Touched::Nothing
+        );
         state.step(Event::Init);
         assert_eq!(
-            state.fail(Trouble::unavailable("still down")),
+            state.fail(Verb::Watch, Trouble::unavailable("still down")),
             Touched::Nothing
         );
         assert_eq!(
@@ -225,13 +298,62 @@ mod tests {
         );
     }
 
+    fn forbidden() -> Trouble {
+        Trouble {
+            kind: TroubleKind::Forbidden,
+            message: "forbidden".into(),
+        }
+    }
+
+    #[test]
+    fn a_watch_that_breaks_is_told_at_once_if_no_waiting_helps_and_else_after_a_while() {
+        let mut state = State::default();
+        list(&mut state, &[("a", 1)]);
+        assert_eq!(state.fail(Verb::Watch, forbidden()), Touched::Everything);
+        assert_eq!(state.fail(Verb::Watch, forbidden()), Touched::Nothing);
+        assert_eq!(state.trouble(), Some(forbidden()));
+        assert_eq!(state.readiness(), Readiness::Listed);
+
+        let mut state = State::default();
+        list(&mut state, &[]);
+        let down = Trouble::unavailable("down");
+        let told: Vec<bool> = (0..5)
+            .map(|_| state.fail(Verb::Watch, down.clone()) == Touched::Everything)
+            .collect();
+        assert_eq!(told, [false, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_broken_watch_is_whole_again_when_what_failed_works() {
+        let broken = |verb| {
+            let mut state = State::default();
+            list(&mut state, &[("a", 1)]);
+            state.fail(verb, forbidden());
+            state
+        };
+        let mut lists = broken(Verb::List);
+        assert_eq!(list(&mut lists, &[("a", 1)]), Touched::Everything);
+        assert_eq!(lists.trouble(), None);
+
+        let mut watches = broken(Verb::Watch);
+        assert_eq!(list(&mut watches, &[("a", 1)]), Touched::Nothing);
+        assert_eq!(watches.trouble(), Some(forbidden()));
+        let change = Event::Apply(object("a", 2));
+        assert_eq!(watches.step(change), Touched::Everything);
+        assert_eq!(watches.trouble(), None);
+
+        let mut silent = broken(Verb::Watch);
+        assert_eq!(silent.held(), Touched::Everything);
+        assert_eq!((silent.trouble(), silent.held()), (None, Touched::Nothing));
+    }
+
     #[test]
     fn a_failure_before_the_first_list_is_told_once() {
         let mut state = State::default();
         let down = Trouble::unavailable("down");
-        assert_eq!(state.fail(down.clone()), Touched::Everything);
+        assert_eq!(state.fail(Verb::List, down.clone()), Touched::Everything);
         state.step(Event::Init);
-        assert_eq!(state.fail(down.clone()), Touched::Nothing);
+        assert_eq!(state.fail(Verb::List, down.clone()), Touched::Nothing);
         assert_eq!(state.readiness(), Readiness::Failing(down));
     }
 

@@ -1,0 +1,219 @@
+//! The whole controller against a control plane in a value.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use armadex_policy::{
+    Watches,
+    testing::{Host, ServedType},
+};
+use serde_json::{Value, json};
+use tokio::{task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Far more than any of these takes on a paused clock.
+const LIMIT: Duration = Duration::from_secs(600);
+
+const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+const POLICIES: &str = "/apis/policy.clusterpedia.io/v1alpha1/clusterimportpolicies";
+const LIFECYCLES: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles";
+
+const CLUSTER: ServedType = ServedType {
+    group: "cluster.karmada.io",
+    version: "v1alpha1",
+    resource: "clusters",
+    kind: "Cluster",
+    namespaced: false,
+};
+
+fn ours(resource: &'static str, kind: &'static str) -> ServedType {
+    ServedType {
+        group: "policy.clusterpedia.io",
+        version: "v1alpha1",
+        resource,
+        kind,
+        namespaced: false,
+    }
+}
+
+fn host() -> Host {
+    Host::new(&[
+        CLUSTER,
+        ours("clusterimportpolicies", "ClusterImportPolicy"),
+        ours("pediaclusterlifecycles", "PediaClusterLifecycle"),
+    ])
+}
+
+fn policy() -> Value {
+    json!({"spec": {
+        "source": {"group": "cluster.karmada.io", "resource": "clusters"},
+        "references": [],
+        "nameTemplate": "{{source.metadata.name}}",
+        "template": "spec: {syncResources: []}",
+        "creationCondition": "true",
+    }})
+}
+
+/// The controller, which ends with the value.
+struct Running {
+    task: JoinHandle<()>,
+    cancel: CancellationToken,
+}
+
+fn run(host: &Host) -> Running {
+    let cancel = CancellationToken::new();
+    let (client, ended) = (host.client(), cancel.clone());
+    let task = tokio::spawn(async move {
+        let watches = Watches::new(client.clone());
+        armadex_importpolicy::run(client, watches.clone(), ended)
+            .await
+            .unwrap();
+        watches.shutdown().await;
+    });
+    Running { task, cancel }
+}
+
+impl Running {
+    async fn end(self) {
+        self.cancel.cancel();
+        timeout(LIMIT, self.task).await.unwrap().unwrap();
+    }
+}
+
+async fn until(host: &Host, what: &str, holds: impl Fn(&Host) -> bool) {
+    if timeout(LIMIT, host.until(holds)).await.is_err() {
+        let policy = host.get(&format!("{POLICIES}/karmada"));
+        panic!("not so after {LIMIT:?}: {what}; the policy is {policy:#?}");
+    }
+}
+
+fn lifecycle(name: &str) -> String {
+    format!("{LIFECYCLES}/{name}")
+}
+
+fn reconciling(host: &Host) -> String {
+    let path = format!("{POLICIES}/karmada");
+    host.condition(&path, "Reconciling").unwrap_or_default()
+}
+
+fn version_of(host: &Host, name: &str) -> Value {
+    let found = host.get(&lifecycle(name)).unwrap_or_default();
+    found["spec"]["source"]["version"].clone()
+}
+
+/// A fleet of one cluster whose policy is followed.
+async fn followed() -> (Host, Running) {
+    let host = host();
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    host.put(&format!("{CLUSTERS}/one"), json!({}));
+    let running = run(&host);
+    until(&host, "the policy is followed", |host| {
+        reconciling(host).ends_with("1 lifecycles from 1 source objects")
+    })
+    .await;
+    (host, running)
+}
+
+/// Patches a cluster 17 times a second, for as long as the value lives.
+fn patch_without_end(host: &Host, name: &str) -> JoinHandle<()> {
+    let (host, path) = (host.clone(), format!("{CLUSTERS}/{name}"));
+    tokio::spawn(async move {
+        for count in 0.. {
+            host.put(&path, json!({"status": {"probed": count}}));
+            tokio::time::sleep(Duration::from_millis(59)).await;
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_of_a_busy_fleet_is_on_boarded() {
+    let (host, running) = followed().await;
+    let patches = patch_without_end(&host, "one");
+    host.put(&format!("{CLUSTERS}/joined"), json!({}));
+    let is_there = |host: &Host| host.get(&lifecycle("joined")).is_some();
+    let wait = timeout(Duration::from_secs(2), host.until(is_there));
+    wait.await.unwrap();
+    patches.abort();
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_is_taken_away_is_told_with_its_verb_and_takes_nothing_away() {
+    for verb in ["watch", "list"] {
+        let (host, running) = followed().await;
+        host.forbid("watch", "clusters");
+        if verb == "list" {
+            host.forbid("list", "clusters");
+            // What makes a watch list again.
+            host.expire();
+        }
+        let told =
+            format!("the right to {verb} clusters of cluster.karmada.io/v1alpha1 is missing");
+        until(&host, verb, |host| {
+            let condition = reconciling(host);
+            condition.starts_with("FailedCheckResourceSync: ") && condition.contains(&told)
+        })
+        .await;
+        assert!(host.get(&lifecycle("one")).is_some());
+        host.permit_all();
+        until(&host, "it is well again", |host| {
+            reconciling(host).starts_with("ReconcileSourceResourceAndLifecycle: ")
+        })
+        .await;
+        running.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_removed_is_told_until_another_one_can_be_used() {
+    let (host, running) = followed().await;
+    host.withdraw("cluster.karmada.io", "v1alpha1", "clusters");
+    let path = format!("{POLICIES}/karmada");
+    until(&host, "that it is gone is told", |host| {
+        host.condition(&path, "Validated").unwrap_or_default()
+            == "FailedNegotiateSourceResource: the control plane does not serve clusters.cluster.karmada.io"
+    })
+    .await;
+    assert!(host.get(&lifecycle("one")).is_some());
+    host.serve(ServedType {
+        version: "v1",
+        ..CLUSTER
+    });
+    until(&host, "the other version is used", |host| {
+        version_of(host, "one") == "v1"
+    })
+    .await;
+    until(&host, "it is well again", |host| {
+        reconciling(host).ends_with("1 lifecycles from 1 source objects")
+    })
+    .await;
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_is_made_again_is_resolved_again() {
+    let host = host();
+    host.serve(ServedType {
+        version: "v1",
+        ..CLUSTER
+    });
+    let path = format!("{POLICIES}/karmada");
+    let of = |version: &str| {
+        let mut policy = policy();
+        policy["spec"]["source"]["versions"] = json!([version]);
+        policy
+    };
+    host.put(&path, of("v1alpha1"));
+    host.put(&format!("{CLUSTERS}/one"), json!({}));
+    let running = run(&host);
+    until(&host, "v1alpha1", |host| {
+        version_of(host, "one") == "v1alpha1"
+    })
+    .await;
+    host.remove(&lifecycle("one"));
+    host.remove(&path);
+    host.put(&path, of("v1"));
+    until(&host, "v1", |host| version_of(host, "one") == "v1").await;
+    running.end().await;
+}

@@ -1,0 +1,153 @@
+//! The whole controller against a control plane in a value.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use armadex_policy::{
+    Watches,
+    testing::{Host, ServedType},
+};
+use serde_json::{Value, json};
+use tokio::{task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Far more than any of these takes on a paused clock.
+const LIMIT: Duration = Duration::from_secs(600);
+
+const LIFECYCLE: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/east";
+const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east";
+const SOURCE: &str = "/apis/cluster.karmada.io/v1alpha1/clusters/east";
+const SECRET: &str = "/api/v1/namespaces/karmada-cluster/secrets/east";
+
+fn served(
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    kind: &'static str,
+) -> ServedType {
+    ServedType {
+        group,
+        version,
+        resource,
+        kind,
+        namespaced: group.is_empty(),
+    }
+}
+
+fn host() -> Host {
+    let ours = ("pediaclusterlifecycles", "PediaClusterLifecycle");
+    let host = Host::new(&[
+        served("", "v1", "secrets", "Secret"),
+        served("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
+        served("policy.clusterpedia.io", "v1alpha1", ours.0, ours.1),
+        served(
+            "cluster.clusterpedia.io",
+            "v1alpha2",
+            "pediaclusters",
+            "PediaCluster",
+        ),
+    ]);
+    host.put(SOURCE, json!({"spec": {"apiEndpoint": "https://east"}}));
+    host.put(SECRET, json!({"data": {"token": "dG9rZW4="}}));
+    host.put(LIFECYCLE, lifecycle());
+    host
+}
+
+fn lifecycle() -> Value {
+    json!({
+        "metadata": {"ownerReferences": [{
+            "apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "ClusterImportPolicy",
+            "name": "karmada", "uid": "policy-1", "controller": true,
+        }]},
+        "spec": {
+            "source": {"group": "cluster.karmada.io", "version": "v1alpha1",
+                       "resource": "clusters", "name": "east"},
+            "references": [{
+                "key": "secret", "group": "", "version": "v1", "resource": "secrets",
+                "namespaceTemplate": "karmada-cluster", "nameTemplate": "east",
+            }],
+            "template": "spec: {tokenData: {{references.secret.data.token}}, syncResources: []}",
+            "creationCondition": "true",
+        },
+    })
+}
+
+/// The controller, which ends with the value.
+struct Running {
+    task: JoinHandle<()>,
+    cancel: CancellationToken,
+}
+
+fn run(host: &Host) -> Running {
+    let cancel = CancellationToken::new();
+    let (client, ended) = (host.client(), cancel.clone());
+    let task = tokio::spawn(async move {
+        let watches = Watches::new(client.clone());
+        armadex_lifecycle::run(client, watches.clone(), ended)
+            .await
+            .unwrap();
+        watches.shutdown().await;
+    });
+    Running { task, cancel }
+}
+
+impl Running {
+    async fn end(self) {
+        self.cancel.cancel();
+        timeout(LIMIT, self.task).await.unwrap().unwrap();
+    }
+}
+
+async fn until(host: &Host, what: &str, holds: impl Fn(&Host) -> bool) {
+    if timeout(LIMIT, host.until(holds)).await.is_err() {
+        panic!("not so after {LIMIT:?}: {what}; {:#?}", host.get(LIFECYCLE));
+    }
+}
+
+fn condition(host: &Host, type_: &str) -> String {
+    host.condition(LIFECYCLE, type_).unwrap_or_default()
+}
+
+fn token(host: &Host) -> Value {
+    host.get(CLUSTER).unwrap_or_default()["spec"]["tokenData"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_comes_follows_its_secret_and_goes_with_its_source() {
+    let host = host();
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    host.put(SECRET, json!({"data": {"token": "bmV3"}}));
+    until(&host, "the new token", |host| token(host) == "bmV3").await;
+    let mut going = host.get(SOURCE).unwrap();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    host.put(SOURCE, going);
+    until(&host, "off-boarded", |host| host.get(CLUSTER).is_none()).await;
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reference_that_can_not_be_followed_any_more_is_told_with_the_verb() {
+    let host = host();
+    let running = run(&host);
+    until(&host, "up to date", |host| {
+        condition(host, "Updating").starts_with("PediaClusterUpdated: ")
+    })
+    .await;
+    host.forbid("watch", "secrets");
+    until(&host, "told", |host| {
+        condition(host, "Updating").starts_with(
+            "WaitDependentResourceSynced: secrets karmada-cluster/east can't be followed: \
+             the right to watch secrets of v1 is missing: ",
+        )
+    })
+    .await;
+    assert_eq!(token(&host), "dG9rZW4=");
+    host.permit_all();
+    until(&host, "up to date again", |host| {
+        condition(host, "Updating").starts_with("PediaClusterUpdated: ")
+    })
+    .await;
+    running.end().await;
+}

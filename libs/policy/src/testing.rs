@@ -1,0 +1,146 @@
+//! A control plane for tests: a kube-apiserver in a value, as far as the policy controllers ask
+//! one. It takes requests of a real client and has no socket.
+//!
+//! It lists, watches, gets, applies, patches and deletes objects of the types it was told to
+//! serve, with versions, preconditions and finalizers, and refuses what a test says. Ownership of
+//! fields is by object: who applies what another manager made meets a conflict.
+
+mod answer;
+mod store;
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use http::{Request, Response};
+use kube::{Client, client::Body};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use store::Store;
+
+/// A control plane.
+#[derive(Clone)]
+pub struct Host {
+    store: Arc<Mutex<Store>>,
+    changes: watch::Sender<()>,
+}
+
+/// A type that is served.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedType {
+    /// Group; empty for the core group.
+    pub group: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// Plural name.
+    pub resource: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Whether its objects lie in namespaces.
+    pub namespaced: bool,
+}
+
+impl Host {
+    /// Serves these types and has no objects.
+    pub fn new(types: &[ServedType]) -> Self {
+        Self {
+            store: Arc::new(Mutex::new(Store::new(types))),
+            changes: watch::Sender::new(()),
+        }
+    }
+
+    /// A client of it.
+    pub fn client(&self) -> Client {
+        let host = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let host = host.clone();
+            async move { Ok::<Response<answer::Answer>, Infallible>(host.answer(request).await) }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Makes an object or makes it another one, as somebody else's controller would. Takes the
+    /// path of the object; what is its server's (uid, version) is set here.
+    pub fn put(&self, path: &str, object: Value) {
+        self.change(|store| store.put(path, object));
+    }
+
+    /// Takes an object away at once, whatever its finalizers.
+    pub fn remove(&self, path: &str) {
+        self.change(|store| store.remove(path));
+    }
+
+    /// An object as it is now.
+    pub fn get(&self, path: &str) -> Option<Value> {
+        self.lock().get(path)
+    }
+
+    /// Serves a type from now on; its objects are those of its other versions.
+    pub fn serve(&self, served: ServedType) {
+        self.change(|store| store.types.push(served));
+    }
+
+    /// Serves a version of a type no more. Its watches end.
+    pub fn withdraw(&self, group: &str, version: &str, resource: &str) {
+        self.change(|store| {
+            let is_it = |known: &ServedType| {
+                (known.group, known.version, known.resource) == (group, version, resource)
+            };
+            store.types.retain(|known| !is_it(known));
+        });
+    }
+
+    /// Answers a verb on a resource with a 403 from now on. Its watches end.
+    pub fn forbid(&self, verb: &'static str, resource: &'static str) {
+        self.change(|store| store.forbidden.push((verb, resource)));
+    }
+
+    /// Answers every verb again.
+    pub fn permit_all(&self) {
+        self.change(|store| store.forbidden.clear());
+    }
+
+    /// Forgets what changed until now: watches from before end with a 410.
+    pub fn expire(&self) {
+        self.change(Store::expire);
+    }
+
+    /// How many requests of this verb on this resource there were.
+    pub fn asked(&self, verb: &str, resource: &str) -> usize {
+        let asked = &self.lock().asked;
+        let is_it = |(known, on): &&(&str, String)| *known == verb && on == resource;
+        asked.iter().filter(is_it).count()
+    }
+
+    /// Waits until something holds; looks again whenever an object is changed. Give it a limit.
+    pub async fn until(&self, holds: impl Fn(&Self) -> bool) {
+        let mut changes = self.changes.subscribe();
+        while !holds(self) {
+            // The sender is a field of this value.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// `reason: message` of a condition of an object.
+    pub fn condition(&self, path: &str, type_: &str) -> Option<String> {
+        let object = self.get(path)?;
+        let conditions = object.pointer("/status/conditions")?.as_array()?;
+        let found = conditions
+            .iter()
+            .find(|condition| condition["type"] == type_)?;
+        let word = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+        Some(format!("{}: {}", word("reason"), word("message")))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {
+        let done = change(&mut self.lock());
+        self.changes.send_replace(());
+        done
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

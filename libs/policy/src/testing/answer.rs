@@ -1,0 +1,239 @@
+//! From a request to an answer.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::{Method, Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::{
+    Host, ServedType,
+    store::{Apply, Place, Refused, Store},
+};
+
+/// A body of an answer.
+pub(super) type Answer = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The parameters of a request that mean something here.
+struct Parameters {
+    watch: bool,
+    since: u64,
+    name: Option<String>,
+    apply: Apply,
+}
+
+impl Host {
+    pub(super) async fn answer(&self, request: Request<Body>) -> Response<Answer> {
+        let (head, body) = request.into_parts();
+        let sent = body.collect_bytes().await.unwrap_or_default();
+        let sent: Value = serde_json::from_slice(&sent).unwrap_or_default();
+        let path = head.uri.path().to_owned();
+        let parameters = Parameters::of(head.uri.query().unwrap_or_default());
+        if path.starts_with("/apis/events.k8s.io/") {
+            return whole(Ok(sent));
+        }
+        let found = self.lock().place(&path);
+        let Some(place) = found else {
+            return whole(self.lock().discovery(&path));
+        };
+        let verb = verb(&head.method, &place, &parameters);
+        if let Err(refused) = self.lock().admit(verb, &place) {
+            return whole(Err(refused));
+        }
+        let content = head.headers.get(http::header::CONTENT_TYPE);
+        let content = content
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        match verb {
+            "watch" => self.watch(place, parameters),
+            "list" => whole(Ok(self.lock().listed(&place, &parameters))),
+            "get" => whole(self.lock().found(&place)),
+            "delete" => {
+                let uid = sent.pointer("/preconditions/uid").and_then(Value::as_str);
+                whole(self.change(|store| store.delete(&place, uid)))
+            }
+            _ => whole(self.change(|store| match content {
+                "application/apply-patch+yaml" => store.apply(&place, &sent, &parameters.apply),
+                "application/json-patch+json" => store.finalizers(&place, &sent),
+                _ => store.merge(&place, &sent),
+            })),
+        }
+    }
+
+    /// Events until the watch is forbidden or its type is gone.
+    fn watch(&self, place: Place, parameters: Parameters) -> Response<Answer> {
+        let begun = (self.clone(), self.changes.subscribe(), parameters.since);
+        let lines = stream::unfold(begun, move |(host, mut changes, since)| {
+            let (place, name) = (place.clone(), parameters.name.clone());
+            async move {
+                loop {
+                    // What comes between the look and the wait is seen by the wait.
+                    changes.borrow_and_update();
+                    let seen = host.lock().next_of(&place, name.as_deref(), since)?;
+                    if let Some((version, line)) = seen {
+                        return Some((line, (host, changes, version)));
+                    }
+                    changes.changed().await.ok()?;
+                }
+            }
+        });
+        let frames = lines.map(|line| Ok(Frame::data(Bytes::from(format!("{line}\n")))));
+        Response::new(StreamBody::new(frames).boxed_unsync())
+    }
+}
+
+impl Store {
+    fn admit(&mut self, verb: &'static str, place: &Place) -> Result<(), Refused> {
+        let resource = place.served.resource;
+        self.asked.push((verb, resource.to_owned()));
+        if !self.forbidden.contains(&(verb, resource)) {
+            return Ok(());
+        }
+        let message = format!(
+            "{resource} is forbidden: User \"armadex\" cannot {verb} resource \"{resource}\""
+        );
+        Err((403, "Forbidden", message))
+    }
+
+    /// The next event for a watch after a version; `None` if it ends.
+    fn next_of(
+        &self,
+        place: &Place,
+        name: Option<&str>,
+        since: u64,
+    ) -> Option<Option<(u64, Value)>> {
+        let served = place.served;
+        let is_served = self.types.iter().any(|known| {
+            (known.group, known.version, known.resource)
+                == (served.group, served.version, served.resource)
+        });
+        if since < self.oldest {
+            let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                              "reason": "Expired", "message": "too old", "code": 410});
+            return Some(Some((u64::MAX, json!({"type": "ERROR", "object": gone}))));
+        }
+        if !is_served || self.forbidden.contains(&("watch", served.resource)) {
+            return None;
+        }
+        let is_next = |change: &&super::store::Change| {
+            change.version > since && place.holds(&change.key, name)
+        };
+        let next = self.history.iter().find(is_next).map(|change| {
+            let object = served.as_served(change.object.clone());
+            (
+                change.version,
+                json!({"type": change.type_, "object": object}),
+            )
+        });
+        Some(next)
+    }
+
+    fn listed(&self, place: &Place, parameters: &Parameters) -> Value {
+        let items = self.list(place, parameters.name.as_deref());
+        json!({"kind": "List", "apiVersion": "v1", "items": items,
+               "metadata": {"resourceVersion": self.version.to_string()}})
+    }
+
+    fn found(&self, place: &Place) -> Result<Value, Refused> {
+        let found = self.list(place, Some(&place.name)).into_iter().next();
+        found.ok_or_else(|| (404, "NotFound", format!("\"{}\" not found", place.name)))
+    }
+
+    /// `/apis/GROUP`, `/apis/GROUP/VERSION` and `/api/VERSION`.
+    fn discovery(&self, path: &str) -> Result<Value, Refused> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let of = |group: &str, version: Option<&str>| -> Vec<ServedType> {
+            let is_it = |known: &&ServedType| {
+                known.group == group && version.is_none_or(|version| known.version == version)
+            };
+            self.types.iter().filter(is_it).copied().collect()
+        };
+        let (found, document) = match parts[..] {
+            ["apis", group] => (of(group, None), group_document(group, &of(group, None))),
+            ["apis", group, version] => {
+                let found = of(group, Some(version));
+                (found.clone(), resources_document(&found))
+            }
+            ["api", version] => {
+                let found = of("", Some(version));
+                (found.clone(), resources_document(&found))
+            }
+            _ => (Vec::new(), Value::Null),
+        };
+        if found.is_empty() {
+            let message = "the server could not find the requested resource".to_owned();
+            return Err((404, "NotFound", message));
+        }
+        Ok(document)
+    }
+}
+
+impl Parameters {
+    fn of(query: &str) -> Self {
+        let value = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let mut found = pairs.filter(|(known, _)| *known == name);
+            found.next().map(|(_, value)| value.to_owned())
+        };
+        let number = |name| value(name).and_then(|text: String| text.parse().ok());
+        let is_true = |name| value(name).is_some_and(|text| text == "true");
+        let selector = value("fieldSelector").map(|text| text.replace("%3D", "="));
+        Self {
+            watch: is_true("watch"),
+            since: number("resourceVersion").unwrap_or_default(),
+            name: selector.and_then(|text| Some(text.strip_prefix("metadata.name=")?.to_owned())),
+            apply: Apply {
+                manager: value("fieldManager").unwrap_or_default(),
+                force: is_true("force"),
+            },
+        }
+    }
+}
+
+fn verb(method: &Method, place: &Place, parameters: &Parameters) -> &'static str {
+    match *method {
+        Method::GET if parameters.watch => "watch",
+        Method::GET if place.name.is_empty() => "list",
+        Method::GET => "get",
+        Method::DELETE => "delete",
+        _ => "patch",
+    }
+}
+
+fn group_document(group: &str, types: &[ServedType]) -> Value {
+    let version =
+        |version: &str| json!({"groupVersion": format!("{group}/{version}"), "version": version});
+    let mut versions: Vec<&str> = types.iter().map(|served| served.version).collect();
+    versions.dedup();
+    let preferred = versions.first().copied().unwrap_or_default();
+    json!({"kind": "APIGroup", "apiVersion": "v1", "name": group,
+           "versions": versions.iter().map(|known| version(known)).collect::<Vec<_>>(),
+           "preferredVersion": version(preferred)})
+}
+
+fn resources_document(types: &[ServedType]) -> Value {
+    let resource = |served: &ServedType| {
+        json!({"name": served.resource, "singularName": "", "kind": served.kind,
+               "namespaced": served.namespaced, "verbs": ["get", "list", "watch"]})
+    };
+    let resources: Vec<Value> = types.iter().map(resource).collect();
+    json!({"kind": "APIResourceList", "groupVersion": "x", "resources": resources})
+}
+
+fn whole(answer: Result<Value, Refused>) -> Response<Answer> {
+    let (code, body) = match answer {
+        Ok(body) => (200, body),
+        Err((code, reason, message)) => {
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                                "reason": reason, "message": message, "code": code});
+            (code, status)
+        }
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body.to_string())).boxed_unsync());
+    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
+    response
+}

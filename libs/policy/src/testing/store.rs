@@ -1,0 +1,333 @@
+//! The objects of the control plane and their history, and what becomes of them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::ServedType;
+
+/// A refusal: code, reason and message.
+pub(super) type Refused = (u16, &'static str, String);
+
+/// Group, resource, namespace and name, in this order.
+pub(super) type Key = (String, String, String, String);
+
+/// A collection or an object of it, as a path names it.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) served: ServedType,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) version: u64,
+    pub(super) key: Key,
+    pub(super) type_: &'static str,
+    pub(super) object: Value,
+}
+
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) types: Vec<ServedType>,
+    pub(super) forbidden: Vec<(&'static str, &'static str)>,
+    pub(super) asked: Vec<(&'static str, String)>,
+    pub(super) history: Vec<Change>,
+    pub(super) version: u64,
+    /// Watches from before this version are too old.
+    pub(super) oldest: u64,
+    objects: BTreeMap<Key, Value>,
+    managers: BTreeMap<Key, String>,
+}
+
+/// How an object is applied.
+pub(super) struct Apply {
+    pub(super) manager: String,
+    pub(super) force: bool,
+}
+
+impl Store {
+    pub(super) fn new(types: &[ServedType]) -> Self {
+        Self {
+            types: types.to_vec(),
+            forbidden: Vec::new(),
+            asked: Vec::new(),
+            history: Vec::new(),
+            // As etcd's: the first write is at 2, so nothing has ever had the version 1.
+            version: 1,
+            oldest: 0,
+            objects: BTreeMap::new(),
+            managers: BTreeMap::new(),
+        }
+    }
+
+    /// The place of a path, if its type is served.
+    pub(super) fn place(&self, path: &str) -> Option<Place> {
+        let mut parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, version) = match parts.first() {
+            Some(&"api") if parts.len() > 2 => ("", parts[1]),
+            Some(&"apis") if parts.len() > 3 => (parts[1], parts[2]),
+            _ => return None,
+        };
+        parts.drain(..if group.is_empty() { 2 } else { 3 });
+        let mut namespace = "";
+        if parts[0] == "namespaces" && parts.len() > 2 {
+            namespace = parts[1];
+            parts.drain(..2);
+        }
+        let is_it = |known: &&ServedType| {
+            (known.group, known.version, known.resource) == (group, version, parts[0])
+        };
+        let part = |index: usize| parts.get(index).copied().unwrap_or_default().to_owned();
+        Some(Place {
+            served: *self.types.iter().find(is_it)?,
+            namespace: namespace.to_owned(),
+            name: part(1),
+        })
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<Value> {
+        self.objects.get(&self.place(path)?.key()).cloned()
+    }
+
+    pub(super) fn put(&mut self, path: &str, mut object: Value) {
+        let place = self.place(path).expect("the type is served");
+        object["metadata"]["name"] = json!(place.name);
+        if !place.namespace.is_empty() {
+            object["metadata"]["namespace"] = json!(place.namespace);
+        }
+        self.save(&place, object);
+    }
+
+    pub(super) fn remove(&mut self, path: &str) {
+        let place = self.place(path).expect("the type is served");
+        self.take_away(&place.key());
+    }
+
+    pub(super) fn expire(&mut self) {
+        self.version += 1;
+        self.oldest = self.version;
+        self.history.clear();
+    }
+
+    pub(super) fn list(&self, place: &Place, name: Option<&str>) -> Vec<Value> {
+        let all = self.objects.iter();
+        all.filter(|(key, _)| place.holds(key, name))
+            .map(|(_, object)| place.served.as_served(object.clone()))
+            .collect()
+    }
+
+    /// What a DELETE does.
+    pub(super) fn delete(&mut self, place: &Place, uid: Option<&str>) -> Result<Value, Refused> {
+        let key = place.key();
+        let Some(object) = self.objects.get(&key).cloned() else {
+            return Err(place.missing());
+        };
+        if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
+            return Err(place.conflict("the uid in the precondition is another"));
+        }
+        let held = object["metadata"]["finalizers"]
+            .as_array()
+            .is_some_and(|finalizers| !finalizers.is_empty());
+        if !held {
+            self.take_away(&key);
+        } else if object["metadata"]["deletionTimestamp"].is_null() {
+            let mut going = object.clone();
+            going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+            self.save(place, going);
+        }
+        Ok(object)
+    }
+
+    /// What a PATCH with a configuration to apply does.
+    pub(super) fn apply(
+        &mut self,
+        place: &Place,
+        applied: &Value,
+        how: &Apply,
+    ) -> Result<Value, Refused> {
+        let key = place.key();
+        let present = self.objects.get(&key).cloned();
+        for field in ["uid", "resourceVersion"] {
+            let Some(wanted) = applied["metadata"].get(field) else {
+                continue;
+            };
+            let differs = present.as_ref().map_or(field == "uid", |present| {
+                present["metadata"][field] != *wanted
+            });
+            if differs {
+                return Err(place.conflict("the object has been modified"));
+            }
+        }
+        let mut next = present.unwrap_or_else(|| json!({"metadata": {}}));
+        let before = next.clone();
+        for (field, value) in applied.as_object().into_iter().flatten() {
+            match field.as_str() {
+                "metadata" => merge(&mut next["metadata"], value),
+                _ => next[field] = value.clone(),
+            }
+        }
+        next["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
+        if next == before {
+            return Ok(next);
+        }
+        let owner = self
+            .managers
+            .entry(key)
+            .or_insert_with(|| how.manager.clone());
+        if *owner != how.manager && !how.force {
+            let message = format!("Apply failed with a conflict with \"{owner}\"");
+            return Err(place.conflict(&message));
+        }
+        owner.clone_from(&how.manager);
+        Ok(self.save(place, next))
+    }
+
+    /// What a PATCH with a merge patch does.
+    pub(super) fn merge(&mut self, place: &Place, patch: &Value) -> Result<Value, Refused> {
+        let mut object = self.present(place)?;
+        merge(&mut object, patch);
+        Ok(self.save(place, object))
+    }
+
+    /// What a PATCH with a JSON patch does; finalizers are all that is changed by one.
+    pub(super) fn finalizers(&mut self, place: &Place, patch: &Value) -> Result<Value, Refused> {
+        let mut object = self.present(place)?;
+        for step in patch.as_array().into_iter().flatten() {
+            let path = step["path"].as_str().unwrap_or_default();
+            let known = object.pointer(path).unwrap_or(&Value::Null);
+            match step["op"].as_str() {
+                Some("test") if *known != step["value"] => {
+                    return Err((422, "Invalid", "a test of the patch failed".to_owned()));
+                }
+                Some("add") => object["metadata"]["finalizers"] = added(known, &step["value"]),
+                Some("remove") => object["metadata"]["finalizers"] = json!([]),
+                _ => {}
+            }
+        }
+        let is_free = object["metadata"]["finalizers"] == json!([]);
+        if is_free && !object["metadata"]["deletionTimestamp"].is_null() {
+            self.take_away(&place.key());
+            return Ok(object);
+        }
+        Ok(self.save(place, object))
+    }
+
+    fn present(&self, place: &Place) -> Result<Value, Refused> {
+        let known = self.objects.get(&place.key()).cloned();
+        known.ok_or_else(|| place.missing())
+    }
+
+    fn save(&mut self, place: &Place, mut object: Value) -> Value {
+        self.version += 1;
+        let key = place.key();
+        let known = self.objects.get(&key);
+        let uid = known.map_or_else(
+            || json!(format!("uid-{}", self.version)),
+            |known| known["metadata"]["uid"].clone(),
+        );
+        let generation = known.map_or(1, |known| {
+            let before = known["metadata"]["generation"].as_u64().unwrap_or_default();
+            before + u64::from(known["spec"] != object["spec"])
+        });
+        let metadata = &mut object["metadata"];
+        metadata["uid"] = uid;
+        metadata["generation"] = json!(generation);
+        metadata["resourceVersion"] = json!(self.version.to_string());
+        let type_ = if known.is_some() { "MODIFIED" } else { "ADDED" };
+        self.objects.insert(key.clone(), object.clone());
+        self.remember(key, type_, object.clone());
+        place.served.as_served(object)
+    }
+
+    fn take_away(&mut self, key: &Key) {
+        self.managers.remove(key);
+        if let Some(mut object) = self.objects.remove(key) {
+            self.version += 1;
+            object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+            self.remember(key.clone(), "DELETED", object);
+        }
+    }
+
+    fn remember(&mut self, key: Key, type_: &'static str, object: Value) {
+        let version = self.version;
+        self.history.push(Change {
+            version,
+            key,
+            type_,
+            object,
+        });
+    }
+}
+
+impl ServedType {
+    /// The object in this version.
+    pub(super) fn as_served(&self, mut object: Value) -> Value {
+        object["kind"] = json!(self.kind);
+        object["apiVersion"] = match self.group {
+            "" => json!(self.version),
+            group => json!(format!("{group}/{}", self.version)),
+        };
+        object
+    }
+}
+
+impl Place {
+    pub(super) fn key(&self) -> Key {
+        let ServedType {
+            group, resource, ..
+        } = self.served;
+        let (namespace, name) = (self.namespace.clone(), self.name.clone());
+        (group.to_owned(), resource.to_owned(), namespace, name)
+    }
+
+    /// Whether the object of a key is in this collection, and of this name if one is given.
+    pub(super) fn holds(&self, key: &Key, name: Option<&str>) -> bool {
+        (key.0.as_str(), key.1.as_str()) == (self.served.group, self.served.resource)
+            && (self.namespace.is_empty() || self.namespace == key.2)
+            && name.is_none_or(|name| name == key.3)
+    }
+
+    fn missing(&self) -> Refused {
+        let message = format!("{} \"{}\" not found", self.served.resource, self.name);
+        (404, "NotFound", message)
+    }
+
+    fn conflict(&self, why: &str) -> Refused {
+        let (resource, name) = (self.served.resource, &self.name);
+        let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}");
+        (409, "Conflict", message)
+    }
+}
+
+fn added(known: &Value, value: &Value) -> Value {
+    match (known, value) {
+        (Value::Array(known), Value::String(_)) => {
+            let all: Vec<&Value> = known.iter().chain([value]).collect();
+            json!(all)
+        }
+        (Value::Null, Value::String(_)) => json!([value]),
+        _ => value.clone(),
+    }
+}
+
+/// As RFC 7386 has it.
+fn merge(object: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    for (field, value) in patch {
+        if value.is_null() {
+            object
+                .as_object_mut()
+                .and_then(|fields| fields.remove(field));
+        } else {
+            merge(&mut object[field], value);
+        }
+    }
+}
