@@ -1,35 +1,66 @@
 //! Apply: carries a plan out by server-side apply. What fails is a problem of one lifecycle and
 //! does not stop the others.
 
-use armadex_crds::PediaClusterLifecycle;
-use armadex_policy::{Trouble, TroubleKind};
+use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
+use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind};
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
 };
 use tracing::info;
 
-use crate::{Plan, Problem};
+use crate::{Plan, Problem, plan::obstacle};
 
 /// Owner of the fields of lifecycles.
 const FIELD_MANAGER: &str = "armadex-importpolicy";
 
 /// Carries the plan out and tells what failed.
-pub(crate) async fn apply(api: &Api<PediaClusterLifecycle>, plan: &Plan) -> Vec<Problem> {
+///
+/// All policies apply under one field manager, so an API server would let one of them overwrite
+/// what another has made since the plan. Versions prevent it: whoever comes first keeps a name.
+pub(crate) async fn apply(
+    api: &Api<PediaClusterLifecycle>,
+    policy: &ClusterImportPolicy,
+    plan: &Plan,
+) -> Vec<Problem> {
     let mut failures = Vec::new();
+    let params = PatchParams::apply(FIELD_MANAGER);
     for lifecycle in &plan.create {
-        // Without force, one that somebody else has just made is a conflict and stays his.
-        let result = patch(api, lifecycle, &PatchParams::apply(FIELD_MANAGER)).await;
+        let mut new = lifecycle.clone();
+        new.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
+        let result = put(api, policy, new, &params).await;
         note(&mut failures, &lifecycle.name_any(), "created", result);
     }
     for lifecycle in &plan.update {
-        let result = patch(api, lifecycle, &PatchParams::apply(FIELD_MANAGER).force()).await;
+        let result = put(api, policy, lifecycle.clone(), &params.clone().force()).await;
         note(&mut failures, &lifecycle.name_any(), "updated", result);
     }
     for (name, uid) in &plan.delete {
         note(&mut failures, name, "deleted", delete(api, name, uid).await);
     }
     failures
+}
+
+/// Applies a lifecycle. After a conflict it says whose the lifecycle is by now; if it is the
+/// policy's own, which something else about it has changed, it is applied once more.
+async fn put(
+    api: &Api<PediaClusterLifecycle>,
+    policy: &ClusterImportPolicy,
+    mut lifecycle: PediaClusterLifecycle,
+    params: &PatchParams,
+) -> Result<(), Trouble> {
+    match patch(api, &lifecycle, params).await {
+        Err(trouble) if trouble.kind == TroubleKind::Conflict => {}
+        done => return done,
+    }
+    let present = api.get(&lifecycle.name_any()).await?;
+    if let Some(message) = obstacle(policy, &present) {
+        let kind = TroubleKind::Conflict;
+        return Err(Trouble { kind, message });
+    }
+    lifecycle.metadata.uid = present.metadata.uid;
+    lifecycle.metadata.resource_version = present.metadata.resource_version;
+    patch(api, &lifecycle, &params.clone().force()).await
 }
 
 /// Deletes a lifecycle if it is still the one that was looked at.
@@ -75,5 +106,139 @@ fn note(failures: &mut Vec<Problem>, name: &str, done: &str, result: Result<(), 
             message: format!("could not be {done}: {trouble}"),
             may_pass: true,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_policy::{
+        Found, Gvr, ObjectName,
+        testing::{Host, ServedType},
+    };
+    use serde_json::json;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Facts, plan, validate};
+
+    const LIFECYCLE: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/east";
+
+    fn host() -> Host {
+        Host::new(&[ServedType {
+            group: "policy.clusterpedia.io",
+            version: "v1alpha1",
+            resource: "pediaclusterlifecycles",
+            kind: "PediaClusterLifecycle",
+            namespaced: false,
+        }])
+    }
+
+    fn policy(name: &str, template: &str) -> ClusterImportPolicy {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "uid": format!("uid-of-{name}")},
+            "spec": {
+                "source": {"group": "cluster.karmada.io", "resource": "clusters"},
+                "references": [],
+                "nameTemplate": "{{source.metadata.name}}",
+                "template": template,
+                "creationCondition": "true",
+            },
+        }))
+        .unwrap()
+    }
+
+    /// What a policy makes of one cluster where these lifecycles are known.
+    fn planned(policy: &ClusterImportPolicy, known: &[Arc<PediaClusterLifecycle>]) -> Plan {
+        let object = json!({"metadata": {"name": "east"}});
+        let name = ObjectName {
+            namespace: String::new(),
+            name: "east".into(),
+        };
+        let objects = [Arc::new(Found {
+            name,
+            deleting: false,
+            object,
+        })];
+        plan(&Facts {
+            policy,
+            compiled: &validate(&policy.spec).unwrap(),
+            source: &Gvr {
+                group: "cluster.karmada.io".into(),
+                version: "v1alpha1".into(),
+                resource: "clusters".into(),
+            },
+            versions: &[],
+            objects: &objects,
+            lifecycles: known,
+        })
+    }
+
+    fn owner(host: &Host) -> String {
+        let lifecycle = host.get(LIFECYCLE).unwrap();
+        let owners = &lifecycle["metadata"]["ownerReferences"];
+        owners[0]["name"].as_str().unwrap().to_owned()
+    }
+
+    fn told(failures: &[Problem]) -> Vec<String> {
+        let words = |problem: &Problem| format!("{}: {}", problem.subject, problem.message);
+        failures.iter().map(words).collect()
+    }
+
+    #[tokio::test]
+    async fn of_two_policies_that_make_one_name_at_once_the_first_keeps_it() {
+        let host = host();
+        let api = Api::all(host.client());
+        let (first, second) = (policy("first", "a"), policy("second", "b"));
+        let plans = (planned(&first, &[]), planned(&second, &[]));
+        assert_eq!(told(&apply(&api, &first, &plans.0).await), [""; 0]);
+        let failures = apply(&api, &second, &plans.1).await;
+        assert_eq!(
+            told(&failures),
+            [
+                "PediaClusterLifecycle east: could not be created: PediaClusterLifecycle east is \
+              there already and is owned by ClusterImportPolicy first"
+            ]
+        );
+        assert!(failures[0].may_pass);
+        assert_eq!(owner(&host), "first");
+    }
+
+    #[tokio::test]
+    async fn a_policy_that_has_lost_a_name_since_it_looked_does_not_take_it_back() {
+        let host = host();
+        let api = Api::all(host.client());
+        let (first, second) = (policy("first", "a"), policy("second", "b"));
+        apply(&api, &first, &planned(&first, &[])).await;
+        let seen = Arc::new(api.get("east").await.unwrap());
+        let edited = policy("first", "c");
+        let late = planned(&edited, &[seen]);
+        assert_eq!(late.update.len(), 1);
+        let mut taken = serde_json::to_value(&planned(&second, &[]).create[0]).unwrap();
+        taken["metadata"]["uid"] = host.get(LIFECYCLE).unwrap()["metadata"]["uid"].clone();
+        host.put(LIFECYCLE, taken);
+        assert_eq!(
+            told(&apply(&api, &edited, &late).await),
+            [
+                "PediaClusterLifecycle east: could not be updated: PediaClusterLifecycle east is \
+              there already and is owned by ClusterImportPolicy second"
+            ]
+        );
+        assert_eq!(owner(&host), "second");
+    }
+
+    #[tokio::test]
+    async fn a_lifecycle_whose_status_was_written_in_the_meantime_is_updated_all_the_same() {
+        let host = host();
+        let api = Api::all(host.client());
+        let before = policy("first", "a");
+        apply(&api, &before, &planned(&before, &[])).await;
+        let seen = Arc::new(api.get("east").await.unwrap());
+        let mut other = host.get(LIFECYCLE).unwrap();
+        other["status"] = json!({"observedGeneration": 1});
+        host.put(LIFECYCLE, other);
+        let edited = policy("first", "c");
+        let late = planned(&edited, &[seen]);
+        assert_eq!(told(&apply(&api, &edited, &late).await), [""; 0]);
+        assert_eq!(host.get(LIFECYCLE).unwrap()["spec"]["template"], "c");
     }
 }

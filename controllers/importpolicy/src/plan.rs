@@ -10,7 +10,7 @@ use armadex_crds::{
     ClusterImportPolicy, LifecycleReference, LifecycleSource, PediaClusterLifecycle,
     PediaClusterLifecycleSpec,
 };
-use armadex_policy::{Found, Gvr, controlled_by, controller_of, template::TemplateData};
+use armadex_policy::{Found, Gvr, controlled_by, owners_in_words, template::TemplateData};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 use serde_json::Map;
@@ -42,7 +42,8 @@ pub struct Facts<'a> {
 pub struct Plan {
     /// Lifecycles that are not there yet.
     pub create: Vec<PediaClusterLifecycle>,
-    /// Lifecycles that are there and are to be like this; they carry their uid.
+    /// Lifecycles that are there and are to be like this; they carry the uid and the version of
+    /// what was looked at.
     pub update: Vec<PediaClusterLifecycle>,
     /// Lifecycles that go, by name and uid.
     pub delete: Vec<(String, String)>,
@@ -181,18 +182,21 @@ fn settle(
         Some(present) if present.spec == desired.spec => {}
         Some(present) => {
             desired.metadata.uid.clone_from(&present.metadata.uid);
+            let version = &present.metadata.resource_version;
+            desired.metadata.resource_version.clone_from(version);
             plan.update.push(desired);
         }
     }
 }
 
 /// Why a lifecycle that is there can't be the policy's.
-fn obstacle(policy: &ClusterImportPolicy, present: &PediaClusterLifecycle) -> Option<String> {
+pub(crate) fn obstacle(
+    policy: &ClusterImportPolicy,
+    present: &PediaClusterLifecycle,
+) -> Option<String> {
     let name = present.name_any();
     if !is_ours(policy, present) {
-        let owner = controller_of(&present.metadata).map_or("nobody".to_owned(), |owner| {
-            format!("{} {}", owner.kind, owner.name)
-        });
+        let owner = owners_in_words(&present.metadata);
         return Some(format!(
             "PediaClusterLifecycle {name} is there already and is owned by {owner}"
         ));

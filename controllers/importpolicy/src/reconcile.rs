@@ -88,7 +88,7 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     let objects = watch.objects();
     let plan = make_plan(policy, compiled, resources, objects.clone(), context).await;
     let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
-    let failures = apply::apply(&lifecycles, &plan).await;
+    let failures = apply::apply(&lifecycles, policy, &plan).await;
     let next = after_trouble(&readiness, trouble.as_ref(), &name, context);
     let summary = Summary::new(objects.len(), &plan, failures, trouble);
     let next = match summary.may_improve() {

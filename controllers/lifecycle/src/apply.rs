@@ -8,7 +8,7 @@ use std::{
 };
 
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
-use armadex_policy::{Trouble, TroubleKind};
+use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind, owners_in_words};
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
@@ -98,25 +98,32 @@ pub(crate) async fn delete(api: &Api<PediaCluster>, name: &str, uid: &str) -> Re
     }
 }
 
-/// Asks once more whether there is none, and applies without force, so that one that somebody
-/// else makes at this moment is a conflict and stays his.
+/// Applies as something that must not be there yet, so that one that somebody else makes at this
+/// moment stays his, whatever its field manager.
 async fn create(api: &Api<PediaCluster>, cluster: &PediaCluster) -> Result<Ended, Trouble> {
     let name = cluster.name_any();
-    if api.get_metadata_opt(&name).await?.is_some() {
-        let message = format!("PediaCluster {name} has just been made by somebody else");
-        return Err(Trouble {
-            kind: TroubleKind::Conflict,
-            message,
-        });
+    let mut cluster = cluster.clone();
+    cluster.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let applied = api.patch(&name, &params, &Patch::Apply(&cluster)).await;
+    match applied.map_err(Trouble::from) {
+        Ok(_) => {
+            info!(cluster = name, "cluster {name} is on-boarded");
+            Ok(Ended::Created)
+        }
+        Err(trouble) if trouble.kind == TroubleKind::Conflict => {
+            let present = api.get_metadata_opt(&name).await?;
+            let owners = present.map(|present| owners_in_words(&present.metadata));
+            let owners = owners.unwrap_or_else(|| "somebody who took it away again".to_owned());
+            let message =
+                format!("PediaCluster {name} was made in the meantime and is owned by {owners}");
+            Ok(Ended::Stopped(Stop::because(
+                Reason::PediaClusterNotOwned,
+                message,
+            )))
+        }
+        Err(trouble) => Err(trouble),
     }
-    api.patch(
-        &name,
-        &PatchParams::apply(FIELD_MANAGER),
-        &Patch::Apply(cluster),
-    )
-    .await?;
-    info!(cluster = name, "cluster {name} is on-boarded");
-    Ok(Ended::Created)
 }
 
 async fn update(
@@ -157,9 +164,42 @@ fn contains(whole: &Value, part: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use armadex_policy::testing::{Host, ServedType};
     use serde_json::json;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_cluster_that_somebody_made_in_the_meantime_stays_his() {
+        let host = Host::new(&[ServedType {
+            group: "cluster.clusterpedia.io",
+            version: "v1alpha2",
+            resource: "pediaclusters",
+            kind: "PediaCluster",
+            namespaced: false,
+        }]);
+        let path = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east";
+        host.put(
+            path,
+            json!({"spec": {"apiserver": "https://his", "syncResources": []}}),
+        );
+        let before = host.get(path);
+        let ours: PediaCluster = serde_json::from_value(
+            json!({"metadata": {"name": "east"}, "spec": {"syncResources": []}}),
+        )
+        .unwrap();
+        let api = Api::all(host.client());
+        let ended = apply(&api, Step::Create(ours), None, &Applied::default()).await;
+        let Ended::Stopped(Stop::Because(problem)) = ended else {
+            panic!("{ended:?}");
+        };
+        assert_eq!(problem.reason, Reason::PediaClusterNotOwned);
+        assert_eq!(
+            problem.message,
+            "PediaCluster east was made in the meantime and is owned by nobody"
+        );
+        assert_eq!(host.get(path), before);
+    }
 
     #[test]
     fn fields_of_others_do_not_count_and_lists_are_one_value() {

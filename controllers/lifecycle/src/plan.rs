@@ -5,7 +5,7 @@ use armadex_crds::{
     ClusterImportPolicy, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
     conditions::LifecycleReason as Reason,
 };
-use armadex_policy::{controller_of, owned_by, template::TemplateData};
+use armadex_policy::{controller_of, owned_by, owners_in_words, template::TemplateData};
 use kube::{Resource, ResourceExt};
 use serde_json::Map;
 
@@ -141,8 +141,9 @@ fn check_cluster(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> R
     }
     if !is_ours(lifecycle, cluster) {
         let message = format!(
-            "PediaCluster {name} is there already and is not owned by this lifecycle; \
-             it is left as it is"
+            "PediaCluster {name} is there already and is owned by {}, not by this lifecycle; \
+             it is left as it is",
+            owners_in_words(&cluster.metadata)
         );
         return Err(Stop::because(Reason::PediaClusterNotOwned, message));
     }

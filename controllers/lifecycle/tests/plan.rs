@@ -150,14 +150,19 @@ fn an_own_pediacluster_is_kept_as_the_template_says() {
 
 #[test]
 fn a_pediacluster_of_somebody_else_is_left_alone() {
-    let told = "PediaClusterNotOwned: PediaCluster east is there already and is not owned by this lifecycle; it is left as it is";
+    let told = |owner: &str| {
+        format!(
+            "PediaClusterNotOwned: PediaCluster east is there already and is owned by {owner}, \
+             not by this lifecycle; it is left as it is"
+        )
+    };
     let mut world = world();
     world.cluster = Some(cluster("another-lifecycle"));
-    assert_eq!(world.told(), told);
+    assert_eq!(world.told(), told("PediaClusterLifecycle east"));
     world.cluster = Some(json!({"metadata": {"name": "east", "uid": "by-hand"}}));
-    assert_eq!(world.told(), told);
+    assert_eq!(world.told(), told("nobody"));
     world.source = found("east", SOURCE, true);
-    assert_eq!(world.told(), told);
+    assert_eq!(world.told(), told("nobody"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod run;
 mod trouble;
 mod watches;
 
-pub use ownership::{controlled_by, controller_of, owned_by};
+pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::{Reporter, status_patch};
 pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
