@@ -18,6 +18,7 @@ use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::finalizer;
+use crate::secrets::SecretWatches;
 use crate::strays;
 use crate::tree::{Ending, Order, Tree};
 
@@ -28,6 +29,7 @@ const SHUTDOWN: Duration = Duration::from_secs(8);
 pub(crate) struct Fleet {
     shared: Arc<Shared>,
     client: Client,
+    secrets: Arc<SecretWatches>,
     recorder: Recorder,
     trees: HashMap<String, Planted>,
     /// Trees that were told to end, by name; the next tree of that name waits for them.
@@ -48,6 +50,7 @@ impl Fleet {
     pub(crate) fn new(shared: Arc<Shared>, client: Client, recorder: Recorder) -> Self {
         Self {
             shared,
+            secrets: Arc::new(SecretWatches::new(client.clone())),
             client,
             recorder,
             trees: HashMap::new(),
@@ -153,6 +156,7 @@ impl Fleet {
         let tree = Tree {
             shared: Arc::clone(&self.shared),
             client: self.client.clone(),
+            secrets: Arc::clone(&self.secrets),
             recorder: self.recorder.clone(),
             name: cluster_name,
             uid: uid.clone(),

@@ -24,7 +24,7 @@ use crate::config::Shared;
 use crate::finalizer;
 use crate::keeper::{self, StatusKeeper};
 use crate::plan;
-use crate::secrets::{Secrets, Snapshot};
+use crate::secrets::{SecretWatches, Secrets, Snapshot};
 use crate::session::{Session, Wanted};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -58,6 +58,7 @@ pub(crate) enum Ending {
 pub(crate) struct Tree {
     pub(crate) shared: Arc<Shared>,
     pub(crate) client: Client,
+    pub(crate) secrets: Arc<SecretWatches>,
     pub(crate) recorder: Recorder,
     pub(crate) name: ClusterName,
     pub(crate) uid: String,
@@ -145,7 +146,7 @@ impl Tree {
             written: status,
         };
         Branches {
-            secrets: Secrets::new(self.client.clone()),
+            secrets: Secrets::new(Arc::clone(&self.secrets)),
             session: None,
             keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run(keeper_cancel.clone()))),
             keeper_cancel,

@@ -1,0 +1,237 @@
+//! A namespace with Secrets, on a control plane that is scripted.
+
+use std::convert::Infallible;
+
+use armadex_model::ObjectKey;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, mpsc};
+
+use super::*;
+use crate::testing::until;
+
+type Answer = UnsyncBoxBody<Bytes, Infallible>;
+
+fn whole(json: &Value) -> Answer {
+    Full::from(json.to_string()).boxed_unsync()
+}
+
+/// The Secrets of a control plane, by namespace and name: version and the value of `token`.
+#[derive(Clone)]
+struct Vault {
+    secrets: Arc<Mutex<BTreeMap<ObjectKey, (u32, String)>>>,
+    requests: Arc<Mutex<Vec<String>>>,
+    lines: broadcast::Sender<String>,
+    watch_is_refused: bool,
+}
+
+impl Vault {
+    fn new(names: &[&str]) -> Self {
+        let secret = |name: &&str| (ObjectKey::new("ns", *name), (1, format!("token of {name}")));
+        Self {
+            secrets: Arc::new(Mutex::new(names.iter().map(secret).collect())),
+            requests: Arc::default(),
+            lines: broadcast::channel(16).0,
+            watch_is_refused: false,
+        }
+    }
+
+    fn client(&self) -> Client {
+        let vault = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let answer = vault.answer(&request);
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Writes a Secret, and tells whoever watches.
+    fn write(&self, name: &str, version: u32, token: &str) {
+        let key = ObjectKey::new("ns", name);
+        lock(&self.secrets).insert(key, (version, token.to_owned()));
+        let line = json!({"type": "MODIFIED", "object": metadata(name, version)});
+        self.lines
+            .send(format!("{line}\n"))
+            .expect("somebody watches");
+    }
+
+    fn answer(&self, request: &Request<Body>) -> Response<Answer> {
+        let (path, query) = (
+            request.uri().path(),
+            request.uri().query().unwrap_or_default(),
+        );
+        let name = path
+            .strip_prefix("/api/v1/namespaces/ns/secrets")
+            .expect("Secrets of ns");
+        let secrets = lock(&self.secrets);
+        let (note, code, body) = match name.strip_prefix('/') {
+            Some(name) => {
+                let found = secrets.get(&ObjectKey::new("ns", name));
+                let (code, body) = found.map_or((404, status(404)), |(version, token)| {
+                    (200, secret(name, *version, token))
+                });
+                (format!("get {name}"), code, whole(&body))
+            }
+            None if self.watch_is_refused => ("refused".to_owned(), 403, whole(&status(403))),
+            None if query.contains("watch=true") => ("watch".to_owned(), 200, self.watch()),
+            None => {
+                let items: Vec<Value> = secrets
+                    .iter()
+                    .map(|(key, (version, _))| metadata(&key.name, *version))
+                    .collect();
+                let list = json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": {"resourceVersion": "100"}, "items": items});
+                ("list".to_owned(), 200, whole(&list))
+            }
+        };
+        lock(&self.requests).push(note);
+        Response::builder()
+            .status(code)
+            .body(body)
+            .expect("an answer")
+    }
+
+    fn watch(&self) -> Answer {
+        let (sender, receiver) = mpsc::channel::<String>(16);
+        let mut lines = self.lines.subscribe();
+        tokio::spawn(async move {
+            while let Ok(line) = lines.recv().await {
+                if sender.send(line).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let frames = futures::stream::unfold(receiver, |mut receiver| async {
+            let line = receiver.recv().await?;
+            let frame = http_body::Frame::data(Bytes::from(line));
+            Some((Ok::<_, Infallible>(frame), receiver))
+        });
+        StreamBody::new(frames).boxed_unsync()
+    }
+
+    fn count(&self, request: &str) -> usize {
+        let requests = lock(&self.requests);
+        requests.iter().filter(|found| *found == request).count()
+    }
+}
+
+fn metadata(name: &str, version: u32) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": name, "namespace": "ns", "resourceVersion": version.to_string()}})
+}
+
+fn secret(name: &str, version: u32, token: &str) -> Value {
+    let token = k8s_openapi::ByteString(token.as_bytes().to_vec());
+    json!({"kind": "Secret", "apiVersion": "v1", "data": {"token": token},
+        "metadata": {"name": name, "namespace": "ns", "resourceVersion": version.to_string()}})
+}
+
+fn status(code: u16) -> Value {
+    let reason = if code == 404 { "NotFound" } else { "Forbidden" };
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": "no"})
+}
+
+fn ids(names: &[&str]) -> BTreeSet<SecretId> {
+    let id = |name: &&str| SecretId {
+        namespace: "ns".into(),
+        name: (*name).to_owned(),
+    };
+    names.iter().map(id).collect()
+}
+
+impl Secrets {
+    fn of(watches: &Arc<SecretWatches>, names: &[&str]) -> Self {
+        let mut secrets = Self::new(Arc::clone(watches));
+        secrets.follow(ids(names));
+        secrets
+    }
+
+    /// The tokens of those that exist, once all have been read.
+    fn tokens(&self) -> Option<Vec<String>> {
+        let Snapshot::Complete(data) = self.snapshot() else {
+            return None;
+        };
+        let token = |data: &BTreeMap<String, Sensitive>| {
+            String::from_utf8_lossy(data["token"].expose()).into_owned()
+        };
+        Some(data.values().map(token).collect())
+    }
+
+    async fn come_to(&self, tokens: &[&str]) {
+        let wanted: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+        until(&format!("{tokens:?}"), || async {
+            self.tokens().as_ref() == Some(&wanted)
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_takes_one_watch_and_what_nobody_names_is_not_read() {
+    let vault = Vault::new(&["a", "b", "c", "other"]);
+    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let first = Secrets::of(&watches, &["a", "b"]);
+    let second = Secrets::of(&watches, &["b", "c", "absent"]);
+    first.come_to(&["token of a", "token of b"]).await;
+    second.come_to(&["token of b", "token of c"]).await;
+    until("a watch", || async { vault.count("watch") == 1 }).await;
+    vault.write("other", 2, "new");
+    vault.write("b", 2, "rotated");
+    first.come_to(&["token of a", "rotated"]).await;
+    second.come_to(&["rotated", "token of c"]).await;
+    vault.write("absent", 1, "made");
+    second.come_to(&["made", "rotated", "token of c"]).await;
+    let counts = ["list", "watch", "get other", "get a"].map(|request| vault.count(request));
+    assert_eq!(counts, [1, 1, 0, 1]);
+}
+
+#[tokio::test]
+async fn the_same_bytes_in_a_new_version_are_no_news() {
+    let vault = Vault::new(&["a"]);
+    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let secrets = Secrets::of(&watches, &["a"]);
+    secrets.come_to(&["token of a"]).await;
+    until("a watch", || async { vault.count("watch") == 1 }).await;
+    secrets.changed().await;
+    let read = vault.count("get a");
+    vault.write("a", 7, "token of a");
+    until("a read", || async { vault.count("get a") > read }).await;
+    vault.write("a", 8, "rotated");
+    secrets.changed().await;
+    assert_eq!(
+        secrets.tokens().expect("read"),
+        ["rotated"],
+        "the first change told is this one"
+    );
+}
+
+#[tokio::test]
+async fn what_may_be_read_and_not_watched_is_read() {
+    let vault = Vault {
+        watch_is_refused: true,
+        ..Vault::new(&["a"])
+    };
+    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let secrets = Secrets::of(&watches, &["a"]);
+    secrets.come_to(&["token of a"]).await;
+    lock(&vault.secrets).insert(ObjectKey::new("ns", "a"), (2, "rotated".to_owned()));
+    secrets.come_to(&["rotated"]).await;
+}
+
+#[tokio::test]
+async fn a_namespace_of_which_nothing_is_named_is_not_watched() {
+    let vault = Vault::new(&["a"]);
+    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let mut first = Secrets::of(&watches, &["a"]);
+    let second = Secrets::of(&watches, &["a"]);
+    first.come_to(&["token of a"]).await;
+    first.follow(BTreeSet::new());
+    assert!(watches.watches("ns"), "somebody else names it");
+    drop(second);
+    assert!(!watches.watches("ns"));
+}

@@ -1,0 +1,390 @@
+//! One watch for each namespace that Secrets are named in, of metadata alone; the Secrets that are named are read one by one when their
+//! version changed. What nobody names is neither read nor kept.
+//!
+//! A watch that is not allowed or breaks is tried again and again, and what is named is read each time: where only `get` is granted, a
+//! rotated credential is known after half a minute.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use armadex_member::{SecretId, Sensitive};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, PartialObjectMeta};
+use kube::runtime::watcher;
+use kube::runtime::watcher::Event;
+use kube::{Client, ResourceExt};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{info, warn};
+
+use super::{Known, lock};
+use crate::backoff::Backoff;
+
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+/// Secrets of a namespace that are read at the same time: a fleet of a thousand clusters begins with two thousand of them.
+const PARALLEL_READS: usize = 8;
+/// In the place of a version, which is a number: whatever is there has to be read.
+const UNKNOWN: &str = "unknown";
+
+/// The Secrets that all clusters name.
+pub(crate) struct SecretWatches {
+    client: Client,
+    namespaces: Mutex<BTreeMap<String, Namespace>>,
+}
+
+struct Namespace {
+    named: Arc<Named>,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// The Secrets of a namespace that are named.
+#[derive(Default)]
+struct Named {
+    secrets: Mutex<BTreeMap<String, Entry>>,
+    /// Something became due.
+    due: Notify,
+}
+
+/// A Secret that is named.
+struct Entry {
+    known: Known,
+    /// Of what is known.
+    version: String,
+    /// The last one that was told while it was being read.
+    told: String,
+    state: Reading,
+    followers: Vec<Arc<Notify>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// What is known is what is there.
+    Done,
+    /// It is to be read.
+    Due,
+    /// It is being read.
+    Now,
+}
+
+/// The right to a Secret; given back when dropped.
+pub(super) struct Followed {
+    watches: Arc<SecretWatches>,
+    named: Arc<Named>,
+    id: SecretId,
+    changed: Arc<Notify>,
+}
+
+impl SecretWatches {
+    pub(crate) fn new(client: Client) -> Self {
+        Self {
+            client,
+            namespaces: Mutex::default(),
+        }
+    }
+
+    /// Whether there is a watch of this namespace.
+    #[cfg(test)]
+    pub(super) fn watches(&self, namespace: &str) -> bool {
+        lock(&self.namespaces).contains_key(namespace)
+    }
+
+    /// Follows a Secret; `changed` is told whenever something else is known of it.
+    pub(super) fn follow(self: &Arc<Self>, id: &SecretId, changed: Arc<Notify>) -> Followed {
+        let mut namespaces = lock(&self.namespaces);
+        let namespace = namespaces
+            .entry(id.namespace.clone())
+            .or_insert_with_key(|namespace| Namespace::start(self.client.clone(), namespace));
+        namespace.named.add(&id.name, Arc::clone(&changed));
+        Followed {
+            watches: Arc::clone(self),
+            named: Arc::clone(&namespace.named),
+            id: id.clone(),
+            changed,
+        }
+    }
+}
+
+impl Followed {
+    pub(super) fn known(&self) -> Known {
+        let secrets = lock(&self.named.secrets);
+        let entry = secrets.get(&self.id.name);
+        entry.map_or(Known::Unread, |entry| entry.known.clone())
+    }
+}
+
+impl Drop for Followed {
+    /// With the last Secret of a namespace its watch ends.
+    fn drop(&mut self) {
+        let mut namespaces = lock(&self.watches.namespaces);
+        if self.named.remove(&self.id.name, &self.changed) {
+            namespaces.remove(&self.id.namespace);
+        }
+    }
+}
+
+impl Namespace {
+    fn start(client: Client, namespace: &str) -> Self {
+        let named = Arc::<Named>::default();
+        let work = follow(client, namespace.to_owned(), Arc::clone(&named));
+        Self {
+            named,
+            _task: AbortOnDropHandle::new(tokio::spawn(work)),
+        }
+    }
+}
+
+impl Named {
+    fn add(&self, name: &str, follower: Arc<Notify>) {
+        let mut secrets = lock(&self.secrets);
+        let entry = secrets.entry(name.to_owned()).or_insert_with(|| Entry {
+            known: Known::Unread,
+            version: String::new(),
+            told: String::new(),
+            state: Reading::Due,
+            followers: Vec::new(),
+        });
+        entry.followers.push(follower);
+        drop(secrets);
+        self.due.notify_one();
+    }
+
+    /// Whether nothing of the namespace is named any more.
+    fn remove(&self, name: &str, follower: &Arc<Notify>) -> bool {
+        let mut secrets = lock(&self.secrets);
+        if let Some(entry) = secrets.get_mut(name) {
+            let mine = |other: &Arc<Notify>| Arc::ptr_eq(other, follower);
+            if let Some(place) = entry.followers.iter().position(mine) {
+                entry.followers.swap_remove(place);
+            }
+            if entry.followers.is_empty() {
+                secrets.remove(name);
+            }
+        }
+        secrets.is_empty()
+    }
+
+    /// The control plane has this version of a Secret.
+    fn seen(&self, name: &str, version: &str) {
+        if let Some(entry) = lock(&self.secrets).get_mut(name) {
+            entry.seen(version);
+        }
+    }
+
+    /// Everything that is not among these is to be read, which tells whether it is there.
+    fn not_among(&self, listed: &BTreeSet<String>) {
+        for (name, entry) in lock(&self.secrets).iter_mut() {
+            if !listed.contains(name) {
+                entry.seen(UNKNOWN);
+            }
+        }
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        lock(&self.secrets).contains_key(name)
+    }
+
+    /// The next Secrets to read, at most so many.
+    fn take_due(&self, limit: usize) -> Vec<String> {
+        let mut secrets = lock(&self.secrets);
+        let due = secrets
+            .iter_mut()
+            .filter(|(_, entry)| entry.state == Reading::Due);
+        let taken = due.take(limit).map(|(name, entry)| {
+            entry.state = Reading::Now;
+            name.clone()
+        });
+        taken.collect()
+    }
+
+    /// A Secret was read: its version and what is in it.
+    fn read(&self, name: &str, version: String, now: Known) {
+        if let Some(entry) = lock(&self.secrets).get_mut(name) {
+            let told = std::mem::take(&mut entry.told);
+            let is_newest = told.is_empty() || told == version;
+            entry.state = if is_newest {
+                Reading::Done
+            } else {
+                Reading::Due
+            };
+            entry.version = version;
+            entry.know(now);
+        }
+    }
+
+    /// A Secret could not be read. A credential that was read once stays in use meanwhile.
+    fn failed(&self, name: &str, words: String) {
+        if let Some(entry) = lock(&self.secrets).get_mut(name) {
+            entry.state = Reading::Done;
+            entry.version.clear();
+            if !matches!(entry.known, Known::Data(_)) {
+                entry.know(Known::Failed(words));
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn seen(&mut self, version: &str) {
+        match self.state {
+            Reading::Now => version.clone_into(&mut self.told),
+            Reading::Done if self.version != version => self.state = Reading::Due,
+            Reading::Done | Reading::Due => {}
+        }
+    }
+
+    /// Tells those who follow it if something else is known now; a new version with the same bytes is no news.
+    fn know(&mut self, now: Known) {
+        if self.known != now {
+            self.known = now;
+            for follower in &self.followers {
+                follower.notify_one();
+            }
+        }
+    }
+}
+
+/// Runs until it is aborted with the last Secret that is named.
+async fn follow(client: Client, namespace: String, named: Arc<Named>) {
+    let metadata: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), &namespace);
+    let api: Api<Secret> = Api::namespaced(client, &namespace);
+    let mut events = std::pin::pin!(watcher(metadata, watcher::Config::default()));
+    let mut reads = FuturesUnordered::new();
+    let mut following = Following::new(namespace, named);
+    loop {
+        let room = PARALLEL_READS.saturating_sub(reads.len());
+        for name in following.named.take_due(room) {
+            let api = api.clone();
+            reads.push(async move {
+                let read = api.get_opt(&name).await;
+                (name, read)
+            });
+        }
+        tokio::select! {
+            () = following.named.due.notified() => {}
+            () = tokio::time::sleep_until(following.reread), if !following.unread.is_empty() => {
+                following.read_again();
+            }
+            Some((name, read)) = reads.next() => match read {
+                Ok(secret) => following.read(&name, secret),
+                Err(error) => following.unread(name, &error),
+            },
+            event = next_after(following.rewatch, &mut events) => match event {
+                Some(Ok(event)) => following.take_in(event),
+                Some(Err(error)) => following.broke(&error),
+                None => return,
+            },
+        }
+    }
+}
+
+/// How the watch and the reads of a namespace are doing.
+struct Following {
+    namespace: String,
+    named: Arc<Named>,
+    /// What is named and was in the list that is being read.
+    listed: BTreeSet<String>,
+    /// The watch broke, which was told.
+    failing: bool,
+    /// When the watch is tried again.
+    rewatch: Instant,
+    backoff: Backoff,
+    /// What could not be read.
+    unread: BTreeSet<String>,
+    /// When that is tried again.
+    reread: Instant,
+    read_backoff: Backoff,
+}
+
+impl Following {
+    fn new(namespace: String, named: Arc<Named>) -> Self {
+        let backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        Self {
+            namespace,
+            named,
+            listed: BTreeSet::new(),
+            failing: false,
+            rewatch: Instant::now(),
+            backoff: backoff.clone(),
+            unread: BTreeSet::new(),
+            reread: Instant::now(),
+            read_backoff: backoff,
+        }
+    }
+
+    fn read(&mut self, name: &str, secret: Option<Secret>) {
+        self.read_backoff.reset();
+        let version = secret.as_ref().and_then(ResourceExt::resource_version);
+        let now = secret.map_or(Known::Absent, data_of);
+        self.named.read(name, version.unwrap_or_default(), now);
+    }
+
+    fn unread(&mut self, name: String, error: &kube::Error) {
+        warn!(secret = name, namespace = self.namespace, error = %error, "a Secret cannot be read, retrying");
+        self.named.failed(&name, error.to_string());
+        if self.unread.is_empty() {
+            self.reread = Instant::now() + self.read_backoff.next(rand::random());
+        }
+        self.unread.insert(name);
+    }
+
+    fn read_again(&mut self) {
+        for name in std::mem::take(&mut self.unread) {
+            self.named.seen(&name, UNKNOWN);
+        }
+    }
+
+    /// The watch cannot be had: all that is named is read instead.
+    fn broke(&mut self, error: &watcher::Error) {
+        if !std::mem::replace(&mut self.failing, true) {
+            warn!(namespace = self.namespace, error = %error, "Secrets cannot be watched, those that are named are read instead");
+        }
+        self.named.not_among(&BTreeSet::new());
+        self.rewatch = Instant::now() + self.backoff.next(rand::random());
+    }
+
+    fn take_in(&mut self, event: Event<PartialObjectMeta<Secret>>) {
+        // The first event only says that a list is about to be tried.
+        if !matches!(event, Event::Init) {
+            self.backoff.reset();
+            if std::mem::take(&mut self.failing) {
+                info!(namespace = self.namespace, "Secrets can be watched");
+            }
+        }
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
+                let name = object.name_any();
+                self.named.seen(&name, &version(&object));
+                if self.named.is_named(&name) {
+                    self.listed.insert(name);
+                }
+            }
+            Event::InitDone => self.named.not_among(&std::mem::take(&mut self.listed)),
+            Event::Apply(object) => self.named.seen(&object.name_any(), &version(&object)),
+            Event::Delete(object) => self.named.seen(&object.name_any(), UNKNOWN),
+        }
+    }
+}
+
+fn version(object: &PartialObjectMeta<Secret>) -> String {
+    object.resource_version().unwrap_or_default()
+}
+
+/// The next event, asked for no earlier than at this time. Safe to cancel.
+async fn next_after<S: futures::Stream + Unpin>(time: Instant, events: &mut S) -> Option<S::Item> {
+    tokio::time::sleep_until(time).await;
+    events.next().await
+}
+
+fn data_of(secret: Secret) -> Known {
+    let data = secret.data.unwrap_or_default();
+    let values = data
+        .into_iter()
+        .map(|(key, value)| (key, Sensitive::new(value.0)));
+    Known::Data(values.collect())
+}
