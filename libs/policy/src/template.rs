@@ -1,25 +1,33 @@
 //! Templates of policies: compiled once, checked as far as text can be checked, rendered over
-//! `source` and `references` within limits.
+//! `source` and `references` within limits: of the template's length and shape, of the result's
+//! length, and of the work and memory that it takes.
 //!
 //! Handlebars is the language. A Go template is recognised and refused; it is never rendered as
 //! something else. HTML is never escaped. A missing field renders as nothing. Pure.
 
 mod bounded;
+mod budget;
 mod functions;
 mod go_syntax;
+mod metered;
 mod rules;
+mod shape;
+mod tags;
 mod walk;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use armadex_crds::TemplateEngineName;
 use handlebars::{Context, Handlebars, RenderContext, Renderable};
 use serde_json::{Map, Value};
 
+use budget::Budget;
+
 pub use bounded::OUTPUT_LIMIT;
 pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
-pub use rules::{Scope, TEMPLATE_LIMIT, TemplateError};
+pub use rules::{STEP_LIMIT, Scope, TEMPLATE_LIMIT, TemplateError, WORK_LIMIT};
+pub use shape::TAG_LIMIT;
 
 /// A language that templates can be rendered in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,14 +103,17 @@ impl Template {
     pub fn render(&self, data: &TemplateData) -> Result<String, TemplateError> {
         let context = context(data)?;
         let mut out = bounded::Bounded::default();
-        let rendered = self.0.render(
-            &HANDLEBARS,
-            &context,
-            &mut RenderContext::new(None),
-            &mut out,
-        );
+        let budget = Arc::new(Budget::default());
+        let mut rendering = RenderContext::new(None);
+        metered::register(&mut rendering, &budget);
+        let rendered = self
+            .0
+            .render(&HANDLEBARS, &context, &mut rendering, &mut out);
         if out.is_full() {
             return Err(TemplateError::OutputTooLong);
+        }
+        if let Some(exceeded) = budget.exceeded() {
+            return Err(exceeded);
         }
         rendered.map_err(|error| TemplateError::Render(functions::describe(&error)))?;
         let text = out.into_text();
@@ -128,7 +139,6 @@ static HANDLEBARS: LazyLock<Handlebars<'static>> = LazyLock::new(|| {
     handlebars.register_escape_fn(handlebars::no_escape);
     // It would write values of Secrets into the log.
     handlebars.unregister_helper("log");
-    functions::register(&mut handlebars);
     handlebars
 });
 
@@ -136,7 +146,8 @@ fn compile_handlebars(text: &str, scope: Scope<'_>) -> Result<Template, Template
     if text.len() > TEMPLATE_LIMIT {
         return Err(TemplateError::TooLong);
     }
-    let template = handlebars::Template::compile(text).map_err(|error| {
+    shape::check(text)?;
+    let mut template = handlebars::Template::compile(text).map_err(|error| {
         let (line, column) = error.pos().unwrap_or((1, 1));
         TemplateError::Syntax {
             line,
@@ -145,6 +156,7 @@ fn compile_handlebars(text: &str, scope: Scope<'_>) -> Result<Template, Template
         }
     })?;
     walk::check(&template, scope)?;
+    metered::meter(&mut template);
     Ok(Template(template))
 }
 

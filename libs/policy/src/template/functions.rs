@@ -3,14 +3,18 @@
 //!
 //! Absent on purpose: anything that reads the environment, the clock, the network or chance.
 
+use std::cmp::Ordering;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
-use handlebars::{
-    Context, Handlebars, Helper, HelperDef, PathAndJson, RenderContext, RenderError,
-    RenderErrorReason, ScopedJson,
-};
-use serde_json::Value;
+use handlebars::{RenderError, RenderErrorReason};
+use serde_json::{Number, Value};
+
+use super::budget::{Budget, Exceeded};
 
 type Body = fn(&[&Value]) -> Result<Value, String>;
+
+/// Spends what a call takes beyond its texts and what it gives.
+type Cost = fn(&[&Value], &Budget) -> Result<(), Exceeded>;
 
 /// A function of templates.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +26,11 @@ pub struct Function {
     /// What it gives.
     pub gives: &'static str,
     body: Body,
+    cost: Cost,
 }
 
-/// Every function of ours. Handlebars' own that may be called besides are and, or, not, eq, ne,
-/// lt, lte, gt, gte, len and lookup.
+/// Every function of ours. Handlebars' own that may be called besides are and, or, not and len,
+/// which take no more time for a large value than for a small one.
 pub const FUNCTIONS: &[Function] = &[
     function("b64dec", &["text"], "text decoded from base64", b64dec),
     function("b64enc", &["text"], "text encoded as base64", b64enc),
@@ -47,18 +52,36 @@ pub const FUNCTIONS: &[Function] = &[
             })
         },
     ),
+    Function {
+        cost: everything,
+        ..function("eq", &["one", "other"], "whether they are the same", |a| {
+            Ok((a[0] == a[1]).into())
+        })
+    },
     function(
         "get",
         &["map", "key"],
         "the value of a key, or nothing",
         |a| Ok(a[0].get(text(a[1])?).cloned().unwrap_or_default()),
     ),
+    function("gt", &["one", "other"], "whether one is greater", |a| {
+        Ok((compare(a[0], a[1]) == Some(Ordering::Greater)).into())
+    }),
     function(
-        "hasCondition",
-        &["object", "type", "status"],
-        HAS_CONDITION,
-        has_condition,
+        "gte",
+        &["one", "other"],
+        "whether one is greater, or they are equal",
+        |a| Ok(compare(a[0], a[1]).is_some_and(Ordering::is_ge).into()),
     ),
+    Function {
+        cost: conditions,
+        ..function(
+            "hasCondition",
+            &["object", "type", "status"],
+            HAS_CONDITION,
+            has_condition,
+        )
+    },
     function("hasKey", &["map", "key"], "whether map has the key", |a| {
         Ok(a[0].get(text(a[1])?).is_some().into())
     }),
@@ -74,15 +97,39 @@ pub const FUNCTIONS: &[Function] = &[
         "whether text ends with suffix",
         |a| Ok(text(a[1])?.ends_with(&text(a[0])?).into()),
     ),
+    function(
+        "lookup",
+        &["whole", "place"],
+        "the item of a list, or field of a map, or nothing",
+        |a| Ok(look_up(a[0], a[1]).cloned().unwrap_or_default()),
+    ),
     function("lower", &["text"], "text in lower case", |a| {
         Ok(text(a[0])?.to_lowercase().into())
     }),
+    function("lt", &["one", "other"], "whether one is less", |a| {
+        Ok((compare(a[0], a[1]) == Some(Ordering::Less)).into())
+    }),
     function(
-        "replace",
-        &["old", "new", "text"],
-        "text with every old as new",
-        |a| Ok(text(a[2])?.replace(&text(a[0])?, &text(a[1])?).into()),
+        "lte",
+        &["one", "other"],
+        "whether one is less, or they are equal",
+        |a| Ok(compare(a[0], a[1]).is_some_and(Ordering::is_le).into()),
     ),
+    Function {
+        cost: everything,
+        ..function("ne", &["one", "other"], "whether they differ", |a| {
+            Ok((a[0] != a[1]).into())
+        })
+    },
+    Function {
+        cost: replaced,
+        ..function(
+            "replace",
+            &["old", "new", "text"],
+            "text with every old as new",
+            |a| Ok(text(a[2])?.replace(&text(a[0])?, &text(a[1])?).into()),
+        )
+    },
     function(
         "required",
         &["message", "value"],
@@ -95,12 +142,15 @@ pub const FUNCTIONS: &[Function] = &[
             }
         },
     ),
-    function(
-        "toJson",
-        &["value"],
-        "value as JSON, which is YAML too",
-        |a| Ok(a[0].to_string().into()),
-    ),
+    Function {
+        cost: everything,
+        ..function(
+            "toJson",
+            &["value"],
+            "value as JSON, which is YAML too",
+            |a| Ok(a[0].to_string().into()),
+        )
+    },
     function("trim", &["text"], "text without the space around it", |a| {
         Ok(text(a[0])?.trim().into())
     }),
@@ -128,9 +178,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// Functions that Handlebars brings and templates may call.
-pub(super) const BUILT_IN: &[&str] = &[
-    "and", "eq", "gt", "gte", "len", "lookup", "lt", "lte", "ne", "not", "or",
-];
+pub(super) const BUILT_IN: &[&str] = &["and", "len", "not", "or"];
 
 /// Functions that Handlebars brings and that need a block.
 pub(super) const BLOCKS: &[&str] = &["each", "if", "unless", "with"];
@@ -148,13 +196,7 @@ const fn function(
         arguments,
         gives,
         body,
-    }
-}
-
-/// Makes every function known to Handlebars.
-pub(super) fn register(handlebars: &mut Handlebars<'static>) {
-    for function in FUNCTIONS {
-        handlebars.register_helper(function.name, Box::new(*function));
+        cost: |_, _| Ok(()),
     }
 }
 
@@ -167,24 +209,55 @@ pub(super) fn describe(error: &RenderError) -> String {
     }
 }
 
-impl HelperDef for Function {
-    fn call_inner<'reg: 'rc, 'rc>(
-        &self,
-        call: &Helper<'rc>,
-        _: &'reg Handlebars<'reg>,
-        _: &'rc Context,
-        _: &mut RenderContext<'reg, 'rc>,
-    ) -> Result<ScopedJson<'rc>, RenderError> {
+impl Function {
+    /// Spends what a call with these arguments takes, before it takes it.
+    pub(super) fn pay(&self, arguments: &[&Value], budget: &Budget) -> Result<(), Exceeded> {
+        let texts = arguments.iter().filter(|argument| argument.is_string());
+        texts
+            .clone()
+            .try_for_each(|text| budget.spend_value(text))?;
+        // Too few arguments are told by the call.
+        if arguments.len() == self.arguments.len() {
+            (self.cost)(arguments, budget)?;
+        }
+        Ok(())
+    }
+
+    /// The value for these arguments.
+    pub(super) fn call(&self, arguments: &[&Value]) -> Result<Value, RenderError> {
         let failed =
             |message: String| RenderErrorReason::Other(format!("{}: {message}", self.name));
-        let arguments: Vec<&Value> = call.params().iter().map(PathAndJson::value).collect();
         if arguments.len() != self.arguments.len() {
             let usage = self.arguments.join(" ");
             return Err(failed(format!("is called as {} {usage}", self.name)).into());
         }
-        let value = (self.body)(&arguments).map_err(failed)?;
-        Ok(ScopedJson::Derived(value))
+        Ok((self.body)(arguments).map_err(failed)?)
     }
+}
+
+fn everything(arguments: &[&Value], budget: &Budget) -> Result<(), Exceeded> {
+    arguments
+        .iter()
+        .filter(|argument| !argument.is_string())
+        .try_for_each(|argument| budget.spend_value(argument))
+}
+
+fn conditions(arguments: &[&Value], budget: &Budget) -> Result<(), Exceeded> {
+    match arguments[0].pointer("/status/conditions") {
+        Some(conditions) => budget.spend_value(conditions),
+        None => Ok(()),
+    }
+}
+
+/// Ten texts in each other that each make one of ten are ten thousand million bytes: the result is
+/// counted before it is made.
+fn replaced(arguments: &[&Value], budget: &Budget) -> Result<(), Exceeded> {
+    let texts = (text(arguments[0]), text(arguments[1]), text(arguments[2]));
+    let (Ok(old), Ok(new), Ok(whole)) = texts else {
+        return Ok(());
+    };
+    let times = whole.matches(&*old).count();
+    budget.spend_bytes(times.saturating_mul(new.len()))
 }
 
 fn b64dec(arguments: &[&Value]) -> Result<Value, String> {
@@ -210,6 +283,34 @@ fn has_condition(arguments: &[&Value]) -> Result<Value, String> {
         .flatten()
         .any(|condition| condition["type"] == *type_ && condition["status"] == *status);
     Ok(holds.into())
+}
+
+fn look_up<'a>(whole: &'a Value, place: &Value) -> Option<&'a Value> {
+    match whole {
+        Value::Array(items) => items.get(usize::try_from(place.as_u64()?).ok()?),
+        Value::Object(fields) => fields.get(place.as_str()?),
+        _ => None,
+    }
+}
+
+/// As Handlebars compares: what is of one kind, and a number with a text that is one.
+fn compare(one: &Value, other: &Value) -> Option<Ordering> {
+    let number = |text: &str| text.parse::<Number>().ok();
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => compare_numbers(one, other),
+        (Value::String(one), Value::String(other)) => Some(one.cmp(other)),
+        (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
+        (Value::Number(one), Value::String(other)) => compare_numbers(one, &number(other)?),
+        (Value::String(one), Value::Number(other)) => compare_numbers(&number(one)?, other),
+        _ => None,
+    }
+}
+
+fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        _ => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
 }
 
 /// A value as text; nothing is empty text.

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use super::tags::{place, tags};
+
 /// A piece of Go template syntax and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoSyntax {
@@ -31,53 +33,11 @@ const ACTIONS: [&str; 9] = [
 
 /// The first sign of Go in a template.
 pub(super) fn find(text: &str) -> Option<GoSyntax> {
-    let mut from = 0;
-    while let Some(open) = text[from..].find("{{").map(|at| from + at) {
-        let inside = open + 2;
-        if let Some(end) = end_of_comment(&text[inside..]) {
-            from = inside + end;
-            continue;
-        }
-        let length = end_of_action(&text[inside..]);
-        if let Some(sign) = sign_in(&text[inside..inside + length]) {
-            let (line, column) = place(text, open);
-            return Some(GoSyntax { line, column, sign });
-        }
-        from = inside + length;
-    }
-    None
-}
-
-/// Where a Handlebars comment ends, if this is one. It may hold anything.
-fn end_of_comment(action: &str) -> Option<usize> {
-    let close = match action {
-        long if long.starts_with("!--") => "--}}",
-        short if short.starts_with('!') => "}}",
-        _ => return None,
-    };
-    Some(
-        action
-            .find(close)
-            .map_or(action.len(), |at| at + close.len()),
-    )
-}
-
-/// Length of the action up to its closing braces; braces in strings don't close it.
-fn end_of_action(action: &str) -> usize {
-    let mut quote = None;
-    let mut escaped = false;
-    for (at, character) in action.char_indices() {
-        match quote {
-            Some(_) if escaped => escaped = false,
-            Some(open) if character == '\\' && open != '`' => escaped = true,
-            Some(open) if character == open => quote = None,
-            Some(_) => {}
-            None if matches!(character, '"' | '\'' | '`') => quote = Some(character),
-            None if action[at..].starts_with("}}") => return at,
-            None => {}
-        }
-    }
-    action.len()
+    tags(text).find_map(|tag| {
+        let sign = sign_in(tag.inside)?;
+        let (line, column) = place(text, tag.at);
+        Some(GoSyntax { line, column, sign })
+    })
 }
 
 fn sign_in(action: &str) -> Option<&'static str> {
@@ -158,11 +118,4 @@ fn token_sign(bare: &str) -> Option<&'static str> {
         }
     }
     None
-}
-
-fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at];
-    let line = before.matches('\n').count() + 1;
-    let start_of_line = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (line, before[start_of_line..].chars().count() + 1)
 }

@@ -216,7 +216,7 @@ fn templates_results_and_nesting_are_limited() {
         TemplateError::TooLong
     );
     let mut long = data();
-    long.source = json!({"items": vec!["0123456789"; OUTPUT_LIMIT / 10 + 1]});
+    long.source = json!({"items": vec!["x".repeat(1000); OUTPUT_LIMIT / 1000 + 1]});
     let template = compile("{{#each source.items}}{{this}}{{/each}}").unwrap();
     assert_eq!(template.render(&long), Err(TemplateError::OutputTooLong));
     let deep = format!("{}{}", "{{#if source}}".repeat(40), "{{/if}}".repeat(40));
@@ -226,6 +226,151 @@ fn templates_results_and_nesting_are_limited() {
             .to_string()
             .contains("nested too deep")
     );
+}
+
+/// Text in which `text` stands so many times inside itself.
+fn nested(open: &str, inmost: &str, close: &str, times: usize) -> String {
+    format!("{}{inmost}{}", open.repeat(times), close.repeat(times))
+}
+
+#[test]
+fn what_a_template_repeats_or_makes_longer_without_end_is_stopped() {
+    let each = "{{#each @root.source.items}}";
+    let grow = "(replace \"a\" \"aaaaaaaaaa\" ";
+    let table = [
+        // In a second it would do 10 of 10^32 passes and print nothing.
+        (
+            nested(each, "", "{{/each}}", 32),
+            TemplateError::TooManySteps,
+        ),
+        (
+            nested(each, "{{#if (eq this 1)}}{{this}}{{/if}}", "{{/each}}", 8),
+            TemplateError::TooManySteps,
+        ),
+        // Ten thousand million bytes, of which only the number is printed.
+        (
+            format!("{{{{len {}}}}}", nested(grow, "\"a\"", ")", 10)),
+            TemplateError::TooMuchWork,
+        ),
+        // A result of the square of a mebibyte, in one call.
+        (
+            "{{len (replace \"\" source.text source.text)}}".to_owned(),
+            TemplateError::TooMuchWork,
+        ),
+        // The same large value over and over.
+        (
+            nested(
+                each,
+                "{{#if (eq @root.source @root.source)}}{{/if}}",
+                "{{/each}}",
+                3,
+            ),
+            TemplateError::TooMuchWork,
+        ),
+        (
+            nested(
+                each,
+                "{{#with (get @root.source \"text\")}}{{/with}}",
+                "{{/each}}",
+                3,
+            ),
+            TemplateError::TooMuchWork,
+        ),
+        (
+            nested("(toJson ", "source.text", ")", 20),
+            TemplateError::TooMuchWork,
+        ),
+    ];
+    let mut data = data();
+    data.source = json!({"items": vec![1; 10], "text": "\"".repeat(1024 * 1024)});
+    for (text, expected) in table {
+        let text = if text.starts_with('(') {
+            format!("{{{{len {text}}}}}")
+        } else {
+            text
+        };
+        assert_eq!(
+            compile(&text).unwrap().render(&data),
+            Err(expected),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_budget_is_each_renderings_own_and_wide_enough_for_a_hundred_labels() {
+    let mut data = data();
+    let labels: Map<String, Value> = (0..100)
+        .map(|index| (format!("label-{index}"), json!("value".repeat(12))))
+        .collect();
+    data.source = json!({"labels": labels});
+    let template = compile(
+        "{{#each source.labels}}{{#if (hasPrefix \"label\" @key)}}{{lower @key}}: {{toJson this}}\n{{/if}}{{/each}}",
+    )
+    .unwrap();
+    for _ in 0..100 {
+        assert_eq!(template.render(&data).unwrap().lines().count(), 100);
+    }
+}
+
+#[test]
+fn errors_in_an_each_keep_their_place() {
+    let mut data = data();
+    data.source = json!({"items": [1]});
+    let template = compile("{{#each source.items}}\n\n  {{trim @root.source}}{{/each}}").unwrap();
+    assert_eq!(
+        template.render(&data).unwrap_err().to_string(),
+        "line 3, column 3: trim: an argument is not text"
+    );
+}
+
+#[test]
+fn what_would_be_parsed_for_minutes_is_refused_unparsed() {
+    let refused = |text: &str| compile(text).unwrap_err().to_string();
+    let deep = "blocks are nested too deep";
+    let cases = format!(
+        "{{{{#if source}}}}{}{{{{/if}}}}",
+        "{{else if source}}".repeat(3000)
+    );
+    assert!(refused(&cases).ends_with(deep));
+    assert!(refused(&nested("{{#if source}}", "", "{{/if}}", 2500)).ends_with(deep));
+    let refused = refused(&"{{source.a}}\n".repeat(TAG_LIMIT + 1));
+    assert_eq!(
+        refused,
+        "line 1001, column 1: a template has no more than 1000 tags"
+    );
+    // Neither comments nor blocks beside each other are deep.
+    let flat = "{{#if source}}{{else if source}}{{else}}{{/if}}{{! #if }}".repeat(200);
+    assert!(compile(&flat).is_ok());
+}
+
+#[test]
+fn values_are_compared_as_handlebars_compares_them() {
+    for (call, expected) in [
+        ("gt 5 3", "true"),
+        ("gt 3 5", "false"),
+        ("gt 3 3", "false"),
+        ("gte 3 3", "true"),
+        ("lt -1 0.5", "true"),
+        ("lte 2 1", "false"),
+        ("lt \"a\" \"b\"", "true"),
+        ("gt 10 \"9\"", "true"),
+        ("lt \"9\" 10", "true"),
+        ("lt true 10", "false"),
+        ("gte \"x\" 10", "false"),
+        ("eq 5 \"5\"", "false"),
+        ("eq [5] [5]", "true"),
+        ("ne [5] [4]", "true"),
+        ("lookup [7,8] 1", "8"),
+        ("lookup [7,8] 2", ""),
+        ("lookup \"text\" 0", ""),
+    ] {
+        assert_eq!(
+            render(&format!("{{{{{call}}}}}")).as_deref(),
+            Ok(expected),
+            "{call}"
+        );
+    }
 }
 
 #[test]

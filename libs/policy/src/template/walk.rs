@@ -9,10 +9,8 @@ use handlebars::{Path, PathSeg};
 use super::{
     functions::{BLOCKS, BUILT_IN, FUNCTIONS},
     rules::{Scope, TemplateError},
+    shape::DEPTH_LIMIT,
 };
-
-/// Deeper blocks than anyone writes; keeps rendering off the end of the stack.
-const DEPTH_LIMIT: usize = 32;
 
 /// Whether names are looked up from the top, or in what `each` and `with` are about.
 #[derive(Clone, Copy, PartialEq, Eq)]

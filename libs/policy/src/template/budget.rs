@@ -1,0 +1,79 @@
+//! What one rendering may take: steps, which bound its time, and bytes, which bound its memory.
+//! Both are spent by whatever a template can repeat or make longer.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::rules::{STEP_LIMIT, TemplateError, WORK_LIMIT};
+
+/// What is left for one rendering.
+#[derive(Debug)]
+pub(super) struct Budget {
+    steps: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// The limit that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exceeded {
+    Steps,
+    Bytes,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            steps: AtomicUsize::new(STEP_LIMIT),
+            bytes: AtomicUsize::new(WORK_LIMIT),
+        }
+    }
+}
+
+impl Budget {
+    pub(super) fn spend_steps(&self, steps: usize) -> Result<(), Exceeded> {
+        spend(&self.steps, steps).ok_or(Exceeded::Steps)
+    }
+
+    pub(super) fn spend_bytes(&self, bytes: usize) -> Result<(), Exceeded> {
+        spend(&self.bytes, bytes).ok_or(Exceeded::Bytes)
+    }
+
+    /// Spends what a value takes. Looks no further into it than there is budget for.
+    pub(super) fn spend_value(&self, value: &Value) -> Result<(), Exceeded> {
+        let own = size_of::<Value>();
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.spend_bytes(own),
+            Value::String(text) => self.spend_bytes(own + text.len()),
+            Value::Array(items) => {
+                self.spend_bytes(own)?;
+                items.iter().try_for_each(|item| self.spend_value(item))
+            }
+            Value::Object(fields) => {
+                self.spend_bytes(own)?;
+                fields.iter().try_for_each(|(name, field)| {
+                    self.spend_bytes(name.len())?;
+                    self.spend_value(field)
+                })
+            }
+        }
+    }
+
+    /// The limit that was reached, if one was.
+    pub(super) fn exceeded(&self) -> Option<TemplateError> {
+        if self.steps.load(Ordering::Relaxed) == 0 {
+            Some(TemplateError::TooManySteps)
+        } else if self.bytes.load(Ordering::Relaxed) == 0 {
+            Some(TemplateError::TooMuchWork)
+        } else {
+            None
+        }
+    }
+}
+
+/// Takes from what is left; what is not enough is gone for good.
+fn spend(left: &AtomicUsize, amount: usize) -> Option<()> {
+    let rest = left.load(Ordering::Relaxed).saturating_sub(amount);
+    left.store(rest, Ordering::Relaxed);
+    (rest > 0).then_some(())
+}
