@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use armadex_member::SecretScope;
 use armadex_storage::Sink;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use crate::budget::Budget;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::plan::Gates;
-
-/// Pages that are read at the same time over all members; each holds an item and a window of 1 MiB.
-const PARALLEL_LISTS: usize = 8;
+use crate::turns::Turns;
 
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.
@@ -62,8 +60,8 @@ pub(crate) struct Shared {
     pub(crate) sink: Arc<dyn Sink>,
     /// What may be held on the way there.
     pub(crate) budget: Budget,
-    /// Pages that may be read now.
-    pub(crate) lists: Semaphore,
+    /// Lists that may be read now.
+    pub(crate) lists: Arc<Turns>,
     /// Statuses that are written.
     pub(crate) statuses: Pace,
     /// What is counted.
@@ -79,7 +77,7 @@ impl Shared {
         Self {
             sink,
             budget: Budget::new(config.memory_budget),
-            lists: Semaphore::new(PARALLEL_LISTS),
+            lists: Arc::default(),
             statuses: Pace::new(STATUS_PERIOD),
             metrics,
             purge: Notify::new(),

@@ -35,6 +35,7 @@ mod stream;
 #[cfg(test)]
 mod testing;
 mod tree;
+mod turns;
 mod writer;
 
 pub use config::Config;

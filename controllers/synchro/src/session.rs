@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use armadex_crds::GroupResources;
 use armadex_member::{Discovery, MemberError};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::backoff::jittered;
@@ -35,8 +35,6 @@ const PROBE_PERIOD: Duration = Duration::from_secs(5);
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(60);
 /// Discovery, while something is missing: a CRD that is being installed.
 const MISSING_PERIOD: Duration = Duration::from_secs(10);
-/// Pages of one cluster that are read at the same time, so that one that is slow does not take the turns of all.
-const PARALLEL_LISTS: usize = 3;
 
 /// Why the streams do not run on.
 enum Pause {
@@ -51,9 +49,8 @@ enum Pause {
 impl Session {
     /// Runs until cancelled; streams have written what they held when this returns.
     pub(crate) async fn run(mut self) {
-        let lists = Arc::new(Semaphore::new(PARALLEL_LISTS));
         let mut health = Health::new(&self);
-        let mut streams = Streams::new(&self, lists);
+        let mut streams = Streams::new(&self);
         while !self.cancel.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
             let Some(reached) = self.reach(&wanted, &mut health).await else {

@@ -15,7 +15,6 @@ use std::time::Duration;
 use armadex_member::{ListRequest, Member, MemberError};
 use armadex_model::{ClusterName, ResourceType};
 use armadex_storage::{ClusterId, MemberPosition, Phase};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
@@ -25,6 +24,7 @@ use crate::metrics::ClusterMetrics;
 use crate::prune::{Rules, rules_version};
 use crate::report::Report;
 use crate::step::{Outcome, State, Wait, step};
+use crate::turns::{ClusterTurns, Turn};
 use crate::writer::{Halt, Opened, Writer};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -41,8 +41,8 @@ pub(crate) struct StreamContext {
     pub(crate) identity: String,
     /// Cancelled by the stream that finds another member behind the connection.
     pub(crate) stranger: CancellationToken,
-    /// Pages of this cluster that may be read now.
-    pub(crate) lists: Arc<Semaphore>,
+    /// Lists of this cluster that may be read now.
+    pub(crate) lists: Arc<ClusterTurns>,
     pub(crate) cluster: ClusterId,
     pub(crate) cluster_name: ClusterName,
     pub(crate) resource: ResourceType,
@@ -66,6 +66,9 @@ pub(crate) async fn run(context: StreamContext) {
         let asked = std::mem::take(&mut stream.asked_wait);
         let next = step(state, outcome, &stream.context.identity);
         state = next.state;
+        if next.wait != Wait::No || !matches!(state, State::Listing(_)) {
+            stream.turn = Turn::default();
+        }
         let wait = match next.wait {
             Wait::No => {
                 backoff.reset();
@@ -86,6 +89,8 @@ struct Stream {
     rules: Rules,
     writer: Writer,
     opened: Option<Opened>,
+    /// The turn of the list that is being read.
+    turn: Turn,
     /// How long the member asked to be left alone.
     asked_wait: Duration,
 }
@@ -110,6 +115,7 @@ impl Stream {
             rules,
             writer,
             opened: None,
+            turn: Turn::default(),
             asked_wait: Duration::ZERO,
         }
     }

@@ -11,6 +11,8 @@ mod kubeconfig;
 mod lanes;
 mod member;
 mod pem;
+#[cfg(feature = "testing")]
+mod pipe;
 mod proxy;
 mod request;
 mod sensitive;

@@ -1,6 +1,7 @@
 //! One member at work: what may be asked of it, each with time-outs on its phases and never on a whole stream.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, RETRY_AFTER, USER_AGENT};
@@ -15,7 +16,7 @@ use crate::error::{ConfigError, MemberError};
 use crate::lanes::Lanes;
 use crate::request::{ListRequest, WatchRequest};
 use crate::stream::ByteStream;
-use crate::transport::{self, HttpClient, LIST_WINDOWS, WATCH_WINDOWS, secret_header};
+use crate::transport::{self, ClientMaker, HttpClient, LIST_WINDOWS, WATCH_WINDOWS, secret_header};
 
 /// A health check that takes longer has failed.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,13 +48,26 @@ pub struct Member {
 impl Member {
     /// Prepares the connection; nothing is sent yet.
     pub fn new(connection: &Connection) -> Result<Self, ConfigError> {
-        let make = transport::client_maker(connection)?;
+        Self::over(connection, &transport::client_maker(connection)?)
+    }
+
+    /// A member to which every connection is a pipe that `dial` opens: a test's clock may stand still while bytes are under way.
+    #[cfg(feature = "testing")]
+    pub fn through_pipes(
+        connection: &Connection,
+        dial: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static,
+    ) -> Result<Self, ConfigError> {
+        Self::over(connection, &crate::pipe::client_maker(dial))
+    }
+
+    fn over(connection: &Connection, make: &ClientMaker) -> Result<Self, ConfigError> {
+        let for_watches = Arc::clone(make);
         Ok(Self {
             server: connection.server.clone(),
             headers: common_headers(connection)?,
             control: make(LIST_WINDOWS),
             lists: make(LIST_WINDOWS),
-            watches: Lanes::new(move || make(WATCH_WINDOWS)),
+            watches: Lanes::new(move || for_watches(WATCH_WINDOWS)),
         })
     }
 

@@ -74,7 +74,7 @@ pub(crate) fn client_maker(connection: &Connection) -> Result<ClientMaker, Confi
     })
 }
 
-fn maker<C>(connector: C) -> ClientMaker
+pub(crate) fn maker<C>(connector: C) -> ClientMaker
 where
     C: Connect + Clone + Send + Sync + 'static,
 {

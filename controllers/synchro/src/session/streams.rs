@@ -8,7 +8,6 @@ use armadex_member::Member;
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{ClusterId, StoreError, StreamState};
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
@@ -20,6 +19,7 @@ use crate::plan::{Known, Plan};
 use crate::report::Report;
 use crate::session::task::Session;
 use crate::stream::{self, StreamContext};
+use crate::turns::ClusterTurns;
 
 /// The streams of one cluster.
 pub(super) struct Streams {
@@ -28,7 +28,7 @@ pub(super) struct Streams {
     board: Arc<Board>,
     name: ClusterName,
     cluster: ClusterId,
-    lists: Arc<Semaphore>,
+    lists: Arc<ClusterTurns>,
     connected: Option<Connected>,
     running: BTreeMap<ResourceType, Running>,
     /// What the store had at the last look.
@@ -51,14 +51,15 @@ struct Running {
 }
 
 impl Streams {
-    pub(super) fn new(session: &Session, lists: Arc<Semaphore>) -> Self {
+    pub(super) fn new(session: &Session) -> Self {
+        let lists = ClusterTurns::new(Arc::clone(&session.shared.lists));
         Self {
             shared: Arc::clone(&session.shared),
             metrics: session.shared.metrics.of(&session.name),
             board: Arc::clone(&session.board),
             name: session.name.clone(),
             cluster: session.cluster,
-            lists,
+            lists: Arc::new(lists),
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),

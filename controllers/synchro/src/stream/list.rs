@@ -3,7 +3,6 @@
 use armadex_member::{ByteStream, ListRequest, MemberError};
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
-use tokio::sync::SemaphorePermit;
 
 use crate::items::{Items, ListMetadata};
 use crate::lines::Piece;
@@ -11,6 +10,7 @@ use crate::prune::{self, Skipped};
 use crate::step::{Listing, Outcome};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
+use crate::turns::Turn;
 use crate::writer::Halt;
 
 /// Objects on a page; what every client of Kubernetes asks for.
@@ -23,51 +23,56 @@ impl Stream {
             self.context.metrics.lists.add(1);
         }
         listing.begin_page();
-        let cancel = self.context.cancel.clone();
+        let mut turn = std::mem::take(&mut self.turn);
         let page = async {
-            match self.request_page(listing).await {
+            match self.request_page(listing, &mut turn).await {
                 Err(error) => Ok(Err(error)),
-                Ok((body, _permits)) => self.read_page(body, listing).await,
+                Ok(body) => self.read_page(body, listing, &mut turn).await,
             }
         };
         let read = tokio::select! {
-            () = cancel.cancelled() => return Err(Halt::Cancelled),
+            () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
             read = page => read?,
         };
+        self.turn = turn;
         Ok(read.unwrap_or_else(|error| self.failed(&error)))
     }
 
-    /// Waits for its turn, first among the streams of this cluster, then among all.
     async fn request_page(
         &self,
         listing: &Listing,
-    ) -> Result<(ByteStream, [Option<SemaphorePermit<'_>>; 2]), MemberError> {
-        let of_cluster = self.context.lists.acquire().await.ok();
-        let of_all = self.context.shared.lists.acquire().await.ok();
+        turn: &mut Turn,
+    ) -> Result<ByteStream, MemberError> {
+        let lists = &self.context.lists;
+        turn.page(lists, listing.token.is_some()).await;
         let request = ListRequest {
             resource: &self.context.resource.gvr,
             limit: PAGE,
             continue_token: listing.token.as_deref(),
         };
-        let body = self.context.member.list(&request).await?;
-        Ok((body, [of_cluster, of_all]))
+        turn.wait_for(lists, self.context.member.list(&request))
+            .await
     }
 
     async fn read_page(
         &self,
         mut body: ByteStream,
         listing: &mut Listing,
+        turn: &mut Turn,
     ) -> Result<Result<Outcome, MemberError>, Halt> {
         self.context.report.listing_goes();
         let mut items = Items::new(self.incoming_limit());
         let mut gathering = Gathering::default();
-        while let Some(chunk) = body.next().await {
-            match chunk {
+        let lists = &self.context.lists;
+        loop {
+            let chunk = async { body.next().await.transpose() };
+            match turn.wait_for(lists, chunk).await {
                 Err(error) => {
                     self.flush_page(&mut gathering, listing).await?;
                     return Ok(Err(error));
                 }
-                Ok(chunk) => {
+                Ok(None) => break,
+                Ok(Some(chunk)) => {
                     self.context.metrics.received_bytes.add(chunk.len() as u64);
                     items.push(chunk);
                     self.take_items(&mut items, &mut gathering, listing).await?;

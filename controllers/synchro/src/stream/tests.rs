@@ -1,5 +1,6 @@
 //! Whole streams between a scripted member and a store in memory.
 
+mod crowd;
 mod member;
 mod sink;
 
@@ -34,31 +35,32 @@ struct Act {
 }
 
 impl Scene {
-    async fn new() -> Self {
+    fn new() -> Self {
         Self {
-            member: FakeMember::start().await,
+            member: FakeMember::start(),
             sink: Arc::default(),
         }
     }
 
     fn run(&self) -> Act {
-        let config = Config {
-            max_object_bytes: 4096,
-            ..Config::default()
-        };
         let sink: Arc<dyn Sink> = Arc::clone(&self.sink) as Arc<dyn Sink>;
-        let shared = Arc::new(Shared::new(sink, Arc::default(), config));
+        self.run_beside(shared(sink), ClusterId(1))
+    }
+
+    /// Among others that share the same limits.
+    fn run_beside(&self, shared: Arc<Shared>, cluster: ClusterId) -> Act {
         let (changed, metrics) = (Arc::<Notify>::default(), Arc::<ClusterMetrics>::default());
         let report = Report::new(Arc::clone(&changed), Timestamp::UNIX_EPOCH);
         let report = Arc::new(report);
         let (cancel, stranger) = (CancellationToken::new(), CancellationToken::new());
+        let lists = ClusterTurns::new(Arc::clone(&shared.lists));
         let context = StreamContext {
             shared,
             member: self.member.connect(),
             identity: IDENTITY.to_owned(),
             stranger: stranger.clone(),
-            lists: Arc::new(Semaphore::new(1)),
-            cluster: ClusterId(1),
+            lists: Arc::new(lists),
+            cluster,
             cluster_name: ClusterName::new("member1").unwrap(),
             resource: pods(),
             report: Arc::clone(&report),
@@ -112,6 +114,14 @@ impl Act {
     }
 }
 
+fn shared(sink: Arc<dyn Sink>) -> Arc<Shared> {
+    let config = Config {
+        max_object_bytes: 4096,
+        ..Config::default()
+    };
+    Arc::new(Shared::new(sink, Arc::default(), config))
+}
+
 fn pods() -> ResourceType {
     ResourceType {
         gvr: GroupVersionResource::new("", "v1", "pods"),
@@ -157,7 +167,7 @@ fn gone() -> String {
 
 #[tokio::test]
 async fn a_list_in_pages_is_followed_by_a_watch_from_its_first_version() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([
         page(10, "t", &[("a", 1), ("b", 2)]),
         page(12, "", &[("c", 3)]),
@@ -174,7 +184,7 @@ async fn a_list_in_pages_is_followed_by_a_watch_from_its_first_version() {
 
 #[tokio::test]
 async fn changes_and_bookmarks_move_the_position_and_half_a_line_does_not() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1), ("b", 2)])]);
     let half = event("ADDED", &pod("half", 99));
     let lines = [
@@ -197,7 +207,7 @@ async fn changes_and_bookmarks_move_the_position_and_half_a_line_does_not() {
 
 #[tokio::test]
 async fn a_watch_that_is_cut_off_among_objects_of_one_version_brings_the_others_next_time() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[])]);
     let first = [event("ADDED", &pod("a", 11)), event("ADDED", &pod("b", 12))];
     let again = [event("ADDED", &pod("b", 12)), event("ADDED", &pod("c", 12))];
@@ -218,7 +228,7 @@ async fn a_position_that_is_too_old_leads_to_a_list_that_deletes_what_it_lacks()
     let as_status = Answer::status(410, gone());
     let as_event = Answer::ok(event("ADDED", &pod("late", 11)) + &event("ERROR", &gone()));
     for too_old in [as_status, as_event] {
-        let scene = Scene::new().await;
+        let scene = Scene::new();
         scene.member.lists([
             page(10, "", &[("a", 1), ("b", 2)]),
             page(30, "", &[("a", 21)]),
@@ -237,7 +247,7 @@ async fn a_position_that_is_too_old_leads_to_a_list_that_deletes_what_it_lacks()
 
 #[tokio::test]
 async fn a_restart_lists_nothing() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);
     let change = event("MODIFIED", &pod("a", 15));
     scene.member.watches([Answer::ok(change).that_stays_open()]);
@@ -252,7 +262,7 @@ async fn a_restart_lists_nothing() {
 
 #[tokio::test]
 async fn a_member_that_fell_behind_is_listed_at_a_restart() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([
         page(10, "", &[("a", 1), ("b", 2)]),
         page(7, "", &[("a", 1)]),
@@ -268,7 +278,7 @@ async fn a_member_that_fell_behind_is_listed_at_a_restart() {
 
 #[tokio::test]
 async fn another_member_at_the_same_address_is_noticed() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);
     scene.member.watches([Answer::ok("").that_breaks()]);
     scene.member.set_identity("another");
@@ -287,7 +297,7 @@ async fn another_member_at_the_same_address_is_noticed() {
 
 #[tokio::test]
 async fn an_object_that_is_too_large_is_named_and_the_position_moves_on() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1), ("b", 2)])]);
     let large = |name: &str, version: u32, size: usize| {
         let filled = format!(r#""data":"{}","metadata""#, "x".repeat(size));
@@ -325,7 +335,7 @@ async fn an_object_that_is_too_large_is_named_and_the_position_moves_on() {
 
 #[tokio::test]
 async fn a_list_goes_on_after_an_object_that_cannot_be_stored() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     let body = format!(
         r#"{{"items":[{},7,{}],"metadata":{{"resourceVersion":"5"}}}}"#,
         r#"{"metadata":{"name":"bad","namespace":"n","labels":{"x":1}}}"#,
@@ -350,7 +360,7 @@ async fn a_list_goes_on_after_an_object_that_cannot_be_stored() {
 
 #[tokio::test]
 async fn a_page_that_breaks_off_is_read_again() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     let whole = page(10, "", &[("b", 2)]);
     let half = Answer::ok(r#"{"metadata":{"resourceVersion":"10"},"items":["#).that_breaks();
     scene
@@ -364,7 +374,7 @@ async fn a_page_that_breaks_off_is_read_again() {
 
 #[tokio::test]
 async fn a_list_of_one_page_is_one_write() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1), ("b", 2)])]);
     let act = scene.run();
     scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
@@ -375,7 +385,7 @@ async fn a_list_of_one_page_is_one_write() {
 
 #[tokio::test]
 async fn what_a_first_page_brought_before_it_broke_off_does_not_outlive_its_object() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     let items = [pod("gone", 1), pod("stays", 2)].join(",");
     let half = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":[{items},"#);
     scene.member.lists([
@@ -389,7 +399,7 @@ async fn what_a_first_page_brought_before_it_broke_off_does_not_outlive_its_obje
 
 #[tokio::test]
 async fn an_expired_token_begins_the_list_anew() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([
         page(10, "t", &[("a", 1), ("b", 2)]),
         Answer::status(410, gone()),
@@ -402,7 +412,7 @@ async fn an_expired_token_begins_the_list_anew() {
 
 #[tokio::test]
 async fn a_forbidden_kind_says_so_in_the_members_words() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     let words = "pods is forbidden: User \\\"x\\\" cannot list";
     let refusal = format!(r#"{{"kind":"Status","code":403,"message":"{words}"}}"#);
     scene
@@ -418,7 +428,7 @@ async fn a_forbidden_kind_says_so_in_the_members_words() {
 
 #[tokio::test]
 async fn a_store_that_is_away_gets_the_same_batch_when_it_is_back() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);
     let away = || StoreError::Unavailable {
         reason: "it is being restarted".into(),
@@ -438,7 +448,7 @@ async fn a_store_that_is_away_gets_the_same_batch_when_it_is_back() {
 
 #[tokio::test]
 async fn an_object_that_the_store_refuses_is_left_out_and_named() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1), ("odd", 2)])]);
     scene
         .sink
@@ -452,7 +462,7 @@ async fn an_object_that_the_store_refuses_is_left_out_and_named() {
 
 #[tokio::test]
 async fn a_stream_that_somebody_took_over_writes_nothing_more() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);
     let what = "pods".to_owned();
     scene
@@ -468,7 +478,7 @@ async fn a_stream_that_somebody_took_over_writes_nothing_more() {
 
 #[tokio::test]
 async fn what_is_held_is_written_before_a_stream_ends() {
-    let scene = Scene::new().await;
+    let scene = Scene::new();
     scene.member.lists([page(10, "", &[])]);
     scene
         .member

@@ -1,24 +1,29 @@
-//! A member that answers as a test says: for what a real one can hardly be made to do on purpose.
+//! A member that answers as a test says: for what a real one can hardly be made to do on purpose. It is reached through pipes, so a
+//! test may stop the clock.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use armadex_member::{Connection, Endpoint, Member, Trust};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 /// Who it is, unless a test says otherwise.
 pub(super) const IDENTITY: &str = "member-uid";
+/// What a pipe holds: below what the larger bodies have.
+const PIPE_BYTES: usize = 64 << 10;
 
 pub(super) struct FakeMember {
     script: Arc<Script>,
-    address: String,
-    _task: AbortOnDropHandle<()>,
 }
+
+/// Answers a request for a list or a watch, given as [`FakeMember::requests`] tells it.
+type Rule = Box<dyn Fn(&str) -> Answer + Send + Sync>;
 
 #[derive(Default)]
 struct Script {
+    /// Answers what was not scripted.
+    rule: Mutex<Option<Arc<Rule>>>,
     lists: Mutex<VecDeque<Answer>>,
     watches: Mutex<VecDeque<Answer>>,
     /// The collection's present version.
@@ -32,6 +37,7 @@ pub(super) struct Answer {
     status: u16,
     body: String,
     then: Then,
+    after: Duration,
 }
 
 /// What comes after a body.
@@ -55,7 +61,17 @@ impl Answer {
             status,
             body: body.into(),
             then: Then::End,
+            after: Duration::ZERO,
         }
+    }
+
+    /// No answer, for ever.
+    pub(super) fn never() -> Self {
+        Self::ok("").that_comes_after(Duration::MAX)
+    }
+
+    pub(super) fn that_comes_after(self, after: Duration) -> Self {
+        Self { after, ..self }
     }
 
     pub(super) fn that_breaks(self) -> Self {
@@ -74,32 +90,36 @@ impl Answer {
 }
 
 impl FakeMember {
-    pub(super) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
+    pub(super) fn start() -> Self {
         let script = Arc::new(Script::default());
         *script.identity.lock().unwrap() = IDENTITY.to_owned();
         *script.present.lock().unwrap() = "1000".to_owned();
-        let task = tokio::spawn(accept(listener, Arc::clone(&script)));
-        Self {
-            script,
-            address,
-            _task: AbortOnDropHandle::new(task),
-        }
+        Self { script }
     }
 
     pub(super) fn connect(&self) -> Arc<Member> {
         // Plain HTTP needs no provider, but the TLS configuration is made all the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let connection = Connection {
-            server: Endpoint::parse("test", &self.address).unwrap(),
+            server: Endpoint::parse("test", "http://member").unwrap(),
             trust: Trust::Anyone,
             server_name: None,
             token: None,
             certificate: None,
             proxy: None,
         };
-        Arc::new(Member::new(&connection).unwrap())
+        let script = Arc::clone(&self.script);
+        let dial = move || {
+            let (near, far) = tokio::io::duplex(PIPE_BYTES);
+            tokio::spawn(serve(far, Arc::clone(&script)));
+            near
+        };
+        Arc::new(Member::through_pipes(&connection, dial).unwrap())
+    }
+
+    /// Answers by `rule` what is not scripted.
+    pub(super) fn answers_by(&self, rule: impl Fn(&str) -> Answer + Send + Sync + 'static) {
+        *self.script.rule.lock().unwrap() = Some(Arc::new(Box::new(rule)));
     }
 
     pub(super) fn lists(&self, answers: impl IntoIterator<Item = Answer>) {
@@ -124,17 +144,9 @@ impl FakeMember {
     }
 }
 
-async fn accept(listener: TcpListener, script: Arc<Script>) {
-    let mut connections = Vec::new();
-    while let Ok((socket, _)) = listener.accept().await {
-        let serving = tokio::spawn(serve(socket, Arc::clone(&script)));
-        connections.push(AbortOnDropHandle::new(serving));
-    }
-}
-
 /// One request per connection.
-async fn serve(socket: TcpStream, script: Arc<Script>) {
-    let mut socket = BufReader::new(socket);
+async fn serve(pipe: DuplexStream, script: Arc<Script>) {
+    let mut socket = BufReader::new(pipe);
     let mut path = String::new();
     loop {
         let mut line = String::new();
@@ -150,6 +162,7 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
         return;
     }
     let answer = script.answer(&path);
+    tokio::time::sleep(answer.after).await;
     let head = format!(
         "HTTP/1.1 {} X\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
         answer.status
@@ -193,8 +206,11 @@ impl Script {
             (None, Some(token)) => (format!("list:{token}"), &self.lists),
             (None, None) => ("list".to_owned(), &self.lists),
         };
-        self.requests.lock().unwrap().push(request);
         let scripted = queue.lock().unwrap().pop_front();
-        scripted.unwrap_or_else(|| Answer::ok("").that_stays_open())
+        let rule = self.rule.lock().unwrap().clone();
+        let ruled = || rule.map(|rule| rule(&request));
+        let answer = scripted.or_else(ruled);
+        self.requests.lock().unwrap().push(request);
+        answer.unwrap_or_else(|| Answer::ok("").that_stays_open())
     }
 }

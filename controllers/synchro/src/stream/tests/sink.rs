@@ -1,7 +1,7 @@
-//! A store in memory that keeps what it is given, and fails when it is told to.
+//! Stores in memory that keep what they are given, and fail when they are told to.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
@@ -164,6 +164,85 @@ impl Sink for MemorySink {
 
     async fn close(&self, _: ClusterId, _: TypeId) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    async fn adopt(&self, cluster: ClusterId, _: &str) -> Result<ClusterId, StoreError> {
+        Ok(cluster)
+    }
+
+    async fn claim(&self, _: ClusterId, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn purge(&self, _: u32, _: Duration) -> Result<Purged, StoreError> {
+        Ok(Purged {
+            objects: 0,
+            finished: true,
+        })
+    }
+}
+
+/// A store for each cluster, by its number.
+pub(super) struct Sinks(pub(super) Vec<Arc<MemorySink>>);
+
+impl Sinks {
+    fn of(&self, cluster: ClusterId) -> &MemorySink {
+        &self.0[usize::try_from(cluster.0).unwrap()]
+    }
+}
+
+#[async_trait]
+impl Sink for Sinks {
+    async fn join(&self, _: &ClusterName, _: &str) -> Result<ClusterId, StoreError> {
+        Ok(ClusterId(0))
+    }
+
+    async fn leave(&self, _: &ClusterName, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn set_health(
+        &self,
+        _: ClusterId,
+        _: &Health,
+        _: Option<&str>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn open(
+        &self,
+        cluster: ClusterId,
+        resource: &ResourceType,
+        rules: Rules,
+    ) -> Result<Stream, StoreError> {
+        self.of(cluster).open(cluster, resource, rules).await
+    }
+
+    async fn write(&self, batch: Batch) -> Result<Written, StoreError> {
+        self.of(batch.cluster).write(batch).await
+    }
+
+    async fn keys(
+        &self,
+        cluster: ClusterId,
+        resource: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<ObjectKey>, StoreError> {
+        self.of(cluster).keys(cluster, resource, after, limit).await
+    }
+
+    async fn streams(&self, _: ClusterId) -> Result<Vec<StreamState>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError> {
+        self.of(cluster).close(cluster, resource).await
     }
 
     async fn adopt(&self, cluster: ClusterId, _: &str) -> Result<ClusterId, StoreError> {

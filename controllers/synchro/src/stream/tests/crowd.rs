@@ -1,0 +1,85 @@
+//! Many members at once: what those that hang cost the others.
+
+use std::sync::Mutex;
+
+use tokio::time::Instant;
+
+use super::sink::Sinks;
+use super::*;
+
+const MEMBERS: usize = 200;
+/// One in twenty hangs, which are more than there are turns.
+const HANGS: usize = 20;
+/// What a member takes for a page.
+const PAGE_TAKES: Duration = Duration::from_millis(200);
+/// How long a continue token is good for. In the time in which all members could be listed side by side, it expires.
+const TOKEN_LIVES: Duration = Duration::from_secs(10);
+
+/// Three pages, of one version for a while.
+fn healthy() -> impl Fn(&str) -> Answer + Send + Sync {
+    let begun = Mutex::new(Instant::now());
+    move |request| {
+        let begun = &mut *begun.lock().unwrap();
+        let answer = match request {
+            "list" => {
+                *begun = Instant::now();
+                page(10, "2", &[("a", 1)])
+            }
+            "watch@10" => Answer::ok("").that_stays_open(),
+            _ if begun.elapsed() > TOKEN_LIVES => Answer::status(410, gone()),
+            "list:2" => page(10, "3", &[("b", 2)]),
+            _ => page(10, "", &[("c", 3)]),
+        };
+        answer.that_comes_after(PAGE_TAKES)
+    }
+}
+
+/// It hangs before its first page, or after it, or in the middle of it.
+fn hanging(index: usize) -> impl Fn(&str) -> Answer + Send + Sync {
+    move |request| match (index % 3, request) {
+        (0, "list") => page(10, "2", &[("a", 1)]),
+        (1, "list") => Answer::ok("{").that_stays_open(),
+        _ => Answer::never(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_of_healthy_members_end_while_one_member_in_twenty_hangs() {
+    let scenes: Vec<_> = (0..MEMBERS).map(|_| Scene::new()).collect();
+    let hangs = |index: usize| index.is_multiple_of(HANGS);
+    for (index, scene) in scenes.iter().enumerate() {
+        if hangs(index) {
+            scene.member.answers_by(hanging(index / HANGS));
+        } else {
+            scene.member.answers_by(healthy());
+        }
+    }
+    let sinks = scenes.iter().map(|scene| Arc::clone(&scene.sink));
+    let shared = shared(Arc::new(Sinks(sinks.collect())));
+    let begun = Instant::now();
+    let acts: Vec<_> = (0..)
+        .zip(&scenes)
+        .map(|(id, scene)| scene.run_beside(Arc::clone(&shared), ClusterId(id)))
+        .collect();
+    let rows = ["n/a@1", "n/b@2", "n/c@3"];
+    for (index, scene) in scenes.iter().enumerate() {
+        if !hangs(index) {
+            scene.comes_to(&rows, "Live@10").await;
+            acts[index].says(ResourceSyncStatus::Syncing).await;
+            assert_eq!(
+                scene.member.requests(),
+                ["list", "list:2", "list:3", "watch@10"],
+                "member {index} is listed once"
+            );
+        }
+    }
+    // 190 lists of 0.6 s by eights are 15 s; those that hang take eight turns of half a second once or twice.
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+    for act in acts {
+        act.end().await;
+    }
+}
