@@ -47,6 +47,8 @@ pub(crate) struct Listing {
     pub(crate) over_rows: bool,
     /// The store has rows of this list, and knows that it is under way.
     pub(crate) marked: bool,
+    /// The token is one that the member gave in the place of an expired one.
+    pub(crate) renewed: bool,
 }
 
 /// A list that was read and is being compared with what is stored.
@@ -97,6 +99,8 @@ pub(crate) enum Outcome {
     },
     /// Position or token are too old.
     Gone,
+    /// The continue token is too old, and the member gave another one: the rest of the list, as it is now.
+    Expired(String),
     /// The request failed.
     Failed,
     /// Somebody else writes this stream.
@@ -164,7 +168,8 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
             if at_once { again(state) } else { go(state) }
         }
         (State::Watching { .. }, Outcome::Broke { version }) => again(State::Checking { version }),
-        (_, Outcome::Gone) => again(State::Listing(Listing::over_rows())),
+        (State::Listing(listing), Outcome::Expired(token)) => again(listing.renewed(token)),
+        (_, Outcome::Gone | Outcome::Expired(_)) => again(State::Listing(Listing::over_rows())),
         (_, Outcome::Fenced) => Next {
             state: State::Opening,
             wait: Wait::Fenced,
@@ -217,6 +222,22 @@ impl Listing {
         self.token.is_none() && !self.over_rows
     }
 
+    /// A list goes on with the token that came in the place of an expired one. The rest of it is then of a later version than its
+    /// beginning. The watch still begins at the version of the first page, so everything that happened since is told again: to the
+    /// rows of the beginning it is news, to those of the rest it brings what they had before and then what they have, and what a
+    /// sweep took away or left in between is put right in the same way. If the member cannot tell everything since, it refuses that watch as
+    /// too old, and a new list is made. A token that expires before it brought a page leads nowhere: the list begins anew.
+    fn renewed(self, token: String) -> State {
+        if self.renewed || self.token.is_none() {
+            return State::Listing(Self::over_rows());
+        }
+        State::Listing(Self {
+            token: Some(token),
+            renewed: true,
+            ..self
+        })
+    }
+
     fn next_page(self, version: String, token: Option<String>) -> State {
         let version = match self.token {
             None => version,
@@ -226,6 +247,7 @@ impl Listing {
             Some(token) => State::Listing(Self {
                 token: Some(token),
                 version,
+                renewed: false,
                 ..self
             }),
             None => State::Sweeping(Sweep {
@@ -428,6 +450,35 @@ mod tests {
         assert_eq!(
             walk(outcomes),
             "open list:first@ list:t@10 ~list:t@10 ~list:first@ sweep@20"
+        );
+    }
+
+    #[test]
+    fn an_expired_list_goes_on_with_a_fresh_token_and_is_watched_from_its_first_version() {
+        let expired = |token: &str| Outcome::Expired(token.into());
+        let outcomes = vec![
+            Outcome::Opened(None),
+            page("10", Some("t")),
+            expired("f1"),
+            page("20", Some("u")),
+            expired("f2"),
+            Outcome::Failed,
+            page("30", None),
+            Outcome::Swept(None),
+        ];
+        assert_eq!(
+            walk(outcomes),
+            "open list:first@ list:t@10 ~list:f1@10 list:u@10 ~list:f2@10 ~list:f2@10 sweep@10 watch@10"
+        );
+        let in_vain = vec![
+            Outcome::Opened(None),
+            page("10", Some("t")),
+            expired("f1"),
+            expired("f2"),
+        ];
+        assert_eq!(
+            walk(in_vain),
+            "open list:first@ list:t@10 ~list:f1@10 ~list:first@"
         );
     }
 

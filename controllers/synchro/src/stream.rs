@@ -197,6 +197,10 @@ impl Stream {
     /// What to say of a failed request, and what it means for the stream.
     fn failed(&mut self, error: &MemberError) -> Outcome {
         self.asked_wait = error.retry_after().unwrap_or_default();
+        if let Some(token) = error.fresh_token() {
+            info!(stream = %self.writer.what, "the list took too long to be of one version, going on with a later one");
+            return Outcome::Expired(token.to_owned());
+        }
         if error.is_gone() {
             info!(stream = %self.writer.what, "the position is too old, listing");
             return Outcome::Gone;

@@ -84,6 +84,8 @@ pub enum MemberError {
         message: String,
         /// How long the member asks to be left alone.
         retry_after: Option<Duration>,
+        /// Of a list whose continue token has expired: where it may go on, as it is now.
+        fresh_token: Option<String>,
     },
     /// The answer is not what Kubernetes answers.
     #[error("the answer to {path} is not understood: {problem}")]
@@ -109,6 +111,16 @@ impl MemberError {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)
+    }
+
+    /// The token that the member gave in the place of an expired one: with it the rest of the list comes, of a later version than what
+    /// came before.
+    #[must_use]
+    pub fn fresh_token(&self) -> Option<&str> {
+        match self {
+            Self::Status { fresh_token, .. } if self.is_gone() => fresh_token.as_deref(),
+            _ => None,
+        }
     }
 
     /// How long the member asks to be left alone.

@@ -248,28 +248,38 @@ async fn within<T>(
 
 async fn status_error(status: StatusCode, headers: &HeaderMap, body: ByteStream) -> MemberError {
     let body = body.collect(ERROR_BYTES).await.map(|(bytes, _)| bytes);
+    let (message, fresh_token) = read_status(status, &body.unwrap_or_default());
     MemberError::Status {
         code: status.as_u16(),
-        message: message_of(status, &body.unwrap_or_default()),
+        message,
         retry_after: retry_after(headers),
+        fresh_token,
     }
 }
 
-/// The message of a `Status`, else a plain text body, else the status in words.
-fn message_of(status: StatusCode, body: &[u8]) -> String {
-    #[derive(Deserialize)]
+/// The message of a `Status`, else a plain text body, else the status in words; and the continue token of a `Status`, if it has one.
+fn read_status(status: StatusCode, body: &[u8]) -> (String, Option<String>) {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
     struct Status {
-        #[serde(default)]
         message: String,
+        metadata: Option<Metadata>,
     }
-    let said = match serde_json::from_slice::<Status>(body) {
-        Ok(parsed) => parsed.message,
-        Err(_) => plain_text(body),
-    };
-    match said.trim() {
+    #[derive(Deserialize)]
+    struct Metadata {
+        #[serde(default)]
+        r#continue: String,
+    }
+    let said = serde_json::from_slice::<Status>(body).unwrap_or_else(|_| Status {
+        message: plain_text(body),
+        ..Status::default()
+    });
+    let message = match said.message.trim() {
         "" => format!("the member answered {status}"),
         said => said.chars().take(MESSAGE_CHARS).collect(),
-    }
+    };
+    let token = said.metadata.map(|metadata| metadata.r#continue);
+    (message, token.filter(|token| !token.is_empty()))
 }
 
 /// A short text in one line; the HTML page of some proxy tells nobody anything.
@@ -315,11 +325,17 @@ mod tests {
             ("", "the member answered 503 Service Unavailable"),
         ];
         for (body, want) in cases {
-            assert_eq!(
-                message_of(StatusCode::SERVICE_UNAVAILABLE, body.as_bytes()),
-                want
-            );
+            let (message, _) = read_status(StatusCode::SERVICE_UNAVAILABLE, body.as_bytes());
+            assert_eq!(message, want);
         }
+    }
+
+    #[test]
+    fn an_expired_token_may_come_with_a_fresh_one() {
+        let token = |body: &str| read_status(StatusCode::GONE, body.as_bytes()).1;
+        let expired = r#"{"kind":"Status","metadata":{"continue":"fresh"},"code":410}"#;
+        assert_eq!(token(expired).as_deref(), Some("fresh"));
+        assert_eq!(token(r#"{"kind":"Status","metadata":{},"code":410}"#), None);
     }
 
     #[test]

@@ -161,6 +161,14 @@ fn bookmark(version: u32) -> String {
     )
 }
 
+/// What a member says of a continue token that has expired.
+fn expired(fresh: &str) -> Answer {
+    let status = format!(
+        r#"{{"kind":"Status","code":410,"reason":"Expired","metadata":{{"continue":"{fresh}"}}}}"#
+    );
+    Answer::status(410, status)
+}
+
 fn gone() -> String {
     r#"{"kind":"Status","code":410,"message":"too old resource version"}"#.to_owned()
 }
@@ -407,6 +415,54 @@ async fn an_expired_token_begins_the_list_anew() {
     ]);
     let act = scene.run();
     scene.comes_to(&["n/b@2"], "Live@20").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_list_goes_on_with_the_token_it_is_given_and_the_watch_tells_the_rest() {
+    let scene = Scene::new();
+    scene.member.lists([
+        page(10, "t", &[("a", 1), ("b", 2)]),
+        expired("fresh"),
+        page(20, "", &[("c", 15), ("d", 4)]),
+    ]);
+    let since = [
+        event("MODIFIED", &pod("c", 12)),
+        event("DELETED", &pod("b", 13)),
+        event("MODIFIED", &pod("c", 15)),
+        event("MODIFIED", &pod("a", 16)),
+        bookmark(20),
+    ];
+    let since = Answer::ok(since.concat()).that_stays_open();
+    scene.member.watches([since]);
+    let act = scene.run();
+    scene
+        .comes_to(&["n/a@16", "n/c@15", "n/d@4"], "Live@20")
+        .await;
+    assert_eq!(
+        scene.member.requests(),
+        ["list", "list:t", "list:fresh", "watch@10"]
+    );
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_two_versions_that_cannot_be_watched_from_the_first_is_made_anew() {
+    let scene = Scene::new();
+    scene.member.lists([
+        page(10, "t", &[("a", 1), ("b", 2)]),
+        expired("fresh"),
+        page(20, "", &[("c", 15)]),
+        page(30, "", &[("a", 1), ("c", 15)]),
+    ]);
+    scene.member.watches([Answer::status(410, gone())]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1", "n/c@15"], "Live@30").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(
+        scene.member.requests()[3..],
+        ["watch@10", "list", "watch@30"]
+    );
     act.end().await;
 }
 

@@ -210,6 +210,7 @@ impl Stream {
                 code,
                 message,
                 retry_after: None,
+                fresh_token: None,
             }),
         }
     }
