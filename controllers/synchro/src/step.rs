@@ -89,7 +89,7 @@ pub(crate) enum Outcome {
     Ended {
         /// The version to go on from.
         version: String,
-        /// It was over at once and brought nothing.
+        /// It was over at once and led nowhere.
         at_once: bool,
     },
     /// The watch broke.
@@ -123,6 +123,8 @@ pub(crate) enum Wait {
     No,
     /// As long as is fit after a failure.
     Backoff,
+    /// The same for a page of a list, where each page that comes is a success.
+    Page,
     /// Long: whoever took the stream over should find peace.
     Fenced,
 }
@@ -173,6 +175,10 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
         (_, Outcome::Fenced) => Next {
             state: State::Opening,
             wait: Wait::Fenced,
+        },
+        (state @ State::Listing(_), Outcome::Failed) => Next {
+            state,
+            wait: Wait::Page,
         },
         (state, Outcome::Failed) => again(state),
         // No other pair is made; to begin anew is right whatever happened.
@@ -310,6 +316,7 @@ mod tests {
             let wait = match next.wait {
                 Wait::No => "",
                 Wait::Backoff => "~",
+                Wait::Page => "-",
                 Wait::Fenced => "~~",
             };
             words.push(format!("{wait}{}", word(&state)));
@@ -434,7 +441,7 @@ mod tests {
         ];
         assert_eq!(
             walk(resumed),
-            "open check@9 watch@9 ~check@11 ~check@11 watch@11 ~watch@11 ~list:first@ ~list:first@"
+            "open check@9 watch@9 ~check@11 ~check@11 watch@11 ~watch@11 ~list:first@ -list:first@"
         );
     }
 
@@ -449,7 +456,7 @@ mod tests {
         ];
         assert_eq!(
             walk(outcomes),
-            "open list:first@ list:t@10 ~list:t@10 ~list:first@ sweep@20"
+            "open list:first@ list:t@10 -list:t@10 ~list:first@ sweep@20"
         );
     }
 
@@ -468,7 +475,7 @@ mod tests {
         ];
         assert_eq!(
             walk(outcomes),
-            "open list:first@ list:t@10 ~list:f1@10 list:u@10 ~list:f2@10 ~list:f2@10 sweep@10 watch@10"
+            "open list:first@ list:t@10 ~list:f1@10 list:u@10 ~list:f2@10 -list:f2@10 sweep@10 watch@10"
         );
         let in_vain = vec![
             Outcome::Opened(None),

@@ -56,7 +56,10 @@ pub(crate) async fn run(context: StreamContext) {
     let mut stream = Stream::new(context);
     stream.context.report.started();
     let mut state = State::Opening;
-    let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+    let (mut whole, mut page) = (
+        Backoff::new(FIRST_RETRY, LAST_RETRY),
+        Backoff::new(FIRST_RETRY, LAST_RETRY),
+    );
     loop {
         let outcome = match stream.perform(&mut state).await {
             Ok(outcome) => outcome,
@@ -64,6 +67,9 @@ pub(crate) async fn run(context: StreamContext) {
             Err(Halt::Cancelled) => return,
         };
         let asked = std::mem::take(&mut stream.asked_wait);
+        if std::mem::take(&mut stream.lasted) {
+            whole.reset();
+        }
         let next = step(state, outcome, &stream.context.identity);
         state = next.state;
         if next.wait != Wait::No || !matches!(state, State::Listing(_)) {
@@ -71,10 +77,11 @@ pub(crate) async fn run(context: StreamContext) {
         }
         let wait = match next.wait {
             Wait::No => {
-                backoff.reset();
+                page.reset();
                 continue;
             }
-            Wait::Backoff => backoff.next(rand::random()).max(asked),
+            Wait::Page => page.next(rand::random()).max(asked),
+            Wait::Backoff => whole.next(rand::random()).max(asked),
             Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
         };
         tokio::select! {
@@ -93,6 +100,9 @@ struct Stream {
     turn: Turn,
     /// How long the member asked to be left alone.
     asked_wait: Duration,
+    /// A watch lasted, which is the one proof that a stream works: a member may answer every question and list and still refuse the
+    /// watch, or end it, and would be asked all the time if an answer were a success.
+    lasted: bool,
 }
 
 impl Stream {
@@ -117,6 +127,7 @@ impl Stream {
             opened: None,
             turn: Turn::default(),
             asked_wait: Duration::ZERO,
+            lasted: false,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod crowd;
 mod member;
+mod refusals;
 mod sink;
 
 use std::collections::BTreeSet;

@@ -27,8 +27,11 @@ const POSITION_PERIOD: Duration = Duration::from_secs(5);
 /// A watch may be cut off between two objects of one version: whoever writes to etcd past the API server makes such. After this
 /// time without another event the version is taken for complete.
 const SETTLED: Duration = Duration::from_secs(1);
-/// A watch that is over sooner and brought nothing was refused in all but words.
+/// A watch that is over sooner and led nowhere was refused in all but words.
 const AT_ONCE: Duration = Duration::from_secs(1);
+/// A watch that was followed for so long has worked, even if nothing happened. Below the 10 s and more after which proxies cut off
+/// what is silent, and long enough that a hundred kinds whose watches all break then are some 50 requests a second.
+const LASTED: Duration = Duration::from_secs(5);
 
 /// A watch that is being followed.
 struct Watch {
@@ -75,9 +78,11 @@ impl Stream {
         };
         let end = self.follow(&mut body, &mut watch).await?;
         self.write_watched(&mut watch).await?;
+        let (took, moved) = (begun.elapsed(), watch.complete != version);
+        self.lasted = took >= LASTED || took >= AT_ONCE && moved;
         Ok(match end {
             End::Closed => Outcome::Ended {
-                at_once: begun.elapsed() < AT_ONCE && watch.latest == version,
+                at_once: took < AT_ONCE && !moved,
                 version: watch.complete,
             },
             End::Error(error) => self.watch_failed(&error, watch.complete),

@@ -2,6 +2,7 @@
 //! test may stop the clock.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ struct Script {
     present: Mutex<String>,
     identity: Mutex<String>,
     requests: Mutex<Vec<String>>,
+    /// All requests, checks included.
+    asked: AtomicUsize,
 }
 
 /// One answer: status, body, and what comes after it.
@@ -45,8 +48,8 @@ pub(super) struct Answer {
 enum Then {
     /// Its proper end.
     End,
-    /// The connection breaks.
-    Break,
+    /// The connection breaks, after a while.
+    Break(Duration),
     /// Nothing, for ever.
     Silence,
 }
@@ -75,8 +78,12 @@ impl Answer {
     }
 
     pub(super) fn that_breaks(self) -> Self {
+        self.that_breaks_after(Duration::ZERO)
+    }
+
+    pub(super) fn that_breaks_after(self, after: Duration) -> Self {
         Self {
-            then: Then::Break,
+            then: Then::Break(after),
             ..self
         }
     }
@@ -142,6 +149,11 @@ impl FakeMember {
     pub(super) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().unwrap().clone()
     }
+
+    /// How many requests there were, checks included.
+    pub(super) fn asked(&self) -> usize {
+        self.script.asked.load(Ordering::Relaxed)
+    }
 }
 
 /// One request per connection.
@@ -177,13 +189,16 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     // Whoever asked may have gone.
     let _ = socket.write_all(text.as_bytes()).await;
     let _ = socket.flush().await;
-    if matches!(answer.then, Then::Silence) {
-        std::future::pending::<()>().await;
+    match answer.then {
+        Then::End => {}
+        Then::Break(after) => tokio::time::sleep(after).await,
+        Then::Silence => std::future::pending().await,
     }
 }
 
 impl Script {
     fn answer(&self, path: &str) -> Answer {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let parameter = |name: &str| {
             let (_, query) = path.split_once('?')?;
             query

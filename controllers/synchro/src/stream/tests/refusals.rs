@@ -1,0 +1,82 @@
+//! How often a member is asked that refuses, or whose answers lead nowhere.
+
+use super::*;
+
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+/// Requests within ten minutes to a member that answers by a rule.
+async fn asked(rule: impl Fn(&str) -> Answer + Send + Sync + 'static) -> usize {
+    let scene = Scene::new();
+    scene.member.answers_by(rule);
+    let act = scene.run();
+    tokio::time::sleep(TEN_MINUTES).await;
+    act.end().await;
+    scene.member.asked()
+}
+
+fn forbidden() -> Answer {
+    let status = r#"{"kind":"Status","code":403,"message":"pods is forbidden"}"#;
+    Answer::status(403, status)
+}
+
+/// A round every 15 to 30 s, of three requests (who are you, how far are you, the watch), and some more at the beginning.
+const SELDOM: usize = 3 * (600 / 15 + 8);
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_allows_lists_and_forbids_watches_is_asked_seldom() {
+    let rule = |request: &str| match request {
+        "list" => page(10, "", &[("a", 1)]),
+        _ => forbidden(),
+    };
+    let asked = asked(rule).await;
+    assert!((50..=SELDOM).contains(&asked), "{asked} requests");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_whose_watches_end_or_break_at_once_is_asked_seldom() {
+    for watch in [Answer::ok, |body| Answer::ok(body).that_breaks()] {
+        let rule = move |request: &str| match request {
+            "list" => page(10, "", &[("a", 1)]),
+            _ => watch(event("MODIFIED", &pod("a", 11))),
+        };
+        let asked = asked(rule).await;
+        assert!(asked <= SELDOM, "{asked} requests");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_takes_every_position_for_too_old_is_listed_seldom() {
+    let rule = |request: &str| match request {
+        "list" => page(10, "", &[("a", 1)]),
+        _ => Answer::status(410, gone()),
+    };
+    let asked = asked(rule).await;
+    assert!((50..=SELDOM).contains(&asked), "{asked} requests");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_cut_off_in_silence_is_made_again_at_once() {
+    let rule = |request: &str| match request {
+        "list" => page(10, "", &[("a", 1)]),
+        _ => Answer::ok("").that_breaks_after(Duration::from_secs(10)),
+    };
+    let asked = asked(rule).await;
+    assert!(asked > 3 * (600 / 11), "{asked} requests");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_list_whose_pages_fail_now_and_then_goes_on_quickly() {
+    let scene = Scene::new();
+    let mut answers = Vec::new();
+    for number in 0..40 {
+        let token = if number < 39 { "more" } else { "" };
+        answers.push(Answer::status(500, ""));
+        answers.push(page(10, token, &[("a", 1)]));
+    }
+    scene.member.lists(answers);
+    let begun = tokio::time::Instant::now();
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    assert!(begun.elapsed() <= 41 * FIRST_RETRY, "{:?}", begun.elapsed());
+    act.end().await;
+}
