@@ -40,16 +40,17 @@ pub(crate) struct Windows {
     pub(crate) connection: u32,
 }
 
-/// A watch is a trickle: 128 KiB carries 1.2 MB/s over 100 ms. Times the 80 streams of a connection that is what the connection
-/// allows, so a stream whose reader stands still never starves another.
+/// A watch is a trickle: 64 KiB carries 640 KB/s over 100 ms, some 200 changes. Times the 80 streams of a connection that is what the
+/// connection allows, so a stream whose reader stands still never starves another. A reader that stands still for long is to drop
+/// its watch, so this is held for seconds at most.
 pub(crate) const WATCH_WINDOWS: Windows = Windows {
-    stream: 128 << 10,
-    connection: 80 * (128 << 10),
+    stream: 64 << 10,
+    connection: 80 * (64 << 10),
 };
-/// A page is a burst: 1 MiB carries 10 MB/s over 100 ms; four of them at once.
+/// A page is a burst: 256 KiB carries 2.5 MB/s over 100 ms; four of them at once.
 pub(crate) const LIST_WINDOWS: Windows = Windows {
-    stream: 1 << 20,
-    connection: 4 << 20,
+    stream: 256 << 10,
+    connection: 1 << 20,
 };
 
 /// Makes clients of one connection, each with a pool of its own and all with the same TLS configuration.

@@ -503,6 +503,34 @@ async fn a_store_that_is_away_gets_the_same_batch_when_it_is_back() {
     act.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_given_up_while_the_store_is_away_and_goes_on_from_its_position() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let changes = [event("ADDED", &pod("b", 11)), event("ADDED", &pod("c", 12))];
+    let changes = Answer::ok(changes.concat()).that_stays_open();
+    scene.member.watches([
+        changes.that_comes_after(Duration::from_secs(2)),
+        Answer::ok(event("ADDED", &pod("d", 13))).that_stays_open(),
+    ]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    let away = || StoreError::Unavailable {
+        reason: "it is being restarted".into(),
+        source: "closed".into(),
+    };
+    // Tried again after 0.2, 0.4, ... 6.4 s, each shortened by half at most.
+    let for_six_seconds = (0..6).map(|_| away());
+    scene
+        .sink
+        .with(|stored| stored.faults.extend(for_six_seconds));
+    scene
+        .comes_to(&["n/a@1", "n/b@11", "n/c@12", "n/d@13"], "Live@13")
+        .await;
+    assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@12"]);
+    act.end().await;
+}
+
 #[tokio::test]
 async fn an_object_that_the_store_refuses_is_left_out_and_named() {
     let scene = Scene::new();

@@ -20,6 +20,9 @@ use crate::writer::Halt;
 const LONGEST_WATCH: u32 = 290;
 /// So that watches that began together do not end together.
 const SHORTEST_WATCH: u32 = 230;
+/// Whoever cannot write for so long gives the watch up: what came in meanwhile would stay in memory, up to a window for each watch of
+/// each member, while the store is away. It goes on from its position.
+const STANDS_STILL: Duration = Duration::from_secs(5);
 /// Changes that come within this time go into one transaction; short beside the 100 ms that freshness may take.
 const LINGER: Duration = Duration::from_millis(20);
 /// A position that moved without a change is stored this often: a restart then reads at most so much again.
@@ -35,6 +38,8 @@ const LASTED: Duration = Duration::from_secs(5);
 
 /// A watch that is being followed.
 struct Watch {
+    /// `None` once it was given up.
+    body: Option<ByteStream>,
     lines: Lines,
     gathering: Gathering,
     /// The version of the last event.
@@ -60,13 +65,14 @@ enum End {
 impl Stream {
     pub(super) async fn watch(&mut self, version: String) -> Result<Outcome, Halt> {
         let begun = Instant::now();
-        let mut body = match self.request_watch(&version).await? {
-            Ok(body) => body,
+        let body = match self.request_watch(&version).await? {
+            Ok(body) => Some(body),
             Err(error) => return Ok(self.watch_failed(&error, version)),
         };
         self.context.metrics.watches.add(1);
         self.context.report.syncing();
         let mut watch = Watch {
+            body,
             lines: Lines::new(self.incoming_limit()),
             gathering: Gathering::default(),
             latest: version.clone(),
@@ -76,7 +82,7 @@ impl Stream {
             last_event: begun,
             silence: Silence::new(begun),
         };
-        let end = self.follow(&mut body, &mut watch).await?;
+        let end = self.follow(&mut watch).await?;
         self.write_watched(&mut watch).await?;
         let (took, moved) = (begun.elapsed(), watch.complete != version);
         self.lasted = took >= LASTED || took >= AT_ONCE && moved;
@@ -109,8 +115,11 @@ impl Stream {
     }
 
     /// Reads until the watch ends. On cancellation what is gathered is written.
-    async fn follow(&self, body: &mut ByteStream, watch: &mut Watch) -> Result<End, Halt> {
+    async fn follow(&self, watch: &mut Watch) -> Result<End, Halt> {
         loop {
+            let Some(body) = &mut watch.body else {
+                return Ok(End::Closed);
+            };
             let write_at = watch.write_at;
             let due = async {
                 match write_at {
@@ -176,7 +185,8 @@ impl Stream {
             };
             if let Some(change) = change {
                 let position = || Some(self.position(&watch.complete, Phase::Live));
-                self.gather(&mut watch.gathering, change, position).await?;
+                let gather = self.gather(&mut watch.gathering, change, position);
+                unless_it_stands_still(&mut watch.body, gather).await?;
             }
             watch.advance(place);
             if watch.gathering.pending.is_full() {
@@ -235,12 +245,26 @@ impl Stream {
         watch.settle();
         let moved = watch.complete != watch.stored;
         let position = moved.then(|| self.position(&watch.complete, Phase::Live));
-        self.flush(&mut watch.gathering, position).await?;
+        let flush = self.flush(&mut watch.gathering, position);
+        unless_it_stands_still(&mut watch.body, flush).await?;
         watch.stored.clone_from(&watch.complete);
         let unsettled = watch.latest != watch.complete;
         watch.write_at = unsettled.then(|| watch.last_event + SETTLED);
         Ok(())
     }
+}
+
+/// Does `work`, and gives the watch up meanwhile if that takes long.
+async fn unless_it_stands_still<T>(
+    body: &mut Option<ByteStream>,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(STANDS_STILL, &mut work).await {
+        return done;
+    }
+    *body = None;
+    work.await
 }
 
 /// Where a line leads to; empty if it does not say.
