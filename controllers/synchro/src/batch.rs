@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
-use armadex_model::ObjectKey;
+use armadex_model::{ObjectKey, Term};
 use armadex_storage::Change;
 
 /// One transaction of SQLite or PostgreSQL is fastest with some hundred rows.
 const MAX_CHANGES: usize = 500;
 /// Half a thousand small objects, or a few large ones.
 const MAX_BYTES: usize = 1 << 20;
-/// A change without its body: key, terms, bookkeeping.
+/// A change without its body, for the size of a batch: key, terms, bookkeeping.
 const OVERHEAD: usize = 512;
+/// A short text is rounded up to the classes of the allocator.
+const TEXT: usize = 16;
 
 /// Changes that wait to be written together.
 #[derive(Debug, Default)]
@@ -51,8 +53,35 @@ impl Pending {
     }
 }
 
-/// What a change holds, about, in bytes.
-pub(crate) fn size(change: &Change) -> usize {
+/// What a change takes in memory from here into the store, in bytes: the batch as it is gathered, and all but the bodies once more, as
+/// the store is given a copy in case it has to be given another; of the bodies it makes compressed ones, a quarter as long.
+pub(crate) fn weight(change: &Change) -> usize {
+    let key = text(&change.key().namespace) + text(&change.key().name);
+    let slots = size_of::<ObjectKey>() + 3 * size_of::<Change>();
+    let Change::Put(object) = change else {
+        return slots + 3 * key;
+    };
+    let terms: usize = object.terms.iter().map(weight_of_term).sum();
+    let texts = text(&object.uid) + text(&object.resource_version);
+    slots + 3 * key + 2 * (texts + terms) + object.body.len() + object.body.len() / 4
+}
+
+fn weight_of_term(term: &Term) -> usize {
+    let texts = match term {
+        Term::Label { key, value } => text(key) + text(value),
+        Term::LabelKey { key } => text(key),
+        Term::Field { path: _, value } => text(value),
+        Term::Owner { uid } => text(uid),
+    };
+    size_of::<Term>() + texts
+}
+
+fn text(text: &str) -> usize {
+    text.len().next_multiple_of(TEXT)
+}
+
+/// What a change counts in a batch, about, in bytes.
+fn size(change: &Change) -> usize {
     match change {
         Change::Put(object) => object.body.len() + OVERHEAD,
         Change::Delete(_) => OVERHEAD,
@@ -90,6 +119,23 @@ mod tests {
         assert!(matches!(&changes[0], Change::Put(object) if object.body.len() == 30));
         assert!(matches!(&changes[1], Change::Delete(_)));
         assert!(pending.is_empty() && pending.bytes() == 0);
+    }
+
+    #[test]
+    fn a_change_weighs_what_is_made_of_it() {
+        let label = |index: usize| Term::Label {
+            key: format!("app.kubernetes.io/label-{index}"),
+            value: format!("value-{index}"),
+        };
+        let Change::Put(mut object) = put("a", 1000) else {
+            panic!("it is put");
+        };
+        let bare = weight(&Change::Put(object.clone()));
+        assert!((1250..2500).contains(&bare), "{bare}");
+        object.terms = (0..20).map(label).collect();
+        let labelled = weight(&Change::Put(object));
+        // Each label is two texts of 32 and 16 bytes in an enum of 48 or more, here and in the copy.
+        assert!(labelled >= bare + 20 * 2 * 96, "{labelled}");
     }
 
     #[test]

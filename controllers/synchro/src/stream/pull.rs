@@ -27,13 +27,13 @@ impl Stream {
         change: Change,
         position: impl FnOnce() -> Option<MemberPosition>,
     ) -> Result<(), Halt> {
-        let size = batch::size(&change);
+        let weight = batch::weight(&change);
         let budget = &self.context.shared.budget;
-        if !budget.try_add(&mut gathering.held, size) {
+        if !budget.try_add(&mut gathering.held, weight) {
             self.flush(gathering, position()).await?;
             tokio::select! {
                 () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
-                () = budget.add(&mut gathering.held, size) => {}
+                () = budget.add(&mut gathering.held, weight) => {}
             }
         }
         if let Change::Put(object) = &change {
