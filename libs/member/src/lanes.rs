@@ -1,12 +1,19 @@
 //! Seats for long-lived streams. A pool of hyper never opens a second HTTP/2 connection by itself, and a server may take no more
-//! than 100 streams on one: so streams are counted, and a further pool is made when all are full.
+//! than 100 streams on one: so streams are counted, and a further pool is made when all are full. Without a connection, every request
+//! to a pool opens one, and all but the first are thrown away: so the first stream of a lane goes ahead, and the others wait for it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::transport::HttpClient;
 
 /// A server may allow as few as 100 streams; 20 are left for those that are ending while others begin.
 const STREAMS_PER_LANE: usize = 80;
+/// A connection is made in three round trips and a first answer comes in a fourth. Whoever has waited longer goes by itself.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Clients, each with at most [`STREAMS_PER_LANE`] streams.
 pub(crate) struct Lanes {
@@ -17,12 +24,54 @@ pub(crate) struct Lanes {
 struct Lane {
     client: HttpClient,
     /// Each seat holds one more reference.
-    taken: Arc<()>,
+    taken: Arc<Taken>,
+}
+
+/// What the seats of a lane share.
+struct Taken {
+    /// Streams that were answered and are not over.
+    answered: AtomicUsize,
+    /// Held by the stream that goes ahead.
+    ahead: Arc<Semaphore>,
 }
 
 /// The right to one stream; given back when dropped.
 pub(crate) struct Seat {
-    _taken: Arc<()>,
+    taken: Arc<Taken>,
+    answered: bool,
+}
+
+impl Seat {
+    /// Waits while another stream makes the connection. What is returned is to be held until there is an answer.
+    pub(crate) async fn connection(&self) -> Option<OwnedSemaphorePermit> {
+        if self.taken.is_connected() {
+            return None;
+        }
+        let ahead = Arc::clone(&self.taken.ahead).acquire_owned();
+        let ahead = tokio::time::timeout(CONNECTED_WITHIN, ahead).await;
+        ahead.ok()?.ok().filter(|_| !self.taken.is_connected())
+    }
+
+    /// The stream was answered, so there is a connection.
+    pub(crate) fn answered(&mut self) {
+        if !std::mem::replace(&mut self.answered, true) {
+            self.taken.answered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if self.answered {
+            self.taken.answered.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Taken {
+    fn is_connected(&self) -> bool {
+        self.answered.load(Ordering::Relaxed) > 0
+    }
 }
 
 impl Lanes {
@@ -42,7 +91,10 @@ impl Lanes {
         if lanes.iter().all(|lane| lane.streams() >= STREAMS_PER_LANE) {
             lanes.push(Lane {
                 client: (self.make)(),
-                taken: Arc::new(()),
+                taken: Arc::new(Taken {
+                    answered: AtomicUsize::new(0),
+                    ahead: Arc::new(Semaphore::new(1)),
+                }),
             });
         }
         let free = lanes
@@ -50,7 +102,8 @@ impl Lanes {
             .find(|lane| lane.streams() < STREAMS_PER_LANE)
             .expect("a lane was pushed if all were full");
         let seat = Seat {
-            _taken: Arc::clone(&free.taken),
+            taken: Arc::clone(&free.taken),
+            answered: false,
         };
         (free.client.clone(), seat)
     }
@@ -64,13 +117,16 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
+    use futures::FutureExt as _;
     use hyper_util::client::legacy::Client;
     use hyper_util::rt::TokioExecutor;
     use tower::util::BoxCloneSyncService;
 
     use super::*;
+
+    fn client() -> HttpClient {
+        BoxCloneSyncService::new(Client::builder(TokioExecutor::new()).build_http())
+    }
 
     #[tokio::test]
     async fn a_full_lane_opens_another_and_an_empty_one_closes() {
@@ -78,7 +134,7 @@ mod tests {
         let counter = Arc::clone(&made);
         let lanes = Lanes::new(move || {
             counter.fetch_add(1, Ordering::Relaxed);
-            BoxCloneSyncService::new(Client::builder(TokioExecutor::new()).build_http())
+            client()
         });
         let mut seats: Vec<_> = (0..STREAMS_PER_LANE).map(|_| lanes.take().1).collect();
         assert_eq!(made.load(Ordering::Relaxed), 1);
@@ -89,5 +145,28 @@ mod tests {
         seats.push(lanes.take().1);
         assert_eq!(made.load(Ordering::Relaxed), 2, "the freed seat is used");
         assert_eq!(lanes.lanes.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_stream_makes_the_connection_and_the_others_wait_for_it() {
+        let lanes = Lanes::new(client);
+        let mut seats: Vec<_> = (0..3).map(|_| lanes.take().1).collect();
+        let (first, others) = seats.split_at_mut(1);
+        let ahead = first[0].connection().now_or_never().unwrap();
+        assert!(ahead.is_some());
+        let mut second = Box::pin(others[0].connection());
+        let mut third = Box::pin(others[1].connection());
+        assert!((&mut second).now_or_never().is_none());
+        drop(ahead);
+        let ahead = (&mut second).now_or_never().unwrap();
+        assert!(ahead.is_some(), "the first failed, so the second tries");
+        first[0].answered();
+        drop(ahead);
+        let goes = (&mut third).now_or_never().unwrap();
+        assert!(goes.is_none(), "it goes and holds up nobody");
+        drop((second, third));
+        seats.remove(0);
+        let ahead = seats[0].connection().now_or_never().unwrap();
+        assert!(ahead.is_some(), "the connection may be gone");
     }
 }

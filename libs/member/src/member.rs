@@ -143,15 +143,20 @@ impl Member {
     /// One page of a list, as the bytes of its body.
     pub async fn list(&self, request: &ListRequest<'_>) -> Result<ByteStream, MemberError> {
         let (client, path) = (self.lists.clone(), request.path());
-        let answer = self.send(client, &path, JSON, BODY_SILENCE, None);
+        let answer = self.send(client, &path, JSON, BODY_SILENCE);
         within("answer to the list", HEAD_TIMEOUT, answer).await
     }
 
     /// A watch, as the bytes of its body: one JSON object per line.
     pub async fn watch(&self, request: &WatchRequest<'_>) -> Result<ByteStream, MemberError> {
         let silence = Duration::from_secs(request.timeout_seconds.into()) + WATCH_MARGIN;
-        let ((client, seat), path) = (self.watches.take(), request.path());
-        let answer = self.send(client, &path, JSON, silence, Some(seat));
+        let ((client, mut seat), path) = (self.watches.take(), request.path());
+        let answer = async {
+            let _ahead = seat.connection().await;
+            let body = self.send(client, &path, JSON, silence).await?;
+            seat.answered();
+            Ok(body.on(seat))
+        };
         within("answer to the watch", HEAD_TIMEOUT, answer).await
     }
 
@@ -168,7 +173,7 @@ impl Member {
 
     /// A small answer.
     pub(crate) async fn bytes(&self, path: &str, accept: &str) -> Result<Vec<u8>, MemberError> {
-        let answer = self.send(self.control.clone(), path, accept, BODY_SILENCE, None);
+        let answer = self.send(self.control.clone(), path, accept, BODY_SILENCE);
         let stream = within("answer", HEAD_TIMEOUT, answer).await?;
         match stream.collect(ANSWER_BYTES).await? {
             (bytes, true) => Ok(bytes),
@@ -177,7 +182,7 @@ impl Member {
     }
 
     async fn text(&self, path: &str) -> Result<Vec<u8>, MemberError> {
-        let answer = self.send(self.control.clone(), path, "*/*", PROBE_TIMEOUT, None);
+        let answer = self.send(self.control.clone(), path, "*/*", PROBE_TIMEOUT);
         let (bytes, _) = answer.await?.collect(ERROR_BYTES).await?;
         Ok(bytes)
     }
@@ -188,7 +193,6 @@ impl Member {
         path: &str,
         accept: &str,
         silence: Duration,
-        seat: Option<crate::lanes::Seat>,
     ) -> Result<ByteStream, MemberError> {
         let uri = self
             .server
@@ -208,9 +212,9 @@ impl Member {
             .map_err(|error| MemberError::unreachable(error.source().unwrap_or(&error)))?;
         let (head, body) = response.into_parts();
         if head.status.is_success() {
-            return Ok(ByteStream::new(body, silence, seat));
+            return Ok(ByteStream::new(body, silence));
         }
-        let body = ByteStream::new(body, PROBE_TIMEOUT, None);
+        let body = ByteStream::new(body, PROBE_TIMEOUT);
         Err(status_error(head.status, &head.headers, body).await)
     }
 }

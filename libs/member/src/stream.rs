@@ -17,11 +17,19 @@ pub struct ByteStream {
 }
 
 impl ByteStream {
-    pub(crate) fn new(body: Incoming, silence: Duration, seat: Option<Seat>) -> Self {
+    pub(crate) fn new(body: Incoming, silence: Duration) -> Self {
         Self {
             body,
             silence,
-            _seat: seat,
+            _seat: None,
+        }
+    }
+
+    /// Keeps `seat` for as long as the body is received.
+    pub(crate) fn on(self, seat: Seat) -> Self {
+        Self {
+            _seat: Some(seat),
+            ..self
         }
     }
 
