@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use crate::budget::Budget;
 use crate::metrics::Metrics;
+use crate::outages::Outages;
 use crate::pace::Pace;
 use crate::plan::Gates;
 use crate::turns::Turns;
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     /// Lists that may be read now.
     pub(crate) lists: Arc<Turns>,
+    /// What the store fails with now, and whose writes.
+    pub(crate) store_outages: Outages,
     /// Statuses that are written.
     pub(crate) statuses: Pace,
     /// What is counted.
@@ -78,6 +81,7 @@ impl Shared {
             sink,
             budget: Budget::new(config.memory_budget),
             lists: Arc::default(),
+            store_outages: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),
             metrics,
             purge: Notify::new(),

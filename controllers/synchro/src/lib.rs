@@ -21,6 +21,7 @@ mod janitor;
 mod keeper;
 mod lines;
 mod metrics;
+mod outages;
 mod pace;
 mod plan;
 mod prune;

@@ -92,14 +92,10 @@ impl Report {
         self.set(ResourceSyncStatus::Syncing, None, String::new());
     }
 
-    /// A list or a watch failed. Whether that is news: it did not fail before, or for another reason.
-    pub(crate) fn failed(&self, words: String) -> bool {
-        let known = self.lock();
-        let news = known.status != ResourceSyncStatus::Error || known.message != words;
-        drop(known);
+    /// A list or a watch failed.
+    pub(crate) fn failed(&self, words: String) {
         let reason = Some(ResourceSyncReason::ResourceWatchFailed);
         self.set(ResourceSyncStatus::Error, reason, words);
-        news
     }
 
     /// The stream does not run.

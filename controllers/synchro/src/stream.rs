@@ -1,5 +1,6 @@
 //! One stream at work: doing what [`crate::step`] says for one type of one member.
 
+mod connected;
 mod list;
 mod pull;
 mod silence;
@@ -12,9 +13,10 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_member::{ListRequest, Member, MemberError};
+use armadex_member::{ListRequest, MemberError};
 use armadex_model::{ClusterName, ResourceType};
 use armadex_storage::{ClusterId, MemberPosition, Phase};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
@@ -24,7 +26,8 @@ use crate::metrics::ClusterMetrics;
 use crate::prune::{Rules, rules_version};
 use crate::report::Report;
 use crate::step::{Outcome, State, Wait, step};
-use crate::turns::{ClusterTurns, Turn};
+pub(crate) use crate::stream::connected::Connected;
+use crate::turns::Turn;
 use crate::writer::{Halt, Opened, Writer};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -36,13 +39,7 @@ const FENCED_RETRY: Duration = Duration::from_secs(45);
 /// What one stream needs to know.
 pub(crate) struct StreamContext {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) member: Arc<Member>,
-    /// Who the member is.
-    pub(crate) identity: String,
-    /// Cancelled by the stream that finds another member behind the connection.
-    pub(crate) stranger: CancellationToken,
-    /// Lists of this cluster that may be read now.
-    pub(crate) lists: Arc<ClusterTurns>,
+    pub(crate) connected: Arc<Connected>,
     pub(crate) cluster: ClusterId,
     pub(crate) cluster_name: ClusterName,
     pub(crate) resource: ResourceType,
@@ -55,40 +52,10 @@ pub(crate) struct StreamContext {
 pub(crate) async fn run(context: StreamContext) {
     let mut stream = Stream::new(context);
     stream.context.report.started();
-    let mut state = State::Opening;
-    let (mut whole, mut page) = (
-        Backoff::new(FIRST_RETRY, LAST_RETRY),
-        Backoff::new(FIRST_RETRY, LAST_RETRY),
-    );
-    loop {
-        let outcome = match stream.perform(&mut state).await {
-            Ok(outcome) => outcome,
-            Err(Halt::Fenced) => stream.fenced(),
-            Err(Halt::Cancelled) => return,
-        };
-        let asked = std::mem::take(&mut stream.asked_wait);
-        if std::mem::take(&mut stream.lasted) {
-            whole.reset();
-        }
-        let next = step(state, outcome, &stream.context.identity);
-        state = next.state;
-        if next.wait != Wait::No || !matches!(state, State::Listing(_)) {
-            stream.turn = Turn::default();
-        }
-        let wait = match next.wait {
-            Wait::No => {
-                page.reset();
-                continue;
-            }
-            Wait::Page => page.next(rand::random()).max(asked),
-            Wait::Backoff => whole.next(rand::random()).max(asked),
-            Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
-        };
-        tokio::select! {
-            () = stream.context.cancel.cancelled() => return,
-            () = tokio::time::sleep(wait) => {}
-        }
-    }
+    stream.go_on().await;
+    let who = &stream.writer.what;
+    stream.context.connected.outages.ends(who);
+    stream.context.shared.store_outages.ends(who);
 }
 
 struct Stream {
@@ -100,6 +67,8 @@ struct Stream {
     turn: Turn,
     /// How long the member asked to be left alone.
     asked_wait: Duration,
+    /// Since when it is in doubt who the member is.
+    doubted: Instant,
     /// A watch lasted, which is the one proof that a stream works: a member may answer every question and list and still refuse the
     /// watch, or end it, and would be asked all the time if an answer were a success.
     lasted: bool,
@@ -120,6 +89,8 @@ impl Stream {
             cancel: context.cancel.clone(),
             what: format!("{} in {}", context.resource.gvr, context.cluster_name),
         };
+        // The member has said who it is before its streams began.
+        let doubted = context.connected.since();
         Self {
             context,
             rules,
@@ -127,7 +98,46 @@ impl Stream {
             opened: None,
             turn: Turn::default(),
             asked_wait: Duration::ZERO,
+            doubted,
             lasted: false,
+        }
+    }
+
+    /// Does one thing after the other until cancelled.
+    async fn go_on(&mut self) {
+        let mut state = State::Opening;
+        let (mut whole, mut page) = (
+            Backoff::new(FIRST_RETRY, LAST_RETRY),
+            Backoff::new(FIRST_RETRY, LAST_RETRY),
+        );
+        loop {
+            let outcome = match self.perform(&mut state).await {
+                Ok(outcome) => outcome,
+                Err(Halt::Fenced) => self.fenced(),
+                Err(Halt::Cancelled) => return,
+            };
+            let asked = std::mem::take(&mut self.asked_wait);
+            if std::mem::take(&mut self.lasted) {
+                whole.reset();
+            }
+            let next = step(state, outcome, &self.context.connected.identity);
+            state = next.state;
+            if next.wait != Wait::No || !matches!(state, State::Listing(_)) {
+                self.turn = Turn::default();
+            }
+            let wait = match next.wait {
+                Wait::No => {
+                    page.reset();
+                    continue;
+                }
+                Wait::Page => page.next(rand::random()).max(asked),
+                Wait::Backoff => whole.next(rand::random()).max(asked),
+                Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
+            };
+            tokio::select! {
+                () = self.context.cancel.cancelled() => return,
+                () = tokio::time::sleep(wait) => {}
+            }
         }
     }
 
@@ -169,18 +179,18 @@ impl Stream {
 
     /// Who the member is and how far its collection is, so that a watch is resumed only where it would tell everything.
     async fn check(&mut self) -> Outcome {
-        let asked = async {
-            let identity = self.context.member.identity().await?;
-            let present = self.present_version().await?;
-            Ok::<_, MemberError>((identity, present))
-        };
-        match asked.await {
-            Err(error) => self.failed(&error),
-            Ok((identity, _)) if identity != self.context.identity => {
-                self.context.stranger.cancel();
-                self.failed_for("another cluster answers at this address")
+        let connected = Arc::clone(&self.context.connected);
+        match connected.identity_since(self.doubted).await {
+            Err(error) => return self.failed(&error),
+            Ok(identity) if identity != connected.identity => {
+                connected.stranger.cancel();
+                return self.failed_for("another cluster answers at this address");
             }
-            Ok((_, present)) => Outcome::Present(present),
+            Ok(_) => {}
+        }
+        match self.present_version().await {
+            Err(error) => self.failed(&error),
+            Ok(present) => Outcome::Present(present),
         }
     }
 
@@ -191,7 +201,11 @@ impl Stream {
             limit: 1,
             continue_token: None,
         };
-        self.context.member.collection_version(&request).await
+        self.context
+            .connected
+            .member
+            .collection_version(&request)
+            .await
     }
 
     async fn until_cancelled(
@@ -213,7 +227,9 @@ impl Stream {
             return Outcome::Expired(token.to_owned());
         }
         if error.is_gone() {
-            info!(stream = %self.writer.what, "the position is too old, listing");
+            if self.news("the position is too old") {
+                info!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, "a position is too old, listing; others that are as old are not told of");
+            }
             return Outcome::Gone;
         }
         self.failed_for(&error.to_string())
@@ -221,12 +237,27 @@ impl Stream {
 
     fn failed_for(&mut self, words: &str) -> Outcome {
         self.context.metrics.failures.add(1);
-        if self.context.report.failed(words.to_owned()) {
-            warn!(stream = %self.writer.what, error = words, "the stream failed, retrying");
+        self.context.report.failed(words.to_owned());
+        if self.news(words) {
+            warn!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, error = words, "a stream failed, retrying; others that fail alike are not told of");
         } else {
             debug!(stream = %self.writer.what, error = words, "the stream failed again");
         }
         Outcome::Failed
+    }
+
+    fn news(&self, words: &str) -> bool {
+        self.context
+            .connected
+            .outages
+            .begins(&self.writer.what, words)
+    }
+
+    /// The stream works.
+    fn recovered(&self) {
+        if self.context.connected.outages.ends(&self.writer.what) {
+            info!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, "streams that failed work again");
+        }
     }
 
     fn fenced(&self) -> Outcome {
@@ -244,7 +275,7 @@ impl Stream {
     fn position(&self, version: &str, phase: Phase) -> MemberPosition {
         MemberPosition {
             resource_version: version.to_owned(),
-            member: self.context.identity.clone(),
+            member: self.context.connected.identity.clone(),
             phase,
         }
     }

@@ -95,8 +95,8 @@ impl Writer {
         loop {
             match call().await {
                 Ok(value) => {
-                    if self.report.store_works() {
-                        info!(stream = %self.what, "the store takes changes again");
+                    if self.report.store_works() && self.shared.store_outages.ends(&self.what) {
+                        info!("the store takes changes again");
                     }
                     return Ok(Ok(value));
                 }
@@ -109,9 +109,13 @@ impl Writer {
 
     async fn wait_for_store(&self, error: &StoreError, backoff: &mut Backoff) -> Result<(), Halt> {
         self.metrics.store_retries.add(1);
-        self.report.store_fails(error.to_string());
+        let words = error.to_string();
+        let news = self.shared.store_outages.begins(&self.what, &words);
+        if news {
+            warn!(stream = %self.what, error = words, "the store failed, retrying; other streams that it fails alike are not told of");
+        }
+        self.report.store_fails(words);
         let wait = backoff.next(rand::random());
-        warn!(stream = %self.what, error = %error, "the store failed, retrying");
         tokio::select! {
             () = self.cancel.cancelled() => Err(Halt::Cancelled),
             () = tokio::time::sleep(wait) => Ok(()),

@@ -18,8 +18,7 @@ use crate::metrics::ClusterMetrics;
 use crate::plan::{Known, Plan};
 use crate::report::Report;
 use crate::session::task::Session;
-use crate::stream::{self, StreamContext};
-use crate::turns::ClusterTurns;
+use crate::stream::{self, Connected, StreamContext};
 
 /// The streams of one cluster.
 pub(super) struct Streams {
@@ -28,20 +27,12 @@ pub(super) struct Streams {
     board: Arc<Board>,
     name: ClusterName,
     cluster: ClusterId,
-    lists: Arc<ClusterTurns>,
-    connected: Option<Connected>,
+    connected: Option<Arc<Connected>>,
     running: BTreeMap<ResourceType, Running>,
     /// What the store had at the last look.
     stored: Vec<StreamState>,
     /// What leaves if the member's next whole answer has no place for it either.
     doubted: BTreeSet<GroupVersionResource>,
-}
-
-/// The member that streams are connected with.
-struct Connected {
-    member: Arc<Member>,
-    identity: String,
-    stranger: CancellationToken,
 }
 
 struct Running {
@@ -52,14 +43,12 @@ struct Running {
 
 impl Streams {
     pub(super) fn new(session: &Session) -> Self {
-        let lists = ClusterTurns::new(Arc::clone(&session.shared.lists));
         Self {
             shared: Arc::clone(&session.shared),
             metrics: session.shared.metrics.of(&session.name),
             board: Arc::clone(&session.board),
             name: session.name.clone(),
             cluster: session.cluster,
-            lists: Arc::new(lists),
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
@@ -74,13 +63,11 @@ impl Streams {
         member: Arc<Member>,
         identity: String,
     ) -> CancellationToken {
-        let stranger = CancellationToken::new();
+        let lists = Arc::clone(&self.shared.lists);
+        let connected = Connected::new(member, identity, lists);
+        let stranger = connected.stranger.clone();
         self.cluster = cluster;
-        self.connected = Some(Connected {
-            member,
-            identity,
-            stranger: stranger.clone(),
-        });
+        self.connected = Some(Arc::new(connected));
         stranger
     }
 
@@ -142,10 +129,7 @@ impl Streams {
         let cancel = CancellationToken::new();
         let context = StreamContext {
             shared: Arc::clone(&self.shared),
-            member: Arc::clone(&connected.member),
-            identity: connected.identity.clone(),
-            stranger: connected.stranger.clone(),
-            lists: Arc::clone(&self.lists),
+            connected: Arc::clone(connected),
             cluster: self.cluster,
             cluster_name: self.name.clone(),
             resource: resource.clone(),

@@ -43,14 +43,14 @@ impl Stream {
         listing: &Listing,
         turn: &mut Turn,
     ) -> Result<ByteStream, MemberError> {
-        let lists = &self.context.lists;
+        let lists = &self.context.connected.lists;
         turn.page(lists, listing.token.is_some()).await;
         let request = ListRequest {
             resource: &self.context.resource.gvr,
             limit: PAGE,
             continue_token: listing.token.as_deref(),
         };
-        turn.wait_for(lists, self.context.member.list(&request))
+        turn.wait_for(lists, self.context.connected.member.list(&request))
             .await
     }
 
@@ -63,7 +63,7 @@ impl Stream {
         self.context.report.listing_goes();
         let mut items = Items::new(self.incoming_limit());
         let mut gathering = Gathering::default();
-        let lists = &self.context.lists;
+        let lists = &self.context.connected.lists;
         loop {
             let chunk = async { body.next().await.transpose() };
             match turn.wait_for(lists, chunk).await {

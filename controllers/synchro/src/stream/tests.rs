@@ -1,6 +1,7 @@
 //! Whole streams between a scripted member and a store in memory.
 
 mod crowd;
+mod kinds;
 mod member;
 mod refusals;
 mod sink;
@@ -45,25 +46,33 @@ impl Scene {
 
     fn run(&self) -> Act {
         let sink: Arc<dyn Sink> = Arc::clone(&self.sink) as Arc<dyn Sink>;
-        self.run_beside(shared(sink), ClusterId(1))
+        let shared = shared(sink);
+        let connected = self.connect(&shared);
+        self.run_beside(shared, connected, (ClusterId(1), pods()))
+    }
+
+    fn connect(&self, shared: &Shared) -> Arc<Connected> {
+        let (member, lists) = (self.member.connect(), Arc::clone(&shared.lists));
+        Arc::new(Connected::new(member, IDENTITY.to_owned(), lists))
     }
 
     /// Among others that share the same limits.
-    fn run_beside(&self, shared: Arc<Shared>, cluster: ClusterId) -> Act {
+    fn run_beside(
+        &self,
+        shared: Arc<Shared>,
+        connected: Arc<Connected>,
+        (cluster, resource): (ClusterId, ResourceType),
+    ) -> Act {
         let (changed, metrics) = (Arc::<Notify>::default(), Arc::<ClusterMetrics>::default());
         let report = Report::new(Arc::clone(&changed), Timestamp::UNIX_EPOCH);
         let report = Arc::new(report);
-        let (cancel, stranger) = (CancellationToken::new(), CancellationToken::new());
-        let lists = ClusterTurns::new(Arc::clone(&shared.lists));
+        let (cancel, stranger) = (CancellationToken::new(), connected.stranger.clone());
         let context = StreamContext {
             shared,
-            member: self.member.connect(),
-            identity: IDENTITY.to_owned(),
-            stranger: stranger.clone(),
-            lists: Arc::new(lists),
+            connected,
             cluster,
             cluster_name: ClusterName::new("member1").unwrap(),
-            resource: pods(),
+            resource,
             report: Arc::clone(&report),
             metrics: Arc::clone(&metrics),
             cancel: cancel.clone(),

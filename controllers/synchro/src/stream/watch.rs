@@ -54,6 +54,8 @@ struct Watch {
     last_event: Instant,
     /// Since then.
     silence: Silence,
+    /// It has worked for a while.
+    lasted: bool,
 }
 
 /// Why a watch does not go on.
@@ -67,7 +69,13 @@ impl Stream {
         let begun = Instant::now();
         let body = match self.request_watch(&version).await? {
             Ok(body) => Some(body),
-            Err(error) => return Ok(self.watch_failed(&error, version)),
+            Err(error) => {
+                // A refusal comes from somebody who answers, and is no reason to doubt who it is.
+                if error.code().is_none() {
+                    self.doubted = Instant::now();
+                }
+                return Ok(self.watch_failed(&error, version));
+            }
         };
         self.context.metrics.watches.add(1);
         self.context.report.syncing();
@@ -81,11 +89,16 @@ impl Stream {
             write_at: None,
             last_event: begun,
             silence: Silence::new(begun),
+            lasted: false,
         };
-        let end = self.follow(&mut watch).await?;
+        let end = self.follow(&mut watch, begun + LASTED).await?;
+        self.doubted = Instant::now();
         self.write_watched(&mut watch).await?;
         let (took, moved) = (begun.elapsed(), watch.complete != version);
-        self.lasted = took >= LASTED || took >= AT_ONCE && moved;
+        self.lasted = watch.lasted || took >= AT_ONCE && moved;
+        if self.lasted {
+            self.recovered();
+        }
         Ok(match end {
             End::Closed => Outcome::Ended {
                 at_once: took < AT_ONCE && !moved,
@@ -103,7 +116,7 @@ impl Stream {
         };
         tokio::select! {
             () = self.context.cancel.cancelled() => Err(Halt::Cancelled),
-            body = self.context.member.watch(&request) => Ok(body),
+            body = self.context.connected.member.watch(&request) => Ok(body),
         }
     }
 
@@ -115,7 +128,7 @@ impl Stream {
     }
 
     /// Reads until the watch ends. On cancellation what is gathered is written.
-    async fn follow(&self, watch: &mut Watch) -> Result<End, Halt> {
+    async fn follow(&self, watch: &mut Watch, lasts_at: Instant) -> Result<End, Halt> {
         loop {
             let Some(body) = &mut watch.body else {
                 return Ok(End::Closed);
@@ -133,6 +146,10 @@ impl Stream {
                     return Err(Halt::Cancelled);
                 }
                 () = due => self.write_watched(watch).await?,
+                () = tokio::time::sleep_until(lasts_at), if !watch.lasted => {
+                    watch.lasted = true;
+                    self.recovered();
+                }
                 () = tokio::time::sleep_until(watch.silence.until()) => self.break_silence(watch).await?,
                 chunk = body.next() => match chunk {
                     None => return Ok(End::Closed),

@@ -59,7 +59,10 @@ async fn lists_of_healthy_members_end_while_one_member_in_twenty_hangs() {
     let begun = Instant::now();
     let acts: Vec<_> = (0..)
         .zip(&scenes)
-        .map(|(id, scene)| scene.run_beside(Arc::clone(&shared), ClusterId(id)))
+        .map(|(id, scene)| {
+            let connected = scene.connect(&shared);
+            scene.run_beside(Arc::clone(&shared), connected, (ClusterId(id), pods()))
+        })
         .collect();
     let rows = ["n/a@1", "n/b@2", "n/c@3"];
     for (index, scene) in scenes.iter().enumerate() {

@@ -33,6 +33,8 @@ struct Script {
     requests: Mutex<Vec<String>>,
     /// All requests, checks included.
     asked: AtomicUsize,
+    /// Those for its identity.
+    identified: AtomicUsize,
 }
 
 /// One answer: status, body, and what comes after it.
@@ -154,6 +156,11 @@ impl FakeMember {
     pub(super) fn asked(&self) -> usize {
         self.script.asked.load(Ordering::Relaxed)
     }
+
+    /// How often it was asked who it is.
+    pub(super) fn identified(&self) -> usize {
+        self.script.identified.load(Ordering::Relaxed)
+    }
 }
 
 /// One request per connection.
@@ -206,6 +213,7 @@ impl Script {
                 .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
         };
         if path.ends_with("/namespaces/kube-system") {
+            self.identified.fetch_add(1, Ordering::Relaxed);
             let uid = self.identity.lock().unwrap().clone();
             return Answer::ok(format!(r#"{{"metadata":{{"uid":"{uid}"}}}}"#));
         }

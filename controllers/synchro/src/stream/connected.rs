@@ -1,0 +1,82 @@
+//! What the streams of one cluster share while they are connected with its member.
+
+use std::sync::Arc;
+
+use armadex_member::{Member, MemberError};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::outages::Outages;
+use crate::turns::{ClusterTurns, Turns};
+
+/// A member that streams are connected with.
+pub(crate) struct Connected {
+    /// The connection.
+    pub(crate) member: Arc<Member>,
+    /// Who the member is.
+    pub(crate) identity: String,
+    /// Cancelled by the stream that finds another member behind the connection.
+    pub(crate) stranger: CancellationToken,
+    /// Lists of this cluster that may be read now.
+    pub(crate) lists: ClusterTurns,
+    /// What fails now.
+    pub(crate) outages: Outages,
+    since: Instant,
+    /// When it was last asked who it is. Whoever wants to know waits here while another asks.
+    asked: Mutex<Asked>,
+}
+
+struct Asked {
+    begun: Instant,
+    ended: Instant,
+    answer: Result<String, Arc<MemberError>>,
+}
+
+impl Connected {
+    /// A member that has just said who it is.
+    pub(crate) fn new(member: Arc<Member>, identity: String, lists: Arc<Turns>) -> Self {
+        let now = Instant::now();
+        let asked = Asked {
+            begun: now,
+            ended: now,
+            answer: Ok(identity.clone()),
+        };
+        Self {
+            member,
+            identity,
+            stranger: CancellationToken::new(),
+            lists: ClusterTurns::new(lists),
+            outages: Outages::default(),
+            since: now,
+            asked: Mutex::new(asked),
+        }
+    }
+
+    /// When the streams were connected with the member.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Who the member is: an answer to what was asked after `since`, when that came in doubt. All streams of a connection that breaks want to
+    /// know, and one asks.
+    pub(crate) async fn identity_since(&self, since: Instant) -> Result<String, Arc<MemberError>> {
+        let wanted = Instant::now();
+        let mut asked = self.asked.lock().await;
+        let fits = match asked.answer {
+            Ok(_) => asked.begun >= since,
+            // It failed while this one waited; the next attempt asks again.
+            Err(_) => asked.ended > wanted,
+        };
+        if !fits {
+            let begun = Instant::now();
+            let answer = self.member.identity().await.map_err(Arc::new);
+            *asked = Asked {
+                begun,
+                ended: Instant::now(),
+                answer,
+            };
+        }
+        asked.answer.clone()
+    }
+}

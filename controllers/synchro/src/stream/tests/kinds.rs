@@ -1,0 +1,153 @@
+//! Many streams of one member: what they ask and tell together.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::time::Instant;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+use super::sink::Sinks;
+use super::*;
+
+const KINDS: i64 = 12;
+
+/// Streams of one member, each with a store of its own.
+struct Kinds {
+    scene: Scene,
+    sinks: Vec<Arc<MemorySink>>,
+    acts: Vec<Act>,
+}
+
+impl Kinds {
+    fn run(scene: Scene) -> Self {
+        let sinks: Vec<_> = (0..KINDS).map(|_| Arc::<MemorySink>::default()).collect();
+        let shared = shared(Arc::new(Sinks(sinks.clone())));
+        let connected = scene.connect(&shared);
+        let run = |kind| {
+            let (shared, connected) = (Arc::clone(&shared), Arc::clone(&connected));
+            let gvr = GroupVersionResource::new("", "v1", format!("kind{kind}"));
+            let resource = ResourceType { gvr, ..pods() };
+            scene.run_beside(shared, connected, (ClusterId(kind), resource))
+        };
+        let acts = (0..KINDS).map(run).collect();
+        Self { scene, sinks, acts }
+    }
+
+    async fn come_to(&self, place: &str) {
+        for sink in &self.sinks {
+            let wanted = place.to_owned();
+            sink.until(place.to_owned(), move |stored| stored.place() == wanted)
+                .await;
+        }
+    }
+
+    async fn end(self) {
+        for act in self.acts {
+            act.end().await;
+        }
+    }
+}
+
+/// Counts what is told as a warning or worse.
+struct Warnings(Arc<AtomicUsize>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        if event.metadata().target().starts_with("armadex_synchro") {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// Counts warnings while the guard lives.
+fn warnings() -> (Arc<AtomicUsize>, tracing::subscriber::DefaultGuard) {
+    let count = Arc::<AtomicUsize>::default();
+    let guard = tracing::subscriber::set_default(Warnings(Arc::clone(&count)));
+    (count, guard)
+}
+
+/// A list and a watch that breaks after ten seconds; what comes after that is for the test.
+fn breaks_once(after: impl Fn() -> Answer + Send + Sync) -> impl Fn(&str) -> Answer + Send + Sync {
+    move |request| match request {
+        "list" => page(10, "", &[("a", 1)]),
+        "watch@10" => Answer::ok(bookmark(20)).that_breaks_after(Duration::from_secs(10)),
+        _ => after(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_stream_asks_for_all_who_the_member_is() {
+    let scene = Scene::new();
+    let open = || Answer::ok(bookmark(30)).that_stays_open();
+    scene.member.answers_by(breaks_once(open));
+    let kinds = Kinds::run(scene);
+    kinds.come_to("Live@20").await;
+    kinds.come_to("Live@30").await;
+    assert_eq!(kinds.scene.member.identified(), 1);
+    kinds.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_that_hits_all_streams_of_a_member_is_told_once() {
+    let (told, _guard) = warnings();
+    let scene = Scene::new();
+    let again = Instant::now() + Duration::from_secs(300);
+    let down = move || match Instant::now() < again {
+        true => Answer::status(503, r#"{"message":"etcd is away"}"#),
+        false => Answer::ok(bookmark(30)).that_stays_open(),
+    };
+    scene.member.answers_by(breaks_once(down));
+    let kinds = Kinds::run(scene);
+    tokio::time::sleep(Duration::from_secs(290)).await;
+    assert_eq!(
+        told.load(Ordering::Relaxed),
+        2,
+        "connections broke, and then etcd was away"
+    );
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    kinds.come_to("Live@30").await;
+    assert_eq!(told.load(Ordering::Relaxed), 2);
+    kinds.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_is_told_of_once_for_all_streams() {
+    let (told, _guard) = warnings();
+    let scene = Scene::new();
+    scene.member.answers_by(breaks_once(|| Answer::ok("")));
+    let kinds = Kinds::run(scene);
+    for sink in &kinds.sinks {
+        let away = || StoreError::Unavailable {
+            reason: "it is being restarted".into(),
+            source: "closed".into(),
+        };
+        sink.with(|stored| stored.faults.extend([away(), away(), away()]));
+    }
+    kinds.come_to("Live@10").await;
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+    kinds.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_whose_watch_is_forbidden_is_told_of_once() {
+    let (told, _guard) = warnings();
+    let scene = Scene::new();
+    scene.member.answers_by(|request| match request {
+        "list" => page(10, "", &[("a", 1)]),
+        _ => Answer::status(403, r#"{"message":"pods is forbidden"}"#),
+    });
+    let act = scene.run();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+    act.end().await;
+}
