@@ -67,6 +67,8 @@ struct Stream {
     turn: Turn,
     /// How long the member asked to be left alone.
     asked_wait: Duration,
+    /// The stored position is older than where the stream is.
+    behind: bool,
     /// Since when it is in doubt who the member is.
     doubted: Instant,
     /// A watch lasted, which is the one proof that a stream works: a member may answer every question and list and still refuse the
@@ -98,6 +100,7 @@ impl Stream {
             opened: None,
             turn: Turn::default(),
             asked_wait: Duration::ZERO,
+            behind: false,
             doubted,
             lasted: false,
         }

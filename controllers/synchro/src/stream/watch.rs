@@ -25,8 +25,10 @@ const SHORTEST_WATCH: u32 = 230;
 const STANDS_STILL: Duration = Duration::from_secs(5);
 /// Changes that come within this time go into one transaction; short beside the 100 ms that freshness may take.
 const LINGER: Duration = Duration::from_millis(20);
-/// A position that moved without a change is stored this often: a restart then reads at most so much again.
-const POSITION_PERIOD: Duration = Duration::from_secs(5);
+/// A position that moved without a change is stored this often, by all streams of a cluster at the same moment, so that the store has one
+/// transaction of it. Whoever ends in good order stores it then; after a crash the watch goes on from the older one, and nothing happened
+/// in between. Well below the five minutes for which a member keeps its past.
+pub(super) const POSITION_PERIOD: Duration = Duration::from_secs(180);
 /// A watch may be cut off between two objects of one version: whoever writes to etcd past the API server makes such. After this
 /// time without another event the version is taken for complete.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -79,21 +81,25 @@ impl Stream {
         };
         self.context.metrics.watches.add(1);
         self.context.report.syncing();
+        let (stored, write_at) = match self.behind {
+            true => (String::new(), Some(self.position_due())),
+            false => (version.clone(), None),
+        };
         let mut watch = Watch {
             body,
             lines: Lines::new(self.incoming_limit()),
             gathering: Gathering::default(),
             latest: version.clone(),
             complete: version.clone(),
-            stored: version.clone(),
-            write_at: None,
+            stored,
+            write_at,
             last_event: begun,
             silence: Silence::new(begun),
             lasted: false,
         };
         let end = self.follow(&mut watch, begun + LASTED).await?;
         self.doubted = Instant::now();
-        self.write_watched(&mut watch).await?;
+        self.end_watched(&mut watch, &end).await?;
         let (took, moved) = (begun.elapsed(), watch.complete != version);
         self.lasted = watch.lasted || took >= AT_ONCE && moved;
         if self.lasted {
@@ -172,7 +178,8 @@ impl Stream {
             Due::Complete(version) => {
                 watch.latest.clone_from(&version);
                 watch.complete = version;
-                self.write_watched(watch).await
+                watch.write_by(self.position_due());
+                Ok(())
             }
             Due::Ask => {
                 let asked = tokio::select! {
@@ -205,7 +212,7 @@ impl Stream {
                 let gather = self.gather(&mut watch.gathering, change, position);
                 unless_it_stands_still(&mut watch.body, gather).await?;
             }
-            watch.advance(place);
+            watch.advance(place, self.position_due());
             if watch.gathering.pending.is_full() {
                 self.write_watched(watch).await?;
             }
@@ -258,6 +265,23 @@ impl Stream {
         (key.map(Change::Delete), Place::Event(version.to_owned()))
     }
 
+    /// Writes what is gathered. A position alone waits for its time if the next watch goes on at once.
+    async fn end_watched(&mut self, watch: &mut Watch, end: &End) -> Result<(), Halt> {
+        watch.settle();
+        if !matches!(end, End::Closed) || !watch.gathering.pending.is_empty() {
+            self.write_watched(watch).await?;
+        }
+        self.behind = watch.complete != watch.stored;
+        Ok(())
+    }
+
+    /// When positions of this cluster are stored next.
+    fn position_due(&self) -> Instant {
+        let since = self.context.connected.since();
+        let periods = since.elapsed().as_secs() / POSITION_PERIOD.as_secs() + 1;
+        since + POSITION_PERIOD * u32::try_from(periods).unwrap_or(u32::MAX)
+    }
+
     async fn write_watched(&self, watch: &mut Watch) -> Result<(), Halt> {
         watch.settle();
         let moved = watch.complete != watch.stored;
@@ -294,7 +318,7 @@ enum Place {
 
 impl Watch {
     /// Moves on after a line, and says when that must be written.
-    fn advance(&mut self, place: Place) {
+    fn advance(&mut self, place: Place, position_due: Instant) {
         self.last_event = Instant::now();
         self.silence = Silence::new(self.last_event);
         match place {
@@ -310,12 +334,14 @@ impl Watch {
                 }
             }
         }
-        let wait = if self.gathering.pending.is_empty() {
-            POSITION_PERIOD
+        self.write_by(if self.gathering.pending.is_empty() {
+            position_due
         } else {
-            LINGER
-        };
-        let latest = self.last_event + wait;
+            self.last_event + LINGER
+        });
+    }
+
+    fn write_by(&mut self, latest: Instant) {
         self.write_at = Some(self.write_at.map_or(latest, |at| at.min(latest)));
     }
 

@@ -88,7 +88,7 @@ fn breaks_once(after: impl Fn() -> Answer + Send + Sync) -> impl Fn(&str) -> Ans
 #[tokio::test(start_paused = true)]
 async fn one_stream_asks_for_all_who_the_member_is() {
     let scene = Scene::new();
-    let open = || Answer::ok(bookmark(30)).that_stays_open();
+    let open = || Answer::ok(event("MODIFIED", &pod("a", 30))).that_stays_open();
     scene.member.answers_by(breaks_once(open));
     let kinds = Kinds::run(scene);
     kinds.come_to("Live@20").await;
@@ -104,7 +104,7 @@ async fn an_outage_that_hits_all_streams_of_a_member_is_told_once() {
     let again = Instant::now() + Duration::from_secs(300);
     let down = move || match Instant::now() < again {
         true => Answer::status(503, r#"{"message":"etcd is away"}"#),
-        false => Answer::ok(bookmark(30)).that_stays_open(),
+        false => Answer::ok(event("MODIFIED", &pod("a", 30))).that_stays_open(),
     };
     scene.member.answers_by(breaks_once(down));
     let kinds = Kinds::run(scene);
@@ -150,4 +150,34 @@ async fn a_kind_whose_watch_is_forbidden_is_told_of_once() {
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(told.load(Ordering::Relaxed), 1);
     act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn positions_that_move_without_a_change_are_stored_together_and_seldom() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let scene = Scene::new();
+    scene.member.answers_by(|request| {
+        let version = request.strip_prefix("watch@").map(str::parse::<u32>);
+        match version {
+            None => page(10, "", &[("a", 1)]),
+            Some(version) => Answer::ok(bookmark(version.unwrap() + 1)).that_ends_after(MINUTE),
+        }
+    });
+    let kinds = Kinds::run(scene);
+    tokio::time::sleep(30 * MINUTE + Duration::from_secs(1)).await;
+    let written: Vec<_> = kinds
+        .sinks
+        .iter()
+        .map(|sink| sink.with(|stored| stored.written.clone()))
+        .collect();
+    for times in &written {
+        assert_eq!(times.len(), 1 + 30 / 3, "the list, and every three minutes");
+        assert_eq!(times[1..], written[0][1..], "all at the same time");
+    }
+    let sinks = kinds.sinks.clone();
+    kinds.end().await;
+    for sink in sinks {
+        let place = sink.with(|stored| stored.place());
+        assert_eq!(place, "Live@41", "what was not stored is, at the end");
+    }
 }

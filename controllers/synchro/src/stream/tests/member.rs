@@ -48,8 +48,8 @@ pub(super) struct Answer {
 /// What comes after a body.
 #[derive(Clone, Copy)]
 enum Then {
-    /// Its proper end.
-    End,
+    /// Its proper end, after a while.
+    End(Duration),
     /// The connection breaks, after a while.
     Break(Duration),
     /// Nothing, for ever.
@@ -65,7 +65,7 @@ impl Answer {
         Self {
             status,
             body: body.into(),
-            then: Then::End,
+            then: Then::End(Duration::ZERO),
             after: Duration::ZERO,
         }
     }
@@ -77,6 +77,13 @@ impl Answer {
 
     pub(super) fn that_comes_after(self, after: Duration) -> Self {
         Self { after, ..self }
+    }
+
+    pub(super) fn that_ends_after(self, after: Duration) -> Self {
+        Self {
+            then: Then::End(after),
+            ..self
+        }
     }
 
     pub(super) fn that_breaks(self) -> Self {
@@ -190,14 +197,13 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     if !answer.body.is_empty() {
         text += &format!("{:x}\r\n{}\r\n", answer.body.len(), answer.body);
     }
-    if matches!(answer.then, Then::End) {
-        text += "0\r\n\r\n";
-    }
     // Whoever asked may have gone.
     let _ = socket.write_all(text.as_bytes()).await;
-    let _ = socket.flush().await;
     match answer.then {
-        Then::End => {}
+        Then::End(after) => {
+            tokio::time::sleep(after).await;
+            let _ = socket.write_all(b"0\r\n\r\n").await;
+        }
         Then::Break(after) => tokio::time::sleep(after).await,
         Then::Silence => std::future::pending().await,
     }

@@ -11,6 +11,7 @@ use armadex_storage::{
 };
 use async_trait::async_trait;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// The one type that these tests store.
 const TYPE: TypeId = TypeId(1);
@@ -28,6 +29,8 @@ pub(super) struct Stored {
     pub(super) epoch: i64,
     /// Writes that were tried.
     pub(super) writes: usize,
+    /// When something was written.
+    pub(super) written: Vec<Instant>,
     /// What the next writes answer instead of storing.
     pub(super) faults: VecDeque<StoreError>,
     /// A key that is always refused.
@@ -138,6 +141,7 @@ impl Sink for MemorySink {
                 }
             }
             stored.position = batch.position.or(stored.position.take());
+            stored.written.push(Instant::now());
             Ok(Written::default())
         });
         self.written.notify_waiters();
