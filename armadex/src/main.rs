@@ -4,6 +4,7 @@ mod admin;
 mod cli;
 mod command;
 mod control_plane;
+mod credentials;
 mod failure;
 mod feature_gates;
 mod kubeconfig;

@@ -33,7 +33,8 @@ pub(crate) struct Flags {
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let mut process = Process::begin(&flags.control_plane, &flags.store).await?;
-    controllers::start(&mut process.parts, &process.client);
+    let credentials = &flags.synchro.credentials;
+    controllers::start(&mut process.parts, &process.client, credentials);
     synchro::start(&mut process, flags.synchro, flags.gates.feature_gates);
     apiserver::start(&mut process, &flags.serving)?;
     process.run(flags.admin).await

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use armadex_policy::Watches;
+use armadex_policy::{SecretNamespaces, Watches};
 use clap::Args;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, AdminFlags, Checks};
 use crate::control_plane::ControlPlaneFlags;
+use crate::credentials::CredentialFlags;
 use crate::feature_gates::FeatureGateFlags;
 use crate::metrics::Metrics;
 use crate::service::Parts;
@@ -23,6 +24,8 @@ pub(crate) struct Flags {
     #[command(flatten)]
     control_plane: ControlPlaneFlags,
     #[command(flatten)]
+    credentials: CredentialFlags,
+    #[command(flatten)]
     admin: AdminFlags,
     #[command(flatten)]
     _gates: FeatureGateFlags,
@@ -32,7 +35,7 @@ pub(crate) struct Flags {
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let client = flags.control_plane.client().await?;
     let mut parts = Parts::new(shutdown::on_signal()?);
-    start(&mut parts, &client);
+    start(&mut parts, &client, &flags.credentials);
     let metrics = Arc::new(Metrics::new());
     let cancel = parts.cancel();
     parts.start(
@@ -43,14 +46,25 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 }
 
 /// Adds both controllers; they share their watches on other people's types.
-pub(crate) fn start(parts: &mut Parts, client: &Client) {
-    parts.start("policy controllers", both(client.clone(), parts.cancel()));
+pub(crate) fn start(parts: &mut Parts, client: &Client, credentials: &CredentialFlags) {
+    let secrets = SecretNamespaces::new(&credentials.credential_namespaces);
+    let both = both(client.clone(), secrets, parts.cancel());
+    parts.start("policy controllers", both);
 }
 
-async fn both(client: Client, cancel: CancellationToken) -> anyhow::Result<()> {
+async fn both(
+    client: Client,
+    secrets: SecretNamespaces,
+    cancel: CancellationToken,
+) -> anyhow::Result<()> {
     let watches = Watches::new(client.clone());
-    let policies = armadex_importpolicy::run(client.clone(), watches.clone(), cancel.clone());
-    let lifecycles = armadex_lifecycle::run(client, watches.clone(), cancel);
+    let policies = armadex_importpolicy::run(
+        client.clone(),
+        watches.clone(),
+        secrets.clone(),
+        cancel.clone(),
+    );
+    let lifecycles = armadex_lifecycle::run(client, watches.clone(), secrets, cancel);
     let policies = async {
         policies
             .await

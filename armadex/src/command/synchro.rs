@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
+use crate::credentials::CredentialFlags;
 use crate::feature_gates::{FeatureGateFlags, FeatureGates};
 use crate::process::Process;
 use crate::store::StoreFlags;
@@ -40,14 +41,8 @@ pub(crate) struct SynchroFlags {
         env = "CLUSTERPEDIA_NAMESPACE"
     )]
     pub(crate) namespace: String,
-    /// Namespaces that a PediaCluster may take Secrets from.
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        default_value = "clusterpedia-system,karmada-cluster"
-    )]
-    pub(crate) credential_namespaces: Vec<String>,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialFlags,
     /// Handle only the PediaClusters with this `shardingName`.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) sharding_name: String,
@@ -76,7 +71,11 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
     process.metrics.add_members(Arc::clone(&counted));
     let config = Config {
         namespace: flags.namespace,
-        credential_namespaces: flags.credential_namespaces.into_iter().collect(),
+        credential_namespaces: flags
+            .credentials
+            .credential_namespaces
+            .into_iter()
+            .collect(),
         memory_budget: flags.memory_budget,
         max_object_bytes: flags.max_object_bytes,
         sharding_name: flags.sharding_name,

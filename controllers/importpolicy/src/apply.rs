@@ -112,7 +112,7 @@ fn note(failures: &mut Vec<Problem>, name: &str, done: &str, result: Result<(), 
 #[cfg(test)]
 mod tests {
     use armadex_policy::{
-        Found, Gvr, ObjectName,
+        Found, Gvr, ObjectName, SecretNamespaces,
         testing::{Host, ServedType},
     };
     use serde_json::json;
@@ -170,6 +170,7 @@ mod tests {
             versions: &[],
             objects: &objects,
             lifecycles: known,
+            secrets: &SecretNamespaces::default(),
         })
     }
 

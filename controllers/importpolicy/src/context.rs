@@ -6,13 +6,14 @@ use std::{
 };
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::{Interests, Reporter, Retries, Served, Watches};
+use armadex_policy::{Interests, Reporter, Retries, SecretNamespaces, Served, Watches};
 use kube::{Client, ResourceExt, runtime::reflector::Store};
 
 /// What all reconciles share.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) watches: Watches,
+    pub(crate) secrets: SecretNamespaces,
     pub(crate) interests: Arc<Interests>,
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) reporter: Reporter,

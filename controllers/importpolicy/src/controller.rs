@@ -8,8 +8,8 @@ use std::{
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
 use armadex_policy::{
-    ReconcileError, Reporter, Retries, Trouble, Watches, controller_of, named, paced, triggers,
-    wait_until_served, watched,
+    ReconcileError, Reporter, Retries, SecretNamespaces, Trouble, Watches, controller_of, named,
+    paced, triggers, wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, future, stream};
 use kube::{
@@ -37,6 +37,7 @@ const CONCURRENCY: u16 = 4;
 pub async fn run(
     client: Client,
     watches: Watches,
+    secrets: SecretNamespaces,
     cancel: CancellationToken,
 ) -> Result<(), ReconcileError> {
     for resource in ["clusterimportpolicies", "pediaclusterlifecycles"] {
@@ -54,6 +55,7 @@ pub async fn run(
         retries: Retries::default(),
         resources: Mutex::default(),
         watches: watches.clone(),
+        secrets,
     });
     let changes = triggers(&watches, context.interests.clone()).map(Ok);
     let queue = stream::select_all([

@@ -10,7 +10,9 @@ use armadex_crds::{
     ClusterImportPolicy, LifecycleReference, LifecycleSource, PediaClusterLifecycle,
     PediaClusterLifecycleSpec,
 };
-use armadex_policy::{Found, Gvr, controlled_by, owners_in_words, template::TemplateData};
+use armadex_policy::{
+    Found, Gvr, SecretNamespaces, controlled_by, owners_in_words, template::TemplateData,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 use serde_json::Map;
@@ -35,6 +37,8 @@ pub struct Facts<'a> {
     pub objects: &'a [Arc<Found>],
     /// Every lifecycle of the control plane.
     pub lifecycles: &'a [Arc<PediaClusterLifecycle>],
+    /// Which Secrets count, if the source objects are Secrets.
+    pub secrets: &'a SecretNamespaces,
 }
 
 /// What is to be done.
@@ -77,7 +81,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
     let mut wanted: BTreeMap<String, Vec<&Found>> = BTreeMap::new();
     let mut kept: Vec<LifecycleSource> = Vec::new();
     for object in facts.objects {
-        match look_at(facts.compiled, object) {
+        match look_at(facts, object) {
             Outcome::Skipped => {}
             Outcome::Named(name) => wanted.entry(name).or_default().push(object),
             Outcome::Failed(message) => {
@@ -112,8 +116,13 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
 }
 
 /// An object that is being deleted counts as gone: its credentials go at any moment.
-fn look_at(compiled: &Compiled, object: &Found) -> Outcome {
-    if object.deleting {
+fn look_at(facts: &Facts<'_>, object: &Found) -> Outcome {
+    let (source, compiled) = (facts.source, facts.compiled);
+    let namespace = &object.name.namespace;
+    let may_read = facts
+        .secrets
+        .allow(&source.group, &source.resource, namespace);
+    if object.deleting || !may_read {
         return Outcome::Skipped;
     }
     let data = TemplateData {

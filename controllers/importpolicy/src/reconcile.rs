@@ -175,6 +175,7 @@ async fn make_plan(
 ) -> Plan {
     let policy = policy.clone();
     let lifecycles = context.lifecycles.state();
+    let secrets = context.secrets.clone();
     let Resources { source, references } = resources;
     let versions: Vec<String> = references
         .into_iter()
@@ -188,6 +189,7 @@ async fn make_plan(
             versions: &versions,
             objects: &objects,
             lifecycles: &lifecycles,
+            secrets: &secrets,
         })
     });
     planning

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
 use armadex_importpolicy::{Facts, Plan, Problem, plan, validate, validate_namespaces};
-use armadex_policy::{Found, Gvr, ObjectName};
+use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -86,6 +86,7 @@ fn make(
         versions: &["v1".to_owned()],
         objects,
         lifecycles,
+        secrets: &SecretNamespaces::default(),
     })
 }
 
@@ -309,6 +310,38 @@ fn a_reference_into_a_namespace_must_say_which() {
         invalid.message,
         "references[secret]: secrets lie in namespaces: namespaceTemplate is missing"
     );
+}
+
+#[test]
+fn secrets_count_as_clusters_in_the_namespaces_that_the_administrator_allows() {
+    let mut policy = policy(POLICY);
+    policy.spec.source.selector_template.clear();
+    policy.spec.name_template = "{{source.metadata.name}}".into();
+    let secret = |namespace: &str| {
+        let name = format!("of-{namespace}");
+        Arc::new(Found {
+            object: json!({"metadata": {"name": name}}),
+            name: ObjectName {
+                namespace: namespace.into(),
+                name,
+            },
+            deleting: false,
+        })
+    };
+    let plan = plan(&Facts {
+        policy: &policy,
+        compiled: &validate(&policy.spec).unwrap(),
+        source: &Gvr {
+            group: String::new(),
+            version: "v1".into(),
+            resource: "secrets".into(),
+        },
+        versions: &["v1".to_owned()],
+        objects: &[secret("kube-system"), secret("members")],
+        lifecycles: &[],
+        secrets: &SecretNamespaces::new(["members"]),
+    });
+    assert_eq!(lines(&plan), ["+of-members"]);
 }
 
 #[test]

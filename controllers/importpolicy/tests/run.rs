@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use armadex_policy::{
-    Watches,
+    SecretNamespaces, Watches,
     testing::{Host, ServedType},
 };
 use serde_json::{Value, json};
@@ -66,7 +66,8 @@ fn run(host: &Host) -> Running {
     let (client, ended) = (host.client(), cancel.clone());
     let task = tokio::spawn(async move {
         let watches = Watches::new(client.clone());
-        armadex_importpolicy::run(client, watches.clone(), ended)
+        let secrets = SecretNamespaces::new(["karmada-cluster"]);
+        armadex_importpolicy::run(client, watches.clone(), secrets, ended)
             .await
             .unwrap();
         watches.shutdown().await;

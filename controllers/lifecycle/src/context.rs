@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use armadex_crds::PediaCluster;
-use armadex_policy::{Interests, Reporter, Retries, Watches};
+use armadex_policy::{Interests, Reporter, Retries, SecretNamespaces, Watches};
 use kube::{Client, runtime::reflector::Store};
 
 use crate::apply::Applied;
@@ -12,6 +12,7 @@ use crate::apply::Applied;
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) watches: Watches,
+    pub(crate) secrets: SecretNamespaces,
     pub(crate) interests: Arc<Interests>,
     pub(crate) clusters: Store<PediaCluster>,
     pub(crate) reporter: Reporter,

@@ -4,8 +4,8 @@ use std::{future::ready, sync::Arc};
 
 use armadex_crds::{PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    ReconcileError, Reporter, Retries, Trouble, Watches, named, triggers, wait_until_served,
-    watched,
+    ReconcileError, Reporter, Retries, SecretNamespaces, Trouble, Watches, named, triggers,
+    wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
@@ -29,6 +29,7 @@ const CONCURRENCY: u16 = 16;
 pub async fn run(
     client: Client,
     watches: Watches,
+    secrets: SecretNamespaces,
     cancel: CancellationToken,
 ) -> Result<(), ReconcileError> {
     let kinds = [
@@ -50,6 +51,7 @@ pub async fn run(
         retries: Retries::default(),
         applied: Applied::default(),
         watches: watches.clone(),
+        secrets,
     });
     let changes = triggers(&watches, context.interests.clone()).map(Ok);
     // A lifecycle and its PediaCluster have the same name.

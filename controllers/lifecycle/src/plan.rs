@@ -5,7 +5,9 @@ use armadex_crds::{
     ClusterImportPolicy, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
     conditions::LifecycleReason as Reason,
 };
-use armadex_policy::{controller_of, owned_by, owners_in_words, template::TemplateData};
+use armadex_policy::{
+    SecretNamespaces, controller_of, owned_by, owners_in_words, template::TemplateData,
+};
 use kube::{Resource, ResourceExt};
 use serde_json::Map;
 
@@ -25,6 +27,8 @@ pub struct Facts<'a> {
     pub source: Lookup,
     /// The PediaCluster of its name, whoever made it.
     pub cluster: Option<&'a PediaCluster>,
+    /// Which Secrets may be read.
+    pub secrets: &'a SecretNamespaces,
 }
 
 /// The step that is due.
@@ -63,18 +67,20 @@ pub(crate) fn is_ours(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster)
 fn step(
     facts: &Facts<'_>,
     references: &mut Vec<ResolvedReference>,
-    look_up: impl FnMut(&ResolvedReference) -> Lookup,
+    mut look_up: impl FnMut(&ResolvedReference) -> Lookup,
 ) -> Result<Step, Stop> {
     let Facts {
         lifecycle,
         compiled,
         source,
         cluster,
+        secrets,
     } = facts;
     check_owner(lifecycle)?;
     if let Some(cluster) = cluster {
         check_cluster(lifecycle, cluster)?;
     }
+    check_source(&lifecycle.spec.source, secrets)?;
     let name = display(&lifecycle.spec.source);
     let source = match source {
         Lookup::Found(source) => source,
@@ -102,7 +108,10 @@ fn step(
         &compiled.references,
         &mut data,
         references,
-        look_up,
+        |reference| {
+            may_read(reference, secrets)?;
+            Ok(look_up(reference))
+        },
     )?;
     if cluster.is_none() {
         check_condition(compiled, &data)?;
@@ -148,6 +157,34 @@ fn check_cluster(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> R
         return Err(Stop::because(Reason::PediaClusterNotOwned, message));
     }
     Ok(())
+}
+
+fn check_source(source: &LifecycleSource, secrets: &SecretNamespaces) -> Result<(), Stop> {
+    let LifecycleSource {
+        group,
+        resource,
+        namespace,
+        ..
+    } = source;
+    if secrets.allow(group, resource, namespace) {
+        return Ok(());
+    }
+    let message = format!("source: {}", secrets.refusal(namespace));
+    Err(Stop::because(Reason::FailedReferenceResourceParse, message))
+}
+
+fn may_read(reference: &ResolvedReference, secrets: &SecretNamespaces) -> Result<(), String> {
+    let ResolvedReference {
+        group,
+        resource,
+        namespace,
+        ..
+    } = reference;
+    if secrets.allow(group, resource, namespace) {
+        Ok(())
+    } else {
+        Err(secrets.refusal(namespace))
+    }
 }
 
 fn check_condition(compiled: &Compiled, data: &TemplateData) -> Result<(), Stop> {

@@ -117,6 +117,7 @@ async fn make_plan(
             compiled: &compiled,
             source: sight.source(&lifecycle.spec.source),
             cluster: cluster.as_deref(),
+            secrets: &context.secrets,
         };
         let planned = plan(&facts, |reference| sight.reference(reference));
         (planned, sight.done())

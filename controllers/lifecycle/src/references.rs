@@ -19,13 +19,14 @@ pub enum Lookup {
     NotListed(Readiness),
 }
 
-/// Adds every referenced object to the data, and every name that could be rendered to the list.
+/// Adds every referenced object to the data, and every name that could be rendered to the list. A
+/// look-up that is refused says why.
 pub(crate) fn gather(
     references: &[LifecycleReference],
     compiled: &[CompiledReference],
     data: &mut TemplateData,
     resolved: &mut Vec<ResolvedReference>,
-    mut look_up: impl FnMut(&ResolvedReference) -> Lookup,
+    mut look_up: impl FnMut(&ResolvedReference) -> Result<Lookup, String>,
 ) -> Result<(), Stop> {
     for (reference, compiled) in references.iter().zip(compiled) {
         let target = render(reference, compiled, data)?;
@@ -33,6 +34,10 @@ pub(crate) fn gather(
         let name = display(&target);
         resolved.push(target);
         let key = &reference.key;
+        let found = found.map_err(|refusal| {
+            let message = format!("references[{key}]: {refusal}");
+            Stop::because(Reason::FailedReferenceResourceParse, message)
+        })?;
         match found {
             Lookup::Found(found) => data.references.insert(key.clone(), found.object.clone()),
             Lookup::Missing => {

@@ -8,7 +8,7 @@ use armadex_crds::{
     ClusterImportPolicy, LifecycleReference, PediaClusterLifecycle, PediaClusterLifecycleSpec,
 };
 use armadex_lifecycle::{Facts, Lookup, Step, Stop, plan, validate};
-use armadex_policy::Found;
+use armadex_policy::{Found, SecretNamespaces};
 use serde_json::{Value, json};
 
 const SECRET: &str = "data: {token: ZXlK, caBundle: LS0t}";
@@ -69,6 +69,7 @@ fn rendered(cluster: &str, secret: &str) -> Result<Value, String> {
         compiled: &validate(&lifecycle.spec).unwrap(),
         source: found(cluster),
         cluster: None,
+        secrets: &SecretNamespaces::new(["karmada-cluster"]),
     };
     match plan(&facts, |_| found(secret)).step {
         Ok(Step::Create(cluster)) => Ok(serde_json::to_value(cluster.spec).unwrap()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use armadex_crds::{PediaCluster, PediaClusterLifecycle, ResolvedReference};
 use armadex_lifecycle::{Facts, Lookup, Planned, Problem, Step, Stop, plan, validate};
-use armadex_policy::{Found, ObjectName, Readiness, Trouble};
+use armadex_policy::{Found, ObjectName, Readiness, SecretNamespaces, Trouble};
 use serde_json::{Value, json};
 
 const LIFECYCLE: &str = "
@@ -93,6 +93,7 @@ impl World {
             compiled: &validate(&lifecycle.spec).unwrap(),
             source: self.source.clone(),
             cluster: cluster.as_ref(),
+            secrets: &SecretNamespaces::new(["karmada-cluster", "x"]),
         };
         plan(&facts, |_| self.secret.clone())
     }
@@ -259,6 +260,33 @@ fn what_is_missing_or_unreadable_is_told_and_deletes_nothing() {
         assert_eq!(world.told(), expected);
         assert_eq!(world.plan().references.len(), 1);
     }
+}
+
+#[test]
+fn secrets_of_namespaces_that_the_administrator_does_not_name_are_not_read() {
+    let told = "FailedReferenceResourceParse: references[secret]: Secrets of the namespace \
+                kube-system may not be read for a policy: --credential-namespaces allows \
+                karmada-cluster, x";
+    let elsewhere = "spec: {secretRef: {namespace: kube-system, name: east}}";
+    let mut world = world();
+    world.source = found("east", elsewhere, false);
+    assert_eq!(world.told(), told);
+    // Other kinds are bounded by what the controllers may read.
+    let other = world.set("/spec/references/0/resource", json!("configmaps"));
+    assert_eq!(other.told(), "create");
+}
+
+#[test]
+fn a_secret_that_stands_for_a_cluster_lies_where_the_administrator_says() {
+    let source = json!({"group": "", "version": "v1", "resource": "secrets",
+                        "namespace": "kube-system", "name": "east"});
+    let told = world().set("/spec/source", source).told();
+    assert!(
+        told.starts_with(
+            "FailedReferenceResourceParse: source: Secrets of the namespace kube-system "
+        ),
+        "{told}"
+    );
 }
 
 #[test]

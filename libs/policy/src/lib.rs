@@ -12,6 +12,7 @@ mod report;
 mod resolve;
 mod retries;
 mod run;
+mod secrets;
 mod trouble;
 mod watches;
 
@@ -21,6 +22,7 @@ pub use report::{Reporter, status_patch};
 pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
 pub use retries::Retries;
 pub use run::{named, watched};
+pub use secrets::SecretNamespaces;
 pub use trouble::{ReconcileError, Trouble, TroubleKind};
 pub use watches::{
     Change, Found, Interest, Interests, ObjectName, Readiness, Watch, WatchKey, WatchScope,

@@ -1,0 +1,38 @@
+//! Which Secrets policies may see. Whoever may write a policy chooses what its templates read and
+//! where they put it, a label included; the controllers' own rights are no bound for that person.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Namespaces whose Secrets policies may refer to, as the administrator says.
+#[derive(Clone, Debug, Default)]
+pub struct SecretNamespaces {
+    allowed: Arc<BTreeSet<String>>,
+}
+
+impl SecretNamespaces {
+    /// These and no others.
+    pub fn new<S: Into<String>>(allowed: impl IntoIterator<Item = S>) -> Self {
+        let allowed = allowed.into_iter().map(Into::into).collect();
+        Self {
+            allowed: Arc::new(allowed),
+        }
+    }
+
+    /// Whether objects of a kind in a namespace may be read for a policy.
+    pub fn allow(&self, group: &str, resource: &str, namespace: &str) -> bool {
+        !(group.is_empty() && resource == "secrets") || self.allowed.contains(namespace)
+    }
+
+    /// Why those that may not be read are not.
+    pub fn refusal(&self, namespace: &str) -> String {
+        let allowed: Vec<&str> = self.allowed.iter().map(String::as_str).collect();
+        let allowed = match allowed[..] {
+            [] => "none".to_owned(),
+            _ => allowed.join(", "),
+        };
+        format!(
+            "Secrets of the namespace {namespace} may not be read for a policy: \
+             --credential-namespaces allows {allowed}"
+        )
+    }
+}
