@@ -117,11 +117,6 @@ impl Plan {
     pub(crate) fn runs_on(&self, resource: &ResourceType) -> bool {
         self.kept.types.contains(&resource.gvr) || self.types.contains(resource)
     }
-
-    /// Whether everything that was asked for is there, and nothing is in doubt.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.missing.is_empty() && self.kept.doubted.is_empty()
-    }
 }
 
 /// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::GroupResources;
-use armadex_member::{Discovery, MemberError};
+use armadex_member::Discovery;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -25,16 +25,12 @@ use crate::board::Running;
 use crate::plan;
 use crate::session::health::{Health, Verdict};
 use crate::session::reach::Reached;
-use crate::session::rediscovery::Rediscovery;
+use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::streams::Streams;
 pub(crate) use crate::session::task::{Session, Wanted};
 
 /// Probes, and tries to reach a member that does not answer.
 const PROBE_PERIOD: Duration = Duration::from_secs(5);
-/// Discovery, while everything that was asked for is there.
-const DISCOVERY_PERIOD: Duration = Duration::from_secs(60);
-/// Discovery, while something is missing: a CRD that is being installed.
-const MISSING_PERIOD: Duration = Duration::from_secs(10);
 
 /// Why the streams do not run on.
 enum Pause {
@@ -113,6 +109,7 @@ impl Session {
             version,
             identity,
             discovery,
+            etags,
             cluster,
         } = reached;
         info!(cluster = %self.name, version, "connected");
@@ -124,8 +121,10 @@ impl Session {
         health.reached(version).await;
         let stranger = streams.connect(cluster, Arc::clone(&wanted.member), identity);
         let mut resources = wanted.resources.clone();
-        let period = self.apply(&resources, &discovery, streams).await;
-        let mut rediscovery = Rediscovery::new(Arc::clone(&wanted.member), period);
+        let found = self.apply(&resources, &discovery, streams).await;
+        // It is needed no more, and may have thousands of types.
+        drop(discovery);
+        let mut rediscovery = Rediscovery::new(Arc::clone(&wanted.member), etags, found);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             tokio::select! {
@@ -149,54 +148,47 @@ impl Session {
                     let next = jittered(PROBE_PERIOD, rand::random());
                     probe.as_mut().reset(tokio::time::Instant::now() + next);
                 }
-                answer = rediscovery.answer() => {
-                    let period = self.discovered(answer, &resources, streams).await;
-                    rediscovery.again_in(period);
+                answer = rediscovery.answer() => match answer {
+                    // What ended by itself begins anew with a whole answer.
+                    Ok(None) if streams.any_ended() => rediscovery.now(),
+                    Ok(None) => rediscovery.unchanged(),
+                    Ok(Some(discovery)) => {
+                        rediscovery.found(self.apply(&resources, &discovery, streams).await);
+                    }
+                    // While the member does not say what it serves, everything stays as it is.
+                    Err(error) => {
+                        warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
+                        rediscovery.failed();
+                    }
                 }
             }
         }
     }
 
-    /// While the member does not say what it serves, everything stays as it is. Gives when to ask again.
-    async fn discovered(
-        &self,
-        answer: Result<Discovery, MemberError>,
-        resources: &[GroupResources],
-        streams: &mut Streams,
-    ) -> Duration {
-        match answer {
-            Ok(discovery) => self.apply(resources, &discovery, streams).await,
-            Err(error) => {
-                warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
-                MISSING_PERIOD
-            }
-        }
-    }
-
-    /// Starts and stops streams as the plan says; gives when to ask again.
+    /// Starts and stops streams as the plan says; gives what that was of what is asked for.
     async fn apply(
         &self,
         resources: &[GroupResources],
         discovery: &Discovery,
         streams: &mut Streams,
-    ) -> Duration {
+    ) -> Found {
         let known = match streams.known().await {
             Ok(known) => known,
             // Whoever does not know what is stored cannot know what has to stay.
             Err(error) => {
                 warn!(cluster = %self.name, error = %error, "the stored streams cannot be read, retrying");
-                return MISSING_PERIOD;
+                return Found::Unclear;
             }
         };
         let plan = plan::negotiate(resources, discovery, &known);
         streams.apply(&plan).await;
-        let period = if plan.is_settled() {
-            DISCOVERY_PERIOD
-        } else {
-            MISSING_PERIOD
+        let found = match (plan.kept.doubted.is_empty(), plan.missing.is_empty()) {
+            (false, _) => Found::Unclear,
+            (true, false) => Found::Some,
+            (true, true) => Found::All,
         };
         self.board.update(|facts| facts.missing = plan.missing);
-        period
+        found
     }
 }
 

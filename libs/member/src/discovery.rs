@@ -14,22 +14,56 @@ pub use served::{Discovery, Group, ServedResource, Version, VersionState};
 use crate::Member;
 use crate::error::MemberError;
 
-/// Asks `/api` and `/apis`.
-pub(crate) async fn fetch(member: &Member) -> Result<Discovery, MemberError> {
-    let (mut core, named) =
-        try_join(fetch_root(member, "/api"), fetch_root(member, "/apis")).await?;
-    core.groups.extend(named.groups);
-    core.keep_named();
-    Ok(core)
+/// By which ETags a member knows what it told of `/api` and `/apis`; the older way has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Etags {
+    api: Option<String>,
+    apis: Option<String>,
 }
 
-async fn fetch_root(member: &Member, path: &str) -> Result<Discovery, MemberError> {
-    let bytes = member.bytes(path, aggregated::ACCEPT).await?;
-    let discovery = match aggregated::parse(path, &bytes)? {
-        Some(discovery) => discovery,
-        None => legacy::fetch(member, path, &bytes).await?,
+/// Asks `/api` and `/apis`; `None` if neither is another than it was.
+pub(crate) async fn fetch(
+    member: &Member,
+    known: &Etags,
+) -> Result<Option<(Discovery, Etags)>, MemberError> {
+    let core = fetch_root(member, "/api", known.api.as_deref());
+    let named = fetch_root(member, "/apis", known.apis.as_deref());
+    // Answers are not kept, so half of one that changed is worth as much as none.
+    let (core, named) = match try_join(core, named).await? {
+        (None, None) => return Ok(None),
+        (Some(core), Some(named)) => (core, named),
+        (Some(core), None) => (core, fetch_whole(member, "/apis").await?),
+        (None, Some(named)) => (fetch_whole(member, "/api").await?, named),
     };
-    whole(path, discovery)
+    let ((mut discovery, api), (named, apis)) = (core, named);
+    discovery.groups.extend(named.groups);
+    discovery.keep_named();
+    Ok(Some((discovery, Etags { api, apis })))
+}
+
+async fn fetch_whole(
+    member: &Member,
+    path: &str,
+) -> Result<(Discovery, Option<String>), MemberError> {
+    let told = fetch_root(member, path, None).await?;
+    told.ok_or_else(|| MemberError::malformed(path, "it says that nothing changed, unasked"))
+}
+
+async fn fetch_root(
+    member: &Member,
+    path: &str,
+    known: Option<&str>,
+) -> Result<Option<(Discovery, Option<String>)>, MemberError> {
+    let answer = member.bytes_unless(path, aggregated::ACCEPT, known).await?;
+    let Some((bytes, etag)) = answer else {
+        return Ok(None);
+    };
+    let (discovery, etag) = match aggregated::parse(path, &bytes)? {
+        Some(discovery) => (discovery, etag),
+        // Its ETag, if any, says nothing of the answers that follow from it.
+        None => (legacy::fetch(member, path, &bytes).await?, None),
+    };
+    Ok(Some((whole(path, discovery)?, etag)))
 }
 
 /// Every API server has a core group and some others: an answer without any comes from something in between, and must not be taken for

@@ -22,7 +22,7 @@ mod transport;
 mod validate;
 
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
-pub use discovery::{Discovery, Group, ServedResource, Version, VersionState};
+pub use discovery::{Discovery, Etags, Group, ServedResource, Version, VersionState};
 pub use error::{ConfigError, MemberError};
 pub use member::Member;
 pub use request::{ListRequest, WatchRequest};

@@ -4,14 +4,17 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, ETAG, IF_NONE_MATCH, RETRY_AFTER, USER_AGENT,
+};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use hyper::body::Incoming;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tower::{Service, ServiceExt};
 
 use crate::connection::{Connection, Endpoint};
-use crate::discovery::{self, Discovery};
+use crate::discovery::{self, Discovery, Etags};
 use crate::error::{ConfigError, MemberError};
 use crate::lanes::Lanes;
 use crate::request::{ListRequest, WatchRequest};
@@ -30,6 +33,8 @@ const WATCH_MARGIN: Duration = Duration::from_secs(5);
 const ERROR_BYTES: usize = 64 << 10;
 /// Aggregated discovery of a member with a thousand types has about 2 MiB.
 const ANSWER_BYTES: usize = 32 << 20;
+/// A kube-apiserver's has 130: a hash in quotes.
+const ETAG_BYTES: usize = 256;
 /// The words of a member that are repeated to a user.
 const MESSAGE_CHARS: usize = 1024;
 const JSON: &str = "application/json";
@@ -116,9 +121,10 @@ impl Member {
         Ok(namespace.metadata.uid)
     }
 
-    /// What the member serves. A group that does not answer is an error of that group alone.
-    pub async fn discover(&self) -> Result<Discovery, MemberError> {
-        discovery::fetch(self).await
+    /// What the member serves, and by which ETags it knows that; `None` if it is still what it was by these. A group that does not
+    /// answer is an error of that group alone.
+    pub async fn discover(&self, known: &Etags) -> Result<Option<(Discovery, Etags)>, MemberError> {
+        discovery::fetch(self, known).await
     }
 
     /// The collection's present resourceVersion, by a list of at most one object's metadata.
@@ -174,11 +180,32 @@ impl Member {
     /// A small answer.
     pub(crate) async fn bytes(&self, path: &str, accept: &str) -> Result<Vec<u8>, MemberError> {
         let answer = self.send(self.control.clone(), path, accept, BODY_SILENCE);
-        let stream = within("answer", HEAD_TIMEOUT, answer).await?;
-        match stream.collect(ANSWER_BYTES).await? {
-            (bytes, true) => Ok(bytes),
-            (_, false) => Err(MemberError::malformed(path, "it is larger than 32 MiB")),
+        whole(path, within("answer", HEAD_TIMEOUT, answer).await?).await
+    }
+
+    /// A small answer and its ETag, if it has one; `None` if it is still the one of the ETag that is known.
+    pub(crate) async fn bytes_unless(
+        &self,
+        path: &str,
+        accept: &str,
+        known: Option<&str>,
+    ) -> Result<Option<(Vec<u8>, Option<String>)>, MemberError> {
+        let mut headers = self.headers_for(path, accept)?;
+        if let Some(Ok(known)) = known.map(HeaderValue::from_str) {
+            headers.insert(IF_NONE_MATCH, known);
         }
+        let asked = self.ask(self.control.clone(), path, headers);
+        let response = within("answer", HEAD_TIMEOUT, asked).await?;
+        if known.is_some() && response.status() == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        let etag = response.headers().get(ETAG);
+        let etag = etag.and_then(|etag| etag.to_str().ok());
+        let etag = etag
+            .filter(|etag| etag.len() <= ETAG_BYTES)
+            .map(str::to_owned);
+        let body = whole(path, body(response, BODY_SILENCE).await?).await?;
+        Ok(Some((body, etag)))
     }
 
     async fn text(&self, path: &str) -> Result<Vec<u8>, MemberError> {
@@ -189,33 +216,56 @@ impl Member {
 
     async fn send(
         &self,
-        mut client: HttpClient,
+        client: HttpClient,
         path: &str,
         accept: &str,
         silence: Duration,
     ) -> Result<ByteStream, MemberError> {
-        let uri = self
-            .server
-            .join(path)
-            .map_err(|_| MemberError::malformed(path, "it does not make a URL"))?;
+        let headers = self.headers_for(path, accept)?;
+        body(self.ask(client, path, headers).await?, silence).await
+    }
+
+    fn headers_for(&self, path: &str, accept: &str) -> Result<HeaderMap, MemberError> {
         let mut headers = self.headers.clone();
         let accept = HeaderValue::from_str(accept)
             .map_err(|_| MemberError::malformed(path, "the media type is no header"))?;
         headers.insert(ACCEPT, accept);
+        Ok(headers)
+    }
+
+    async fn ask(
+        &self,
+        mut client: HttpClient,
+        path: &str,
+        headers: HeaderMap,
+    ) -> Result<Response<Incoming>, MemberError> {
+        let uri = self
+            .server
+            .join(path)
+            .map_err(|_| MemberError::malformed(path, "it does not make a URL"))?;
         let ready = client
             .ready()
             .await
             .map_err(|error| MemberError::unreachable(&error))?;
-        let response = ready
-            .call(transport::get(uri, headers))
-            .await
-            .map_err(|error| MemberError::unreachable(error.source().unwrap_or(&error)))?;
-        let (head, body) = response.into_parts();
-        if head.status.is_success() {
-            return Ok(ByteStream::new(body, silence));
-        }
-        let body = ByteStream::new(body, PROBE_TIMEOUT);
-        Err(status_error(head.status, &head.headers, body).await)
+        let response = ready.call(transport::get(uri, headers)).await;
+        response.map_err(|error| MemberError::unreachable(error.source().unwrap_or(&error)))
+    }
+}
+
+/// The body of an answer, or the error that it is.
+async fn body(response: Response<Incoming>, silence: Duration) -> Result<ByteStream, MemberError> {
+    let (head, body) = response.into_parts();
+    if head.status.is_success() {
+        return Ok(ByteStream::new(body, silence));
+    }
+    let body = ByteStream::new(body, PROBE_TIMEOUT);
+    Err(status_error(head.status, &head.headers, body).await)
+}
+
+async fn whole(path: &str, stream: ByteStream) -> Result<Vec<u8>, MemberError> {
+    match stream.collect(ANSWER_BYTES).await? {
+        (bytes, true) => Ok(bytes),
+        (_, false) => Err(MemberError::malformed(path, "it is larger than 32 MiB")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The first questions to a member: does it answer, which version, who is it, what does it serve; and to the store: what it has of this
 //! member.
 
-use armadex_member::{Discovery, Member, MemberError};
+use armadex_member::{Discovery, Etags, Member, MemberError};
 use armadex_storage::{ClusterId, Sink, StoreError};
 
 /// A member that answers.
@@ -9,6 +9,8 @@ pub(super) struct Reached {
     pub(super) version: String,
     pub(super) identity: String,
     pub(super) discovery: Discovery,
+    /// By which the member knows that.
+    pub(super) etags: Etags,
     /// The store's number for it: that of a cluster which left and was this member, if there is one.
     pub(super) cluster: ClusterId,
 }
@@ -43,12 +45,15 @@ pub(super) async fn reach(
         .identity()
         .await
         .map_err(failed("identity (uid of namespace kube-system)"))?;
-    let discovery = member.discover().await.map_err(failed("discovery"))?;
+    let discovered = member.discover(&Etags::default()).await;
+    // Nothing is known before, so there is nothing that could be unchanged.
+    let (discovery, etags) = discovered.map_err(failed("discovery"))?.unwrap_or_default();
     let adopted = sink.adopt(cluster, &identity).await;
     Ok(Reached {
         cluster: adopted.map_err(Unreached::Store)?,
         version,
         identity,
         discovery,
+        etags,
     })
 }

@@ -1,61 +1,180 @@
 //! Asks a member again and again what it serves, beside everything else: a member that does not answer may take its time, and its
-//! health is probed meanwhile.
+//! health is probed meanwhile. A member that knows what it told says that it is still the same, which costs neither anything.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_member::{Discovery, Member, MemberError};
+use armadex_member::{Discovery, Etags, Member, MemberError};
 use tokio::time::{Instant, Sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::backoff::jittered;
+use crate::backoff::{Backoff, jittered};
+
+/// While everything that was asked for is there.
+const SETTLED_PERIOD: Duration = Duration::from_secs(60);
+/// While something is missing: a CRD that is being installed. What stays away is looked for less and less often, in the end as often as if
+/// nothing were missing.
+const MISSING_PERIOD: Duration = Duration::from_secs(10);
+
+/// What the last answer led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Everything that was asked for.
+    All,
+    /// Not everything.
+    Some,
+    /// It is not known yet: the next answer has to be a whole one.
+    Unclear,
+}
 
 /// When to ask next, or what is being asked.
 pub(super) struct Rediscovery {
     member: Arc<Member>,
     due: Pin<Box<Sleep>>,
-    asked: Option<AbortOnDropHandle<Result<Discovery, MemberError>>>,
+    asked: Option<AbortOnDropHandle<Answer>>,
+    known: Etags,
+    found: Found,
+    missing: Backoff,
 }
 
+/// `None`: what the member serves is what it was.
+type Answer = Result<Option<(Discovery, Etags)>, MemberError>;
+
 impl Rediscovery {
-    /// Asks first after `period`.
-    pub(super) fn new(member: Arc<Member>, period: Duration) -> Self {
-        Self {
+    /// Asks again, after a first answer that is known by these ETags.
+    pub(super) fn new(member: Arc<Member>, known: Etags, found: Found) -> Self {
+        let mut rediscovery = Self {
             member,
-            due: Box::pin(tokio::time::sleep(period)),
+            due: Box::pin(tokio::time::sleep(Duration::ZERO)),
             asked: None,
-        }
+            known,
+            found,
+            missing: Backoff::new(MISSING_PERIOD, SETTLED_PERIOD),
+        };
+        rediscovery.found(found);
+        rediscovery
     }
 
-    /// Asks next after about `period`.
-    pub(super) fn again_in(&mut self, period: Duration) {
+    /// An answer led to this; asks next when it is time.
+    pub(super) fn found(&mut self, found: Found) {
+        self.found = found;
+        if found != Found::Some {
+            self.missing.reset();
+        }
+        let period = match found {
+            Found::All => SETTLED_PERIOD,
+            Found::Some => self.missing.next(1.0),
+            Found::Unclear => {
+                self.known = Etags::default();
+                MISSING_PERIOD
+            }
+        };
+        self.again_in(period);
+    }
+
+    /// There was no answer, so the last one holds for longer each time.
+    pub(super) fn failed(&mut self) {
+        let period = self.missing.next(1.0);
+        self.again_in(period);
+    }
+
+    fn again_in(&mut self, period: Duration) {
         let next = Instant::now() + jittered(period, rand::random());
         self.due.as_mut().reset(next);
     }
 
-    /// Asks at once.
+    /// The last answer holds.
+    pub(super) fn unchanged(&mut self) {
+        self.found(self.found);
+    }
+
+    /// Asks at once for a whole answer.
     pub(super) fn now(&mut self) {
         self.asked = None;
+        self.known = Etags::default();
+        self.missing.reset();
         self.due.as_mut().reset(Instant::now());
     }
 
-    /// The next answer. Safe to cancel: what was asked is not asked twice.
-    pub(super) async fn answer(&mut self) -> Result<Discovery, MemberError> {
+    /// The next answer; `None` if it is the last one. Safe to cancel: what was asked is not asked twice.
+    pub(super) async fn answer(&mut self) -> Result<Option<Discovery>, MemberError> {
         if self.asked.is_none() {
             self.due.as_mut().await;
         }
-        let member = &self.member;
+        let (member, known) = (&self.member, &self.known);
         let asked = self.asked.get_or_insert_with(|| {
-            let member = Arc::clone(member);
-            AbortOnDropHandle::new(tokio::spawn(async move { member.discover().await }))
+            let (member, known) = (Arc::clone(member), known.clone());
+            AbortOnDropHandle::new(tokio::spawn(async move { member.discover(&known).await }))
         });
         let answer = asked.await;
         self.asked = None;
-        answer.unwrap_or_else(|error| {
+        let answer = answer.unwrap_or_else(|error| {
             Err(MemberError::Unreachable {
                 reason: format!("discovery broke off: {error}"),
             })
-        })
+        });
+        Ok(answer?.map(|(discovery, known)| {
+            self.known = known;
+            // Where types come and go, what is missing may come next.
+            self.missing.reset();
+            discovery
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ScriptedMember;
+
+    /// Asks at once for what may have changed.
+    async fn ask(rediscovery: &mut Rediscovery) -> Option<Discovery> {
+        rediscovery.due.as_mut().reset(Instant::now());
+        rediscovery.answer().await.expect("an answer")
+    }
+
+    #[tokio::test]
+    async fn what_did_not_change_is_not_told_again() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::Some);
+        assert!(ask(&mut rediscovery).await.is_some());
+        member.take_discoveries();
+        assert_eq!(ask(&mut rediscovery).await, None);
+        assert_eq!(member.take_discoveries(), ["/api: 304", "/apis: 304"]);
+        member.serves_group("shop.example");
+        let discovery = ask(&mut rediscovery).await.expect("another answer");
+        assert!(discovery.groups.contains_key("shop.example"));
+        assert!(discovery.groups.contains_key(""), "the other half as well");
+        assert_eq!(ask(&mut rediscovery).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_doubt_is_settled_by_a_whole_answer() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::All);
+        assert!(ask(&mut rediscovery).await.is_some());
+        rediscovery.found(Found::Unclear);
+        assert!(ask(&mut rediscovery).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn what_stays_away_is_looked_for_less_and_less_often() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::Some);
+        let wait = |rediscovery: &Rediscovery| {
+            let wait = rediscovery.due.deadline() - Instant::now();
+            wait.as_secs_f64()
+        };
+        assert!(wait(&rediscovery) <= 12.0);
+        rediscovery.unchanged();
+        assert!((15.0..=24.0).contains(&wait(&rediscovery)));
+        for _ in 0..5 {
+            rediscovery.unchanged();
+        }
+        assert!((47.0..=72.0).contains(&wait(&rediscovery)));
+        ask(&mut rediscovery).await.expect("something new");
+        rediscovery.found(Found::Some);
+        assert!(wait(&rediscovery) <= 12.0);
     }
 }

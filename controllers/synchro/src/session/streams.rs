@@ -83,6 +83,13 @@ impl Streams {
         })
     }
 
+    /// Whether one of them ended without being told to.
+    pub(super) fn any_ended(&self) -> bool {
+        self.running
+            .values()
+            .any(|running| running.task.is_finished())
+    }
+
     /// Stops what is no longer wanted and hides it, starts what is planned from what is known.
     pub(super) async fn apply(&mut self, plan: &Plan) {
         let (keep, end): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.running)

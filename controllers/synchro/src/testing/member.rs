@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use armadex_member::{Connection, Endpoint, Member, Trust};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
@@ -19,6 +20,7 @@ struct Script {
     bodies: Mutex<BTreeMap<String, String>>,
     pods: String,
     requests: Mutex<Vec<String>>,
+    discoveries: Mutex<Vec<String>>,
 }
 
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
@@ -56,6 +58,7 @@ impl ScriptedMember {
                 pods.join(",")
             ),
             requests: Mutex::default(),
+            discoveries: Mutex::default(),
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&script)));
         Self {
@@ -63,6 +66,35 @@ impl ScriptedMember {
             address,
             _task: AbortOnDropHandle::new(task),
         }
+    }
+
+    pub(crate) fn connect(&self) -> Arc<Member> {
+        let connection = Connection {
+            server: Endpoint::parse("test", &self.address).expect("a URL"),
+            trust: Trust::Anyone,
+            server_name: None,
+            token: None,
+            certificate: None,
+            proxy: None,
+        };
+        Arc::new(Member::new(&connection).expect("a member"))
+    }
+
+    /// One more group is served from now on.
+    pub(crate) fn serves_group(&self, name: &str) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let told = bodies.get_mut("/apis").expect("groups");
+        let group = format!(
+            r#""items":[{{"metadata":{{"name":"{name}"}},"versions":[{{"version":"v1"}}]}},"#
+        );
+        *told = told.replacen(r#""items":["#, &group, 1);
+    }
+
+    /// The answers to discovery since the last call, sorted: `/api: 200`.
+    pub(crate) fn take_discoveries(&self) -> Vec<String> {
+        let mut taken = std::mem::take(&mut *self.script.discoveries.lock().expect("no panic"));
+        taken.sort();
+        taken
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -99,7 +131,7 @@ async fn accept(listener: TcpListener, script: Arc<Script>) {
 /// One request per connection.
 async fn serve(socket: TcpStream, script: Arc<Script>) {
     let mut socket = BufReader::new(socket);
-    let mut path = String::new();
+    let (mut path, mut known) = (String::new(), String::new());
     loop {
         let mut line = String::new();
         if socket.read_line(&mut line).await.unwrap_or(0) == 0 || line == "\r\n" {
@@ -108,13 +140,24 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
         if path.is_empty() {
             path = line.split(' ').nth(1).unwrap_or_default().to_owned();
         }
+        if let Some(etag) = line.strip_prefix("if-none-match: ") {
+            known = etag.trim().to_owned();
+        }
     }
+    let head = "connection: close\r\n";
     let text = match script.answer(&path) {
-        Some(body) => format!(
-            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-            body.len()
-        ),
-        None => "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".into(),
+        Some(body) => {
+            // Long enough to tell the bodies of a test apart.
+            let etag = format!("\"{}\"", body.len());
+            let code = if etag == known { 304 } else { 200 };
+            script.note(&path, code);
+            let body = if code == 304 { "" } else { &body };
+            let length = body.len();
+            format!(
+                "HTTP/1.1 {code} X\r\netag: {etag}\r\ncontent-length: {length}\r\n{head}\r\n{body}"
+            )
+        }
+        None => format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{head}\r\n"),
     };
     // Whoever asked may have gone.
     let _ = socket.write_all(text.as_bytes()).await;
@@ -124,6 +167,13 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
 }
 
 impl Script {
+    fn note(&self, path: &str, code: u16) {
+        if path.starts_with("/api") && !path.starts_with("/api/") {
+            let mut discoveries = self.discoveries.lock().expect("no panic");
+            discoveries.push(format!("{path}: {code}"));
+        }
+    }
+
     /// `None`: the answer begins and never ends.
     fn answer(&self, path: &str) -> Option<String> {
         let note = |request: &str| {
