@@ -476,6 +476,28 @@ async fn a_list_of_two_versions_that_cannot_be_watched_from_the_first_is_made_an
     act.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_type_that_is_dropped_and_added_again_shows_no_row_that_the_member_has_not() {
+    for purged in 0..3 {
+        let scene = Scene::new();
+        scene.member.lists([
+            page(10, "", &[("a", 1), ("b", 2)]),
+            page(20, "", &[("c", 3)]),
+        ]);
+        let act = scene.run();
+        scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
+        act.end().await;
+        let stream = scene.sink.streams(ClusterId(1)).await.unwrap();
+        scene.sink.close(ClusterId(1), stream[0].id).await.unwrap();
+        scene.comes_to(&[], "none").await;
+        let gone = scene.sink.purge(purged, Duration::ZERO).await.unwrap();
+        assert_eq!(gone.objects, u64::from(purged), "the others are left");
+        let act = scene.run();
+        scene.comes_to(&["n/c@3"], "Live@20").await;
+        act.end().await;
+    }
+}
+
 #[tokio::test]
 async fn a_forbidden_kind_says_so_in_the_members_words() {
     let scene = Scene::new();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, Change, ClusterId, Health, MemberPosition, Object, Purged, Rules, Sink, StoreError,
-    Stream, StreamState, TypeId, Written,
+    Batch, Change, ClusterId, Health, MemberPosition, Object, Phase, Purged, Rules, Sink,
+    StoreError, Stream, StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
 use tokio::sync::Notify;
@@ -27,6 +27,10 @@ pub(super) struct Stored {
     pub(super) rows: BTreeMap<ObjectKey, Object>,
     pub(super) position: Option<MemberPosition>,
     pub(super) epoch: i64,
+    /// The type, while it is open; otherwise its rows wait for the purge and are not shown.
+    open: Option<ResourceType>,
+    /// By which the rows were made.
+    rules: Rules,
     /// Writes that were tried.
     pub(super) writes: usize,
     /// When something was written.
@@ -38,11 +42,29 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// `namespace/name@version`, in order.
+    /// `namespace/name@version`, in order; nothing of a type that is closed.
     pub(super) fn shown(&self) -> Vec<String> {
         let row =
             |(key, object): (&ObjectKey, &Object)| format!("{key}@{}", object.resource_version);
-        self.rows.iter().map(row).collect()
+        let rows = self.rows.iter().filter(|_| self.open.is_some());
+        rows.map(row).collect()
+    }
+
+    /// What a writer that opens the type is told, as [`Stream::position`] promises: `None` only where there is no row.
+    fn resumable(&self, rules: Rules) -> Option<MemberPosition> {
+        let of_no_list = || MemberPosition {
+            resource_version: String::new(),
+            member: String::new(),
+            phase: Phase::Listing,
+        };
+        match self.position.clone() {
+            Some(position) if self.rules == rules => Some(position),
+            Some(position) => Some(MemberPosition {
+                phase: Phase::Listing,
+                ..position
+            }),
+            None => (!self.rows.is_empty()).then(of_no_list),
+        }
     }
 
     /// `Live@7`.
@@ -106,13 +128,19 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    async fn open(&self, _: ClusterId, _: &ResourceType, _: Rules) -> Result<Stream, StoreError> {
+    async fn open(
+        &self,
+        _: ClusterId,
+        resource: &ResourceType,
+        rules: Rules,
+    ) -> Result<Stream, StoreError> {
         Ok(self.with(|stored| {
             stored.epoch += 1;
+            stored.open = Some(resource.clone());
             Stream {
                 resource: TYPE,
                 epoch: stored.epoch,
-                position: stored.position.clone(),
+                position: stored.resumable(rules),
             }
         }))
     }
@@ -123,7 +151,7 @@ impl Sink for MemorySink {
             if let Some(fault) = stored.faults.pop_front() {
                 return Err(fault);
             }
-            if batch.epoch != stored.epoch {
+            if batch.epoch != stored.epoch || stored.open.is_none() {
                 let what = "pods".to_owned();
                 return Err(StoreError::Fenced { what });
             }
@@ -140,6 +168,7 @@ impl Sink for MemorySink {
                     Change::Delete(key) => drop(stored.rows.remove(&key)),
                 }
             }
+            stored.rules = batch.rules;
             stored.position = batch.position.or(stored.position.take());
             stored.written.push(Instant::now());
             Ok(Written::default())
@@ -163,10 +192,23 @@ impl Sink for MemorySink {
     }
 
     async fn streams(&self, _: ClusterId) -> Result<Vec<StreamState>, StoreError> {
-        Ok(Vec::new())
+        let state = self.with(|stored| {
+            Some(StreamState {
+                id: TYPE,
+                resource: stored.open.clone()?,
+                position: stored.position.clone(),
+                objects: stored.rows.len() as u64,
+            })
+        });
+        Ok(Vec::from_iter(state))
     }
 
     async fn close(&self, _: ClusterId, _: TypeId) -> Result<(), StoreError> {
+        self.with(|stored| {
+            stored.open = None;
+            stored.position = None;
+        });
+        self.written.notify_waiters();
         Ok(())
     }
 
@@ -182,11 +224,17 @@ impl Sink for MemorySink {
         Ok(Vec::new())
     }
 
-    async fn purge(&self, _: u32, _: Duration) -> Result<Purged, StoreError> {
-        Ok(Purged {
-            objects: 0,
-            finished: true,
-        })
+    async fn purge(&self, limit: u32, _: Duration) -> Result<Purged, StoreError> {
+        Ok(self.with(|stored| {
+            let closed = stored.open.is_none();
+            let gone: Vec<_> = stored.rows.keys().cloned().collect();
+            let gone = gone.into_iter().filter(|_| closed).take(limit as usize);
+            let gone = gone.filter_map(|key| stored.rows.remove(&key)).count();
+            Purged {
+                objects: gone as u64,
+                finished: !closed || stored.rows.is_empty(),
+            }
+        }))
     }
 }
 
