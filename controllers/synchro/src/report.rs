@@ -67,12 +67,11 @@ impl Report {
 
     /// A list began; what was skipped is found anew.
     pub(crate) fn listing(&self) {
-        let mut progress = self.lock();
-        progress.initial_list = true;
-        progress.skipped.clear();
-        progress.skipped_beyond = 0;
-        drop(progress);
-        self.changed.notify_one();
+        self.change(|progress| {
+            progress.initial_list = true;
+            progress.skipped.clear();
+            progress.skipped_beyond = 0;
+        });
     }
 
     /// The first page of a list is coming in.
@@ -82,8 +81,7 @@ impl Report {
 
     /// All that the list had is stored.
     pub(crate) fn listed(&self) {
-        self.lock().initial_list = false;
-        self.changed.notify_one();
+        self.change(|progress| progress.initial_list = false);
     }
 
     /// A watch was established.
@@ -106,29 +104,24 @@ impl Report {
 
     /// The store does not take what the stream has.
     pub(crate) fn store_fails(&self, words: String) {
-        self.lock().store_fails = Some(words);
-        self.changed.notify_one();
+        self.change(|progress| progress.store_fails = Some(words));
     }
 
     /// The store took something. Whether it had failed before.
     pub(crate) fn store_works(&self) -> bool {
-        let failed = self.lock().store_fails.take().is_some();
-        if failed {
-            self.changed.notify_one();
-        }
-        failed
+        let fails = self.lock().store_fails.is_some();
+        fails && self.change(|progress| progress.store_fails.take().is_some())
     }
 
     /// An object is left out.
     pub(crate) fn skipped(&self, key: Option<ObjectKey>, reason: String) {
-        let mut progress = self.lock();
-        if progress.skipped.len() < NAMED_OBJECTS || progress.skipped.contains_key(&key) {
-            progress.skipped.insert(key, reason);
-        } else {
-            progress.skipped_beyond += 1;
-        }
-        drop(progress);
-        self.changed.notify_one();
+        self.change(|progress| {
+            if progress.skipped.len() < NAMED_OBJECTS || progress.skipped.contains_key(&key) {
+                progress.skipped.insert(key, reason);
+            } else {
+                progress.skipped_beyond += 1;
+            }
+        });
     }
 
     /// An object is stored, or gone: it is no longer one that is left out.
@@ -141,15 +134,27 @@ impl Report {
     }
 
     fn set(&self, status: ResourceSyncStatus, reason: Option<ResourceSyncReason>, message: String) {
+        self.change(|progress| {
+            if progress.status != status {
+                progress.since = Timestamp::now();
+            }
+            progress.status = status;
+            progress.reason = reason;
+            progress.message = message;
+        });
+    }
+
+    /// Tells of a change that can be seen. A watch that is renewed every five minutes is none, and a status is not made anew for it.
+    fn change<T>(&self, change: impl FnOnce(&mut Progress) -> T) -> T {
         let mut progress = self.lock();
-        if progress.status != status {
-            progress.since = Timestamp::now();
-        }
-        progress.status = status;
-        progress.reason = reason;
-        progress.message = message;
+        let before = progress.shown();
+        let done = change(&mut progress);
+        let is_news = progress.shown() != before;
         drop(progress);
-        self.changed.notify_one();
+        if is_news {
+            self.changed.notify_one();
+        }
+        done
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -187,10 +192,29 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
 
     fn report() -> Report {
         Report::new(Arc::default(), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_watch_that_is_renewed_is_no_news() {
+        let report = report();
+        let news = || report.changed.notified().now_or_never().is_some();
+        report.syncing();
+        assert!(news());
+        report.syncing();
+        report.listed();
+        assert!(!news());
+        report.failed("refused".into());
+        assert!(news());
+        report.failed("refused".into());
+        assert!(!news());
+        report.syncing();
+        assert!(news());
     }
 
     #[test]
