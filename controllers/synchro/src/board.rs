@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use armadex_crds::PediaClusterStatus;
 use armadex_crds::conditions::ClusterValidatedReason;
 use armadex_model::ResourceType;
 use tokio::sync::Notify;
 
 use crate::plan::Missing;
 use crate::report::{Progress, Report};
+use crate::status;
 
 /// What is known about one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub(crate) enum MemberHealth {
 pub(crate) struct Board {
     facts: Mutex<Facts>,
     streams: Mutex<Vec<(ResourceType, Arc<Report>)>>,
+    /// A status on the control plane that somebody else wrote.
+    foreign: Mutex<Option<PediaClusterStatus>>,
     changed: Arc<Notify>,
 }
 
@@ -112,6 +116,23 @@ impl Board {
             *shown = streams;
             self.changed.notify_one();
         }
+    }
+
+    /// A status was read on the control plane. One that says that nobody syncs the cluster is the last word of a process that was replaced
+    /// by this one; what is told here has to be written again.
+    pub(crate) fn read(&self, status: Option<&PediaClusterStatus>) {
+        let Some(status) = status.filter(|status| status::says_shutdown(status)) else {
+            return;
+        };
+        if lock(&self.facts).running != Running::Shutdown {
+            *lock(&self.foreign) = Some(status.clone());
+            self.changed.notify_one();
+        }
+    }
+
+    /// The status that somebody else wrote since this was asked last.
+    pub(crate) fn take_foreign(&self) -> Option<PediaClusterStatus> {
+        lock(&self.foreign).take()
     }
 
     /// Told of every change; for reports as well.

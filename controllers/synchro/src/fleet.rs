@@ -13,6 +13,7 @@ use kube::runtime::events::Recorder;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
@@ -25,6 +26,10 @@ use crate::tree::{Ending, Order, Tree};
 /// Streams write what they hold, statuses are written; who does not manage that in time is cut off, and replays at the next start.
 const SHUTDOWN: Duration = Duration::from_secs(8);
 
+/// A synchro that is there lets a cluster go within seconds of being told to. One that is not would keep it for ever; should it be there after
+/// all, the store fences its writers as soon as somebody else opens their streams.
+const HANDOVER: Duration = Duration::from_secs(60);
+
 /// The trees by the name of their PediaCluster.
 pub(crate) struct Fleet {
     shared: Arc<Shared>,
@@ -36,6 +41,8 @@ pub(crate) struct Fleet {
     leaving: HashMap<String, AbortOnDropHandle<()>>,
     /// Names in the list that is being read.
     listed: BTreeSet<String>,
+    /// Clusters that are ours and that another synchro has not let go, and when they are taken over.
+    awaited: HashMap<String, (Instant, PediaCluster)>,
     /// Lets clusters leave that are not in the first list.
     strays: Option<AbortOnDropHandle<()>>,
 }
@@ -56,6 +63,7 @@ impl Fleet {
             trees: HashMap::new(),
             leaving: HashMap::new(),
             listed: BTreeSet::new(),
+            awaited: HashMap::new(),
             strays: None,
         }
     }
@@ -64,7 +72,10 @@ impl Fleet {
     pub(crate) fn handle(&mut self, event: Event<PediaCluster>) {
         match event {
             Event::Apply(object) => self.apply(object),
-            Event::Delete(object) => self.end(&object.name_any(), Ending::Vanished),
+            Event::Delete(object) => {
+                self.awaited.remove(&object.name_any());
+                self.end(&object.name_any(), Ending::Vanished);
+            }
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
                 self.listed.insert(object.name_any());
@@ -72,6 +83,7 @@ impl Fleet {
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
+                self.awaited.retain(|name, _| listed.contains(name));
                 let gone: Vec<_> = self
                     .trees
                     .keys()
@@ -126,10 +138,43 @@ impl Fleet {
         {
             self.end(&name, Ending::Replaced);
         }
-        if !self.is_ours(&object) {
+        if object.spec.sharding_name != self.shared.config.sharding_name {
+            self.awaited.remove(&name);
             self.end(&name, Ending::Released);
             return;
         }
+        // A tree that was planted is ours, whatever the status says before it is written.
+        if !self.trees.contains_key(&name) && self.is_held(&object) {
+            let due = Instant::now() + HANDOVER;
+            let (_, awaited) = self
+                .awaited
+                .entry(name)
+                .or_insert_with(|| (due, object.clone()));
+            *awaited = object;
+            return;
+        }
+        self.awaited.remove(&name);
+        self.look_after(name, uid, object);
+    }
+
+    /// Takes over the next cluster that another synchro should have let go by now. Safe to cancel.
+    pub(crate) async fn hand_over(&mut self) {
+        let next = self.awaited.iter().min_by_key(|(_, (due, _))| *due);
+        let Some((name, due)) = next.map(|(name, (due, _))| (name.clone(), *due)) else {
+            return std::future::pending().await;
+        };
+        tokio::time::sleep_until(due).await;
+        if let Some((_, object)) = self.awaited.remove(&name) {
+            warn!(
+                cluster = name,
+                "another synchro did not let the cluster go, it is taken over"
+            );
+            let uid = object.uid().unwrap_or_default();
+            self.look_after(name, uid, object);
+        }
+    }
+
+    fn look_after(&mut self, name: String, uid: String, object: PediaCluster) {
         let object = Arc::new(object);
         match self.trees.get(&name) {
             Some(planted) => planted.orders.send_modify(|order| order.object = object),
@@ -169,7 +214,7 @@ impl Fleet {
             {
                 warn!(cluster = %tree.name, "the former tree did not end in time");
             }
-            tree.run().await;
+            tree.run_to_its_end().await;
         }));
         self.trees.insert(name, Planted { uid, orders, task });
     }
@@ -183,14 +228,11 @@ impl Fleet {
         }
     }
 
-    /// By `shardingName`: a cluster that another synchro still holds is waited for.
-    fn is_ours(&self, object: &PediaCluster) -> bool {
-        let own = &self.shared.config.sharding_name;
-        let held = object
-            .status
-            .as_ref()
-            .and_then(|status| status.sharding_name.as_ref());
-        object.spec.sharding_name == *own && held.is_none_or(|held| held == own)
+    /// Whether another synchro has not let the cluster go yet.
+    fn is_held(&self, object: &PediaCluster) -> bool {
+        let status = object.status.as_ref();
+        let holder = status.and_then(|status| status.sharding_name.as_ref());
+        holder.is_some_and(|holder| *holder != self.shared.config.sharding_name)
     }
 }
 

@@ -65,6 +65,7 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = tokio::time::sleep(SETTLE) => {}
             }
+            self.written = self.board.take_foreign().unwrap_or(self.written);
             if self.is_written() {
                 continue;
             }

@@ -67,6 +67,7 @@ async fn follow(
     loop {
         let event = tokio::select! {
             () = cancel.cancelled() => return Ok(()),
+            () = fleet.hand_over() => continue,
             event = events.next() => event.ok_or(Error::WatchEnded)?,
         };
         match event {

@@ -77,6 +77,15 @@ pub(crate) fn build(
     }
 }
 
+/// Whether the status is the last one of a synchro that ended.
+pub(crate) fn says_shutdown(status: &PediaClusterStatus) -> bool {
+    let running = conditions::find(
+        &status.conditions,
+        ClusterCondition::SynchroRunning.as_str(),
+    );
+    running.is_some_and(|running| running.reason == SynchroRunningReason::Shutdown.as_str())
+}
+
 /// Conditions are shown in the order in which they depend on each other; those of others come last.
 fn place_of(type_: &str) -> usize {
     let known = ClusterCondition::ALL;

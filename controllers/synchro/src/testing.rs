@@ -1,5 +1,6 @@
 //! What tests of whole clusters share: members and a control plane that are scripted, and a real store.
 
+mod breaking;
 mod control_plane;
 mod member;
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::PediaCluster;
+use armadex_storage::Sink;
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage_sql::{Options, SqlStore};
@@ -14,6 +16,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
+pub(crate) use self::breaking::BreakingSink;
 pub(crate) use self::control_plane::ControlPlane;
 pub(crate) use self::member::ScriptedMember;
 use crate::config::{Config, Shared};
@@ -22,6 +25,8 @@ use crate::fleet::Fleet;
 /// A store and a control plane, which synchros come and go between.
 pub(crate) struct Stage {
     pub(crate) store: Fixture,
+    /// The way of synchros to the store.
+    pub(crate) breaking: Arc<BreakingSink>,
     pub(crate) control_plane: ControlPlane,
 }
 
@@ -31,9 +36,11 @@ impl Stage {
         let path = folder.path().join("store.db");
         let store = SqlStore::sqlite(&path, &Options::default()).await;
         let store = Arc::new(store.expect("a store"));
+        let breaking = Arc::new(BreakingSink::new(Arc::clone(&store) as _));
         Self {
+            breaking,
             store: Fixture::of(&store).guarded(folder),
-            control_plane: ControlPlane,
+            control_plane: ControlPlane::default(),
         }
     }
 
@@ -43,7 +50,7 @@ impl Stage {
             sharding_name: sharding_name.to_owned(),
             ..Config::default()
         };
-        let sink = Arc::clone(&self.store.sink);
+        let sink: Arc<dyn Sink> = Arc::clone(&self.breaking) as _;
         let shared = Arc::new(Shared::new(sink, Arc::default(), config));
         let client = self.control_plane.client();
         let reporter = Reporter {

@@ -16,10 +16,10 @@ use kube::{Client, Resource};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::backoff::Backoff;
-use crate::board::{Board, Facts, Running, Validated};
+use crate::board::{Board, Facts, MemberHealth, Running, Validated};
 use crate::config::Shared;
 use crate::finalizer;
 use crate::keeper::{self, StatusKeeper};
@@ -55,6 +55,7 @@ pub(crate) enum Ending {
 }
 
 /// One PediaCluster.
+#[derive(Clone)]
 pub(crate) struct Tree {
     pub(crate) shared: Arc<Shared>,
     pub(crate) client: Client,
@@ -93,11 +94,28 @@ enum Turn {
 }
 
 impl Tree {
+    /// Runs until the cluster is no longer looked after, also when that breaks off: nobody else would begin it anew, and the status would
+    /// tell for ever how it was.
+    pub(crate) async fn run_to_its_end(mut self) {
+        let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        loop {
+            let run = AbortOnDropHandle::new(tokio::spawn(self.clone().run()));
+            let Err(error) = run.await else { return };
+            error!(cluster = %self.name, error = %error, "the tree of a cluster broke off, it begins anew");
+            let wait = backoff.next(rand::random());
+            tokio::select! {
+                () = self.is_ended() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
     /// Runs until the cluster is no longer looked after.
-    pub(crate) async fn run(mut self) {
+    async fn run(mut self) {
         let mut branches = self.branches();
         let mut cluster = None;
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        let mut sessions = Backoff::new(FIRST_RETRY, LAST_RETRY);
         let ending = loop {
             let turn = self.turn(&mut branches, &mut cluster).await;
             let retry = match turn {
@@ -112,6 +130,16 @@ impl Tree {
             tokio::select! {
                 changed = self.orders.changed() => if changed.is_err() { break Some(Ending::Shutdown) },
                 () = branches.secrets.changed() => {}
+                words = broke(&mut branches.session) => {
+                    error!(cluster = %self.name, error = words, "the session of a cluster broke off, it begins anew");
+                    branches.bury_session();
+                    // The store may have another number for the cluster by now.
+                    cluster = None;
+                    tokio::select! {
+                        () = self.is_ended() => {}
+                        () = tokio::time::sleep(sessions.next(rand::random())) => {}
+                    }
+                }
                 () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => {}
             }
         };
@@ -163,6 +191,7 @@ impl Tree {
         if object.metadata.deletion_timestamp.is_some() {
             return Turn::Delete;
         }
+        branches.board.read(object.status.as_ref());
         if !finalizer::is_set(&object) {
             return self.add_finalizer(&object).await;
         }
@@ -366,6 +395,17 @@ impl Tree {
     }
 }
 
+/// Until the session ends without being told to, and how it did.
+async fn broke(session: &mut Option<Live>) -> String {
+    let Some(live) = session else {
+        return std::future::pending().await;
+    };
+    match (&mut live.task).await {
+        Ok(()) => "it ended by itself".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
 impl Branches {
     /// The client of a connection: the one that is in use, if it is the same connection.
     fn member(
@@ -381,6 +421,16 @@ impl Branches {
             None => Arc::new(Member::new(&connection)?),
         };
         Ok((connection, member))
+    }
+
+    /// A session that ended by itself did not say so in the status.
+    fn bury_session(&mut self) {
+        self.session = None;
+        self.board.update(|facts| {
+            let words = "the synchro of this cluster broke off, it begins anew";
+            facts.running = Running::Failed(words.to_owned());
+            facts.health = MemberHealth::Unasked;
+        });
     }
 
     async fn end_session(&mut self) {

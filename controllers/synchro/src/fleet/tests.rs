@@ -1,7 +1,12 @@
 //! Clusters that come and go, with scripted members and a real store.
 
-use crate::testing::{ScriptedMember, Stage, pedia_cluster, relist};
 use std::time::Duration;
+
+use kube::runtime::watcher::Event;
+use serde_json::{Value, json};
+
+use super::HANDOVER;
+use crate::testing::{ScriptedMember, Stage, pedia_cluster, relist, until};
 
 const GRACE: Duration = Duration::from_secs(900);
 
@@ -64,4 +69,98 @@ async fn clusters_that_left_while_nobody_looked_are_found_by_their_owner() {
     relist(&mut again, [pedia_cluster("stays", "stays", &member)]);
     stage.shows(&["stays/n/a"]).await;
     again.shutdown().await;
+}
+
+/// What the last status that was written says of the synchro: reason and message.
+fn says(stage: &Stage) -> Option<(String, String)> {
+    let written = stage.control_plane.statuses("m").pop()?;
+    let conditions = written.body["status"]["conditions"].as_array()?.clone();
+    let running = conditions
+        .into_iter()
+        .find(|condition| condition["type"] == "SynchroRunning")?;
+    let text = |field: &str| running[field].as_str().map(str::to_owned);
+    Some((text("reason")?, text("message").unwrap_or_default()))
+}
+
+async fn comes_to_say(stage: &Stage, reason: &str) {
+    until(reason, || async {
+        says(stage).is_some_and(|(said, _)| said == reason)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tree_and_a_session_that_break_off_begin_anew_and_say_so() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    stage.breaking.break_at("join");
+    stage.breaking.break_at("adopt");
+    let mut fleet = stage.synchro("");
+    relist(&mut fleet, [pedia_cluster("m", "uid-m", &member)]);
+    stage.shows(&["m/n/a"]).await;
+    assert!(stage.breaking.has_broken());
+    comes_to_say(&stage, "Running").await;
+    let told = stage.control_plane.statuses("m");
+    let told: Vec<String> = told.iter().map(|status| status.body.to_string()).collect();
+    assert!(
+        told.iter().any(|status| status.contains("broke off")),
+        "{told:#?}"
+    );
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_last_word_of_a_process_that_was_replaced_does_not_stay() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    let object = pedia_cluster("m", "uid-m", &member);
+    relist(&mut fleet, [object.clone()]);
+    comes_to_say(&stage, "Running").await;
+    let before = stage.control_plane.statuses("m");
+    let mut status: Value = before[before.len() - 1].body["status"].clone();
+    for condition in status["conditions"].as_array_mut().expect("conditions") {
+        if condition["type"] == "SynchroRunning" {
+            condition["status"] = json!("False");
+            condition["reason"] = json!("Shutdown");
+        }
+    }
+    let mut late = object;
+    late.status = serde_json::from_value(status).expect("a status");
+    fleet.handle(Event::Apply(late));
+    until("another status", || async {
+        stage.control_plane.statuses("m").len() > before.len()
+    })
+    .await;
+    comes_to_say(&stage, "Running").await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_nobody_lets_go_is_taken_over() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("b");
+    let mut object = pedia_cluster("m", "uid-m", &member);
+    object.spec.sharding_name = "b".to_owned();
+    let held = json!({"shardingName": "a", "conditions": [], "syncResources": []});
+    object.status = serde_json::from_value(held).expect("a status");
+    relist(&mut fleet, [object.clone()]);
+    assert!(fleet.trees.is_empty(), "it may still be let go");
+
+    tokio::time::pause();
+    tokio::time::advance(HANDOVER / 2).await;
+    let begun = tokio::time::Instant::now();
+    fleet.handle(Event::Apply(object.clone()));
+    fleet.hand_over().await;
+    let waited = begun.elapsed();
+    tokio::time::resume();
+    assert!(
+        waited < HANDOVER,
+        "an event does not begin it anew: {waited:?}"
+    );
+    // What is read before the first status is written changes nothing.
+    fleet.handle(Event::Apply(object));
+    stage.shows(&["m/n/a"]).await;
+    fleet.shutdown().await;
 }

@@ -1,0 +1,111 @@
+//! A store that panics when a test says so, as a defect in what asks it would.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use armadex_model::{ClusterName, ObjectKey, ResourceType};
+use armadex_storage::{
+    Batch, ClusterId, Health, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId, Written,
+};
+use async_trait::async_trait;
+
+type Answer<T> = Result<T, StoreError>;
+
+pub(crate) struct BreakingSink {
+    store: Arc<dyn Sink>,
+    breaks: Mutex<BTreeSet<&'static str>>,
+}
+
+impl BreakingSink {
+    pub(super) fn new(store: Arc<dyn Sink>) -> Self {
+        Self {
+            store,
+            breaks: Mutex::default(),
+        }
+    }
+
+    /// The next call of `join` or `adopt` panics.
+    pub(crate) fn break_at(&self, call: &'static str) {
+        self.breaks.lock().expect("no panic within").insert(call);
+    }
+
+    /// Whether all that was to break has done so.
+    pub(crate) fn has_broken(&self) -> bool {
+        self.breaks.lock().expect("no panic within").is_empty()
+    }
+
+    fn pass(&self, call: &'static str) {
+        let breaks = self.breaks.lock().expect("no panic within").remove(call);
+        assert!(!breaks, "{call} breaks, as a test says");
+    }
+}
+
+#[async_trait]
+impl Sink for BreakingSink {
+    async fn join(&self, cluster: &ClusterName, incarnation: &str) -> Answer<ClusterId> {
+        self.pass("join");
+        self.store.join(cluster, incarnation).await
+    }
+
+    async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Answer<()> {
+        self.store.leave(cluster, incarnation).await
+    }
+
+    async fn adopt(&self, cluster: ClusterId, member: &str) -> Answer<ClusterId> {
+        self.pass("adopt");
+        self.store.adopt(cluster, member).await
+    }
+
+    async fn claim(&self, cluster: ClusterId, owner: &str) -> Answer<()> {
+        self.store.claim(cluster, owner).await
+    }
+
+    async fn clusters(&self, owner: &str) -> Answer<Vec<(ClusterName, String)>> {
+        self.store.clusters(owner).await
+    }
+
+    async fn set_health(
+        &self,
+        cluster: ClusterId,
+        health: &Health,
+        version: Option<&str>,
+    ) -> Answer<()> {
+        self.store.set_health(cluster, health, version).await
+    }
+
+    async fn open(
+        &self,
+        cluster: ClusterId,
+        resource: &ResourceType,
+        rules: Rules,
+    ) -> Answer<Stream> {
+        self.store.open(cluster, resource, rules).await
+    }
+
+    async fn write(&self, batch: Batch) -> Answer<Written> {
+        self.store.write(batch).await
+    }
+
+    async fn keys(
+        &self,
+        cluster: ClusterId,
+        resource: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Answer<Vec<ObjectKey>> {
+        self.store.keys(cluster, resource, after, limit).await
+    }
+
+    async fn streams(&self, cluster: ClusterId) -> Answer<Vec<StreamState>> {
+        self.store.streams(cluster).await
+    }
+
+    async fn close(&self, cluster: ClusterId, resource: TypeId) -> Answer<()> {
+        self.store.close(cluster, resource).await
+    }
+
+    async fn purge(&self, limit: u32, grace: Duration) -> Answer<Purged> {
+        self.store.purge(limit, grace).await
+    }
+}
