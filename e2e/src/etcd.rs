@@ -16,10 +16,8 @@ use crate::record::Record;
 use crate::tools::Tools;
 use crate::wait::wait_until;
 
-/// Objects in one transaction: some 5 KB each, so that a request stays near 3 MiB.
-pub const BATCH: usize = 500;
-/// Above [`BATCH`] objects of 5 KB, and above one object of 1.5 MB, the most that an apiserver takes.
-const LARGEST_REQUEST: usize = 16 << 20;
+/// Above one object of 1.5 MB, the most that an apiserver takes.
+const LARGEST_REQUEST: usize = 2 << 20;
 
 /// Where an apiserver keeps its objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +76,6 @@ fn arguments(folder: &Folder, name: &str, client_url: &str, peer_url: &str) -> V
         format!("--initial-advertise-peer-urls={peer_url}"),
         format!("--initial-cluster={name}={peer_url}"),
         "--unsafe-no-fsync".to_owned(),
-        format!("--max-txn-ops={}", 2 * BATCH),
         format!("--max-request-bytes={LARGEST_REQUEST}"),
         "--quota-backend-bytes=8589934592".to_owned(),
         "--log-level=warn".to_owned(),
@@ -102,28 +99,13 @@ impl Writer {
         }
     }
 
-    /// Puts `objects`, each a key below the prefix and its JSON, in one transaction.
-    pub async fn put<'a>(
-        &self,
-        objects: impl IntoIterator<Item = (&'a str, &'a [u8])>,
-    ) -> Result<()> {
-        let puts: Vec<_> = objects
-            .into_iter()
-            .map(|(key, value)| {
-                let key = STANDARD.encode(format!("{}/{key}", self.etcd.prefix));
-                json!({"requestPut": {"key": key, "value": STANDARD.encode(value)}})
-            })
-            .collect();
-        let body = serde_json::to_vec(&json!({ "success": &puts }))?;
-        let answer = self
-            .http
-            .post(&format!("{}/v3/kv/txn", self.etcd.url), body)
-            .await?;
-        ensure!(
-            answer.contains("\"succeeded\":true"),
-            "etcd did not take {} objects: {answer}",
-            puts.len()
-        );
+    /// Puts the JSON of one object under a key below the prefix, at a version of its own.
+    pub async fn put(&self, key: &str, value: &[u8]) -> Result<()> {
+        let path = STANDARD.encode(format!("{}/{key}", self.etcd.prefix));
+        let body = serde_json::to_vec(&json!({"key": path, "value": STANDARD.encode(value)}))?;
+        let url = format!("{}/v3/kv/put", self.etcd.url);
+        let answer = self.http.post(&url, body).await;
+        answer.with_context(|| format!("etcd did not take {key}"))?;
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Realistic objects in bulk, put into an apiserver's etcd as JSON, which it decodes like its own encoding.
 //!
-//! The same seed and member give the same objects; two members never share one. Everything is consistent enough for the
+//! Each has a version of its own, as an apiserver gives it: watches that begin or are cut within a version lose the rest of it. The same seed
+//! and member give the same objects; two members never share one. Everything is consistent enough for the
 //! controllers that run: owners exist before what they own, so the garbage collector takes nothing away.
 
 mod metadata;
@@ -14,13 +15,13 @@ use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::cluster::Cluster;
-use crate::etcd::{BATCH, Writer};
+use crate::etcd::Writer;
 use metadata::Random;
 use objects::Seeded;
 pub use plan::Plan;
 
-/// Transactions under way at once: enough to keep etcd and the encoder busy on two cores.
-const AT_ONCE: usize = 3;
+/// Objects under way at once: enough to keep etcd and the encoder busy on two cores.
+const AT_ONCE: usize = 32;
 
 /// What was put, and how long it took.
 #[derive(Debug, Clone, Copy)]
@@ -38,32 +39,24 @@ pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Outcome> {
     let started = Instant::now();
     let writer = Writer::new(cluster.etcd().clone());
     let mut random = Random::new(&cluster.name, plan.seed);
-    let (owners, rest) = objects::generate(&cluster.name, plan, &mut random);
+    let waves = objects::generate(&cluster.name, plan, &mut random);
     let mut bytes = 0;
-    let objects = owners.len() + rest.len();
-    for wave in [owners, rest] {
-        bytes += put_wave(&writer, &wave).await?;
+    for wave in waves.in_order() {
+        bytes += put_wave(&writer, wave).await?;
     }
     Ok(Outcome {
-        objects,
+        objects: waves.count(),
         bytes,
         took: started.elapsed(),
     })
 }
 
 async fn put_wave(writer: &Writer, wave: &[Seeded]) -> Result<usize> {
-    let batches = stream::iter(wave.chunks(BATCH)).map(|batch| async move {
-        writer
-            .put(
-                batch
-                    .iter()
-                    .map(|seeded| (seeded.key.as_str(), seeded.json.as_slice())),
-            )
-            .await?;
-        anyhow::Ok(batch.iter().map(|seeded| seeded.json.len()).sum::<usize>())
+    let puts = stream::iter(wave).map(|seeded| async move {
+        writer.put(&seeded.key, &seeded.json).await?;
+        anyhow::Ok(seeded.json.len())
     });
-    batches
-        .buffer_unordered(AT_ONCE)
+    puts.buffer_unordered(AT_ONCE)
         .try_fold(0, |sum, bytes| async move { Ok(sum + bytes) })
         .await
 }

@@ -1,5 +1,6 @@
 //! The harness itself, on real control planes and without Armadex: what the other tests stand on.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -73,7 +74,19 @@ async fn seeded_objects_are_served(fleet: &Harness) -> Result<()> {
         ensure!(now >= before + outcome.objects, "{now} after {before}");
         Ok(true)
     })
-    .await
+    .await?;
+    let listed = list_member(&client, "member2", &SEEDED_KINDS).await?;
+    let versions: BTreeSet<_> = listed
+        .values()
+        .map(|state| &state.resource_version)
+        .collect();
+    ensure!(
+        versions.len() == listed.len(),
+        "{} objects have {} versions",
+        listed.len(),
+        versions.len()
+    );
+    Ok(())
 }
 
 /// One etcd for all would hide every mistake that confuses two members' versions.

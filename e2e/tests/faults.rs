@@ -301,7 +301,7 @@ async fn a_large_object_does_not_stop_the_others(fleet: &Harness) -> Result<()> 
     });
     let writer = Writer::new(fleet.member("member1")?.etcd().clone());
     writer
-        .put([("configmaps/default/large", object.to_string().as_bytes())])
+        .put("configmaps/default/large", object.to_string().as_bytes())
         .await?;
     let member = fleet.kubectl("member1");
     member

@@ -36,16 +36,35 @@ impl Seeded {
     }
 }
 
-/// The objects of `plan`: first those that others depend on, then the rest.
-pub(super) fn generate(
-    member: &str,
-    plan: Plan,
-    random: &mut Random,
-) -> (Vec<Seeded>, Vec<Seeded>) {
+/// Objects by what has to be there before them: the garbage collector takes what it sees before its owner.
+#[derive(Default)]
+pub(super) struct Waves {
+    /// What nobody owns and others depend on.
+    pub(super) owners: Vec<Seeded>,
+    /// What those own and own others themselves.
+    pub(super) owned_owners: Vec<Seeded>,
+    /// The rest.
+    pub(super) rest: Vec<Seeded>,
+}
+
+impl Waves {
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.owners.len() + self.owned_owners.len() + self.rest.len()
+    }
+
+    /// The first has to be there before the second begins, and so on.
+    pub(super) fn in_order(&self) -> [&[Seeded]; 3] {
+        [&self.owners, &self.owned_owners, &self.rest]
+    }
+}
+
+/// The objects of `plan`.
+pub(super) fn generate(member: &str, plan: Plan, random: &mut Random) -> Waves {
     let units = plan.count.div_ceil(UNIT);
     let nodes = node_names(member, plan.seed, units);
-    let (mut owners, mut rest) = (Vec::new(), Vec::with_capacity(plan.count));
-    owners.extend(
+    let mut waves = Waves::default();
+    waves.owners.extend(
         nodes
             .iter()
             .map(|name| Seeded::new("minions", &node(name, random))),
@@ -58,15 +77,16 @@ pub(super) fn generate(
             unit / UNITS_PER_NAMESPACE
         );
         if unit % UNITS_PER_NAMESPACE == 0 {
-            owners.push(Seeded::new(
+            waves.owners.push(Seeded::new(
                 "namespaces",
                 &self::namespace(&namespace, random),
             ));
         }
-        add_unit(&namespace, unit, &nodes, random, &mut owners, &mut rest);
+        add_unit(&namespace, unit, &nodes, random, &mut waves);
     }
-    rest.truncate(plan.count.saturating_sub(owners.len()));
-    (owners, rest)
+    let before = waves.owners.len() + waves.owned_owners.len();
+    waves.rest.truncate(plan.count.saturating_sub(before));
+    waves
 }
 
 fn theme(number: usize) -> &'static str {
@@ -85,24 +105,28 @@ fn add_unit(
     number: usize,
     nodes: &[String],
     random: &mut Random,
-    owners: &mut Vec<Seeded>,
-    rest: &mut Vec<Seeded>,
+    waves: &mut Waves,
 ) {
     let workload = Workload::new(namespace, number, REPLICAS, random);
     let (deployment, deployment_owner) = workload.deployment(random);
     let (replica_set, replica_set_owner) = workload.replica_set(&deployment_owner, random);
-    owners.push(Seeded::new("deployments", &deployment));
-    owners.push(Seeded::new("replicasets", &replica_set));
-    rest.extend(
+    waves.owners.push(Seeded::new("deployments", &deployment));
+    let replica_set = Seeded::new("replicasets", &replica_set);
+    waves.owned_owners.push(replica_set);
+    waves.rest.extend(
         (0..REPLICAS)
             .map(|_| Seeded::new("pods", &workload.pod(&replica_set_owner, nodes, random))),
     );
-    rest.push(Seeded::new(
+    waves.rest.push(Seeded::new(
         "services/specs",
         &service(&workload, number, random),
     ));
-    rest.push(Seeded::new("configmaps", &config_map(&workload, random)));
-    rest.push(Seeded::new("secrets", &secret(&workload, random)));
+    waves
+        .rest
+        .push(Seeded::new("configmaps", &config_map(&workload, random)));
+    waves
+        .rest
+        .push(Seeded::new("secrets", &secret(&workload, random)));
 }
 
 fn metadata(name: &str, namespace: Option<&str>, random: &mut Random) -> Value {
@@ -208,9 +232,17 @@ mod tests {
 
     use super::*;
 
+    fn waves(member: &str, count: usize, seed: u64) -> Waves {
+        generate(member, Plan { count, seed }, &mut Random::new(member, seed))
+    }
+
     fn seeded(member: &str, count: usize, seed: u64) -> Vec<Seeded> {
-        let (owners, rest) = generate(member, Plan { count, seed }, &mut Random::new(member, seed));
-        owners.into_iter().chain(rest).collect()
+        let Waves {
+            owners,
+            owned_owners,
+            rest,
+        } = waves(member, count, seed);
+        [owners, owned_owners, rest].into_iter().flatten().collect()
     }
 
     fn metadata_of(seeded: &Seeded) -> Value {
@@ -230,18 +262,18 @@ mod tests {
     }
 
     #[test]
-    fn owners_come_before_what_they_own() {
+    fn owners_are_of_an_earlier_wave_than_what_they_own() {
         let mut seen = HashSet::new();
-        for seeded in seeded("member1", 500, 1) {
-            let metadata = metadata_of(&seeded);
-            for owner in metadata["ownerReferences"].as_array().into_iter().flatten() {
-                assert!(
-                    seen.contains(&owner["uid"].to_string()),
-                    "{} comes before its owner",
-                    seeded.key
-                );
+        for wave in waves("member1", 500, 1).in_order() {
+            let owners = |seeded: &Seeded| metadata_of(seeded)["ownerReferences"].clone();
+            for seeded in wave {
+                for owner in owners(seeded).as_array().into_iter().flatten() {
+                    let uid = owner["uid"].to_string();
+                    assert!(seen.contains(&uid), "{} has no owner yet", seeded.key);
+                }
             }
-            seen.insert(metadata["uid"].to_string());
+            let uids = wave.iter().map(|one| metadata_of(one)["uid"].to_string());
+            seen.extend(uids);
         }
     }
 

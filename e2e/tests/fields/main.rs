@@ -46,11 +46,10 @@ async fn a_field_selector_finds_what_the_members_apiserver_finds() -> Result<()>
     })
     .await?;
     let member = fleet.member(MEMBER)?;
-    let samples = samples::all();
-    let puts = samples
-        .iter()
-        .map(|(key, json)| (key.as_str(), json.as_slice()));
-    Writer::new(member.etcd().clone()).put(puts).await?;
+    let writer = Writer::new(member.etcd().clone());
+    for (key, json) in samples::all() {
+        writer.put(&key, &json).await?;
+    }
     let policy = armadex::policy()?;
     let armadex = on_board_by(&fleet, &format!("{}{MORE_KINDS}", policy.trim_end())).await?;
     fleet.join(MEMBER).await?;
