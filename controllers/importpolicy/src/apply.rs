@@ -2,10 +2,10 @@
 //! does not stop the others.
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind};
+use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind, delete};
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{Patch, PatchParams},
 };
 use tracing::info;
 
@@ -36,7 +36,8 @@ pub(crate) async fn apply(
         note(&mut failures, &lifecycle.name_any(), "updated", result);
     }
     for (name, uid) in &plan.delete {
-        note(&mut failures, name, "deleted", delete(api, name, uid).await);
+        let result = delete(api, name, uid).await.map(drop);
+        note(&mut failures, name, "deleted", result);
     }
     failures
 }
@@ -61,31 +62,6 @@ async fn put(
     lifecycle.metadata.uid = present.metadata.uid;
     lifecycle.metadata.resource_version = present.metadata.resource_version;
     patch(api, &lifecycle, &params.clone().force()).await
-}
-
-/// Deletes a lifecycle if it is still the one that was looked at.
-pub(crate) async fn delete(
-    api: &Api<PediaClusterLifecycle>,
-    name: &str,
-    uid: &str,
-) -> Result<(), Trouble> {
-    let same = Preconditions {
-        uid: Some(uid.to_owned()),
-        resource_version: None,
-    };
-    let params = DeleteParams {
-        preconditions: Some(same),
-        ..DeleteParams::background()
-    };
-    match api.delete(name, &params).await.map_err(Trouble::from) {
-        // Gone, or another one by now: either way this one is no more.
-        Err(Trouble {
-            kind: TroubleKind::Missing | TroubleKind::Conflict,
-            ..
-        })
-        | Ok(_) => Ok(()),
-        Err(trouble) => Err(trouble),
-    }
 }
 
 async fn patch(

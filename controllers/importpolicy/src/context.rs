@@ -2,22 +2,17 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::{Interests, Reporter, Retries, SecretNamespaces, Served, Watches};
-use kube::{Client, ResourceExt, runtime::reflector::Store};
+use armadex_policy::{Served, Shared};
+use kube::{ResourceExt, runtime::reflector::Store};
 
 /// What all reconciles share.
 pub(crate) struct Context {
-    pub(crate) client: Client,
-    pub(crate) watches: Watches,
-    pub(crate) secrets: SecretNamespaces,
-    pub(crate) interests: Arc<Interests>,
+    pub(crate) shared: Shared,
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
-    pub(crate) reporter: Reporter,
-    pub(crate) retries: Retries,
     pub(crate) resources: Mutex<HashMap<String, (Version, Resources)>>,
 }
 
@@ -43,8 +38,7 @@ impl Context {
 
     /// Drops all that is held for a policy that goes.
     pub(crate) fn forget(&self, name: &str) {
-        self.interests.remove(name);
-        self.retries.clear(name);
+        self.shared.forget(name);
         self.forget_resources(name);
     }
 

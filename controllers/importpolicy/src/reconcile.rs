@@ -2,23 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use armadex_crds::{
-    ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle,
-    conditions::PolicyValidatedReason,
-};
+use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
     Interest, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, Watch, WatchKey,
-    WatchScope, controlled_by, resolve, status_patch,
+    WatchScope, controlled_by, delete, resolve, write_status,
 };
 use jiff::Timestamp;
-use kube::{
-    Api, Resource, ResourceExt,
-    api::{Patch, PatchParams},
-    runtime::{
-        controller::Action,
-        finalizer::{Error as FinalizerError, Event, finalizer},
-    },
-};
+use kube::{Api, ResourceExt, runtime::controller::Action};
 
 use crate::{
     Compiled, Plan, apply,
@@ -35,35 +25,13 @@ enum Next {
 }
 
 /// Looks at one policy.
-pub(crate) async fn reconcile(
-    policy: Arc<ClusterImportPolicy>,
-    context: Arc<Context>,
-) -> Result<Action, ReconcileError> {
-    let policies: Api<ClusterImportPolicy> = Api::all(context.client.clone());
-    let name = policy.name_any();
-    let done = finalizer(&policies, IMPORT_POLICY_FINALIZER, policy, |event| async {
-        match event {
-            Event::Apply(policy) => follow(&policy, &context).await,
-            Event::Cleanup(policy) => clean_up(&policy, &context).await,
-        }
-    });
-    let action = match done.await {
-        // It went between the look at it and this.
-        Err(FinalizerError::RemoveFinalizer(error)) if is_missing(&error) => Action::await_change(),
-        done => done.map_err(flatten)?,
-    };
-    if action == Action::await_change() {
-        context.retries.clear(&name);
-    }
-    Ok(action)
-}
-
-async fn follow(
+pub(crate) async fn follow(
     policy: &ClusterImportPolicy,
     context: &Arc<Context>,
 ) -> Result<Action, ReconcileError> {
     let (outcome, next) = outcome(policy, context).await;
-    write_status(policy, &outcome, context).await?;
+    let after = status(policy, &outcome, Timestamp::now());
+    write_status(&**context, policy, policy.status.as_ref(), after).await?;
     Ok(match next {
         Next::AwaitChange => Action::await_change(),
         Next::Retry(delay) => Action::requeue(delay),
@@ -87,12 +55,12 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     }
     let objects = watch.objects();
     let plan = make_plan(policy, compiled, resources, objects.clone(), context).await;
-    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
+    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.shared.client.clone());
     let failures = apply::apply(&lifecycles, policy, &plan).await;
     let next = after_trouble(&readiness, trouble.as_ref(), &name, context);
     let summary = Summary::new(objects.len(), &plan, failures, trouble);
     let next = match summary.may_improve() {
-        true => Next::Retry(context.retries.next(&name)),
+        true => Next::Retry(context.shared.retries.next(&name)),
         false => next,
     };
     (Outcome::Done(summary), next)
@@ -121,7 +89,7 @@ async fn known_source(
         .await
         .map_err(|(reason, error)| {
             // Installing an API sends no event to wait for.
-            let delay = context.retries.next(&name);
+            let delay = context.shared.retries.next(&name);
             (Outcome::Unresolved(reason, error), Next::Retry(delay))
         })?;
     let namespaced = resources
@@ -130,7 +98,7 @@ async fn known_source(
         .map(|reference| reference.namespaced);
     validate_namespaces(&policy.spec, namespaced)
         .map_err(|invalid| (Outcome::Invalid(invalid), Next::AwaitChange))?;
-    let watch = context.watches.acquire(&WatchKey {
+    let watch = context.shared.watches.acquire(&WatchKey {
         gvr: resources.source.gvr.clone(),
         scope: WatchScope::All,
     });
@@ -138,7 +106,7 @@ async fn known_source(
         watch: watch.clone(),
         object: None,
     };
-    context.interests.set(&name, vec![interest]);
+    context.shared.interests.set(&name, vec![interest]);
     Ok((resources, watch))
 }
 
@@ -150,7 +118,7 @@ fn after_trouble(
     context: &Context,
 ) -> Next {
     if is_gone(readiness, trouble) {
-        Next::Retry(context.retries.next(name))
+        Next::Retry(context.shared.retries.next(name))
     } else {
         Next::AwaitChange
     }
@@ -175,7 +143,7 @@ async fn make_plan(
 ) -> Plan {
     let policy = policy.clone();
     let lifecycles = context.lifecycles.state();
-    let secrets = context.secrets.clone();
+    let secrets = context.shared.secrets.clone();
     let Resources { source, references } = resources;
     let versions: Vec<String> = references
         .into_iter()
@@ -207,7 +175,7 @@ async fn resources(
     }
     let source = &policy.spec.source;
     let found = resolve(
-        &context.client,
+        &context.shared.client,
         &source.group,
         &source.resource,
         &source.versions,
@@ -218,7 +186,7 @@ async fn resources(
     let mut references = Vec::with_capacity(policy.spec.references.len());
     for reference in &policy.spec.references {
         let (group, resource) = (&reference.group, &reference.resource);
-        let found = resolve(&context.client, group, resource, &reference.versions).await;
+        let found = resolve(&context.shared.client, group, resource, &reference.versions).await;
         references.push(found.map_err(|error| {
             (
                 PolicyValidatedReason::FailedNegotiateReferenceResource,
@@ -231,48 +199,18 @@ async fn resources(
     Ok(resources)
 }
 
-async fn write_status(
+/// The lifecycles of a policy go with it; their own finalizers take the clusters along.
+pub(crate) async fn clean_up(
     policy: &ClusterImportPolicy,
-    outcome: &Outcome,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    let (status, transitions) = status(policy, outcome, Timestamp::now());
-    let Some(patch) = status_patch(policy.status.as_ref(), &status) else {
-        return Ok(());
-    };
-    let policies: Api<ClusterImportPolicy> = Api::all(context.client.clone());
-    policies
-        .patch_status(
-            &policy.name_any(),
-            &PatchParams::default(),
-            &Patch::Merge(patch),
-        )
-        .await
-        .map_err(|error| ReconcileError {
-            doing: "writing its status",
-            trouble: error.into(),
-        })?;
-    for (condition, type_) in transitions {
-        context
-            .reporter
-            .publish(&policy.object_ref(&()), &condition, type_)
-            .await;
-    }
-    Ok(())
-}
-
-/// The lifecycles of a policy go with it; their own finalizers take the clusters along.
-async fn clean_up(
-    policy: &ClusterImportPolicy,
-    context: &Context,
-) -> Result<Action, ReconcileError> {
     let name = policy.name_any();
     let uid = policy.uid().unwrap_or_default();
-    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
+    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.shared.client.clone());
     for lifecycle in context.lifecycles.state() {
         if controlled_by(&lifecycle.metadata, &uid) {
             let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
-            apply::delete(&lifecycles, &name, &uid)
+            delete(&lifecycles, &name, &uid)
                 .await
                 .map_err(|trouble| ReconcileError {
                     doing: "deleting its lifecycles",
@@ -281,27 +219,5 @@ async fn clean_up(
         }
     }
     context.forget(&name);
-    Ok(Action::await_change())
-}
-
-fn is_missing(error: &kube::Error) -> bool {
-    Trouble::from(error).kind == TroubleKind::Missing
-}
-
-fn flatten(error: FinalizerError<ReconcileError>) -> ReconcileError {
-    match error {
-        FinalizerError::ApplyFailed(error) | FinalizerError::CleanupFailed(error) => error,
-        FinalizerError::AddFinalizer(error) => ReconcileError {
-            doing: "adding its finalizer",
-            trouble: error.into(),
-        },
-        FinalizerError::RemoveFinalizer(error) => ReconcileError {
-            doing: "removing its finalizer",
-            trouble: error.into(),
-        },
-        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => ReconcileError {
-            doing: "keeping its finalizer",
-            trouble: Trouble::unavailable("the object can't be patched"),
-        },
-    }
+    Ok(())
 }

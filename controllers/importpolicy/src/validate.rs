@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use armadex_crds::{ClusterImportPolicySpec, conditions::PolicyValidatedReason as Reason};
-use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError};
+use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError, of_references};
 
 /// The templates that source objects are looked at with. The others of the policy are rendered
 /// by the lifecycles, and were compiled to see that they can be.
@@ -103,17 +103,11 @@ pub fn validate_namespaces(
 
 /// Every template with the name of its field.
 fn templates(spec: &ClusterImportPolicySpec) -> impl Iterator<Item = (&str, &str)> {
-    let references = spec.references.iter().flat_map(|reference| {
-        [
-            (
-                "references[].namespaceTemplate",
-                reference.namespace_template.as_str(),
-            ),
-            (
-                "references[].nameTemplate",
-                reference.name_template.as_str(),
-            ),
-        ]
+    let references = spec.references.iter().map(|reference| {
+        (
+            reference.namespace_template.as_str(),
+            reference.name_template.as_str(),
+        )
     });
     [
         ("nameTemplate", spec.name_template.as_str()),
@@ -125,7 +119,7 @@ fn templates(spec: &ClusterImportPolicySpec) -> impl Iterator<Item = (&str, &str
         ("creationCondition", spec.creation_condition.as_str()),
     ]
     .into_iter()
-    .chain(references)
+    .chain(of_references(references))
 }
 
 fn reference_keys(spec: &ClusterImportPolicySpec) -> Result<Vec<&str>, Invalid> {

@@ -218,3 +218,22 @@ async fn a_policy_that_is_made_again_is_resolved_again() {
     until(&host, "v1", |host| version_of(host, "one") == "v1").await;
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_goes_takes_its_lifecycles_along_and_goes_last() {
+    let (host, running) = followed().await;
+    let path = format!("{POLICIES}/karmada");
+    let mut going = host.get(&path).unwrap();
+    assert_eq!(
+        going["metadata"]["finalizers"],
+        json!(["clusterpedia.io/cluster-import-policy-controller"])
+    );
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    host.put(&path, going);
+    until(&host, "the policy is gone", |host| {
+        host.get(&path).is_none()
+    })
+    .await;
+    assert_eq!(host.get(&lifecycle("one")), None);
+    running.end().await;
+}

@@ -8,10 +8,10 @@ use std::{
 };
 
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
-use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind, owners_in_words};
+use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind, delete, owners_in_words};
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{Patch, PatchParams},
 };
 use serde_json::Value;
 use tracing::info;
@@ -67,7 +67,7 @@ pub(crate) async fn apply(
         ),
         Step::Delete(uid) => {
             let name = present.map(ResourceExt::name_any).unwrap_or_default();
-            let deleted = delete(api, &name, &uid).await;
+            let deleted = off_board(api, &name, &uid).await;
             (Reason::DeletionFailure, deleted.map(|()| Ended::Deleted))
         }
     };
@@ -75,27 +75,15 @@ pub(crate) async fn apply(
 }
 
 /// Deletes a PediaCluster if it is still the one that was looked at.
-pub(crate) async fn delete(api: &Api<PediaCluster>, name: &str, uid: &str) -> Result<(), Trouble> {
-    let same = Preconditions {
-        uid: Some(uid.to_owned()),
-        resource_version: None,
-    };
-    let params = DeleteParams {
-        preconditions: Some(same),
-        ..DeleteParams::background()
-    };
-    match api.delete(name, &params).await.map_err(Trouble::from) {
-        Ok(_) => {
-            info!(cluster = name, "cluster {name} is off-boarded");
-            Ok(())
-        }
-        // Gone, or another one by now: either way this one is no more.
-        Err(Trouble {
-            kind: TroubleKind::Missing | TroubleKind::Conflict,
-            ..
-        }) => Ok(()),
-        Err(trouble) => Err(trouble),
+pub(crate) async fn off_board(
+    api: &Api<PediaCluster>,
+    name: &str,
+    uid: &str,
+) -> Result<(), Trouble> {
+    if delete(api, name, uid).await? {
+        info!(cluster = name, "cluster {name} is off-boarded");
     }
+    Ok(())
 }
 
 /// Applies as something that must not be there yet, so that one that somebody else makes at this

@@ -3,22 +3,16 @@
 use std::sync::Arc;
 
 use armadex_crds::{
-    LIFECYCLE_FINALIZER, LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
+    LifecycleSource, PediaCluster, PediaClusterLifecycle, ResolvedReference,
     conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
-    Gvr, Interest, ObjectName, Readiness, ReconcileError, Trouble, TroubleKind, WatchKey,
-    WatchScope, status_patch,
+    Gvr, Interest, ObjectName, Readiness, ReconcileError, WatchKey, WatchScope, write_status,
 };
 use jiff::Timestamp;
 use kube::{
-    Api, Resource, ResourceExt,
-    api::{Patch, PatchParams},
-    runtime::{
-        controller::Action,
-        finalizer::{Error as FinalizerError, Event, finalizer},
-        reflector::ObjectRef,
-    },
+    Api, ResourceExt,
+    runtime::{controller::Action, reflector::ObjectRef},
 };
 
 use crate::{
@@ -31,30 +25,7 @@ use crate::{
 };
 
 /// Looks at one lifecycle.
-pub(crate) async fn reconcile(
-    lifecycle: Arc<PediaClusterLifecycle>,
-    context: Arc<Context>,
-) -> Result<Action, ReconcileError> {
-    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
-    let name = lifecycle.name_any();
-    let done = finalizer(&lifecycles, LIFECYCLE_FINALIZER, lifecycle, |event| async {
-        match event {
-            Event::Apply(lifecycle) => follow(&lifecycle, &context).await,
-            Event::Cleanup(lifecycle) => clean_up(&lifecycle, &context).await,
-        }
-    });
-    let action = match done.await {
-        // It went between the look at it and this.
-        Err(FinalizerError::RemoveFinalizer(error)) if is_missing(&error) => Action::await_change(),
-        done => done.map_err(flatten)?,
-    };
-    if action == Action::await_change() {
-        context.retries.clear(&name);
-    }
-    Ok(action)
-}
-
-async fn follow(
+pub(crate) async fn follow(
     lifecycle: &Arc<PediaClusterLifecycle>,
     context: &Arc<Context>,
 ) -> Result<Action, ReconcileError> {
@@ -74,7 +45,7 @@ async fn follow(
         // Whatever is missing is watched, and its coming is an event.
         Err(stop) => (Ended::Stopped(stop), false),
         Ok(step) => {
-            let clusters: Api<PediaCluster> = Api::all(context.client.clone());
+            let clusters: Api<PediaCluster> = Api::all(context.shared.client.clone());
             let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await;
             let failed = matches!(ended, Ended::Stopped(_));
             (ended, failed)
@@ -87,9 +58,10 @@ async fn follow(
     let exists = cluster
         .as_ref()
         .is_some_and(|cluster| is_ours(lifecycle, cluster));
-    write_status(lifecycle, exists, references, &ended, context).await?;
+    let after = status(lifecycle, exists, references, &ended, Timestamp::now());
+    write_status(&**context, lifecycle, lifecycle.status.as_ref(), after).await?;
     Ok(if retry {
-        Action::requeue(context.retries.next(&name))
+        Action::requeue(context.shared.retries.next(&name))
     } else {
         Action::await_change()
     })
@@ -117,7 +89,7 @@ async fn make_plan(
             compiled: &compiled,
             source: sight.source(&lifecycle.spec.source),
             cluster: cluster.as_deref(),
-            secrets: &context.secrets,
+            secrets: &context.shared.secrets,
         };
         let planned = plan(&facts, |reference| sight.reference(reference));
         (planned, sight.done())
@@ -194,12 +166,15 @@ impl Sight<'_> {
     }
 
     fn look_up(&mut self, key: &WatchKey, object: &ObjectName) -> Lookup {
-        let watch = self.context.watches.acquire(key);
+        let watch = self.context.shared.watches.acquire(key);
         let interest = Interest {
             watch: watch.clone(),
             object: Some(object.clone()),
         };
-        self.context.interests.add(&self.owner, interest.clone());
+        self.context
+            .shared
+            .interests
+            .add(&self.owner, interest.clone());
         self.seen.push(interest);
         match watch.readiness() {
             Readiness::Listed => watch.get(object).map_or(Lookup::Missing, Lookup::Found),
@@ -210,86 +185,32 @@ impl Sight<'_> {
     /// What was not looked at any more is not depended on any more. Gives why something that was
     /// looked at may be out of date.
     fn done(self) -> Option<Stop> {
-        self.context.interests.set(&self.owner, self.seen);
+        self.context.shared.interests.set(&self.owner, self.seen);
         self.stale
     }
 }
 
-async fn write_status(
+/// The PediaCluster goes with its lifecycle, at once and not when a garbage collector comes by.
+pub(crate) async fn clean_up(
     lifecycle: &PediaClusterLifecycle,
-    exists: bool,
-    references: Vec<ResolvedReference>,
-    ended: &Ended,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    let (status, transitions) = status(lifecycle, exists, references, ended, Timestamp::now());
-    let Some(patch) = status_patch(lifecycle.status.as_ref(), &status) else {
-        return Ok(());
-    };
-    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.client.clone());
-    lifecycles
-        .patch_status(
-            &lifecycle.name_any(),
-            &PatchParams::default(),
-            &Patch::Merge(patch),
-        )
-        .await
-        .map_err(|error| ReconcileError {
-            doing: "writing its status",
-            trouble: error.into(),
-        })?;
-    for (condition, type_) in transitions {
-        context
-            .reporter
-            .publish(&lifecycle.object_ref(&()), &condition, type_)
-            .await;
-    }
-    Ok(())
-}
-
-/// The PediaCluster goes with its lifecycle, at once and not when a garbage collector comes by.
-async fn clean_up(
-    lifecycle: &PediaClusterLifecycle,
-    context: &Context,
-) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
     let failed = |trouble| ReconcileError {
         doing: "deleting its PediaCluster",
         trouble,
     };
-    let clusters: Api<PediaCluster> = Api::all(context.client.clone());
+    let clusters: Api<PediaCluster> = Api::all(context.shared.client.clone());
     let present = clusters
         .get_opt(&name)
         .await
         .map_err(|error| failed(error.into()))?;
     if let Some(cluster) = present.filter(|cluster| is_ours(lifecycle, cluster)) {
         let uid = cluster.uid().unwrap_or_default();
-        apply::delete(&clusters, &name, &uid)
+        apply::off_board(&clusters, &name, &uid)
             .await
             .map_err(failed)?;
     }
     context.forget(&name);
-    Ok(Action::await_change())
-}
-
-fn is_missing(error: &kube::Error) -> bool {
-    Trouble::from(error).kind == TroubleKind::Missing
-}
-
-fn flatten(error: FinalizerError<ReconcileError>) -> ReconcileError {
-    match error {
-        FinalizerError::ApplyFailed(error) | FinalizerError::CleanupFailed(error) => error,
-        FinalizerError::AddFinalizer(error) => ReconcileError {
-            doing: "adding its finalizer",
-            trouble: error.into(),
-        },
-        FinalizerError::RemoveFinalizer(error) => ReconcileError {
-            doing: "removing its finalizer",
-            trouble: error.into(),
-        },
-        FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => ReconcileError {
-            doing: "keeping its finalizer",
-            trouble: Trouble::unavailable("the object can't be patched"),
-        },
-    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 //! lifecycle may be older than its rules. Pure.
 
 use armadex_crds::{PediaClusterLifecycleSpec, conditions::LifecycleReason as Reason};
-use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError};
+use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError, of_references};
 
 use crate::Problem;
 
@@ -73,24 +73,18 @@ pub fn validate(spec: &PediaClusterLifecycleSpec) -> Result<Compiled, Problem> {
 
 /// Every template with the name of its field.
 fn templates(spec: &PediaClusterLifecycleSpec) -> impl Iterator<Item = (&str, &str)> {
-    let references = spec.references.iter().flat_map(|reference| {
-        [
-            (
-                "references[].namespaceTemplate",
-                reference.namespace_template.as_str(),
-            ),
-            (
-                "references[].nameTemplate",
-                reference.name_template.as_str(),
-            ),
-        ]
+    let references = spec.references.iter().map(|reference| {
+        (
+            reference.namespace_template.as_str(),
+            reference.name_template.as_str(),
+        )
     });
     [
         ("template", spec.template.as_str()),
         ("creationCondition", spec.creation_condition.as_str()),
     ]
     .into_iter()
-    .chain(references)
+    .chain(of_references(references))
 }
 
 fn at(reason: Reason, field: String) -> impl FnOnce(TemplateError) -> Problem {

@@ -152,3 +152,16 @@ async fn a_reference_that_can_not_be_followed_any_more_is_told_with_the_verb() {
     .await;
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lifecycle_that_goes_takes_its_cluster_along_and_goes_last() {
+    let host = host();
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    let mut going = host.get(LIFECYCLE).unwrap();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    host.put(LIFECYCLE, going);
+    until(&host, "it is gone", |host| host.get(LIFECYCLE).is_none()).await;
+    assert_eq!(host.get(CLUSTER), None);
+    running.end().await;
+}

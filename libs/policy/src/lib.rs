@@ -1,11 +1,13 @@
 //! What the two policy controllers share: templates, watches on whatever kinds the policies
-//! speak of, and the manners of a controller: retries, conditions, Events.
+//! speak of, and the manners of a controller: its run, finalizer, retries, conditions, Events.
 
 pub mod template;
 
 #[cfg(feature = "testing")]
 pub mod testing;
 
+mod controller;
+mod delete;
 mod ownership;
 mod paced;
 mod report;
@@ -16,9 +18,11 @@ mod secrets;
 mod trouble;
 mod watches;
 
+pub use controller::{Controller, Shared, run, write_status};
+pub use delete::delete;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
-pub use report::{Reporter, status_patch};
+pub use report::Reporter;
 pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
 pub use retries::Retries;
 pub use run::{named, watched};

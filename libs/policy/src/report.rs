@@ -59,7 +59,7 @@ fn note(message: &str) -> String {
 }
 
 /// A merge patch from one status to another; nothing if they are the same.
-pub fn status_patch<S: Serialize + Default>(before: Option<&S>, after: &S) -> Option<Value> {
+pub(crate) fn status_patch<S: Serialize + Default>(before: Option<&S>, after: &S) -> Option<Value> {
     let absent = S::default();
     let before = serde_json::to_value(before.unwrap_or(&absent)).unwrap_or_default();
     let mut after = serde_json::to_value(after).unwrap_or_default();

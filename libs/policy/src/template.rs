@@ -98,6 +98,19 @@ impl TemplateEngine {
     }
 }
 
+/// The templates of references, given as namespace and name of each, with the names of their
+/// fields.
+pub fn of_references<'a>(
+    references: impl Iterator<Item = (&'a str, &'a str)>,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    references.flat_map(|(namespace, name)| {
+        [
+            ("references[].namespaceTemplate", namespace),
+            ("references[].nameTemplate", name),
+        ]
+    })
+}
+
 impl Template {
     /// The text for these values.
     pub fn render(&self, data: &TemplateData) -> Result<String, TemplateError> {
