@@ -50,19 +50,19 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     };
     let (readiness, trouble) = (watch.readiness(), watch.trouble());
     if let Readiness::Listing | Readiness::Failing(_) = readiness {
-        let next = after_trouble(&readiness, trouble.as_ref(), &name, context);
-        return (Outcome::NotListed(readiness), next);
+        let gone = is_gone(&readiness, trouble.as_ref());
+        return (
+            Outcome::NotListed(readiness),
+            retry_if(gone, &name, context),
+        );
     }
     let objects = watch.objects();
     let plan = make_plan(policy, compiled, resources, objects.clone(), context).await;
     let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.shared.client.clone());
     let failures = apply::apply(&lifecycles, policy, &plan).await;
-    let next = after_trouble(&readiness, trouble.as_ref(), &name, context);
+    let gone = is_gone(&readiness, trouble.as_ref());
     let summary = Summary::new(objects.len(), &plan, failures, trouble);
-    let next = match summary.may_improve() {
-        true => Next::Retry(context.shared.retries.next(&name)),
-        false => next,
-    };
+    let next = retry_if(gone || summary.may_improve(), &name, context);
     (Outcome::Done(summary), next)
 }
 
@@ -110,14 +110,9 @@ async fn known_source(
     Ok((resources, watch))
 }
 
-/// The watch says when its trouble ends, but not when another version is served.
-fn after_trouble(
-    readiness: &Readiness,
-    trouble: Option<&Trouble>,
-    name: &str,
-    context: &Context,
-) -> Next {
-    if is_gone(readiness, trouble) {
+/// A watch says when its trouble ends, but not when another version is served.
+fn retry_if(may_help: bool, name: &str, context: &Context) -> Next {
+    if may_help {
         Next::Retry(context.shared.retries.next(name))
     } else {
         Next::AwaitChange
