@@ -1,4 +1,4 @@
-//! On-boarding by policy: from a policy that comes before its API to a member that leaves and comes back as a new one.
+//! On-boarding by policy: from a policy that comes before its API to a member that leaves, and goes on where it was when it comes back.
 //!
 //! One fleet serves the whole story, in the order in which it is told.
 
@@ -29,7 +29,7 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> R
     a_third_member_appears_by_itself(&fleet).await?;
     a_rotated_token_is_followed(&fleet, &armadex).await?;
     a_member_that_leaves_is_gone(&fleet).await?;
-    a_member_that_comes_back_is_as_it_is_now(&fleet).await?;
+    a_member_that_comes_back_goes_on_where_it_was(&fleet, &armadex).await?;
     armadex.stop();
     fleet.finish().await;
     Ok(())
@@ -238,7 +238,10 @@ async fn a_member_that_leaves_is_gone(fleet: &Harness) -> Result<()> {
 }
 
 /// What was deleted while it was away must not come back with it, and what was made then must.
-async fn a_member_that_comes_back_is_as_it_is_now(fleet: &Harness) -> Result<()> {
+async fn a_member_that_comes_back_goes_on_where_it_was(
+    fleet: &Harness,
+    armadex: &Armadex,
+) -> Result<()> {
     let member = fleet.kubectl("member3");
     let gone = member
         .run(&["get", "deployments", "--all-namespaces", "--output", "name"])
@@ -263,6 +266,8 @@ async fn a_member_that_comes_back_is_as_it_is_now(fleet: &Harness) -> Result<()>
             "default",
         ])
         .await?;
+    // Those of a cluster that left are not counted any more.
+    let lists = armadex.counter(armadex::LISTS).await?;
     fleet.join("member3").await?;
     wait_until_equal(
         fleet,
@@ -271,6 +276,8 @@ async fn a_member_that_comes_back_is_as_it_is_now(fleet: &Harness) -> Result<()>
         SOON,
     )
     .await?;
+    let after = armadex.counter(armadex::LISTS).await?;
+    ensure!(lists == after, "{lists} lists before, {after} after");
     let host = fleet.host().client().await?;
     wait_until("what was made while away is there", SOON, || async {
         let found = list_fleet(&host, &[Kind::CONFIG_MAPS]).await?;
