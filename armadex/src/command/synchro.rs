@@ -50,7 +50,8 @@ pub(crate) struct SynchroFlags {
     /// another PediaCluster of the same name, goes on where it was. 0: they are purged at once.
     #[arg(long, value_name = "SECONDS", default_value_t = 15 * 60)]
     pub(crate) purge_after: u64,
-    /// Buffers for objects on their way to the store, in bytes, over all members together.
+    /// Buffers for objects on their way to the store, in bytes, over all members together. What has arrived and is not read yet comes
+    /// beside it: up to 64 KiB for each watch, for five seconds at most, and 256 KiB for each page under way.
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     pub(crate) memory_budget: usize,
     /// Objects larger than this, in bytes and after pruning, are not stored; a condition names them.
