@@ -121,7 +121,8 @@ fn look_at(facts: &Facts<'_>, object: &Found) -> Outcome {
     let namespace = &object.name.namespace;
     let may_read = facts
         .secrets
-        .allow(&source.group, &source.resource, namespace);
+        .check(&source.group, &source.resource, namespace)
+        .is_ok();
     if object.deleting || !may_read {
         return Outcome::Skipped;
     }

@@ -166,25 +166,15 @@ fn check_source(source: &LifecycleSource, secrets: &SecretNamespaces) -> Result<
         namespace,
         ..
     } = source;
-    if secrets.allow(group, resource, namespace) {
-        return Ok(());
-    }
-    let message = format!("source: {}", secrets.refusal(namespace));
-    Err(Stop::because(Reason::FailedReferenceResourceParse, message))
+    let checked = secrets.check(group, resource, namespace);
+    checked.map_err(|refusal| {
+        let message = format!("source: {refusal}");
+        Stop::because(Reason::FailedReferenceResourceParse, message)
+    })
 }
 
 fn may_read(reference: &ResolvedReference, secrets: &SecretNamespaces) -> Result<(), String> {
-    let ResolvedReference {
-        group,
-        resource,
-        namespace,
-        ..
-    } = reference;
-    if secrets.allow(group, resource, namespace) {
-        Ok(())
-    } else {
-        Err(secrets.refusal(namespace))
-    }
+    secrets.check(&reference.group, &reference.resource, &reference.namespace)
 }
 
 fn check_condition(compiled: &Compiled, data: &TemplateData) -> Result<(), Stop> {

@@ -18,21 +18,20 @@ impl SecretNamespaces {
         }
     }
 
-    /// Whether objects of a kind in a namespace may be read for a policy.
-    pub fn allow(&self, group: &str, resource: &str, namespace: &str) -> bool {
-        !(group.is_empty() && resource == "secrets") || self.allowed.contains(namespace)
-    }
-
-    /// Why those that may not be read are not.
-    pub fn refusal(&self, namespace: &str) -> String {
+    /// Whether objects of a kind in a namespace may be read for a policy; why not, if not.
+    pub fn check(&self, group: &str, resource: &str, namespace: &str) -> Result<(), String> {
+        let is_secret = group.is_empty() && resource == "secrets";
+        if !is_secret || self.allowed.contains(namespace) {
+            return Ok(());
+        }
         let allowed: Vec<&str> = self.allowed.iter().map(String::as_str).collect();
         let allowed = match allowed[..] {
             [] => "none".to_owned(),
             _ => allowed.join(", "),
         };
-        format!(
+        Err(format!(
             "Secrets of the namespace {namespace} may not be read for a policy: \
              --credential-namespaces allows {allowed}"
-        )
+        ))
     }
 }
