@@ -4,13 +4,9 @@
 
 use std::time::Duration;
 
-use armadex_policy::{
-    SecretNamespaces, Watches,
-    testing::{Host, ServedType},
-};
+use armadex_policy::testing::{Host, Running, ServedType};
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::timeout};
-use tokio_util::sync::CancellationToken;
 
 /// Far more than any of these takes on a paused clock.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -55,31 +51,8 @@ fn policy() -> Value {
     }})
 }
 
-/// The controller, which ends with the value.
-struct Running {
-    task: JoinHandle<()>,
-    cancel: CancellationToken,
-}
-
 fn run(host: &Host) -> Running {
-    let cancel = CancellationToken::new();
-    let (client, ended) = (host.client(), cancel.clone());
-    let task = tokio::spawn(async move {
-        let watches = Watches::new(client.clone());
-        let secrets = SecretNamespaces::new(["karmada-cluster"]);
-        armadex_importpolicy::run(client, watches.clone(), secrets, ended)
-            .await
-            .unwrap();
-        watches.shutdown().await;
-    });
-    Running { task, cancel }
-}
-
-impl Running {
-    async fn end(self) {
-        self.cancel.cancel();
-        timeout(LIMIT, self.task).await.unwrap().unwrap();
-    }
+    host.run(armadex_importpolicy::run)
 }
 
 async fn until(host: &Host, what: &str, holds: impl Fn(&Host) -> bool) {

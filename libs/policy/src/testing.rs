@@ -11,14 +11,20 @@ mod store;
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use http::{Request, Response};
 use kube::{Client, client::Body};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
 
+use crate::{ReconcileError, SecretNamespaces, Watches};
 use store::Store;
+
+/// Far more than a controller takes to end on a paused clock.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// A control plane.
 #[derive(Clone)]
@@ -42,7 +48,41 @@ pub struct ServedType {
     pub namespaced: bool,
 }
 
+/// A controller that runs against a [`Host`].
+pub struct Running {
+    task: JoinHandle<()>,
+    cancel: CancellationToken,
+}
+
+impl Running {
+    /// Tells it to end, and waits until it has.
+    pub async fn end(self) {
+        self.cancel.cancel();
+        let ended = tokio::time::timeout(LIMIT, self.task).await;
+        ended.expect("it ends in time").expect("no panic");
+    }
+}
+
 impl Host {
+    /// Runs a controller, whose policies may read the Secrets of `karmada-cluster`.
+    pub fn run<F>(
+        &self,
+        controller: impl FnOnce(Client, Watches, SecretNamespaces, CancellationToken) -> F,
+    ) -> Running
+    where
+        F: Future<Output = Result<(), ReconcileError>> + Send + 'static,
+    {
+        let (client, cancel) = (self.client(), CancellationToken::new());
+        let watches = Watches::new(client.clone());
+        let secrets = SecretNamespaces::new(["karmada-cluster"]);
+        let running = controller(client, watches.clone(), secrets, cancel.clone());
+        let task = tokio::spawn(async move {
+            running.await.expect("the controller runs");
+            watches.shutdown().await;
+        });
+        Running { task, cancel }
+    }
+
     /// Serves these types and has no objects.
     pub fn new(types: &[ServedType]) -> Self {
         Self {
