@@ -107,7 +107,7 @@ impl Contents {
         for cluster in self.clusters {
             let id = fixture
                 .sink
-                .join(&name(&cluster.name), "incarnation-1")
+                .join(&name(&cluster.name), "incarnation-1", "")
                 .await;
             let health = Health {
                 healthy: cluster.reason.is_empty(),

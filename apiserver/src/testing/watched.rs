@@ -97,7 +97,7 @@ impl Watched {
     pub(crate) async fn set_health(&self, cluster: &str, health: &Health) {
         let _still = Still::begin();
         let sink = &self.fixture.sink;
-        let id = sink.join(&name(cluster), "incarnation-1").await;
+        let id = sink.join(&name(cluster), "incarnation-1", "").await;
         let set = sink.set_health(id.expect("joined"), health, None).await;
         set.expect("described");
     }

@@ -221,15 +221,8 @@ impl Tree {
     async fn join(&self) -> Option<ClusterId> {
         let sink = &self.shared.sink;
         let owner = &self.shared.config.sharding_name;
-        let joined = async {
-            let cluster = sink.join(&self.name, &self.uid).await?;
-            sink.claim(cluster, owner).await.map(|()| cluster)
-        };
-        match joined.await {
-            Ok(cluster) => {
-                self.shared.purge.notify_one();
-                Some(cluster)
-            }
+        match sink.join(&self.name, &self.uid, owner).await {
+            Ok(cluster) => Some(cluster),
             Err(error) => {
                 warn!(cluster = %self.name, error = %error, "the cluster was not entered in the store, retrying");
                 None

@@ -161,7 +161,7 @@ async fn open(store: &SqlStore) -> Result<(ClusterId, Stream), Failure> {
         categories: vec![],
     };
     let cluster = store
-        .join(&ClusterName::new("member1")?, "incarnation")
+        .join(&ClusterName::new("member1")?, "incarnation", "")
         .await?;
     let stream = store
         .open(cluster, &resource, armadex_storage::Rules(1))

@@ -69,9 +69,13 @@ pub struct Purged {
 pub trait Sink: Send + Sync + 'static {
     /// Finds or makes the cluster. `incarnation` is the uid of its PediaCluster: another one under the same name is a new
     /// cluster with no rows and no positions, and the former one leaves. One that has left and was not purged is shown again, with the
-    /// rows and positions that it had.
-    async fn join(&self, cluster: &ClusterName, incarnation: &str)
-    -> Result<ClusterId, StoreError>;
+    /// rows and positions that it had. `owner` is who looks after it, for [`Sink::clusters`].
+    async fn join(
+        &self,
+        cluster: &ClusterName,
+        incarnation: &str,
+        owner: &str,
+    ) -> Result<ClusterId, StoreError>;
 
     /// Hides the cluster from every search at once, fences its writers, and leaves its rows to [`Sink::purge`], which lets it come back
     /// for a time. Unknown clusters are no error.
@@ -81,9 +85,6 @@ pub trait Sink: Send + Sync + 'static {
     /// read from the member of this identity and no other; its number from now on, which is another one then. A control plane that was
     /// restored makes PediaClusters anew, for members that are the old ones.
     async fn adopt(&self, cluster: ClusterId, member: &str) -> Result<ClusterId, StoreError>;
-
-    /// Notes who looks after the cluster, for [`Sink::clusters`]; until then it is nobody's by name, which is the empty one.
-    async fn claim(&self, cluster: ClusterId, owner: &str) -> Result<(), StoreError>;
 
     /// The clusters that have not left and that this owner looks after, each with its incarnation, by their numbers.
     async fn clusters(&self, owner: &str) -> Result<Vec<(ClusterName, String)>, StoreError>;

@@ -43,9 +43,14 @@ impl BreakingSink {
 
 #[async_trait]
 impl Sink for BreakingSink {
-    async fn join(&self, cluster: &ClusterName, incarnation: &str) -> Answer<ClusterId> {
+    async fn join(
+        &self,
+        cluster: &ClusterName,
+        incarnation: &str,
+        owner: &str,
+    ) -> Answer<ClusterId> {
         self.pass("join");
-        self.store.join(cluster, incarnation).await
+        self.store.join(cluster, incarnation, owner).await
     }
 
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Answer<()> {
@@ -55,10 +60,6 @@ impl Sink for BreakingSink {
     async fn adopt(&self, cluster: ClusterId, member: &str) -> Answer<ClusterId> {
         self.pass("adopt");
         self.store.adopt(cluster, member).await
-    }
-
-    async fn claim(&self, cluster: ClusterId, owner: &str) -> Answer<()> {
-        self.store.claim(cluster, owner).await
     }
 
     async fn clusters(&self, owner: &str) -> Answer<Vec<(ClusterName, String)>> {

@@ -66,12 +66,12 @@ pub(crate) fn decode_cluster(row: &dyn Row) -> Result<ClusterRow, StoreError> {
     })
 }
 
-pub(crate) fn insert_cluster(id: i64, name: &str, incarnation: &str) -> Statement {
+pub(crate) fn insert_cluster(id: i64, name: &str, incarnation: &str, owner: &str) -> Statement {
     Statement::fixed(
         "cluster.insert",
-        "INSERT INTO cluster (id, name, incarnation, active, next_namespace, seq) \
-         VALUES (?, ?, ?, 1, 0, 0)",
-        [id.into(), name.into(), incarnation.into()],
+        "INSERT INTO cluster (id, name, incarnation, owner, active, next_namespace, seq) \
+         VALUES (?, ?, ?, ?, 1, 0, 0)",
+        [id.into(), name.into(), incarnation.into(), owner.into()],
     )
 }
 

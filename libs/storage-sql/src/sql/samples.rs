@@ -86,7 +86,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         gone::since(9),
         gone::drop_until(3),
         catalog::clusters_called("member1"),
-        catalog::insert_cluster(CLUSTER, "member1", "uid"),
+        catalog::insert_cluster(CLUSTER, "member1", "uid", "b"),
         catalog::expire_cluster(CLUSTER),
         catalog::leave_cluster(CLUSTER, 1_800_000_000),
         catalog::return_cluster(CLUSTER, 8),

@@ -23,8 +23,9 @@ impl Sink for SqlStore {
         &self,
         cluster: &ClusterName,
         incarnation: &str,
+        owner: &str,
     ) -> Result<ClusterId, StoreError> {
-        let work = Work::Join(cluster.clone(), incarnation.to_owned());
+        let work = Work::Join(cluster.clone(), incarnation.to_owned(), owner.to_owned());
         match self.order(work).await? {
             Done::Joined(id) => Ok(id),
             other => Err(unexpected(&other)),
@@ -37,15 +38,14 @@ impl Sink for SqlStore {
     }
 
     async fn adopt(&self, cluster: ClusterId, member: &str) -> Result<ClusterId, StoreError> {
+        // At each connection but the first the cluster has streams, and nothing is written.
+        if !self.streams(cluster).await?.is_empty() {
+            return Ok(cluster);
+        }
         match self.order(Work::Adopt(cluster, member.to_owned())).await? {
             Done::Joined(id) => Ok(id),
             other => Err(unexpected(&other)),
         }
-    }
-
-    async fn claim(&self, cluster: ClusterId, owner: &str) -> Result<(), StoreError> {
-        let work = Work::Claim(cluster, owner.to_owned());
-        self.order(work).await.map(drop)
     }
 
     async fn clusters(&self, owner: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {

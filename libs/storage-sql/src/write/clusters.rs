@@ -23,6 +23,7 @@ pub(crate) async fn join(
     session: &mut Session<'_>,
     name: &ClusterName,
     incarnation: &str,
+    owner: &str,
 ) -> Result<ClusterId, StoreError> {
     let called = called(session.connection, name).await?;
     let (same, former): (Vec<_>, Vec<_>) = called
@@ -32,14 +33,16 @@ pub(crate) async fn join(
         hide(session, former.id).await?;
     }
     if let Some(active) = same.iter().find(|row| row.active) {
+        claim(session, active.id, owner).await?;
         return Ok(ClusterId(active.id));
     }
     if let Some(left) = same.iter().rfind(|row| row.has_left) {
         show(session, left.id, left.id).await?;
+        claim(session, left.id, owner).await?;
         return Ok(ClusterId(left.id));
     }
     let id = take(session.connection, Numbered::Cluster, 1).await?.start;
-    let statement = catalog::insert_cluster(id, name.as_str(), incarnation);
+    let statement = catalog::insert_cluster(id, name.as_str(), incarnation, owner);
     session.connection.execute(statement).await?;
     session.catalog.clusters.insert(id);
     Ok(ClusterId(id))
@@ -106,12 +109,8 @@ async fn is_of_member(
 }
 
 /// Notes who looks after the cluster.
-pub(crate) async fn claim(
-    session: &mut Session<'_>,
-    cluster: ClusterId,
-    owner: &str,
-) -> Result<(), StoreError> {
-    let statement = catalog::claim_cluster(cluster.0, owner);
+async fn claim(session: &mut Session<'_>, cluster: i64, owner: &str) -> Result<(), StoreError> {
+    let statement = catalog::claim_cluster(cluster, owner);
     session.connection.execute(statement).await.map(drop)
 }
 

@@ -44,13 +44,13 @@ pub(crate) struct Order {
 /// What is to be done.
 pub(crate) enum Work {
     Write(Prepared),
-    Join(ClusterName, String),
+    /// The name, the incarnation, the owner.
+    Join(ClusterName, String, String),
     Leave(ClusterName, String),
     Health(ClusterId, Health, Option<String>),
     Open(Opening),
     Close(ClusterId, TypeId),
     Adopt(ClusterId, String),
-    Claim(ClusterId, String),
     Purge(u32, Duration),
     /// The store was seen like this and is behind it now.
     Rewound(Committed),
@@ -282,8 +282,8 @@ fn note_labels(labels: &mut LabelKeys, staged: &Staged<'_>, batch: &Prepared) {
 
 async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreError> {
     Ok(match work {
-        Work::Join(name, incarnation) => {
-            Done::Joined(clusters::join(session, name, incarnation).await?)
+        Work::Join(name, incarnation, owner) => {
+            Done::Joined(clusters::join(session, name, incarnation, owner).await?)
         }
         Work::Leave(name, incarnation) => {
             clusters::leave(session, name, incarnation).await?;
@@ -299,10 +299,6 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         }
         Work::Adopt(cluster, member) => {
             Done::Joined(clusters::adopt(session, *cluster, member).await?)
-        }
-        Work::Claim(cluster, owner) => {
-            clusters::claim(session, *cluster, owner).await?;
-            Done::Nothing
         }
         Work::Purge(limit, grace) => Done::Purged(purge::purge(session, *limit, *grace).await?),
         // Whether it is so was looked at before anything else.

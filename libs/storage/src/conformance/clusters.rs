@@ -11,12 +11,12 @@ use crate::{Health, Phase};
 pub async fn joining_twice_is_joining_once(fixture: &Fixture) {
     let first = fixture
         .sink
-        .join(&name("member1"), "incarnation-1")
+        .join(&name("member1"), "incarnation-1", "")
         .await
         .expect("joined");
     let second = fixture
         .sink
-        .join(&name("member1"), "incarnation-1")
+        .join(&name("member1"), "incarnation-1", "")
         .await
         .expect("joined");
     assert_eq!(first, second);
@@ -33,7 +33,7 @@ pub async fn a_cluster_that_joins_again_is_empty(fixture: &Fixture) {
         .expect("written");
     let cluster = fixture
         .sink
-        .join(&name("member1"), "incarnation-2")
+        .join(&name("member1"), "incarnation-2", "")
         .await
         .expect("joined");
     assert_ne!(cluster, pods.cluster);
@@ -56,7 +56,7 @@ pub async fn a_cluster_that_joins_again_is_empty(fixture: &Fixture) {
 pub async fn a_late_leave_of_a_former_incarnation_changes_nothing(fixture: &Fixture) {
     fixture
         .sink
-        .join(&name("member1"), "incarnation-0")
+        .join(&name("member1"), "incarnation-0", "")
         .await
         .expect("joined");
     let pods = fixture.pods_of("member1").await;
@@ -152,7 +152,7 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
     let left = fixture.sink.leave(&name("member1"), "incarnation-1").await;
     left.expect("left");
     let join = async |incarnation: &str| {
-        let joined = fixture.sink.join(&name("member1"), incarnation).await;
+        let joined = fixture.sink.join(&name("member1"), incarnation, "").await;
         joined.expect("joined")
     };
     // One that came and went before its member answered.
@@ -188,7 +188,10 @@ pub async fn a_cluster_that_stays_away_has_nothing_when_it_comes_back(fixture: &
     let again = fixture.pods_of("member1").await;
     assert_ne!(again.cluster, pods.cluster);
     assert_eq!(again.stream.position, None);
-    let new = fixture.sink.join(&name("member1"), "incarnation-2").await;
+    let new = fixture
+        .sink
+        .join(&name("member1"), "incarnation-2", "")
+        .await;
     let new = new.expect("joined");
     let adopted = fixture.sink.adopt(new, &live("7").member).await;
     assert_eq!(adopted.expect("an answer"), new);
@@ -197,8 +200,9 @@ pub async fn a_cluster_that_stays_away_has_nothing_when_it_comes_back(fixture: &
 
 /// Of several that share a store each knows its own.
 pub async fn clusters_are_told_to_their_owner(fixture: &Fixture) {
-    let join = async |cluster: &str, incarnation: &str| {
-        let joined = fixture.sink.join(&name(cluster), incarnation).await;
+    let join = async |cluster: &str, incarnation: &str, owner: &str| {
+        let cluster = name(cluster);
+        let joined = fixture.sink.join(&cluster, incarnation, owner).await;
         joined.expect("joined")
     };
     let owned = async |owner: &str| {
@@ -206,15 +210,10 @@ pub async fn clusters_are_told_to_their_owner(fixture: &Fixture) {
         let words = |(name, incarnation): &(ClusterName, String)| format!("{name}@{incarnation}");
         found.iter().map(words).collect::<Vec<_>>()
     };
-    let (a, _b, c) = (
-        join("a", "1").await,
-        join("b", "1").await,
-        join("c", "1").await,
-    );
-    for (cluster, owner) in [(a, "x"), (c, "x"), (c, "y")] {
-        let claimed = fixture.sink.claim(cluster, owner).await;
-        claimed.expect("claimed");
-    }
+    let a = join("a", "1", "x").await;
+    join("b", "1", "").await;
+    let c = join("c", "1", "x").await;
+    assert_eq!(join("c", "1", "y").await, c, "another looks after it");
     assert_eq!(
         (owned("x").await, owned("y").await),
         (vec!["a@1".to_owned()], vec!["c@1".to_owned()])
@@ -222,9 +221,9 @@ pub async fn clusters_are_told_to_their_owner(fixture: &Fixture) {
     assert_eq!(owned("").await, ["b@1"]);
     fixture.sink.leave(&name("a"), "1").await.expect("left");
     assert!(owned("x").await.is_empty());
-    assert_eq!(join("a", "1").await, a);
-    assert_eq!(owned("x").await, ["a@1"]);
-    join("a", "2").await;
+    assert_eq!(join("a", "1", "y").await, a, "it came back to another");
+    assert_eq!(owned("y").await, ["a@1", "c@1"]);
+    join("a", "2", "").await;
     assert_eq!(owned("").await, ["b@1", "a@2"]);
 }
 
@@ -295,7 +294,7 @@ pub async fn a_closed_type_is_hidden_at_once(fixture: &Fixture) {
 pub async fn the_catalog_lists_open_types_only(fixture: &Fixture) {
     fixture
         .sink
-        .join(&name("empty"), "incarnation-1")
+        .join(&name("empty"), "incarnation-1", "")
         .await
         .expect("joined");
     let pods = fixture.pods_of("member1").await;
@@ -325,7 +324,7 @@ pub async fn the_catalog_lists_open_types_only(fixture: &Fixture) {
 pub async fn health_and_version_are_in_the_catalog(fixture: &Fixture) {
     let cluster = fixture
         .sink
-        .join(&name("member1"), "incarnation-1")
+        .join(&name("member1"), "incarnation-1", "")
         .await
         .expect("joined");
     let entry = || async {

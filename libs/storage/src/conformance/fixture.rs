@@ -79,7 +79,7 @@ impl Fixture {
     pub async fn writer(&self, cluster: &str, resource: &ResourceType) -> Writer {
         let cluster = self
             .sink
-            .join(&name(cluster), "incarnation-1")
+            .join(&name(cluster), "incarnation-1", "")
             .await
             .expect("joined");
         let stream = self

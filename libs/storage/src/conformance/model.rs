@@ -148,7 +148,7 @@ fn seed() -> u64 {
 async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Joined {
     let id = fixture
         .sink
-        .join(&name(cluster), &incarnation.to_string())
+        .join(&name(cluster), &incarnation.to_string(), "")
         .await;
     let id = id.expect("joined");
     let mut streams = [const { None }; KINDS.len()];

@@ -111,7 +111,7 @@ impl MemorySink {
 
 #[async_trait]
 impl Sink for MemorySink {
-    async fn join(&self, _: &ClusterName, _: &str) -> Result<ClusterId, StoreError> {
+    async fn join(&self, _: &ClusterName, _: &str, _: &str) -> Result<ClusterId, StoreError> {
         Ok(ClusterId(1))
     }
 
@@ -216,10 +216,6 @@ impl Sink for MemorySink {
         Ok(cluster)
     }
 
-    async fn claim(&self, _: ClusterId, _: &str) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
         Ok(Vec::new())
     }
@@ -249,7 +245,7 @@ impl Sinks {
 
 #[async_trait]
 impl Sink for Sinks {
-    async fn join(&self, _: &ClusterName, _: &str) -> Result<ClusterId, StoreError> {
+    async fn join(&self, _: &ClusterName, _: &str, _: &str) -> Result<ClusterId, StoreError> {
         Ok(ClusterId(0))
     }
 
@@ -299,10 +295,6 @@ impl Sink for Sinks {
 
     async fn adopt(&self, cluster: ClusterId, _: &str) -> Result<ClusterId, StoreError> {
         Ok(cluster)
-    }
-
-    async fn claim(&self, _: ClusterId, _: &str) -> Result<(), StoreError> {
-        Ok(())
     }
 
     async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {

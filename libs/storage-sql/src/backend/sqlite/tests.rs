@@ -177,11 +177,14 @@ async fn a_store_survives_being_closed_and_is_unavailable_afterwards() {
     let store = SqlStore::sqlite(&place.path(), &options)
         .await
         .expect("a store");
-    let cluster = store.join(&member, "incarnation").await.expect("joined");
+    let cluster = store
+        .join(&member, "incarnation", "")
+        .await
+        .expect("joined");
     let head = store.head().await.expect("a head");
     store.shutdown().await;
     for refused in [
-        store.join(&member, "incarnation").await.map(|_| ()),
+        store.join(&member, "incarnation", "").await.map(|_| ()),
         store.head().await.map(|_| ()),
     ] {
         assert!(refused.is_err_and(|err| err.is_transient()));
@@ -191,7 +194,10 @@ async fn a_store_survives_being_closed_and_is_unavailable_afterwards() {
         .expect("a store");
     assert_eq!(store.head().await.expect("a head"), head);
     assert_eq!(
-        store.join(&member, "incarnation").await.expect("joined"),
+        store
+            .join(&member, "incarnation", "")
+            .await
+            .expect("joined"),
         cluster
     );
     store.shutdown().await;
@@ -216,7 +222,10 @@ async fn another_process_that_writes_is_noticed() {
             .clusters
             .is_empty()
     );
-    writer.join(&member, "incarnation").await.expect("joined");
+    writer
+        .join(&member, "incarnation", "")
+        .await
+        .expect("joined");
     assert_eq!(reader.catalog().await.expect("a catalog").clusters.len(), 1);
 }
 
@@ -233,7 +242,7 @@ async fn a_busy_file_is_unavailable_until_it_is_free() {
         .expect("a store");
     let other = place.database().await.expect("a database");
     let holder = other.write().await.expect("a transaction");
-    let refused = store.join(&member, "incarnation").await;
+    let refused = store.join(&member, "incarnation", "").await;
     assert!(
         matches!(refused, Err(StoreError::Unavailable { .. })),
         "{refused:?}"
@@ -247,7 +256,10 @@ async fn a_busy_file_is_unavailable_until_it_is_free() {
             .is_empty()
     );
     holder.rollback().await.expect("rolled back");
-    store.join(&member, "incarnation").await.expect("joined");
+    store
+        .join(&member, "incarnation", "")
+        .await
+        .expect("joined");
 }
 
 /// Each kind of damage, and what is said of it.

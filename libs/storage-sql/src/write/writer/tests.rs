@@ -71,7 +71,7 @@ impl Fleet {
         };
         let joins = (0..count).map(|number| {
             let name = format!("c-{number:03}").parse().expect("a name");
-            Work::Join(name, "uid".into())
+            Work::Join(name, "uid".into(), String::new())
         });
         for done in fleet.carry_out(joins.collect()).await.0 {
             let Done::Joined(cluster) = done else {
@@ -249,7 +249,7 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
             object_ids: ObjectIds::default(),
             committed: fleet.committed,
         };
-        let joined = Work::Join("m".parse().expect("a name"), "uid".into());
+        let joined = Work::Join("m".parse().expect("a name"), "uid".into(), String::new());
         let results = writer.results(&[joined]).await;
         match &results[..] {
             [Ok(Done::Joined(_))] => assert!(succeeds),

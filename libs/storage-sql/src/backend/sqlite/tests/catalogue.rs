@@ -13,7 +13,7 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
     let pods = resource("", "pods", "Pod", true);
     for number in 0..20 {
         let name = format!("member{number}").parse().expect("a name");
-        let cluster = store.join(&name, "incarnation").await.expect("joined");
+        let cluster = store.join(&name, "incarnation", "").await.expect("joined");
         store.open(cluster, &pods, RULES).await.expect("opened");
     }
     let catalog_version = async || {
@@ -27,7 +27,7 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
     };
     let known = catalog_version().await;
     let name = "member7".parse().expect("a name");
-    let cluster = store.join(&name, "incarnation").await.expect("joined");
+    let cluster = store.join(&name, "incarnation", "").await.expect("joined");
     store.open(cluster, &pods, RULES).await.expect("opened");
     assert_eq!(
         catalog_version().await,
@@ -67,7 +67,7 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
     let kinds = [("pods", "Pod"), ("secrets", "Secret")];
     for name in ["member1", "member2"] {
         let name = name.parse().expect("a name");
-        let cluster = store.join(&name, "incarnation").await.expect("joined");
+        let cluster = store.join(&name, "incarnation", "").await.expect("joined");
         for (plural, kind) in kinds {
             let kind = resource("", plural, kind, true);
             store.open(cluster, &kind, RULES).await.expect("opened");
@@ -80,7 +80,10 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
         "member2".parse().expect("a name"),
     );
     store.leave(&first, "incarnation").await.expect("left");
-    let cluster = store.join(&second, "incarnation").await.expect("joined");
+    let cluster = store
+        .join(&second, "incarnation", "")
+        .await
+        .expect("joined");
     let streams = store.streams(cluster).await.expect("streams");
     store.close(cluster, streams[0].id).await.expect("closed");
     while !store

@@ -127,7 +127,7 @@ async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation
     rewind(&place).await;
     // Revisions up to the lost ones are handed out twice; nobody may take them for the same.
     let name = "member2".parse().expect("a name");
-    let refused = store.join(&name, "incarnation").await;
+    let refused = store.join(&name, "incarnation", "").await;
     assert_ends(&store, refused).await;
     let after = store.head().await.expect("a head");
     assert_eq!(after.revision, 2);
@@ -135,7 +135,7 @@ async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation
     store.shutdown().await;
     let again = open_store(&place).await;
     assert_eq!(again.head().await.expect("a head"), after);
-    again.join(&name, "incarnation").await.expect("joined");
+    again.join(&name, "incarnation", "").await.expect("joined");
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnatio
     assert_ne!(before.incarnation, after.incarnation);
     // The one that had written finds the incarnation changed.
     let name = "member2".parse().expect("a name");
-    let refused = elsewhere.join(&name, "incarnation").await;
+    let refused = elsewhere.join(&name, "incarnation", "").await;
     assert_ends(&elsewhere, refused).await;
     assert_eq!(elsewhere.head().await.expect("a head"), after);
 }
@@ -164,20 +164,20 @@ async fn a_reader_forgets_the_catalogue_of_another_incarnation() {
     let (reader, writer) = (open_store(&place).await, open_store(&place).await);
     some_revisions(&writer, 0..5).await;
     let lost = "lost".parse().expect("a name");
-    writer.join(&lost, "incarnation").await.expect("joined");
+    writer.join(&lost, "incarnation", "").await.expect("joined");
     assert_eq!(reader.catalog().await.expect("a catalog").clusters.len(), 2);
     rewind(&place).await;
     place.run("DELETE FROM cluster WHERE name = 'lost'").await;
     place
         .run("UPDATE head SET catalog = catalog - 1 WHERE id = 1")
         .await;
-    assert!(writer.join(&lost, "incarnation").await.is_err());
+    assert!(writer.join(&lost, "incarnation", "").await.is_err());
     writer.shutdown().await;
     let again = open_store(&place).await;
     some_revisions(&again, 5..12).await;
     for name in ["new-1", "new-2"] {
         let name = name.parse().expect("a name");
-        again.join(&name, "incarnation").await.expect("joined");
+        again.join(&name, "incarnation", "").await.expect("joined");
     }
     let catalog = reader.catalog().await.expect("a catalog");
     let shown: Vec<&str> = catalog.clusters.keys().map(ClusterName::as_str).collect();

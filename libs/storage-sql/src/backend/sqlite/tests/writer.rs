@@ -59,7 +59,7 @@ async fn a_writer_that_panics_is_told_to_whoever_waits_for_its_end() {
     let store = SqlStore::start(Arc::new(database), &Options::default()).await;
     let store = store.expect("a store");
     let member = armadex_model::ClusterName::new("member1").expect("a name");
-    let refused = store.join(&member, "incarnation").await;
+    let refused = store.join(&member, "incarnation", "").await;
     assert!(refused.is_err_and(|err| err.is_transient()));
     tokio::time::timeout(Duration::from_secs(20), store.ended())
         .await
@@ -116,7 +116,7 @@ async fn a_writer_rests_once_after_its_work_and_works_again() {
     for name in ["member1", "member2"] {
         assert!(resting.try_recv().is_err(), "it has nothing to rest from");
         let name = armadex_model::ClusterName::new(name).expect("a name");
-        store.join(&name, "incarnation").await.expect("joined");
+        store.join(&name, "incarnation", "").await.expect("joined");
         resting.recv().await.expect("a rest");
     }
     store.shutdown().await;
