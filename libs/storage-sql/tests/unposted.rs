@@ -10,8 +10,10 @@ use armadex_storage::conformance::fixture::{ObjectBuilder, all_pods};
 use armadex_storage::conformance::{Fixture, Writer, object};
 use armadex_storage_sql::{Options, SqlStore};
 
-/// Objects whose labels are compared.
-const SAMPLE: u32 = 100;
+/// Objects whose labels are compared: fewer than the values that are followed, so that chance, by which their hashes are drawn, decides nothing.
+const SAMPLE: u32 = 40;
+/// Pods of a cluster that are written before it is decided.
+const BEFORE: usize = SAMPLE as usize / 2;
 
 async fn open(path: &Path) -> Arc<SqlStore> {
     let options = Options {
@@ -67,14 +69,14 @@ fn is_in(values: &[&str]) -> Operator {
     Operator::In(values.iter().map(|value| (*value).to_owned()).collect())
 }
 
-/// Two clusters with 200 pods each, of which the first half was written before it was known that each has a label of its own.
+/// Two clusters with 200 pods each, of which the first were written before it was known that each has a label of its own.
 async fn fleet(fixture: &Fixture) -> Writer {
     let (a, b) = (fixture.pods_of("a").await, fixture.pods_of("b").await);
     for (cluster, pods) in [("a", &a), ("b", &b)] {
-        put(fixture, pods, cluster, 0..100).await;
+        put(fixture, pods, cluster, 0..BEFORE).await;
     }
     for (cluster, pods) in [("a", &a), ("b", &b)] {
-        put(fixture, pods, cluster, 100..200).await;
+        put(fixture, pods, cluster, BEFORE..200).await;
     }
     a
 }
@@ -85,15 +87,15 @@ async fn a_label_of_its_own_for_each_object_is_not_indexed_once_that_is_known() 
     let store = open(&directory.path().join("store.db")).await;
     let fixture = fixture_of(&store);
     let pods = fleet(&fixture).await;
-    // Two labels and their keys for the first half, one label less for the second.
-    assert_eq!(entries(&store).await, 200 * 4 + 200 * 3);
+    // Two labels and their keys for the first, one label less for the others.
+    assert_eq!(entries(&store).await, 40 * 4 + 360 * 3);
     // What was indexed before leaves the index when it changes, whether its labels do or not.
     let changed = (0..100).map(|number| pod("a", number).version("101"));
     fixture.put(&pods, changed).await;
-    assert_eq!(entries(&store).await, 100 * 4 + 300 * 3);
+    assert_eq!(entries(&store).await, 20 * 4 + 380 * 3);
     let deleted = (0..150).map(|number| Change::Delete(pod("a", number).build().key));
     fixture.write(&pods, deleted).await.expect("written");
-    assert_eq!(entries(&store).await, 100 * 4 + 150 * 3);
+    assert_eq!(entries(&store).await, 20 * 4 + 230 * 3);
     fixture
         .sink
         .leave(&"b".parse().expect("a name"), "incarnation-1")
