@@ -316,7 +316,10 @@ impl From<StoreError> for ApiError {
             }
             StoreError::Gone { reason } => Self::expired(reason.clone()),
             StoreError::Unsupported { what } => Self::bad_request(format!("{what} is not served")),
-            StoreError::Fenced { .. } | StoreError::Rejected { .. } | StoreError::Broken { .. } => {
+            StoreError::Fenced { .. }
+            | StoreError::Left { .. }
+            | StoreError::Rejected { .. }
+            | StoreError::Broken { .. } => {
                 tracing::error!(error = %chain(&error), "the store failed a search");
                 Self::internal()
             }

@@ -4,7 +4,7 @@
 //! Reaching ──> Live ──> (two failed probes, another member, another connection) ──> Reaching
 //! ```
 //! Streams run only while Live. What they have stored stays, whatever happens here; only a type that is no longer wanted, or that
-//! the member says it does not have, is hidden.
+//! the member says it does not have, is hidden. Where the store says that the cluster has left, the session ends.
 
 mod health;
 mod reach;
@@ -17,14 +17,16 @@ use std::time::Duration;
 
 use armadex_crds::GroupResources;
 use armadex_member::Discovery;
+use armadex_storage::StoreError;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::backoff::jittered;
 use crate::board::Running;
 use crate::plan;
 use crate::session::health::{Health, Verdict};
-use crate::session::reach::Reached;
+use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::streams::Streams;
 pub(crate) use crate::session::task::{Session, Wanted};
@@ -43,11 +45,11 @@ enum Pause {
 }
 
 impl Session {
-    /// Runs until cancelled; streams have written what they held when this returns.
+    /// Runs until cancelled, or until the cluster has left the store; streams have written what they held when this returns.
     pub(crate) async fn run(mut self) {
         let mut health = Health::new(&self);
         let mut streams = Streams::new(&self);
-        while !self.cancel.is_cancelled() {
+        while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
             let Some(reached) = self.reach(&wanted, &mut health).await else {
                 continue;
@@ -64,7 +66,7 @@ impl Session {
         let sink = Arc::clone(&self.shared.sink);
         loop {
             let tried = tokio::select! {
-                () = self.cancel.cancelled() => return None,
+                () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
                 tried = reach::reach(&wanted.member, &*sink, self.cluster) => tried,
             };
@@ -73,6 +75,7 @@ impl Session {
                     self.cluster = reached.cluster;
                     return Some(reached);
                 }
+                Err(Unreached::Store(StoreError::Left { .. })) => self.left.cancel(),
                 Err(error) => {
                     let server = wanted.member.server().to_string();
                     let words = error.to_string();
@@ -90,7 +93,7 @@ impl Session {
                 }
             }
             tokio::select! {
-                () = self.cancel.cancelled() => return None,
+                () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
                 () = tokio::time::sleep(jittered(PROBE_PERIOD, rand::random())) => {}
             }
@@ -128,7 +131,7 @@ impl Session {
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             tokio::select! {
-                () = self.cancel.cancelled() => return Pause::Cancelled,
+                () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
                 () = stranger.cancelled() => return Pause::Changed,
                 () = changed(&mut self.wanted) => {
                     let now = self.wanted.borrow_and_update().clone();
@@ -140,7 +143,7 @@ impl Session {
                 }
                 () = &mut probe => {
                     tokio::select! {
-                        () = self.cancel.cancelled() => return Pause::Cancelled,
+                        () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
                         verdict = health.check(&wanted.member) => if verdict == Verdict::Lost {
                             return Pause::Unhealthy;
                         },
@@ -189,6 +192,14 @@ impl Session {
         };
         self.board.update(|facts| facts.missing = plan.missing);
         found
+    }
+}
+
+/// Waits until the session is told to end, or has nothing left to write to.
+async fn is_to_end(cancel: &CancellationToken, left: &CancellationToken) {
+    tokio::select! {
+        () = cancel.cancelled() => {}
+        () = left.cancelled() => {}
     }
 }
 

@@ -46,9 +46,11 @@ pub(crate) struct StreamContext {
     pub(crate) report: Arc<Report>,
     pub(crate) metrics: Arc<ClusterMetrics>,
     pub(crate) cancel: CancellationToken,
+    /// Cancelled by the stream that is told by the store that the cluster has left.
+    pub(crate) left: CancellationToken,
 }
 
-/// Runs until cancelled; what is pending then is written.
+/// Runs until cancelled, what is pending then is written; or until the cluster has left the store.
 pub(crate) async fn run(context: StreamContext) {
     let mut stream = Stream::new(context);
     stream.context.report.started();
@@ -117,6 +119,7 @@ impl Stream {
             let outcome = match self.perform(&mut state).await {
                 Ok(outcome) => outcome,
                 Err(Halt::Fenced) => self.fenced(),
+                Err(Halt::Left) => return self.left(),
                 Err(Halt::Cancelled) => return,
             };
             let asked = std::mem::take(&mut self.asked_wait);
@@ -268,6 +271,13 @@ impl Stream {
         let words = "another synchro writes this stream";
         self.context.report.stopped(None, words);
         Outcome::Fenced
+    }
+
+    /// Its session is told, and says the rest.
+    fn left(&self) {
+        let words = "the cluster has left the store";
+        self.context.report.stopped(None, words);
+        self.context.left.cancel();
     }
 
     /// The opened stream; opening comes before everything that writes.

@@ -61,6 +61,21 @@ impl Stage {
         Fleet::new(shared, client, recorder)
     }
 
+    /// The control plane has these PediaClusters, and a synchro reads their list.
+    pub(crate) fn relist(
+        &self,
+        fleet: &mut Fleet,
+        clusters: impl IntoIterator<Item = PediaCluster>,
+    ) {
+        let clusters = Vec::from_iter(clusters);
+        self.control_plane.has(clusters.clone());
+        fleet.handle(Event::Init);
+        for cluster in clusters {
+            fleet.handle(Event::InitApply(cluster));
+        }
+        fleet.handle(Event::InitDone);
+    }
+
     /// Waits until a search for pods finds these, as `cluster/namespace/name`.
     pub(crate) async fn shows(&self, pods: &[&str]) {
         until(&format!("{pods:?}"), || async {
@@ -68,15 +83,6 @@ impl Stage {
         })
         .await;
     }
-}
-
-/// A synchro reads the list of PediaClusters.
-pub(crate) fn relist(fleet: &mut Fleet, clusters: impl IntoIterator<Item = PediaCluster>) {
-    fleet.handle(Event::Init);
-    for cluster in clusters {
-        fleet.handle(Event::InitApply(cluster));
-    }
-    fleet.handle(Event::InitDone);
 }
 
 /// A PediaCluster that asks for the pods of a member.

@@ -2,6 +2,8 @@
 //!
 //! Nothing here is shared with another cluster but the store and the limits in [`Shared`], so a bad cluster delays nobody.
 
+mod entry;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ use crate::keeper::{self, StatusKeeper};
 use crate::plan;
 use crate::secrets::{SecretWatches, Secrets, Snapshot};
 use crate::session::{Session, Wanted};
+use crate::tree::entry::{Entry, Owner};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -78,7 +81,16 @@ struct Branches {
 struct Live {
     wanted: watch::Sender<Wanted>,
     cancel: CancellationToken,
+    left: CancellationToken,
     task: AbortOnDropHandle<()>,
+}
+
+/// How a session ends without being told to.
+enum Broke {
+    /// Its cluster has left the store.
+    Left,
+    /// Something is wrong.
+    Failed(String),
 }
 
 /// What the tree's loop comes to.
@@ -113,11 +125,11 @@ impl Tree {
     /// Runs until the cluster is no longer looked after.
     async fn run(mut self) {
         let mut branches = self.branches();
-        let mut cluster = None;
+        let mut entry = Entry::Unknown;
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         let mut sessions = Backoff::new(FIRST_RETRY, LAST_RETRY);
         let ending = loop {
-            let turn = self.turn(&mut branches, &mut cluster).await;
+            let turn = self.turn(&mut branches, &mut entry).await;
             let retry = match turn {
                 Turn::End(ending) => break Some(ending),
                 Turn::Delete => break None,
@@ -130,11 +142,8 @@ impl Tree {
             tokio::select! {
                 changed = self.orders.changed() => if changed.is_err() { break Some(Ending::Shutdown) },
                 () = branches.secrets.changed() => {}
-                words = broke(&mut branches.session) => {
-                    error!(cluster = %self.name, error = words, "the session of a cluster broke off, it begins anew");
-                    branches.bury_session();
-                    // The store may have another number for the cluster by now.
-                    cluster = None;
+                broke = broke(&mut branches.session) => {
+                    entry = self.bury(&mut branches, broke);
                     tokio::select! {
                         () = self.is_ended() => {}
                         () = tokio::time::sleep(sessions.next(rand::random())) => {}
@@ -183,7 +192,7 @@ impl Tree {
     }
 
     /// Brings everything in line with the object as it is now.
-    async fn turn(&mut self, branches: &mut Branches, cluster: &mut Option<ClusterId>) -> Turn {
+    async fn turn(&mut self, branches: &mut Branches, entry: &mut Entry) -> Turn {
         let Order { object, ending } = self.orders.borrow_and_update().clone();
         if let Some(ending) = ending {
             return Turn::End(ending);
@@ -195,12 +204,14 @@ impl Tree {
         if !finalizer::is_set(&object) {
             return self.add_finalizer(&object).await;
         }
-        let cluster = match cluster {
-            Some(cluster) => *cluster,
-            None => match self.join().await {
-                Some(joined) => *cluster.insert(joined),
-                None => return Turn::Retry,
-            },
+        let owner = Owner {
+            shared: &self.shared,
+            client: &self.client,
+            name: &self.name,
+            uid: &self.uid,
+        };
+        let Some(cluster) = entry.number(&owner).await else {
+            return Turn::Retry;
         };
         self.direct(branches, &object, cluster);
         Turn::Wait
@@ -218,14 +229,19 @@ impl Tree {
         }
     }
 
-    async fn join(&self) -> Option<ClusterId> {
-        let sink = &self.shared.sink;
-        let owner = &self.shared.config.sharding_name;
-        match sink.join(&self.name, &self.uid, owner).await {
-            Ok(cluster) => Some(cluster),
-            Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the cluster was not entered in the store, retrying");
-                None
+    /// Says that a session ended by itself, which it did not, and gives what that means for the entry in the store.
+    fn bury(&self, branches: &mut Branches, broke: Broke) -> Entry {
+        match broke {
+            Broke::Left => {
+                warn!(cluster = %self.name, "the cluster has left the store, it joins anew");
+                branches.bury_session("the cluster has left the store, it joins anew");
+                Entry::Left
+            }
+            Broke::Failed(words) => {
+                error!(cluster = %self.name, error = words, "the session of a cluster broke off, it begins anew");
+                branches.bury_session("the synchro of this cluster broke off, it begins anew");
+                // The store may have another number for the cluster by now.
+                Entry::Unknown
             }
         }
     }
@@ -282,7 +298,7 @@ impl Tree {
             return;
         }
         let (sender, receiver) = watch::channel(wanted);
-        let cancel = CancellationToken::new();
+        let (cancel, left) = (CancellationToken::new(), CancellationToken::new());
         let session = Session {
             shared: Arc::clone(&self.shared),
             name: self.name.clone(),
@@ -290,10 +306,12 @@ impl Tree {
             board: Arc::clone(&branches.board),
             wanted: receiver,
             cancel: cancel.clone(),
+            left: left.clone(),
         };
         branches.session = Some(Live {
             wanted: sender,
             cancel,
+            left,
             task: AbortOnDropHandle::new(tokio::spawn(session.run())),
         });
     }
@@ -389,13 +407,14 @@ impl Tree {
 }
 
 /// Until the session ends without being told to, and how it did.
-async fn broke(session: &mut Option<Live>) -> String {
+async fn broke(session: &mut Option<Live>) -> Broke {
     let Some(live) = session else {
         return std::future::pending().await;
     };
     match (&mut live.task).await {
-        Ok(()) => "it ended by itself".to_owned(),
-        Err(error) => error.to_string(),
+        Ok(()) if live.left.is_cancelled() => Broke::Left,
+        Ok(()) => Broke::Failed("it ended by itself".to_owned()),
+        Err(error) => Broke::Failed(error.to_string()),
     }
 }
 
@@ -417,10 +436,9 @@ impl Branches {
     }
 
     /// A session that ended by itself did not say so in the status.
-    fn bury_session(&mut self) {
+    fn bury_session(&mut self, words: &str) {
         self.session = None;
         self.board.update(|facts| {
-            let words = "the synchro of this cluster broke off, it begins anew";
             facts.running = Running::Failed(words.to_owned());
             facts.health = MemberHealth::Unasked;
         });

@@ -21,6 +21,8 @@ const LAST_RETRY: Duration = Duration::from_secs(15);
 pub(crate) enum Halt {
     /// Somebody else writes this stream.
     Fenced,
+    /// The cluster has left the store.
+    Left,
     /// The stream is to end.
     Cancelled,
 }
@@ -102,6 +104,7 @@ impl Writer {
                 }
                 Err(StoreError::Rejected { key, reason }) => return Ok(Err((key, reason))),
                 Err(StoreError::Fenced { .. }) => return Err(Halt::Fenced),
+                Err(StoreError::Left { .. }) => return Err(Halt::Left),
                 Err(error) => self.wait_for_store(&error, &mut backoff).await?,
             }
         }

@@ -67,7 +67,7 @@ macro_rules! conformance {
             writes::a_position_moves_without_changes,
             writes::a_replay_writes_nothing,
             writes::a_stream_that_was_taken_over_is_fenced,
-            writes::a_writer_of_a_cluster_that_left_is_fenced,
+            writes::a_writer_of_a_cluster_that_left_is_told_so,
             writes::an_object_that_is_too_large_is_rejected_by_name,
             writes::keys_are_listed_page_by_page,
             writes::other_rules_write_what_did_not_change,

@@ -12,10 +12,16 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Another writer took this stream over, or its cluster has left: stop writing.
+    /// Another writer took this stream over: stop writing.
     #[error("the stream of {what} belongs to another writer")]
     Fenced {
         /// Cluster and resource type.
+        what: String,
+    },
+    /// The cluster has left, or another one of its name took its place: nothing is stored of it unless it joins again.
+    #[error("{what} has left the store")]
+    Left {
+        /// The cluster.
         what: String,
     },
     /// One object cannot be stored; the others of its batch can.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use armadex_storage::conformance::fixture::name;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 
 use super::HANDOVER;
-use crate::testing::{ScriptedMember, Stage, pedia_cluster, relist, until};
+use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
 
 const GRACE: Duration = Duration::from_secs(900);
 
@@ -15,16 +16,16 @@ async fn a_control_plane_that_was_empty_for_a_while_costs_no_list() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid-of-member", &["a", "b"]).await;
     let mut fleet = stage.synchro("");
-    relist(&mut fleet, [pedia_cluster("m", "first", &member)]);
+    stage.relist(&mut fleet, [pedia_cluster("m", "first", &member)]);
     stage.shows(&["m/n/a", "m/n/b"]).await;
     member.until_watched(1).await;
 
-    relist(&mut fleet, []);
+    stage.relist(&mut fleet, []);
     stage.shows(&[]).await;
     let purged = stage.store.sink.purge(100, GRACE).await.expect("purged");
     assert_eq!(purged.objects, 0, "they are kept");
 
-    relist(&mut fleet, [pedia_cluster("m", "second", &member)]);
+    stage.relist(&mut fleet, [pedia_cluster("m", "second", &member)]);
     stage.shows(&["m/n/a", "m/n/b"]).await;
     member.until_watched(2).await;
     assert_eq!(member.requests(), ["list", "watch", "watch"]);
@@ -37,12 +38,45 @@ async fn another_member_under_an_old_name_brings_nothing_back() {
     let before = ScriptedMember::start("uid-before", &["a"]).await;
     let after = ScriptedMember::start("uid-after", &["z"]).await;
     let mut fleet = stage.synchro("");
-    relist(&mut fleet, [pedia_cluster("m", "first", &before)]);
+    stage.relist(&mut fleet, [pedia_cluster("m", "first", &before)]);
     stage.shows(&["m/n/a"]).await;
-    relist(&mut fleet, []);
+    stage.relist(&mut fleet, []);
     stage.shows(&[]).await;
-    relist(&mut fleet, [pedia_cluster("m", "second", &after)]);
+    stage.relist(&mut fleet, [pedia_cluster("m", "second", &after)]);
     stage.shows(&["m/n/z"]).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_somebody_let_leave_comes_back_by_itself() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [pedia_cluster("m", "first", &member)]);
+    stage.shows(&["m/n/a"]).await;
+    member.until_watched(1).await;
+    let leave = async || {
+        let left = stage.store.sink.leave(&name("m"), "first").await;
+        left.expect("left");
+        stage.shows(&[]).await;
+    };
+    leave().await;
+    member.adds("b");
+    stage.shows(&["m/n/a"]).await;
+    member.until_watched(2).await;
+    assert_eq!(member.requests(), ["list", "watch", "watch"]);
+
+    // Its object was made anew, which nobody has told yet.
+    stage
+        .control_plane
+        .has([pedia_cluster("m", "second", &member)]);
+    leave().await;
+    member.adds("c");
+    until("two looks", || async {
+        stage.control_plane.reads("m").len() >= 3
+    })
+    .await;
+    stage.shows(&[]).await;
     fleet.shutdown().await;
 }
 
@@ -51,7 +85,7 @@ async fn clusters_that_left_while_nobody_looked_are_found_by_their_owner() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a"]).await;
     let mut fleet = stage.synchro("");
-    relist(
+    stage.relist(
         &mut fleet,
         ["m", "stays"].map(|name| pedia_cluster(name, name, &member)),
     );
@@ -60,13 +94,13 @@ async fn clusters_that_left_while_nobody_looked_are_found_by_their_owner() {
 
     // Another synchro, of the same store and of a control plane that has neither.
     let mut other = stage.synchro("other");
-    relist(&mut other, []);
+    stage.relist(&mut other, []);
     other.is_swept().await;
     stage.shows(&["m/n/a", "stays/n/a"]).await;
     other.shutdown().await;
 
     let mut again = stage.synchro("");
-    relist(&mut again, [pedia_cluster("stays", "stays", &member)]);
+    stage.relist(&mut again, [pedia_cluster("stays", "stays", &member)]);
     stage.shows(&["stays/n/a"]).await;
     again.shutdown().await;
 }
@@ -96,7 +130,7 @@ async fn a_tree_and_a_session_that_break_off_begin_anew_and_say_so() {
     stage.breaking.break_at("join");
     stage.breaking.break_at("adopt");
     let mut fleet = stage.synchro("");
-    relist(&mut fleet, [pedia_cluster("m", "uid-m", &member)]);
+    stage.relist(&mut fleet, [pedia_cluster("m", "uid-m", &member)]);
     stage.shows(&["m/n/a"]).await;
     assert!(stage.breaking.has_broken());
     comes_to_say(&stage, "Running").await;
@@ -115,7 +149,7 @@ async fn the_last_word_of_a_process_that_was_replaced_does_not_stay() {
     let member = ScriptedMember::start("uid", &["a"]).await;
     let mut fleet = stage.synchro("");
     let object = pedia_cluster("m", "uid-m", &member);
-    relist(&mut fleet, [object.clone()]);
+    stage.relist(&mut fleet, [object.clone()]);
     comes_to_say(&stage, "Running").await;
     let before = stage.control_plane.statuses("m");
     let mut status: Value = before[before.len() - 1].body["status"].clone();
@@ -145,7 +179,7 @@ async fn a_cluster_that_nobody_lets_go_is_taken_over() {
     object.spec.sharding_name = "b".to_owned();
     let held = json!({"shardingName": "a", "conditions": [], "syncResources": []});
     object.status = serde_json::from_value(held).expect("a status");
-    relist(&mut fleet, [object.clone()]);
+    stage.relist(&mut fleet, [object.clone()]);
     assert!(fleet.trees.is_empty(), "it may still be let go");
 
     tokio::time::pause();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use armadex_member::Member;
-use armadex_storage::ClusterId;
+use armadex_storage::{ClusterId, StoreError};
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::board::{Board, MemberHealth};
@@ -30,6 +31,7 @@ pub(super) struct Health {
     metrics: Arc<ClusterMetrics>,
     board: Arc<Board>,
     cluster: ClusterId,
+    left: CancellationToken,
     name: String,
     version: String,
     failures: u32,
@@ -44,6 +46,7 @@ impl Health {
             metrics: session.shared.metrics.of(&session.name),
             board: Arc::clone(&session.board),
             cluster: session.cluster,
+            left: session.left.clone(),
             name: session.name.to_string(),
             version: String::new(),
             failures: 0,
@@ -144,6 +147,7 @@ impl Health {
         let told = self.shared.sink.set_health(self.cluster, &now.0, version);
         match told.await {
             Ok(()) => self.stored = Some(now),
+            Err(StoreError::Left { .. }) => self.left.cancel(),
             Err(error) => {
                 warn!(cluster = %self.name, error = %error, "the store was not told of the member's health");
             }

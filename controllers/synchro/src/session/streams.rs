@@ -27,6 +27,7 @@ pub(super) struct Streams {
     board: Arc<Board>,
     name: ClusterName,
     cluster: ClusterId,
+    left: CancellationToken,
     connected: Option<Arc<Connected>>,
     running: BTreeMap<ResourceType, Running>,
     /// What the store had at the last look.
@@ -49,6 +50,7 @@ impl Streams {
             board: Arc::clone(&session.board),
             name: session.name.clone(),
             cluster: session.cluster,
+            left: session.left.clone(),
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
@@ -143,6 +145,7 @@ impl Streams {
             report: Arc::clone(&report),
             metrics: Arc::clone(&self.metrics),
             cancel: cancel.clone(),
+            left: self.left.clone(),
         };
         Some(Running {
             report,

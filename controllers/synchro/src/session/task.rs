@@ -31,4 +31,6 @@ pub(crate) struct Session {
     pub(crate) board: Arc<Board>,
     pub(crate) wanted: watch::Receiver<Wanted>,
     pub(crate) cancel: CancellationToken,
+    /// Cancelled by whoever is told by the store that the cluster has left, which ends the session.
+    pub(crate) left: CancellationToken,
 }

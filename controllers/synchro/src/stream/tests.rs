@@ -76,6 +76,7 @@ impl Scene {
             report: Arc::clone(&report),
             metrics: Arc::clone(&metrics),
             cancel: cancel.clone(),
+            left: CancellationToken::new(),
         };
         Act {
             report,

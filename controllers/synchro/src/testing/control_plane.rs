@@ -1,23 +1,27 @@
-//! A control plane that takes every write of a PediaCluster and remembers it.
+//! A control plane that has the PediaClusters that a test gives it, takes every write of one and remembers what was asked.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use http::{Request, Response};
-use kube::Client;
+use armadex_crds::PediaCluster;
+use http::{Method, Request, Response};
 use kube::client::Body;
+use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
-/// What was asked of it, and in which words.
+/// What it has, what was asked of it, and in which words.
 #[derive(Clone, Default)]
 pub(crate) struct ControlPlane {
-    written: Arc<Mutex<Vec<Written>>>,
+    clusters: Arc<Mutex<BTreeMap<String, PediaCluster>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 /// A request: path with its query, and body.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
-    pub(crate) path: String,
+pub(crate) struct Asked {
+    method: Method,
+    path: String,
     pub(crate) body: Value,
 }
 
@@ -31,36 +35,66 @@ impl ControlPlane {
         Client::new(service, "default")
     }
 
+    /// From now on these are its PediaClusters.
+    pub(crate) fn has(&self, clusters: impl IntoIterator<Item = PediaCluster>) {
+        let clusters = clusters.into_iter();
+        let named = clusters.map(|cluster| (cluster.name_any(), cluster));
+        *self.clusters.lock().expect("no panic") = named.collect();
+    }
+
     /// The statuses that were written of a PediaCluster, oldest first.
-    pub(crate) fn statuses(&self, cluster: &str) -> Vec<Written> {
+    pub(crate) fn statuses(&self, cluster: &str) -> Vec<Asked> {
         let path = format!("/pediaclusters/{cluster}/status");
-        let written = self.written.lock().expect("no panic");
-        let of_cluster = |written: &&Written| written.path.contains(&path);
-        written.iter().filter(of_cluster).cloned().collect()
+        self.asked_for(|asked| asked.path.contains(&path))
+    }
+
+    /// The times that a PediaCluster was read by its name.
+    pub(crate) fn reads(&self, cluster: &str) -> Vec<Asked> {
+        let path = format!("/pediaclusters/{cluster}");
+        self.asked_for(|asked| asked.method == Method::GET && asked.path.ends_with(&path))
+    }
+
+    fn asked_for(&self, is_meant: impl Fn(&Asked) -> bool) -> Vec<Asked> {
+        let asked = self.asked.lock().expect("no panic");
+        asked
+            .iter()
+            .filter(|asked| is_meant(asked))
+            .cloned()
+            .collect()
     }
 
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
         let body = body.collect_bytes().await.unwrap_or_default();
-        self.written.lock().expect("no panic").push(Written {
-            path: path.clone(),
+        let (code, answer) = self.find(&head.method, head.uri.path());
+        self.asked.lock().expect("no panic").push(Asked {
+            method: head.method,
+            path,
             body: serde_json::from_slice(&body).unwrap_or_default(),
         });
-        let (code, answer) = if path.contains("/pediaclusters/") {
-            (
-                200,
-                json!({"apiVersion": "cluster.clusterpedia.io/v1alpha2", "kind": "PediaCluster",
-                "metadata": {"name": "any"}, "spec": {"syncResources": []}}),
-            )
-        } else {
-            (
-                404,
-                json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "no such path"}),
-            )
-        };
         let body = Body::from(answer.to_string().into_bytes());
         let answer = Response::builder().status(code).body(body);
         answer.expect("an answer")
     }
+
+    fn find(&self, method: &Method, path: &str) -> (u16, Value) {
+        let clusters = self.clusters.lock().expect("no panic");
+        if let Some((_, name)) = path.split_once("/pediaclusters/") {
+            let name = name.trim_end_matches("/status");
+            match clusters.get(name) {
+                Some(cluster) => return (200, json!(cluster)),
+                // Whatever is written succeeds.
+                None if method == Method::PATCH => return (200, any()),
+                None => {}
+            }
+        }
+        let refused = json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "no such path"});
+        (404, refused)
+    }
+}
+
+fn any() -> Value {
+    json!({"apiVersion": "cluster.clusterpedia.io/v1alpha2", "kind": "PediaCluster",
+        "metadata": {"name": "any"}, "spec": {"syncResources": []}})
 }

@@ -1,4 +1,4 @@
-//! A member with a few pods: it tells what it serves, lists them, and is silent on watches.
+//! A member with a few pods: it tells what it serves, lists them, and tells on watches what a test adds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use armadex_member::{Connection, Endpoint, Member, Trust};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
 
 /// A member on loopback.
@@ -21,7 +22,12 @@ struct Script {
     pods: String,
     requests: Mutex<Vec<String>>,
     discoveries: Mutex<Vec<String>>,
+    /// Events for whoever watches now.
+    events: broadcast::Sender<String>,
 }
+
+/// No test adds so many pods before they are told.
+const MOST_EVENTS: usize = 16;
 
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
   {"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list","watch"]}]}]}]}"#;
@@ -45,12 +51,7 @@ impl ScriptedMember {
             ("/apis", OTHERS.to_owned()),
         ];
         let bodies = bodies.map(|(path, body)| (path.to_owned(), body));
-        let pod = |name: &&str| {
-            format!(
-                r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"5"}}}}"#
-            )
-        };
-        let pods: Vec<String> = pods.iter().map(pod).collect();
+        let pods: Vec<String> = pods.iter().map(|name| pod(name, 5)).collect();
         let script = Arc::new(Script {
             bodies: Mutex::new(bodies.into()),
             pods: format!(
@@ -59,6 +60,7 @@ impl ScriptedMember {
             ),
             requests: Mutex::default(),
             discoveries: Mutex::default(),
+            events: broadcast::Sender::new(MOST_EVENTS),
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&script)));
         Self {
@@ -88,6 +90,14 @@ impl ScriptedMember {
             r#""items":[{{"metadata":{{"name":"{name}"}},"versions":[{{"version":"v1"}}]}},"#
         );
         *told = told.replacen(r#""items":["#, &group, 1);
+    }
+
+    /// A pod comes, which those are told of who watch now, and nobody else.
+    pub(crate) fn adds(&self, pod_name: &str) {
+        let pod = pod(pod_name, 11);
+        let event = format!(r#"{{"type":"ADDED","object":{pod}}}"#);
+        // Nobody may watch.
+        let _ = self.script.events.send(event);
     }
 
     /// The answers to discovery since the last call, sorted: `/api: 200`.
@@ -120,6 +130,12 @@ impl ScriptedMember {
     }
 }
 
+fn pod(name: &str, version: u32) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}","resourceVersion":"{version}"}}}}"#
+    )
+}
+
 async fn accept(listener: TcpListener, script: Arc<Script>) {
     let mut connections = Vec::new();
     while let Ok((socket, _)) = listener.accept().await {
@@ -145,6 +161,7 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
         }
     }
     let head = "connection: close\r\n";
+    let mut events = script.events.subscribe();
     let text = match script.answer(&path) {
         Some(body) => {
             // Long enough to tell the bodies of a test apart.
@@ -161,8 +178,10 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
     };
     // Whoever asked may have gone.
     let _ = socket.write_all(text.as_bytes()).await;
-    if !text.contains("content-length") {
-        std::future::pending::<()>().await;
+    while !text.contains("content-length") {
+        let event = events.recv().await.expect("few events");
+        let chunk = format!("{:x}\r\n{event}\n\r\n", event.len() + 1);
+        let _ = socket.write_all(chunk.as_bytes()).await;
     }
 }
 

@@ -281,7 +281,8 @@ async fn called(
     rows(connection, statement, catalog::decode_cluster).await
 }
 
-async fn check_active(
+/// All of these are there and have not left.
+pub(crate) async fn check_active(
     connection: &mut dyn Connection,
     clusters: impl Iterator<Item = ClusterId>,
 ) -> Result<(), StoreError> {
@@ -290,9 +291,8 @@ async fn check_active(
     for part in asked.chunks(MAX_LIST) {
         let active = rows(connection, catalog::active(part), |r| r.int(0)).await?;
         if let Some(gone) = part.iter().find(|id| !active.contains(id)) {
-            return Err(StoreError::Fenced {
-                what: format!("cluster {gone}"),
-            });
+            let what = format!("cluster {gone}");
+            return Err(StoreError::Left { what });
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use armadex_storage::{Phase, StoreError, Written};
+use armadex_storage::{ClusterId, Phase, StoreError, Written};
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
@@ -16,6 +16,7 @@ use crate::sql::counter::CounterKey;
 use crate::sql::object::{self, Indexed, OldRow};
 use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::stream::{self, Fence, Moved, StreamRow};
+use crate::write::clusters;
 use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
@@ -74,22 +75,29 @@ async fn own_streams(
                 .map(|row| ((row.cluster, row.resource), row)),
         );
     }
-    let own = |batch: &&Prepared| {
-        found
-            .remove(&stream_of(batch))
-            .filter(|stream| stream.is_open && stream.epoch == batch.epoch)
-            .ok_or_else(|| fenced(batch))
-    };
-    batches.iter().map(own).collect()
+    let mut own = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let stream = found.remove(&stream_of(batch));
+        match stream.filter(|stream| stream.is_open && stream.epoch == batch.epoch) {
+            Some(stream) => own.push(stream),
+            None => return Err(refused(session.connection, batch).await),
+        }
+    }
+    Ok(own)
 }
 
 fn stream_of(batch: &Prepared) -> (i64, i32) {
     (batch.cluster, batch.resource)
 }
 
-fn fenced(batch: &Prepared) -> StoreError {
-    StoreError::Fenced {
-        what: format!("type {} in cluster {}", batch.resource, batch.cluster),
+/// Why a batch is not of its stream's writer.
+async fn refused(connection: &mut dyn Connection, batch: &Prepared) -> StoreError {
+    let cluster = std::iter::once(ClusterId(batch.cluster));
+    match clusters::check_active(connection, cluster).await {
+        Err(error) => error,
+        Ok(()) => StoreError::Fenced {
+            what: format!("type {} in cluster {}", batch.resource, batch.cluster),
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use armadex_model::{ObjectKey, Query};
 use futures::future::{join, join_all};
 
 use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
-use crate::{Change, MemberPosition, Phase, Rules, StoreError, Written};
+use crate::{Change, Health, MemberPosition, Phase, Rules, StoreError, Written};
 
 /// What is stored is what is served.
 pub async fn a_body_comes_back_byte_for_byte(fixture: &Fixture) {
@@ -172,38 +172,49 @@ pub async fn a_stream_that_was_taken_over_is_fenced(fixture: &Fixture) {
     );
 }
 
-/// A cluster that left takes no more rows, not even by a stream of the same name that is opened later.
-pub async fn a_writer_of_a_cluster_that_left_is_fenced(fixture: &Fixture) {
+/// A cluster that left takes no more rows, not even by a stream of the same name that is opened later. Its writer can tell that from
+/// another writer: the one has to join again, the other must not.
+pub async fn a_writer_of_a_cluster_that_left_is_told_so(fixture: &Fixture) {
     let pods = fixture.pods_of("member1").await;
-    fixture
-        .sink
-        .leave(&name("member1"), "incarnation-1")
-        .await
-        .expect("left");
-    let refused = fixture
-        .write(&pods, [Change::Put(object("ns", "a").build())])
-        .await;
-    assert!(
-        matches!(refused, Err(StoreError::Fenced { .. })),
-        "{refused:?}"
-    );
-    let refused = fixture
-        .sink
-        .open(pods.cluster, &resource("", "pods", "Pod", true), RULES)
-        .await;
-    assert!(
-        matches!(refused, Err(StoreError::Fenced { .. })),
-        "{refused:?}"
-    );
+    let left = fixture.sink.leave(&name("member1"), "incarnation-1").await;
+    left.expect("left");
+    let health = Health {
+        healthy: true,
+        reason: String::new(),
+    };
+    let stream = resource("", "pods", "Pod", true);
+    let put = || [Change::Put(object("ns", "a").build())];
+    let refused = [
+        fixture.write(&pods, put()).await.map(drop),
+        fixture
+            .sink
+            .open(pods.cluster, &stream, RULES)
+            .await
+            .map(drop),
+        fixture.sink.set_health(pods.cluster, &health, None).await,
+    ];
+    for refused in refused {
+        assert!(
+            matches!(refused, Err(StoreError::Left { .. })),
+            "{refused:?}"
+        );
+    }
     let again = fixture.pods_of("member1").await;
-    let refused = fixture
-        .write(&pods, [Change::Put(object("ns", "a").build())])
-        .await;
+    let refused = fixture.write(&pods, put()).await;
     assert!(
         matches!(refused, Err(StoreError::Fenced { .. })),
         "{refused:?}"
     );
     fixture.put(&again, [object("ns", "a")]).await;
+    let member1 = name("member1");
+    let new = fixture.sink.join(&member1, "incarnation-2", "").await;
+    new.expect("joined");
+    fixture.purge(100).await;
+    let refused = fixture.write(&again, put()).await;
+    assert!(
+        matches!(refused, Err(StoreError::Left { .. })),
+        "{refused:?}"
+    );
 }
 
 /// The error names the object, and nothing of the batch is stored.
