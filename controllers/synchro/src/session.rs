@@ -64,11 +64,12 @@ impl Session {
     async fn reach(&mut self, wanted: &Wanted, health: &mut Health) -> Option<Reached> {
         let mut told = String::new();
         let sink = Arc::clone(&self.shared.sink);
+        let cluster = (&self.name, self.incarnation.as_str());
         loop {
             let tried = tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
-                tried = reach::reach(&wanted.member, &*sink, self.cluster) => tried,
+                tried = reach::reach(&wanted.member, &*sink, cluster) => tried,
             };
             match tried {
                 Ok(reached) => {

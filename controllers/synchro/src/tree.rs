@@ -302,6 +302,7 @@ impl Tree {
         let session = Session {
             shared: Arc::clone(&self.shared),
             name: self.name.clone(),
+            incarnation: self.uid.clone(),
             cluster,
             board: Arc::clone(&branches.board),
             wanted: receiver,

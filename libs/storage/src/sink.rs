@@ -81,10 +81,15 @@ pub trait Sink: Send + Sync + 'static {
     /// for a time. Unknown clusters are no error.
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError>;
 
-    /// Gives a cluster that has no stream yet the rows and positions of the one that left last under its name and was
+    /// Gives a cluster that has joined and has no stream yet the rows and positions of the one that left last under its name and was
     /// read from the member of this identity and no other; its number from now on, which is another one then. A control plane that was
     /// restored makes PediaClusters anew, for members that are the old ones.
-    async fn adopt(&self, cluster: ClusterId, member: &str) -> Result<ClusterId, StoreError>;
+    async fn adopt(
+        &self,
+        cluster: &ClusterName,
+        incarnation: &str,
+        member: &str,
+    ) -> Result<ClusterId, StoreError>;
 
     /// The clusters that have not left and that this owner looks after, each with its incarnation, by their numbers.
     async fn clusters(&self, owner: &str) -> Result<Vec<(ClusterName, String)>, StoreError>;

@@ -33,6 +33,30 @@ async fn a_control_plane_that_was_empty_for_a_while_costs_no_list() {
 }
 
 #[tokio::test]
+async fn an_answer_that_was_not_waited_for_leaves_no_cluster_behind() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [pedia_cluster("m", "first", &member)]);
+    stage.shows(&["m/n/a"]).await;
+    stage.relist(&mut fleet, []);
+    stage.shows(&[]).await;
+
+    stage.breaking.swallow_an_adoption();
+    let mut object = pedia_cluster("m", "second", &member);
+    stage.relist(&mut fleet, [object.clone()]);
+    until("an adoption", || async { stage.breaking.has_swallowed() }).await;
+    object.spec.sync_resources[0]
+        .resources
+        .push("services".into());
+    fleet.handle(Event::Apply(object));
+    stage.shows(&["m/n/a"]).await;
+    comes_to_say(&stage, "Running").await;
+    assert_eq!(member.requests()[0..2], ["list", "watch"]);
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn another_member_under_an_old_name_brings_nothing_back() {
     let stage = Stage::new().await;
     let before = ScriptedMember::start("uid-before", &["a"]).await;

@@ -2,6 +2,7 @@
 //! member.
 
 use armadex_member::{Discovery, Etags, Member, MemberError};
+use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
 
 /// A member that answers.
@@ -36,7 +37,7 @@ pub(super) enum Unreached {
 pub(super) async fn reach(
     member: &Member,
     sink: &dyn Sink,
-    cluster: ClusterId,
+    (cluster, incarnation): (&ClusterName, &str),
 ) -> Result<Reached, Unreached> {
     let failed = |what| move |source| Unreached::Member { what, source };
     member.probe().await.map_err(failed("health check"))?;
@@ -48,7 +49,7 @@ pub(super) async fn reach(
     let discovered = member.discover(&Etags::default()).await;
     // Nothing is known before, so there is nothing that could be unchanged.
     let (discovery, etags) = discovered.map_err(failed("discovery"))?.unwrap_or_default();
-    let adopted = sink.adopt(cluster, &identity).await;
+    let adopted = sink.adopt(cluster, incarnation, &identity).await;
     Ok(Reached {
         cluster: adopted.map_err(Unreached::Store)?,
         version,

@@ -27,6 +27,8 @@ pub(crate) struct Wanted {
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) name: ClusterName,
+    /// The uid of its PediaCluster.
+    pub(crate) incarnation: String,
     pub(crate) cluster: ClusterId,
     pub(crate) board: Arc<Board>,
     pub(crate) wanted: watch::Receiver<Wanted>,

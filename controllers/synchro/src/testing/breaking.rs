@@ -1,6 +1,7 @@
-//! A store that panics when a test says so, as a defect in what asks it would.
+//! A store that panics when a test says so, as a defect in what asks it would, or whose answer is late.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ type Answer<T> = Result<T, StoreError>;
 pub(crate) struct BreakingSink {
     store: Arc<dyn Sink>,
     breaks: Mutex<BTreeSet<&'static str>>,
+    /// The next adoption is done, and not answered.
+    swallows: AtomicBool,
 }
 
 impl BreakingSink {
@@ -22,7 +25,18 @@ impl BreakingSink {
         Self {
             store,
             breaks: Mutex::default(),
+            swallows: AtomicBool::new(false),
         }
+    }
+
+    /// The answer to the next adoption never comes.
+    pub(crate) fn swallow_an_adoption(&self) {
+        self.swallows.store(true, Ordering::Release);
+    }
+
+    /// Whether that adoption was done.
+    pub(crate) fn has_swallowed(&self) -> bool {
+        !self.swallows.load(Ordering::Acquire)
     }
 
     /// The next call of `join` or `adopt` panics.
@@ -57,9 +71,18 @@ impl Sink for BreakingSink {
         self.store.leave(cluster, incarnation).await
     }
 
-    async fn adopt(&self, cluster: ClusterId, member: &str) -> Answer<ClusterId> {
+    async fn adopt(
+        &self,
+        cluster: &ClusterName,
+        incarnation: &str,
+        member: &str,
+    ) -> Answer<ClusterId> {
         self.pass("adopt");
-        self.store.adopt(cluster, member).await
+        let adopted = self.store.adopt(cluster, incarnation, member).await;
+        if self.swallows.swap(false, Ordering::AcqRel) {
+            std::future::pending::<()>().await;
+        }
+        adopted
     }
 
     async fn clusters(&self, owner: &str) -> Answer<Vec<(ClusterName, String)>> {

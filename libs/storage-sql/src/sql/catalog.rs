@@ -130,14 +130,6 @@ pub(crate) fn owned_clusters(owner: &str, after: i64, limit: u32) -> Statement {
     )
 }
 
-pub(crate) fn cluster(id: i64) -> Statement {
-    Statement::fixed(
-        "cluster.one",
-        "SELECT id, name, incarnation, active FROM cluster WHERE id = ?",
-        [id.into()],
-    )
-}
-
 pub(crate) fn delete_cluster(id: i64) -> Statement {
     Statement::fixed(
         "cluster.delete",

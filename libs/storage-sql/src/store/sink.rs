@@ -13,7 +13,7 @@ use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::form::codec::Family;
 use crate::read::streams;
-use crate::write::clusters::Opening;
+use crate::write::clusters::{self, Opening, Present};
 use crate::write::prepare::prepare;
 use crate::write::writer::{Done, Work};
 
@@ -37,12 +37,21 @@ impl Sink for SqlStore {
         self.order(work).await.map(drop)
     }
 
-    async fn adopt(&self, cluster: ClusterId, member: &str) -> Result<ClusterId, StoreError> {
+    async fn adopt(
+        &self,
+        cluster: &ClusterName,
+        incarnation: &str,
+        member: &str,
+    ) -> Result<ClusterId, StoreError> {
+        let mut transaction = self.database.read(Lane::Short).await?;
+        let present = clusters::present(&mut *transaction, cluster, incarnation).await?;
+        transaction.rollback().await?;
         // At each connection but the first the cluster has streams, and nothing is written.
-        if !self.streams(cluster).await?.is_empty() {
+        if let Present::Settled(cluster) = present {
             return Ok(cluster);
         }
-        match self.order(Work::Adopt(cluster, member.to_owned())).await? {
+        let work = Work::Adopt(cluster.clone(), incarnation.to_owned(), member.to_owned());
+        match self.order(work).await? {
             Done::Joined(id) => Ok(id),
             other => Err(unexpected(&other)),
         }

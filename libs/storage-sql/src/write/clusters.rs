@@ -9,7 +9,6 @@ use armadex_storage::{
     ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, TypeId,
 };
 
-use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
 use crate::sql::head::Numbered;
@@ -65,32 +64,52 @@ pub(crate) async fn leave(
 /// Puts the cluster that left last under the same name in the place of one that has nothing yet, if it was this member.
 pub(crate) async fn adopt(
     session: &mut Session<'_>,
-    cluster: ClusterId,
+    name: &ClusterName,
+    incarnation: &str,
     member: &str,
 ) -> Result<ClusterId, StoreError> {
-    check_active(session.connection, std::iter::once(cluster)).await?;
-    let streams = stream::of_cluster(cluster.0);
-    if !rows(session.connection, streams, stream::decode)
-        .await?
-        .is_empty()
-    {
-        return Ok(cluster);
-    }
-    let statement = catalog::cluster(cluster.0);
-    let own = row(session.connection, statement, catalog::decode_cluster).await?;
-    let own = own.ok_or_else(|| broken(format!("cluster {} is gone", cluster.0)))?;
-    let called = catalog::clusters_called(&own.name);
-    let called = rows(session.connection, called, catalog::decode_cluster).await?;
+    let own = match present(session.connection, name, incarnation).await? {
+        Present::New(own) => own.0,
+        Present::Settled(own) => return Ok(own),
+    };
+    let called = called(session.connection, name).await?;
     // One that left before it had anything says nothing of those before it.
     for former in called.iter().rev().filter(|row| row.has_left) {
         if is_of_member(session.connection, former.id, member).await? {
-            show(session, former.id, cluster.0).await?;
-            expire(session, cluster.0).await?;
-            session.catalog.clusters.insert(cluster.0);
+            show(session, former.id, own).await?;
+            expire(session, own).await?;
+            session.catalog.clusters.insert(own);
             return Ok(ClusterId(former.id));
         }
     }
-    Ok(cluster)
+    Ok(ClusterId(own))
+}
+
+/// A cluster that has joined.
+pub(crate) enum Present {
+    /// It has no stream yet.
+    New(ClusterId),
+    /// It has streams, its own or those of a former one.
+    Settled(ClusterId),
+}
+
+/// The cluster of this incarnation, if it has not left.
+pub(crate) async fn present(
+    connection: &mut dyn Connection,
+    name: &ClusterName,
+    incarnation: &str,
+) -> Result<Present, StoreError> {
+    let called = called(connection, name).await?;
+    let mut present = called.iter().filter(|row| row.active);
+    let Some(own) = present.find(|row| row.incarnation == incarnation) else {
+        let what = format!("cluster {name}");
+        return Err(StoreError::Left { what });
+    };
+    let streams = rows(connection, stream::of_cluster(own.id), stream::decode).await?;
+    Ok(match streams.is_empty() {
+        true => Present::New(ClusterId(own.id)),
+        false => Present::Settled(ClusterId(own.id)),
+    })
 }
 
 /// Whether all that is stored of a cluster came from one member.

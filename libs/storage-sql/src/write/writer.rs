@@ -50,7 +50,8 @@ pub(crate) enum Work {
     Health(ClusterId, Health, Option<String>),
     Open(Opening),
     Close(ClusterId, TypeId),
-    Adopt(ClusterId, String),
+    /// The name, the incarnation, the identity of the member.
+    Adopt(ClusterName, String, String),
     Purge(u32, Duration),
     /// The store was seen like this and is behind it now.
     Rewound(Committed),
@@ -297,8 +298,8 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             clusters::close(session, *cluster, *resource).await?;
             Done::Nothing
         }
-        Work::Adopt(cluster, member) => {
-            Done::Joined(clusters::adopt(session, *cluster, member).await?)
+        Work::Adopt(name, incarnation, member) => {
+            Done::Joined(clusters::adopt(session, name, incarnation, member).await?)
         }
         Work::Purge(limit, grace) => Done::Purged(purge::purge(session, *limit, *grace).await?),
         // Whether it is so was looked at before anything else.

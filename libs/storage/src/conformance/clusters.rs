@@ -5,7 +5,7 @@ use std::time::Duration;
 use armadex_model::ClusterName;
 
 use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
-use crate::{Health, Phase};
+use crate::{Health, Phase, StoreError};
 
 /// The same incarnation is the same cluster.
 pub async fn joining_twice_is_joining_once(fixture: &Fixture) {
@@ -159,15 +159,23 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
     join("incarnation-2").await;
     let new = join("incarnation-3").await;
     assert_ne!(new, pods.cluster);
-    let stranger = fixture.sink.adopt(new, "another member").await;
-    assert_eq!(stranger.expect("an answer"), new);
+    let adopt = async |member: &str| {
+        let name = name("member1");
+        let adopted = fixture.sink.adopt(&name, "incarnation-3", member).await;
+        adopted.expect("an answer")
+    };
+    assert_eq!(adopt("another member").await, new);
     assert!(fixture.list(&all_pods(), 10).await.is_empty());
-    let adopted = fixture.sink.adopt(new, &live("7").member).await;
-    assert_eq!(adopted.expect("adopted"), pods.cluster);
+    assert_eq!(adopt(&live("7").member).await, pods.cluster);
+    // Whoever did not hear the answer asks again.
+    assert_eq!(adopt(&live("7").member).await, pods.cluster);
     assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
     assert_eq!(join("incarnation-3").await, pods.cluster);
-    let again = fixture.sink.adopt(pods.cluster, "another member").await;
-    assert_eq!(again.expect("an answer"), pods.cluster, "it has streams");
+    assert_eq!(
+        adopt("another member").await,
+        pods.cluster,
+        "it has streams"
+    );
     let stream = resource("", "pods", "Pod", true);
     let stream = fixture.sink.open(pods.cluster, &stream, RULES).await;
     assert_eq!(stream.expect("opened").position, Some(live("7")));
@@ -193,8 +201,13 @@ pub async fn a_cluster_that_stays_away_has_nothing_when_it_comes_back(fixture: &
         .join(&name("member1"), "incarnation-2", "")
         .await;
     let new = new.expect("joined");
-    let adopted = fixture.sink.adopt(new, &live("7").member).await;
-    assert_eq!(adopted.expect("an answer"), new);
+    let adopt = async |incarnation: &str| {
+        let (name, member) = (name("member1"), live("7").member);
+        fixture.sink.adopt(&name, incarnation, &member).await
+    };
+    assert_eq!(adopt("incarnation-2").await.expect("an answer"), new);
+    let gone = adopt("incarnation-1").await;
+    assert!(matches!(gone, Err(StoreError::Left { .. })), "{gone:?}");
     assert!(fixture.list(&all_pods(), 10).await.is_empty());
 }
 

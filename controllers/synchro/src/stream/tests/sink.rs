@@ -212,8 +212,8 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    async fn adopt(&self, cluster: ClusterId, _: &str) -> Result<ClusterId, StoreError> {
-        Ok(cluster)
+    async fn adopt(&self, _: &ClusterName, _: &str, _: &str) -> Result<ClusterId, StoreError> {
+        Ok(ClusterId(1))
     }
 
     async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
@@ -293,8 +293,8 @@ impl Sink for Sinks {
         self.of(cluster).close(cluster, resource).await
     }
 
-    async fn adopt(&self, cluster: ClusterId, _: &str) -> Result<ClusterId, StoreError> {
-        Ok(cluster)
+    async fn adopt(&self, _: &ClusterName, _: &str, _: &str) -> Result<ClusterId, StoreError> {
+        Ok(ClusterId(0))
     }
 
     async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
