@@ -20,6 +20,7 @@ mod projection;
 mod row;
 mod shown;
 mod slot;
+mod values;
 mod workload;
 
 use std::sync::Arc;

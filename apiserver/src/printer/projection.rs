@@ -12,6 +12,7 @@ use serde::de::{
 use serde_json::value::RawValue;
 
 use super::slot::Slot;
+use super::values::{MOST, too_much};
 
 /// A way through an object: the fields to go through, and after a list of which every element counts, those of its elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,6 +229,9 @@ impl<'de> Visitor<'de> for Walk<'_, 'de> {
             }
             while list.next_element_seed(self.to(&each.node))?.is_some() {
                 elements += 1;
+                if elements > MOST {
+                    return Err(too_much());
+                }
                 for slot in &each.slots {
                     self.slots[*slot].fill_up(elements);
                 }

@@ -1,6 +1,10 @@
 //! One row of a Table: what it is printed from, and what it says beside its cells.
 
 use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Error;
+
+use super::values;
 
 /// What a printer prints from.
 pub(crate) struct Row<'a> {
@@ -12,6 +16,13 @@ pub(crate) struct Row<'a> {
     pub(crate) object: &'a [u8],
     /// The time that ages are told from.
     pub(crate) now: Timestamp,
+}
+
+impl<'a> Row<'a> {
+    /// The whole object as a value.
+    pub(super) fn read<T: Deserialize<'a>>(&self) -> Result<T, Error> {
+        values::read(self.object)
+    }
 }
 
 /// What a row says about its object beside its cells.

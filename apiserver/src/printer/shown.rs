@@ -10,6 +10,7 @@ use super::age;
 use super::cells::Cells;
 use super::json_path::JsonPath;
 use super::slot::Slot;
+use super::values;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub(super) fn write(
         Slot::Value(json) if rest.is_empty() && kind == Kind::Text && json.starts_with('"') => {
             return cells.json(json);
         }
-        Slot::Value(json) => serde_json::from_str::<Value>(json)
+        Slot::Value(json) => values::read::<Value>(json.as_bytes())
             .ok()
             .and_then(|value| rest.first(&value).and_then(|value| show(&value, kind, now))),
         Slot::Absent | Slot::Each(_) | Slot::Count(_) => None,

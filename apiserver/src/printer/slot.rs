@@ -5,10 +5,7 @@ use serde::de::Error as _;
 use serde_json::Error;
 
 use super::object::Text;
-
-/// Objects within a value that a cell is made of: ten times as many as the largest that a kube-apiserver stores, an Endpoints of a thousand
-/// addresses. As values they take some hundred bytes each.
-const MOST_OBJECTS: usize = 20_000;
+use super::values;
 
 /// What was found at the end of one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,17 +43,12 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// What is there, or the default of its type. A member that is no kube-apiserver may say `{}` 700,000 times in one object, and each becomes
-    /// a value of its type: no cell is made of that.
+    /// What is there, or the default of its type.
     pub(super) fn read<T: Default + Deserialize<'a>>(&self) -> Result<T, Error> {
-        let Some(json) = self.json() else {
-            return Ok(T::default());
-        };
-        let objects = json.bytes().filter(|byte| *byte == b'{').count();
-        if objects > MOST_OBJECTS {
-            return Err(Error::custom("there is too much of it"));
+        match self.json() {
+            Some(json) => values::read(json.as_bytes()),
+            None => Ok(T::default()),
         }
-        serde_json::from_str(json)
     }
 
     /// The text that is there, with its quotes.

@@ -77,7 +77,7 @@ struct Status<'a> {
 }
 
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {
-    let job: Job<'_> = serde_json::from_slice(row.object)?;
+    let job: Job<'_> = row.read()?;
     cells.text(job.state());
     cells.text(&job.completions());
     cells.text(&job.duration(row));

@@ -103,7 +103,7 @@ struct NodeInfo<'a> {
 }
 
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {
-    let node: Node<'_> = serde_json::from_slice(row.object)?;
+    let node: Node<'_> = row.read()?;
     let info = &node.status.node_info;
     cells.text(&node.readiness());
     cells.text_or_none(&node.roles());

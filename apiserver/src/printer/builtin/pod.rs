@@ -3,11 +3,12 @@
 mod parts;
 mod status;
 
+use std::collections::HashMap;
+
 use super::super::age;
 use super::super::cell::Cell;
 use super::super::cells::Cells;
 use super::super::column::Column;
-use super::super::object;
 use super::super::row::{Condition, NONE, Row};
 use parts::{Pod, ReadinessGate, Status};
 use status::Summary;
@@ -49,7 +50,7 @@ pub(super) fn pods() -> Vec<Column> {
 }
 
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {
-    let pod: Pod<'_> = serde_json::from_slice(row.object)?;
+    let pod: Pod<'_> = row.read()?;
     let Summary {
         ready,
         total,
@@ -84,9 +85,15 @@ impl Pod<'_> {
         if gates.is_empty() {
             return NONE.to_owned();
         }
-        let conditions = &self.status.conditions;
-        let open =
-            |gate: &&ReadinessGate<'_>| object::is_true(conditions, gate.condition_type.as_str());
+        // Where a condition occurs twice, the former counts.
+        let conditions = self.status.conditions.iter().rev();
+        let is_true: HashMap<&str, bool> = conditions
+            .map(|one| (one.kind.as_str(), one.status == *"True"))
+            .collect();
+        let open = |gate: &&ReadinessGate<'_>| {
+            let known = is_true.get(gate.condition_type.as_str());
+            known.copied().unwrap_or_default()
+        };
         format!("{}/{}", gates.iter().filter(open).count(), gates.len())
     }
 }

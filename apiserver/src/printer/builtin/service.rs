@@ -90,7 +90,7 @@ struct Ingress<'a> {
 }
 
 fn print(row: &Row<'_>, cells: &mut Cells<'_>) -> Result<Condition, serde_json::Error> {
-    let Service { spec, status } = serde_json::from_slice(row.object)?;
+    let Service { spec, status } = row.read()?;
     cells.text(spec.kind.as_str());
     cells.text_or_none(spec.first_cluster_ip());
     cells.text(&spec.external(&status.load_balancer));

@@ -4,6 +4,8 @@
 //! finished, the pod is what the first unfinished one is; after that it is what its containers are, the first of them last, so
 //! that its state wins.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use super::super::super::object::{StatusCondition, is_true};
@@ -27,7 +29,7 @@ struct Restarts {
 
 impl Restarts {
     fn add(&mut self, container: &ContainerStatus<'_>) {
-        self.count += container.restart_count;
+        self.count = self.count.saturating_add(container.restart_count);
         let ended = container.last_state.terminated.as_ref();
         self.last = self
             .last
@@ -128,8 +130,9 @@ impl Summary {
 impl Initialisation {
     fn of(pod: &Pod<'_>) -> Self {
         let mut found = Self::default();
+        let sidecars = Sidecars::of(pod);
         for (index, container) in pod.status.init_container_statuses.iter().enumerate() {
-            let sidecar = pod.is_sidecar(container);
+            let sidecar = sidecars.has(container);
             found.all.add(container);
             if sidecar {
                 found.sidecars.add(container);
@@ -149,13 +152,23 @@ impl Initialisation {
     }
 }
 
-impl Pod<'_> {
-    fn is_sidecar(&self, container: &ContainerStatus<'_>) -> bool {
-        let mut specs = self.spec.init_containers.iter();
-        let spec = specs.rfind(|one| one.name == container.name);
-        spec.is_some_and(|one| one.restart_policy == *"Always")
+/// Which init containers are always restarted, by name. Where a name occurs twice, the later one counts.
+struct Sidecars<'p>(HashMap<&'p str, bool>);
+
+impl<'p> Sidecars<'p> {
+    fn of(pod: &'p Pod<'_>) -> Self {
+        let specs = pod.spec.init_containers.iter();
+        let named = specs.map(|one| (one.name.as_str(), one.restart_policy == *"Always"));
+        Self(named.collect())
     }
 
+    fn has(&self, container: &ContainerStatus<'_>) -> bool {
+        let known = self.0.get(container.name.as_str());
+        known.copied().unwrap_or_default()
+    }
+}
+
+impl Pod<'_> {
     /// The status before any container has a say.
     fn reason(&self) -> String {
         let gated = |one: &StatusCondition<'_>| {
