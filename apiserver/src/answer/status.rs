@@ -315,7 +315,7 @@ impl From<StoreError> for ApiError {
                 Self::unavailable("the store is not available, please try again later")
             }
             StoreError::Gone { reason } => Self::expired(reason.clone()),
-            StoreError::Unsupported { what } => Self::bad_request(format!("{what} is not served")),
+            StoreError::Unsupported { what } => Self::bad_request(what.clone()),
             StoreError::Fenced { .. }
             | StoreError::Left { .. }
             | StoreError::Rejected { .. }

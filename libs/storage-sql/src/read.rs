@@ -79,7 +79,7 @@ fn check_skip(plan: &Plan, tuning: &Tuning, skip: u64) -> Result<(), StoreError>
 fn too_far(skip: u64) -> StoreError {
     StoreError::Unsupported {
         what: format!(
-            "an offset of {skip} here: go on with the continue token of the page before, or restrict the search"
+            "an offset of {skip} is too far into this search: go on with the continue token of the page before, or restrict the search"
         ),
     }
 }

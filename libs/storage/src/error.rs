@@ -39,9 +39,9 @@ pub enum StoreError {
         reason: String,
     },
     /// The query asks for something that this store does not serve.
-    #[error("not served by this store: {what}")]
+    #[error("{what}")]
     Unsupported {
-        /// The part of the query.
+        /// What is not served, as a sentence that who asked can act on.
         what: String,
     },
     /// The database's content or schema is not what it must be; retrying does not help.

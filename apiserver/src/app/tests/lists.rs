@@ -452,6 +452,32 @@ async fn what_nobody_knows_is_ignored_with_a_warning() {
     );
 }
 
+/// What the store refuses is told with the way out, as it says it.
+#[tokio::test]
+async fn what_is_too_much_is_refused_with_the_way_out() {
+    let server = Server::open(fleet()).await;
+    let each = |clause: fn(usize) -> String| Vec::from_iter((0..40).map(clause)).join(",");
+    let labels = each(|number| format!("l{number}%3Dx"));
+    let fields = each(|number| format!("status.phase!%3Dp{number}"));
+    for (query, expected) in [
+        (
+            "orderby=name&continue=20000".to_owned(),
+            "an offset of 20000 is too far into this search: go on with the continue token of the page before, or restrict the search",
+        ),
+        (
+            format!("labelSelector={labels}&fieldSelector={fields}"),
+            "80 requirements at once are more than 64: ask in several requests",
+        ),
+    ] {
+        let answer = server.get(&format!("{PODS}?{query}")).await;
+        assert_eq!(
+            (answer.code, answer.message().as_str()),
+            (400, expected),
+            "{query}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_table_begins_with_the_cluster() {
     let server = Server::open(fleet()).await;

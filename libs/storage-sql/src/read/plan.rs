@@ -142,7 +142,7 @@ fn check_size(what: &str, count: usize, most: usize) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::Unsupported {
-        what: format!("{count} {what} at once, which is more than {most}: ask in several requests"),
+        what: format!("{count} {what} at once are more than {most}: ask in several requests"),
     })
 }
 

@@ -122,7 +122,7 @@ fn too_many(plan: &Plan, most: usize) -> StoreError {
     });
     StoreError::Unsupported {
         what: format!(
-            "sorting more than {most} objects by {}: restrict clusters, namespaces or labels, or sort by name or created_at",
+            "more than {most} objects by {} cannot be sorted: restrict clusters, namespaces or labels, or sort by name or created_at",
             field.unwrap_or("nothing")
         ),
     }

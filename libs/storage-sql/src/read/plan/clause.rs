@@ -114,7 +114,7 @@ fn label_terms(requirement: &Requirement) -> Result<Terms, StoreError> {
         Operator::Exists => (true, key_term()),
         Operator::DoesNotExist => (false, key_term()),
         Operator::GreaterThan(_) | Operator::LessThan(_) => {
-            return Err(unsupported(format!("the label requirement {requirement}")));
+            return Err(unsupported(&format!("the label requirement {requirement}")));
         }
     })
 }
@@ -129,7 +129,7 @@ fn field_terms(query: &Query, requirement: &Requirement) -> Result<Terms, StoreE
     match operator {
         Operator::In(values) => Ok((true, values.iter().map(field).collect())),
         Operator::NotIn(values) => Ok((false, values.iter().map(field).collect())),
-        _ => Err(unsupported(format!("the field requirement {requirement}"))),
+        _ => Err(unsupported(&format!("the field requirement {requirement}"))),
     }
 }
 
@@ -142,11 +142,13 @@ fn indexed_path(query: &Query, key: &str) -> Result<&'static str, StoreError> {
             .iter()
             .map(|field| field.label)
             .find(|label| *label == key);
-        found = Some(path.ok_or_else(|| unsupported(format!("a selector on the field {key}")))?);
+        found = Some(path.ok_or_else(|| unsupported(&format!("a selector on the field {key}")))?);
     }
-    found.ok_or_else(|| unsupported(format!("a selector on the field {key} of no type")))
+    found.ok_or_else(|| unsupported(&format!("a selector on the field {key} of no type")))
 }
 
-fn unsupported(what: String) -> StoreError {
-    StoreError::Unsupported { what }
+fn unsupported(what: &str) -> StoreError {
+    StoreError::Unsupported {
+        what: format!("{what} is not served"),
+    }
 }

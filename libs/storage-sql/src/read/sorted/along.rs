@@ -340,7 +340,7 @@ fn rest_in_page_order(plan: &Plan, planned: &TypePlan) -> Result<bool, StoreErro
         false => page_order(&rest, plan, planned),
     };
     walked.ok_or_else(|| StoreError::Unsupported {
-        what: "this order where so many objects have the same first key: leave the other keys out"
+        what: "too many objects have the same first key of this order: leave the other keys out"
             .to_owned(),
     })
 }
