@@ -42,6 +42,8 @@ pub(crate) struct Watched {
     pub(crate) gate: watch::Sender<Gate>,
     /// The database is another one from now on.
     pub(crate) restored: AtomicBool,
+    /// What was known of the database is of a past that it does not have.
+    pub(crate) rewound: AtomicBool,
 }
 
 /// What searches pass.
@@ -75,6 +77,7 @@ impl Watched {
             searches: AtomicUsize::new(0),
             gate: watch::Sender::new(Gate::Open),
             restored: AtomicBool::new(false),
+            rewound: AtomicBool::new(false),
         }
     }
 
@@ -116,6 +119,15 @@ impl Watched {
         opened.expect("the gate is there as long as the store");
     }
 
+    fn check(&self) -> Result<(), StoreError> {
+        match self.rewound.load(Ordering::Relaxed) {
+            true => Err(StoreError::Gone {
+                reason: "the database was rewound".to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+
     fn seen(&self, head: Head) -> Head {
         match self.restored.load(Ordering::Relaxed) {
             true => Head {
@@ -142,11 +154,13 @@ fn before_all(query: &Query) -> Position {
 impl Search for Watched {
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
         let _still = Still::begin();
+        self.check()?;
         self.store.catalog().await
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
         let _still = Still::begin();
+        self.check()?;
         self.heads.fetch_add(1, Ordering::Relaxed);
         Ok(self.seen(self.store.head().await?))
     }
@@ -159,6 +173,7 @@ impl Search for Watched {
     ) -> Result<Page, StoreError> {
         self.begin().await;
         let _still = Still::begin();
+        self.check()?;
         let read = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
         if self.failing_page.load(Ordering::Relaxed) == read {
             return Err(StoreError::Broken {
@@ -188,6 +203,7 @@ impl Search for Watched {
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
         self.begin().await;
         let _still = Still::begin();
+        self.check()?;
         self.store.count(query).await
     }
 
@@ -198,6 +214,7 @@ impl Search for Watched {
         key: &ObjectKey,
     ) -> Result<Option<Found>, StoreError> {
         let _still = Still::begin();
+        self.check()?;
         self.store.get(cluster, resource, key).await
     }
 
@@ -207,6 +224,7 @@ impl Search for Watched {
         namespace: &str,
     ) -> Result<bool, StoreError> {
         let _still = Still::begin();
+        self.check()?;
         self.store.has_namespace(cluster, namespace).await
     }
 }

@@ -379,6 +379,29 @@ async fn a_token_of_another_search_or_another_database_is_refused() {
     );
 }
 
+/// A store that was rewound says so to whoever asks: a client begins anew.
+#[tokio::test]
+async fn a_database_that_was_rewound_has_nothing_to_go_on_from() {
+    let server = Server::open(fleet()).await;
+    server.store.rewound.store(true, Ordering::Relaxed);
+    for path in [
+        PODS,
+        "resources/clusters/m1/api/v1/namespaces/x/pods/a",
+        "resources/api/v1",
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!(
+            (answer.code, answer.message(), &answer.json()["reason"]),
+            (
+                410,
+                "the database was rewound".to_owned(),
+                &json!("Expired")
+            ),
+            "{path}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_resource_version_must_have_been_reached() {
     let server = Server::open(fleet()).await;
