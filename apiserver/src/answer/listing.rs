@@ -156,10 +156,15 @@ impl ListStream {
         limit: Duration,
         sent: &mut Sent,
     ) -> Result<(), ListFailed> {
+        // A page that has found nothing is not sent, and who waits for room sends nothing either.
+        let client = pieces.clone();
         let sending = self.send_all(pieces, sent);
-        match tokio::time::timeout_at(started + limit, sending).await {
-            Ok(result) => result,
-            Err(_) => Err(ListFailed::TimedOut(limit)),
+        tokio::select! {
+            biased;
+            result = tokio::time::timeout_at(started + limit, sending) => {
+                result.unwrap_or(Err(ListFailed::TimedOut(limit)))
+            }
+            () = client.closed() => Err(ListFailed::Gone),
         }
     }
 

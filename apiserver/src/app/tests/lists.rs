@@ -800,6 +800,34 @@ async fn empty_pages_end_an_answer_only_for_who_asked_for_pages() {
     assert_eq!(answer.items(), &ALL[..2]);
 }
 
+/// Nothing is sent of pages that have found nothing, so sending does not show it.
+#[tokio::test]
+async fn a_list_that_finds_nothing_ends_with_its_client() {
+    let server = Server::open(fleet()).await;
+    server
+        .store
+        .empty_pages
+        .store(usize::MAX, Ordering::Relaxed);
+    let request = Request::get(format!("{BASE}/{PODS}")).header("authorization", "Bearer alice");
+    let request = request.body(String::new()).expect("a request");
+    let connection = server.app.connection(HOME, Vec::new());
+    let response = server.app.respond(request, &connection).await;
+    let pages = || server.store.pages.load(Ordering::Relaxed);
+    let until = async |what: &str, condition: &dyn Fn() -> bool| {
+        let waiting = async {
+            while !condition() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let came = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+        assert!(came.is_ok(), "{what}");
+    };
+    until("it goes on", &|| pages() > 3).await;
+    drop(response);
+    let in_flight = || server.app.counters().read().in_flight;
+    until("it ends", &|| in_flight() == 0).await;
+}
+
 /// HTTP/1.0 ends an answer with its connection.
 #[tokio::test]
 async fn what_could_break_off_unseen_is_not_sent() {
