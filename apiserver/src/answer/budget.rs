@@ -21,9 +21,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A connection or a user may hold one part in so many.
 const SHARES: usize = 4;
 
+/// What a list waits for before it reads on: bodies of 2 MiB, which is what 500 pods of 4 KiB have, and an outbox for what is made of them.
+pub(crate) const PAGE: usize = (2 << 20) + (128 << 10);
+
 /// The bytes that may be held at the same time by all answers together.
 pub(crate) struct Budget {
     room: Arc<Semaphore>,
+    /// What of the room may be held from the beginning of an answer to its end.
+    lasting: Arc<Semaphore>,
     /// For users who hold nothing.
     last: Arc<Semaphore>,
     share: usize,
@@ -37,6 +42,8 @@ pub(crate) struct Share(Arc<Held>);
 #[derive(Debug)]
 struct Held {
     room: Arc<Semaphore>,
+    /// What of the room may be held from the beginning of an answer to its end.
+    lasting: Arc<Semaphore>,
     /// What has been reserved, of a user's share. Those who wait have taken of the room.
     bytes: AtomicUsize,
 }
@@ -66,8 +73,10 @@ impl Budget {
     pub(crate) fn new(bytes: usize, counters: Arc<Counters>) -> Self {
         // The number of permits that are asked for at a time is a `u32`.
         let bytes = bytes.clamp(SHARES, u32::MAX as usize);
+        let room = bytes - bytes / SHARES;
         Self {
-            room: Arc::new(Semaphore::new(bytes - bytes / SHARES)),
+            room: Arc::new(Semaphore::new(room)),
+            lasting: lasting_in(room),
             last: Arc::new(Semaphore::new(bytes / SHARES)),
             share: bytes / SHARES,
             counters,
@@ -78,6 +87,7 @@ impl Budget {
     pub(crate) fn share(&self) -> Share {
         Share(Arc::new(Held {
             room: Arc::new(Semaphore::new(self.share)),
+            lasting: lasting_in(self.share),
             bytes: AtomicUsize::new(0),
         }))
     }
@@ -143,6 +153,20 @@ impl Allowance {
         Some(self.reserved(bytes, permits))
     }
 
+    /// Reserves bytes that are held until the whole answer has been taken, if they can be had at once. What all such answers hold leaves room for a
+    /// page: else they would wait for each other, or for themselves, with every page to come.
+    pub(crate) fn reserve_lasting(&self, bytes: usize) -> Option<Reservation> {
+        let shares = self.shares.iter().map(|share| &share.0.lasting);
+        let lasting: Option<Vec<_>> = shares
+            .chain([&self.budget.lasting])
+            .map(|room| take_of(room, bytes))
+            .collect();
+        let lasting = lasting?;
+        let mut held = self.reserve_now(bytes)?;
+        held.permits.extend(lasting);
+        Some(held)
+    }
+
     /// What is left for users who hold nothing, as soon as the user is one of them: what is being sent of a page may be all that is held.
     async fn look_for_last(&self, bytes: usize) -> OwnedSemaphorePermit {
         loop {
@@ -172,6 +196,11 @@ impl Allowance {
             counters: Arc::clone(&self.budget.counters),
         }
     }
+}
+
+/// What may be held for long of a room: as much as leaves a page its place.
+fn lasting_in(room: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(room.saturating_sub(PAGE)))
 }
 
 async fn wait_in(room: &Arc<Semaphore>, bytes: usize) -> OwnedSemaphorePermit {
@@ -333,6 +362,27 @@ mod tests {
         assert!(user.in_passing(60).await.is_err());
         assert_eq!(began.elapsed(), PATIENCE);
         drop(all);
+    }
+
+    #[tokio::test]
+    async fn what_is_held_for_long_leaves_room_for_a_page() {
+        for (mib, lasting) in [(8, 0), (10, 0), (11, 1), (32, 11)] {
+            let budget = Arc::new(Budget::new(mib << 20, Arc::default()));
+            let user = Allowance::new(Arc::clone(&budget), vec![budget.share()]);
+            let held = std::iter::from_fn(|| user.reserve_lasting(512 << 10));
+            let held: Vec<Reservation> = held.collect();
+            assert_eq!(held.len(), lasting, "{mib} MiB");
+            assert!(user.wait_for(PAGE).now_or_never().is_some(), "{mib} MiB");
+            drop(held);
+            assert_eq!(user.reserve_lasting(512 << 10).is_some(), lasting > 0);
+        }
+        let budget = Arc::new(Budget::new(32 << 20, Arc::default()));
+        let user = || Allowance::new(Arc::clone(&budget), vec![budget.share()]);
+        let all: Vec<_> = (0..100).map(|_| user()).collect();
+        let held = all.iter().map(|user| user.reserve_lasting(512 << 10));
+        let held: Vec<_> = held.take(60).collect();
+        assert!(all[0].wait_for(PAGE).now_or_never().is_some());
+        drop(held);
     }
 
     #[test]

@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::answer::body::Piece;
-use crate::answer::budget::{Allowance, NoRoom, Reservation};
+use crate::answer::budget::{Allowance, NoRoom, PAGE, Reservation};
 use crate::answer::encode::{Encoder, ListMeta, Shape};
 use crate::answer::gzip::LONG;
 use crate::answer::object::Damaged;
-use crate::answer::outbox::{OUTBOX, Outbox};
+use crate::answer::outbox::Outbox;
 use crate::answer::rewrite::Rewrite;
 use crate::answer::searches::Searches;
 use crate::answer::status::{ApiError, chain};
@@ -31,8 +31,6 @@ use crate::seldom::Seldom;
 const PAGE_ROWS: u32 = 500;
 /// A client that asks for pages gets what was found after so many of the store's: each is bounded by work, and may have found nothing.
 const MOST_PAGES: u32 = 32;
-/// Bytes of bodies read at a time: what 500 pods of 4 KiB have. Reserved before a page is read.
-const PAGE_BYTES: usize = 2 << 20;
 /// Bytes written at a time.
 const FLUSH_BYTES: usize = 64 << 10;
 /// What an item has beside the stored object: its kind, its version, brackets.
@@ -110,7 +108,7 @@ impl ListStream {
             wanted,
             allowance,
         };
-        let held = reader.allowance.reserve(PAGE_BYTES + OUTBOX).await?;
+        let held = reader.allowance.reserve(PAGE).await?;
         let start = start(&reader.params.start, token.as_ref());
         let first = reader.read(&start, wanted, held).await?;
         let now = &first.page.head;
@@ -247,7 +245,7 @@ struct HeldPage {
 impl Reader {
     /// Reads a page when there is room for it.
     async fn page(&self, start: &Start, left: Option<u64>) -> Result<HeldPage, StoreError> {
-        let held = self.allowance.wait_for(PAGE_BYTES + OUTBOX).await;
+        let held = self.allowance.wait_for(PAGE).await;
         self.read(start, left, held).await
     }
 
@@ -257,7 +255,7 @@ impl Reader {
         start: &Start,
         left: Option<u64>,
     ) -> Option<Result<HeldPage, StoreError>> {
-        let held = self.allowance.reserve_now(PAGE_BYTES + OUTBOX)?;
+        let held = self.allowance.reserve_now(PAGE)?;
         Some(self.read(start, left, held).await)
     }
 

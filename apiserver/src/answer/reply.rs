@@ -156,7 +156,7 @@ impl Reply {
     /// Has a long answer compressed, if there is room for it now: it can be sent without.
     pub(crate) fn compressed(mut self, allowance: &Allowance) -> Self {
         if self.content.is_long() && !self.is_secret {
-            self.gzip = allowance.reserve_now(gzip::HELD);
+            self.gzip = allowance.reserve_lasting(gzip::HELD);
         }
         if self.gzip.is_some() {
             let headers = self.head.headers_mut();
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_long_answer_is_compressed_if_there_is_room() {
-        let budget = Arc::new(Budget::new(4 << 20, Arc::default()));
+        let budget = Arc::new(Budget::new(16 << 20, Arc::default()));
         let allowance = Allowance::new(Arc::clone(&budget), Vec::new());
         let compressed = |length: usize| {
             let reply = Reply::text(StatusCode::OK, "x".repeat(length));

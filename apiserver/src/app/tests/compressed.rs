@@ -86,6 +86,32 @@ async fn a_list_that_breaks_off_does_not_end_as_gzip_does() {
     assert_eq!((answer.code, answer.body.is_none()), (200, true));
 }
 
+/// Each holds what compresses it until its end: all of them would wait for room for their next pages, of which none was left.
+#[tokio::test(start_paused = true)]
+async fn compressed_lists_never_wait_for_each_other() {
+    for (mib, lists) in [(8, 1), (10, 1), (32, 1), (32, 20)] {
+        let limits = Limits {
+            in_flight: PoolSizes {
+                short: 100,
+                lists: 100,
+                short_per_user: 100,
+            },
+            bytes: mib << 20,
+            time: Duration::from_secs(60),
+        };
+        let server = Server::with_limits(contents(), ["everybody may do everything"], limits);
+        let server = server.await;
+        let asked = (0..lists).map(|_| ask(&server, PODS, "application/json", "gzip"));
+        let answers = futures::future::join_all(asked).await;
+        let whole = answers.iter().filter(|answer| answer.body.is_some());
+        assert_eq!(whole.count(), lists, "{mib} MiB");
+        if let [answer] = answers.as_slice() {
+            let is_compressed = !answer.header("content-encoding").is_empty();
+            assert_eq!(is_compressed, mib > 10, "{mib} MiB");
+        }
+    }
+}
+
 #[tokio::test]
 async fn secrets_are_never_compressed() {
     let secrets = resource("", "v1", "secrets", "Secret", true);
