@@ -275,11 +275,13 @@ impl Native {
 }
 
 /// Splits a path into decoded segments. `None` if it does not begin with a slash, a segment is empty, or decodes to something
-/// that would be read as another path further on.
+/// that would be read as another path further on. One slash at the end is the same path without it: Kubernetes' `OpenAPI` has one at the end
+/// of `/api/v1/`, so the clients that are made from it ask for that.
 pub(crate) fn segments(path: &str) -> Option<Vec<String>> {
     if path.len() > LONGEST_PATH {
         return None;
     }
+    let path = path.strip_suffix('/').unwrap_or(path);
     path.strip_prefix('/')?.split('/').map(segment).collect()
 }
 

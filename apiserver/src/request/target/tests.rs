@@ -135,12 +135,41 @@ fn names_are_decoded() {
 }
 
 #[test]
+fn a_slash_at_the_end_changes_nothing() {
+    for path in [
+        "/version",
+        "/apis",
+        "/apis/clusterpedia.io",
+        BASE,
+        "/openapi/v3",
+    ] {
+        assert_ne!(target(path), None, "{path}");
+        assert_eq!(target(&format!("{path}/")), target(path), "{path}");
+    }
+    for view in ["resources", "clusters/m1/proxy"] {
+        for native in [
+            "version",
+            "api",
+            "api/v1",
+            "apis",
+            "apis/apps",
+            "apis/apps/v1",
+            "api/v1/pods",
+        ] {
+            let path = format!("{BASE}/{view}/{native}");
+            assert_ne!(target(&path), None, "{path}");
+            assert_eq!(target(&format!("{path}/")), target(&path), "{path}");
+        }
+    }
+}
+
+#[test]
 fn everything_else_names_nothing() {
     for path in [
         "",
         "/",
         "//apis",
-        "/apis/",
+        "/apis//",
         "/api",
         "/api/v1/pods",
         "/apis/apps/v1/deployments",
@@ -153,6 +182,7 @@ fn everything_else_names_nothing() {
     for rest in [
         "resources",
         "resources/",
+        "resources/api//",
         "resources/clusters",
         "resources/clusters/",
         "resources/clusters/m1",
