@@ -459,22 +459,6 @@ async fn what_is_not_served_is_refused_by_name() {
     );
 }
 
-#[tokio::test]
-async fn what_nobody_knows_is_ignored_with_a_warning() {
-    let answer = Server::open(fleet())
-        .await
-        .get("resources/clusters/m1/api/v1/pods?shiny=1&limit=1&limit=2")
-        .await;
-    assert_eq!(answer.items(), ALL[..1]);
-    assert_eq!(
-        answer.header("warning"),
-        [
-            r#"299 - "query parameters without effect here are ignored: \"shiny\"""#,
-            r#"299 - "of query parameters that are given more than once the first value counts: \"limit\"""#,
-        ]
-    );
-}
-
 /// What the store refuses is told with the way out, as it says it.
 #[tokio::test]
 async fn what_is_too_much_is_refused_with_the_way_out() {
@@ -499,6 +483,22 @@ async fn what_is_too_much_is_refused_with_the_way_out() {
             "{query}"
         );
     }
+}
+
+#[tokio::test]
+async fn what_nobody_knows_is_ignored_with_a_warning() {
+    let answer = Server::open(fleet())
+        .await
+        .get("resources/clusters/m1/api/v1/pods?shiny=1&limit=1&limit=2")
+        .await;
+    assert_eq!(answer.items(), ALL[..1]);
+    assert_eq!(
+        answer.header("warning"),
+        [
+            r#"299 - "query parameters without effect here are ignored: \"shiny\"""#,
+            r#"299 - "of query parameters that are given more than once the first value counts: \"limit\"""#,
+        ]
+    );
 }
 
 #[tokio::test]

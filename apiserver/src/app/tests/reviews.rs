@@ -211,7 +211,11 @@ async fn a_review_and_the_request_agree() {
                 let attributes = json!({"verb": verb, "group": group, "resource": resource, "namespace": namespace, "name": name});
                 let said = server.can_i(view, attributes).await;
                 let (served, allowed) = (request.code == 200, said == "yes");
-                let is_elsewhere = namespace.is_empty() == (resource == "pods");
+                let namespaced = matches!(resource, "pods" | "services" | "deployments");
+                let is_elsewhere = match verb {
+                    "get" => namespaced == namespace.is_empty(),
+                    _ => !namespaced && !namespace.is_empty(),
+                };
                 // A name or a namespace that is not there, and one that kubectl adds to what has none, are no matter of rights.
                 assert!(
                     served == allowed || (allowed && request.code == 404) || is_elsewhere,
