@@ -2,7 +2,8 @@
 //!
 //! A list keeps its turn from its first page to its last: were it to queue for each page, the lists of a thousand members would go on
 //! side by side until the continue tokens of all had expired. A member that lets us wait in the middle of one loses the turn meanwhile,
-//! so that members that hang hold up nobody; it comes back before those that have not begun.
+//! so that members that hang hold up nobody; it comes back before those that have not begun. So do the lists of a cluster of which one has
+//! begun: clusters become complete one after the other, not all at the end.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +47,8 @@ pub(crate) struct ClusterTurns {
     line: Line,
     /// It let us wait, and has sent nothing since.
     doubtful: AtomicBool,
+    /// One of its lists has had a turn.
+    begun: AtomicBool,
 }
 
 /// The turn of one list. Dropping it gives it back.
@@ -115,6 +118,7 @@ impl ClusterTurns {
             all,
             line: Line::new(PARALLEL_OF_CLUSTER),
             doubtful: AtomicBool::new(false),
+            begun: AtomicBool::new(false),
         }
     }
 }
@@ -128,6 +132,11 @@ impl Turn {
             self.held = None;
         }
         self.take(cluster, begun).await;
+    }
+
+    /// Gives the turn back: nothing is read any more.
+    pub(crate) fn end(&mut self) {
+        self.held = None;
     }
 
     /// Waits for what the member is to send. If that takes long the turn is lost meanwhile, and taken again before this returns.
@@ -172,7 +181,9 @@ impl Turn {
         } else {
             None
         };
-        let of_all = all.line.turn(begun).await;
+        let cluster_begun = cluster.begun.load(Ordering::Relaxed);
+        let of_all = all.line.turn(begun || cluster_begun).await;
+        cluster.begun.store(true, Ordering::Relaxed);
         self.held = Some([of_cluster, of_few, of_all]);
     }
 }
@@ -186,7 +197,8 @@ async fn permit(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
 mod tests {
     use std::future::pending;
 
-    use futures::FutureExt as _;
+    use futures::stream::FuturesUnordered;
+    use futures::{FutureExt as _, StreamExt as _};
 
     use super::*;
 
@@ -199,6 +211,26 @@ mod tests {
         let mut turn = Turn::default();
         turn.page(cluster, begun).now_or_never()?;
         Some(turn)
+    }
+
+    #[tokio::test]
+    async fn a_cluster_of_which_a_list_has_begun_comes_before_one_that_has_not() {
+        let all = Arc::default();
+        let clusters: Vec<_> = (0..20).map(|_| cluster(&all)).collect();
+        let lists = (0..20 * 12).map(|list| list / 12).map(async |index| {
+            let mut turn = Turn::default();
+            turn.page(&clusters[index], false).await;
+            tokio::task::yield_now().await;
+            index
+        });
+        let mut ended = Box::pin(FuturesUnordered::from_iter(lists));
+        let mut left = [12; 20];
+        while let Some(index) = ended.next().await {
+            left[index] -= 1;
+            let under_way = left.iter().filter(|left| (1..12).contains(*left)).count();
+            assert!(under_way <= PARALLEL, "{left:?}");
+        }
+        assert_eq!(left, [0; 20]);
     }
 
     async fn hang(turn: &mut Turn, cluster: &ClusterTurns) {

@@ -86,6 +86,10 @@ impl Stream {
                 problem: "it is no whole list".to_owned(),
             }));
         };
+        if metadata.r#continue.is_empty() {
+            // What was read is within the budget; others are read while it is written, and written with it.
+            turn.end();
+        }
         self.end_page(metadata, gathering, listing).await.map(Ok)
     }
 
