@@ -1,14 +1,20 @@
 //! A mark beside the database file: the last revision that was committed to it, and in which life of the machine.
 //!
-//! A file that is copied back is behind its mark, or, if the mark was copied with it, not the file that the mark names. The mark is written
+//! A file that is copied back is behind its mark. If the mark was copied with it, the file is not the one that the mark names, or, where both
+//! were written over what stood there, the mark is older than its file: it says when it was written, and the system when the file was
+//! changed, by whomever: a new owner of the mark is taken for a copy as well, rather one 410 too many than one too few. The mark is written
 //! after each commit and not forced to the disk, so it is never ahead of a database that lost nothing: a process that is killed loses
 //! neither. That the database is open is on the disk before anything is committed. When the machine itself goes down without notice, the last
 //! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Result};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Between making a mark and writing it, in seconds. Who brings an older state back within that is not noticed by the time alone.
+const WRITTEN_WITHIN: i64 = 5;
 
 /// What a mark says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +40,7 @@ impl Mark {
     }
 
     /// Always as long as any other, so that writing over one leaves nothing of it.
-    fn to_text(&self) -> String {
+    fn to_text(&self, written: i64) -> String {
         let Self {
             incarnation,
             revision,
@@ -43,13 +49,16 @@ impl Mark {
             closed,
         } = self;
         let closed = if *closed { "closed" } else { "open" };
-        format!("{incarnation:<32} {revision:020} {inode:020} {boot:<36} {closed:<6}\n")
+        format!(
+            "{incarnation:<32} {revision:020} {inode:020} {written:020} {boot:<36} {closed:<6}\n"
+        )
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// The mark, and the second in which it was written.
+    fn parse(text: &str) -> Option<(Self, i64)> {
         let mut words = text.split(' ').filter(|word| !word.is_empty());
         let (incarnation, revision) = (words.next()?, words.next()?);
-        let inode = words.next()?;
+        let (inode, written) = (words.next()?, words.next()?);
         let rest: Vec<&str> = words
             .map(str::trim_end)
             .filter(|word| !word.is_empty())
@@ -59,7 +68,7 @@ impl Mark {
             [boot, closed] => (*boot, *closed),
             _ => return None,
         };
-        Some(Self {
+        let mark = Self {
             incarnation: incarnation.to_owned(),
             revision: revision.parse().ok()?,
             inode: inode.parse().ok()?,
@@ -69,7 +78,8 @@ impl Mark {
                 "open" => false,
                 _ => return None,
             },
-        })
+        };
+        Some((mark, written.parse().ok()?))
     }
 }
 
@@ -80,12 +90,17 @@ pub(super) struct MarkFile {
 }
 
 impl MarkFile {
-    /// The mark beside a database; `None` if there is none, or what is there says nothing.
+    /// The mark beside a database; `None` if there is none, what is there says nothing, or was copied there.
     pub(super) fn read(database: &Path) -> Result<Option<Mark>> {
         let mut text = String::new();
         match File::open(path_of(database)) {
             Ok(mut file) => match file.read_to_string(&mut text) {
-                Ok(_) => Ok(Mark::parse(&text)),
+                Ok(_) => {
+                    let changed = file.metadata()?.ctime();
+                    let mark = Mark::parse(&text);
+                    let own = mark.filter(|(_, written)| changed - written <= WRITTEN_WITHIN);
+                    Ok(own.map(|(mark, _)| mark))
+                }
                 Err(err) if err.kind() == ErrorKind::InvalidData => Ok(None),
                 Err(err) => Err(err),
             },
@@ -107,7 +122,9 @@ impl MarkFile {
 
     /// Writes the mark.
     pub(super) fn write(&self, mark: &Mark) -> Result<()> {
-        self.file.write_all_at(mark.to_text().as_bytes(), 0)
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let written = i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or_default();
+        self.file.write_all_at(mark.to_text(written).as_bytes(), 0)
     }
 
     /// Writes the mark so that it is on the disk afterwards.
@@ -157,6 +174,13 @@ mod tests {
             file.write(&mark).expect("written");
             assert_eq!(MarkFile::read(&path).expect("read"), Some(mark));
         }
+        let of_an_hour_ago = {
+            let text = std::fs::read_to_string(path_of(&path)).expect("read");
+            let (mark, written) = Mark::parse(&text).expect("a mark");
+            mark.to_text(written - 3600)
+        };
+        std::fs::write(path_of(&path), of_an_hour_ago).expect("copied");
+        assert_eq!(MarkFile::read(&path).expect("read"), None);
         std::fs::write(path_of(&path), b"junk \xff").expect("written");
         assert_eq!(MarkFile::read(&path).expect("read"), None);
     }

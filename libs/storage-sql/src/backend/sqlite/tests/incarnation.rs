@@ -93,6 +93,36 @@ async fn a_file_that_is_copied_together_with_its_mark_is_another_incarnation() {
     assert_eq!(head_of(&elsewhere).await, after);
 }
 
+/// The same, written over the files that it was made of, which stay the files that they are.
+#[tokio::test]
+async fn a_file_that_is_copied_over_itself_together_with_its_mark_is_another_incarnation() {
+    let (place, backup) = (Place::new(), Place::new());
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..3).await;
+    store.shutdown().await;
+    let before = head_of(&place).await;
+    copy(&place, backup.directory.path());
+    let mark = place.directory.path().join("store.db-mark");
+    let marked = std::fs::read_to_string(&mark).expect("a mark");
+    let store = open_store(&place).await;
+    some_revisions(&store, 3..6).await;
+    store.shutdown().await;
+    copy(&backup, place.directory.path());
+    std::fs::write(&mark, of_an_hour_ago(&marked)).expect("copied");
+    let after = head_of(&place).await;
+    assert_eq!(after.revision, before.revision);
+    assert_ne!(after.incarnation, before.incarnation);
+    assert_eq!(head_of(&place).await, after);
+}
+
+/// A mark that was written an hour before it was: its fourth word says when.
+fn of_an_hour_ago(mark: &str) -> String {
+    let words: Vec<&str> = mark.split(' ').collect();
+    let written: i64 = words[3].parse().expect("seconds");
+    let earlier = format!("{:020}", written - 3600);
+    mark.replacen(words[3], &earlier, 1)
+}
+
 async fn head_of(place: &Place) -> Head {
     let store = open_store(place).await;
     let head = store.head().await.expect("a head");
