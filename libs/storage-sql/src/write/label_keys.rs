@@ -2,7 +2,8 @@
 //!
 //! A label that tells each object from every other, such as the uid of its controller, costs a posting block of its own for each object and leads
 //! to one. Where counting shows that a key is so, its values are not posted any more: the key is, and a search for a value tests the objects
-//! that carry it. That is dear where it is wrong, so it takes many objects in several clusters, among which values hardly ever came back.
+//! that carry it. That is dear where it is wrong, so it takes many objects in several clusters that are there at the same time, among which
+//! values hardly ever came back.
 //! Which keys these are is part of the catalogue and never taken back, so a reader knows it before it can meet an object that is not
 //! posted; rows that were posted before stay so until they change.
 
@@ -151,6 +152,15 @@ impl LabelKeys {
             let sample = self.samples.entry(key).or_default();
             if sample.takes(label.value, cluster, self.enough) && self.has_room(resource) {
                 self.due.insert(key);
+            }
+        }
+    }
+
+    /// Takes an object out again that is indexed by these terms: nobody who makes objects and deletes them decides for what stays.
+    pub(crate) fn forget(&mut self, resource: i32, cluster: i64, posted: &[i64]) {
+        for &term in posted {
+            if let Some(sample) = self.samples.get_mut(&(resource, term)) {
+                sample.gives_back(cluster, posted);
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::write::clusters;
 use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
-use crate::write::label_keys::Unposted;
+use crate::write::label_keys::{LabelKeys, Unposted};
 use crate::write::places::{self, Place, Places};
 use crate::write::prepare::{NewObject, Prepared, PreparedChange};
 use crate::write::session::Session;
@@ -51,6 +51,9 @@ pub(crate) async fn stage<'a>(
         .collect();
     let terms = old_terms(session, batches, &diffs).await?;
     let staged = number(session, batches, diffs).await?;
+    for (staged, batch) in staged.iter().zip(batches) {
+        forget_removed(session.labels, staged, batch.cluster, &terms);
+    }
 
     let deltas = write_index(session, &staged, batches, &places, &terms).await?;
     let moved = moved(batches, &streams, &staged, &deltas);
@@ -251,6 +254,20 @@ fn index_effects(
             Effect::Remove { old } => {
                 change.remove((resource, old.nsid), old.id, &terms[&old.rev].terms);
             }
+        }
+    }
+}
+
+/// Labels of what goes away tell nothing any more, whether the transaction succeeds or not: too little is noted then, which is no harm.
+fn forget_removed(
+    labels: &mut LabelKeys,
+    staged: &Staged<'_>,
+    cluster: i64,
+    terms: &HashMap<i64, Indexed>,
+) {
+    for effect in &staged.effects {
+        if let Effect::Remove { old } = effect {
+            labels.forget(staged.resource, cluster, terms[&old.rev].terms.posted());
         }
     }
 }

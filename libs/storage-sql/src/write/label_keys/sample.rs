@@ -44,7 +44,22 @@ impl Sample {
         is_time && self.is_unique() && (self.is_spread() || self.objects >= enough * ALONE)
     }
 
-    /// How many objects it has met.
+    /// Takes back an object that was indexed by these terms, which are sorted. Which values came and went beside those that are followed is
+    /// not known, so that there seem to be fewer than there are.
+    pub(super) fn gives_back(&mut self, cluster: i64, posted: &[i64]) {
+        self.objects = self.objects.saturating_sub(1);
+        if cluster == self.cluster {
+            self.ahead = self.ahead.saturating_sub(1);
+        }
+        for (hash, met) in &mut self.followed {
+            if posted.binary_search(&hash.cast_signed()).is_ok() {
+                *met = met.saturating_sub(1);
+            }
+        }
+        self.followed.retain(|(_, met)| *met > 0);
+    }
+
+    /// How many objects it has met that were not deleted since.
     pub(super) fn objects(&self) -> u64 {
         self.objects
     }

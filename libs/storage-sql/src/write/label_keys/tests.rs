@@ -148,6 +148,28 @@ fn what_is_stored_has_to_have_been_met() {
     assert!(keys.samples.is_empty());
 }
 
+/// Somebody makes and deletes objects with a name of their own for a label that others use as it is meant.
+#[test]
+fn what_is_deleted_decides_nothing() {
+    let mut keys = keys();
+    note(&mut keys, 0..500, two_clusters, |object| object % 10);
+    for round in 0..100 {
+        let objects = 1000 + round * 100..1100 + round * 100;
+        note(&mut keys, objects.clone(), two_clusters, |object| object);
+        for object in objects {
+            let mut posted = [KEY, value(object)];
+            posted.sort_unstable();
+            keys.forget(PODS, two_clusters(object), &posted);
+        }
+    }
+    assert_eq!(keys.samples[&(PODS, KEY)].objects(), 500);
+    assert!(keys.due.is_empty());
+    // What comes to stay is looked at as before.
+    let mut others = self::keys();
+    note(&mut others, 0..1001, two_clusters, |object| object);
+    assert_eq!(others.due.len(), 1);
+}
+
 #[test]
 fn what_was_not_stored_is_due_again() {
     let mut keys = keys();
