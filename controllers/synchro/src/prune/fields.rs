@@ -9,6 +9,10 @@ use serde::Deserialize;
 use super::last;
 use super::members::{Member, members};
 
+/// Labels of one object: nodes that tell each feature of their machine have some hundreds. Each is two entries in the index, at a random place
+/// of it, so a single object of a hundred thousand would hold up the writes of all members.
+const MOST_LABELS: usize = 1024;
+
 /// The terms of an object; an error is a reason to leave the object out, because it could not be found again.
 pub(super) fn terms(
     object: &[Member<'_>],
@@ -31,11 +35,17 @@ pub(super) fn terms(
 }
 
 fn labels(metadata: &[Member<'_>]) -> Result<BTreeMap<String, String>, String> {
-    match last(metadata, "labels") {
-        None => Ok(BTreeMap::new()),
-        Some(json) => serde_json::from_str::<Option<_>>(json)
-            .map(Option::unwrap_or_default)
-            .map_err(|_| "metadata.labels is not a map of texts".to_owned()),
+    let Some(json) = last(metadata, "labels") else {
+        return Ok(BTreeMap::new());
+    };
+    let labels: Option<BTreeMap<String, String>> = serde_json::from_str(json)
+        .map_err(|_| "metadata.labels is not a map of texts".to_owned())?;
+    let labels = labels.unwrap_or_default();
+    match labels.len() {
+        0..=MOST_LABELS => Ok(labels),
+        many => Err(format!(
+            "it has {many} labels, above the limit of {MOST_LABELS}"
+        )),
     }
 }
 

@@ -8,6 +8,10 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use super::last;
 use super::members::Member;
 
+/// Bytes of a name, a uid or a version. Names of most kinds have 253 at most; those of RBAC have no limit but that of the whole object,
+/// which a continue token and a page's memory would have to bear.
+const LONGEST: usize = 1024;
+
 /// The part of `metadata` that has a column of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -19,7 +23,10 @@ pub(crate) struct Head {
 
 impl Head {
     pub(super) fn of(metadata: &[Member<'_>]) -> Result<Self, String> {
-        let text = |name: &str| text(metadata, name);
+        let text = |name: &str| {
+            let text = text(metadata, name)?;
+            check(name, &text).map(|()| text)
+        };
         let name = text("name")?;
         if name.is_empty() {
             return Err("it has no name".to_owned());
@@ -41,6 +48,20 @@ fn text(metadata: &[Member<'_>], name: &str) -> Result<String, String> {
             serde_json::from_str(value).map_err(|_| format!("metadata.{name} is not a text"))
         }
     }
+}
+
+/// No API server lets these in; a search that has to tell where a page ends relies on it.
+fn check(name: &str, text: &str) -> Result<(), String> {
+    if text.len() > LONGEST {
+        let length = text.len();
+        return Err(format!(
+            "metadata.{name} has {length} bytes, above the limit of {LONGEST}"
+        ));
+    }
+    if text.contains(|c: char| c.is_control() || c == char::MAX) {
+        return Err(format!("metadata.{name} has a control character in it"));
+    }
+    Ok(())
 }
 
 fn seconds(timestamp: &str) -> Result<i64, String> {

@@ -287,7 +287,13 @@ fn what_cannot_be_stored_is_named_without_its_content() {
         r#"{{"metadata":{{"name":"big"}},"x":"{}"}}"#,
         "y".repeat(1 << 20)
     );
-    let cases: [(&[u8], Option<&str>, &str); 9] = [
+    let labels: Vec<String> = (0..1025).map(|n| format!(r#""l{n}":"""#)).collect();
+    let labelled = format!(
+        r#"{{"metadata":{{"name":"a","labels":{{{}}}}}}}"#,
+        labels.join(",")
+    );
+    let name = format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "n".repeat(1025));
+    let cases: [(&[u8], Option<&str>, &str); 13] = [
         (b"nope", None, "it is not a JSON object"),
         (b"[1]", None, "it is not a JSON object"),
         (b"{\"metadata\":", None, "it is not valid JSON"),
@@ -305,6 +311,18 @@ fn what_cannot_be_stored_is_named_without_its_content() {
             "metadata.labels is not a map of texts",
         ),
         (long.as_bytes(), Some("big"), "above the limit"),
+        (labelled.as_bytes(), Some("a"), "1025 labels, above"),
+        (name.as_bytes(), None, "metadata.name has 1025 bytes, above"),
+        (
+            br#"{"metadata":{"name":"a","namespace":"n\u0001"}}"#,
+            None,
+            "metadata.namespace has a control character",
+        ),
+        (
+            br#"{"metadata":{"name":"a","uid":"\udbff\udfff"}}"#,
+            None,
+            "metadata.uid has a control character",
+        ),
     ];
     for (json, name, words) in cases {
         let skipped = prune(json, &rules("pods")).unwrap_err();
