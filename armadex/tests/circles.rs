@@ -1,7 +1,8 @@
 //! Holds the files of a crate to an order: no circle of files that import each other.
 //!
 //! A file that can be read after those that it imports, and only those, can be proofread. What counts is what the text says: every
-//! path that begins with `crate::` or `super::`, outside tests. A file names its children to declare them, which is no import.
+//! path that begins with `crate::` or `super::`, outside tests; what the crate's root re-exports is of the file that it comes from. A file
+//! names its children to declare them, which is no import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,10 @@ fn no_files_import_each_other_in_a_circle() {
 fn a_circle_is_found_whatever_its_imports_look_like() {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, text) in [
-        ("lib.rs", "mod a;\nmod b;\nmod c;\n"),
+        (
+            "lib.rs",
+            "mod a;\nmod b;\nmod c;\nmod d;\nmod e;\npub use d::Four;\npub use e::Five;\n",
+        ),
         (
             "a.rs",
             "use crate::{\n    b::{self, Two},\n    c::Three,\n};\n",
@@ -53,13 +57,15 @@ fn a_circle_is_found_whatever_its_imports_look_like() {
             "c.rs",
             "struct Three;\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n",
         ),
+        ("d.rs", "use crate::Five;\n"),
+        ("e.rs", "use crate::Four;\n"),
     ] {
         let path = directory.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         std::fs::write(path, text).expect("written");
     }
     let found = circles(&imports(directory.path()));
-    assert_eq!(found, [["a", "b", "b::inner"]]);
+    assert_eq!(found, [vec!["a", "b", "b::inner"], vec!["d", "e"]]);
 }
 
 /// Which file imports which.
@@ -76,16 +82,32 @@ fn imports(root: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
         texts.insert(module, std::fs::read_to_string(&file).expect("readable"));
     }
     let files: BTreeSet<Module> = texts.keys().cloned().collect();
+    let exported = exported(&texts, &files);
     let edges = texts.into_iter().map(|(module, text)| {
         let named = paths(&module, &files, without_tests(&text));
         let mut used: BTreeSet<Module> = named
             .iter()
-            .filter_map(|path| file_of(path, &files))
+            .filter_map(|path| {
+                let from_root = || exported.get(path.first()?).cloned();
+                file_of(path, &files).or_else(from_root)
+            })
             .collect();
         used.remove(&module);
         (module, used)
     });
     edges.collect()
+}
+
+/// Where the names come from that the crate's root uses or re-exports.
+fn exported(
+    texts: &BTreeMap<Module, String>,
+    files: &BTreeSet<Module>,
+) -> BTreeMap<String, Module> {
+    let root = Module::new();
+    let text = texts.get(&root).map_or("", |text| without_tests(text));
+    let named = paths(&root, files, text).into_iter();
+    let named = named.filter_map(|path| Some((path.last()?.clone(), file_of(&path, files)?)));
+    named.collect()
 }
 
 fn module_of(path: &Path) -> Module {

@@ -21,11 +21,16 @@ pub struct Etags {
     apis: Option<String>,
 }
 
+impl Member {
+    /// What the member serves, and by which ETags it knows that; `None` if it is still what it was by these. A group that does not
+    /// answer is an error of that group alone.
+    pub async fn discover(&self, known: &Etags) -> Result<Option<(Discovery, Etags)>, MemberError> {
+        fetch(self, known).await
+    }
+}
+
 /// Asks `/api` and `/apis`; `None` if neither is another than it was.
-pub(crate) async fn fetch(
-    member: &Member,
-    known: &Etags,
-) -> Result<Option<(Discovery, Etags)>, MemberError> {
+async fn fetch(member: &Member, known: &Etags) -> Result<Option<(Discovery, Etags)>, MemberError> {
     let core = fetch_root(member, "/api", known.api.as_deref());
     let named = fetch_root(member, "/apis", known.apis.as_deref());
     // Answers are not kept, so half of one that changed is worth as much as none.

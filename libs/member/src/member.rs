@@ -14,7 +14,6 @@ use serde::de::DeserializeOwned;
 use tower::{Service, ServiceExt};
 
 use crate::connection::{Connection, Endpoint};
-use crate::discovery::{self, Discovery, Etags};
 use crate::error::{ConfigError, MemberError};
 use crate::lanes::Lanes;
 use crate::request::{ListRequest, WatchRequest};
@@ -119,12 +118,6 @@ impl Member {
         let path = "/api/v1/namespaces/kube-system";
         let namespace: Namespace = self.json(path, JSON).await?;
         Ok(namespace.metadata.uid)
-    }
-
-    /// What the member serves, and by which ETags it knows that; `None` if it is still what it was by these. A group that does not
-    /// answer is an error of that group alone.
-    pub async fn discover(&self, known: &Etags) -> Result<Option<(Discovery, Etags)>, MemberError> {
-        discovery::fetch(self, known).await
     }
 
     /// The collection's present resourceVersion, by a list of at most one object's metadata.

@@ -3,7 +3,18 @@
 use armadex_model::{ObjectKey, Term};
 use bytes::Bytes;
 
-use crate::sink::{ClusterId, Rules, TypeId};
+/// The store's number for one incarnation of a cluster; a cluster that joins again gets another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub i64);
+
+/// The store's number for a resource type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub i32);
+
+/// What decides how an object of one type is stored: which parts are cut away, which terms are made of it. Two streams with equal
+/// rules store the same object in the same form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules(pub i64);
 
 /// Changes of one stream that are stored together with the position they lead to, or not at all.
 ///

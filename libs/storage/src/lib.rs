@@ -11,7 +11,7 @@ mod error;
 mod search;
 mod sink;
 
-pub use change::{Batch, Change, MemberPosition, Object, Phase, Written};
+pub use change::{Batch, Change, ClusterId, MemberPosition, Object, Phase, Rules, TypeId, Written};
 pub use error::StoreError;
 pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
-pub use sink::{ClusterId, Health, Purged, Rules, Sink, Stream, StreamState, TypeId};
+pub use sink::{Health, Purged, Sink, Stream, StreamState};

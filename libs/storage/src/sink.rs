@@ -5,20 +5,8 @@ use std::time::Duration;
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use async_trait::async_trait;
 
-use crate::{Batch, MemberPosition, StoreError, Written};
-
-/// The store's number for one incarnation of a cluster; a cluster that joins again gets another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClusterId(pub i64);
-
-/// The store's number for a resource type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypeId(pub i32);
-
-/// What decides how an object of one type is stored: which parts are cut away, which terms are made of it. Two streams with equal
-/// rules store the same object in the same form.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules(pub i64);
+use crate::change::{Batch, ClusterId, MemberPosition, Rules, TypeId, Written};
+use crate::error::StoreError;
 
 /// Whether a member answered its last health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
