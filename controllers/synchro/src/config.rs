@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// Something was hidden and can be purged.
     pub(crate) purge: Notify,
+    /// Something may have left unseen.
+    pub(crate) strays: Notify,
     /// What the process was told.
     pub(crate) config: Config,
 }
@@ -85,6 +87,7 @@ impl Shared {
             statuses: Pace::new(STATUS_PERIOD),
             metrics,
             purge: Notify::new(),
+            strays: Notify::new(),
             config,
         }
     }

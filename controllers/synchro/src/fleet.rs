@@ -43,8 +43,15 @@ pub(crate) struct Fleet {
     listed: BTreeSet<String>,
     /// Clusters that are ours and that another synchro has not let go, and when they are taken over.
     awaited: HashMap<String, (Instant, PediaCluster)>,
-    /// Lets clusters leave that are not in the first list.
-    strays: Option<AbortOnDropHandle<()>>,
+    /// Lets clusters leave that are in the store alone.
+    strays: Option<Strays>,
+}
+
+/// The task, and how often it has looked.
+struct Strays {
+    _task: AbortOnDropHandle<()>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests wait for it"))]
+    looked: watch::Receiver<u64>,
 }
 
 struct Planted {
@@ -73,8 +80,12 @@ impl Fleet {
         match event {
             Event::Apply(object) => self.apply(object),
             Event::Delete(object) => {
-                self.awaited.remove(&object.name_any());
-                self.end(&object.name_any(), Ending::Vanished);
+                let name = object.name_any();
+                self.awaited.remove(&name);
+                if !self.trees.contains_key(&name) && self.is_ours(&object) {
+                    self.shared.strays.notify_one();
+                }
+                self.end(&name, Ending::Vanished);
             }
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
@@ -93,25 +104,30 @@ impl Fleet {
                 for name in gone {
                     self.end(&name, Ending::Vanished);
                 }
-                self.look_for_strays(listed);
+                self.look_for_strays();
             }
         }
     }
 
-    /// Once: what leaves from now on is seen.
-    fn look_for_strays(&mut self, listed: BTreeSet<String>) {
-        let shared = &self.shared;
-        self.strays.get_or_insert_with(|| {
-            let work = strays::leave(Arc::clone(shared), listed);
-            AbortOnDropHandle::new(tokio::spawn(work))
+    /// Whatever was not seen to leave is not in the list.
+    fn look_for_strays(&mut self) {
+        if self.strays.is_some() {
+            return self.shared.strays.notify_one();
+        }
+        let (sender, looked) = watch::channel(0);
+        let work = strays::look_after(Arc::clone(&self.shared), self.client.clone(), sender);
+        self.strays = Some(Strays {
+            _task: AbortOnDropHandle::new(tokio::spawn(work)),
+            looked,
         });
     }
 
-    /// Waits until the first list has been compared with the store.
+    /// Waits until the store has been compared with the control plane so often.
     #[cfg(test)]
-    async fn is_swept(&mut self) {
+    async fn has_looked(&mut self, times: u64) {
         let strays = self.strays.as_mut().expect("the first list was read");
-        strays.await.expect("no panic");
+        let looked = strays.looked.wait_for(|looked| *looked >= times);
+        looked.await.expect("no panic");
     }
 
     /// Ends all trees, within a limit.
@@ -138,7 +154,7 @@ impl Fleet {
         {
             self.end(&name, Ending::Replaced);
         }
-        if object.spec.sharding_name != self.shared.config.sharding_name {
+        if !self.is_ours(&object) {
             self.awaited.remove(&name);
             self.end(&name, Ending::Released);
             return;
@@ -208,11 +224,14 @@ impl Fleet {
             orders: receiver,
         };
         let former = self.leaving.remove(&name);
+        let shared = Arc::clone(&self.shared);
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
             if let Some(former) = former
                 && tokio::time::timeout(SHUTDOWN, former).await.is_err()
             {
                 warn!(cluster = %tree.name, "the former tree did not end in time");
+                // It may have been about to let its cluster leave.
+                shared.strays.notify_one();
             }
             tree.run_to_its_end().await;
         }));
@@ -226,6 +245,10 @@ impl Fleet {
             planted.order_end(ending);
             self.leaving.insert(name.to_owned(), planted.task);
         }
+    }
+
+    fn is_ours(&self, object: &PediaCluster) -> bool {
+        object.spec.sharding_name == self.shared.config.sharding_name
     }
 
     /// Whether another synchro has not let the cluster go yet.

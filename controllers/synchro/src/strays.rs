@@ -1,33 +1,81 @@
-//! Clusters that left while no synchro ran: they are in the store, and their PediaClusters are not on the control plane.
+//! Clusters that are in the store, and whose PediaClusters are not on the control plane: they left while no synchro ran, or in a gap of the
+//! watch, or the store could not be told.
+//!
+//! What is compared is the store as it was before, with a list that was read after it: a cluster that joins meanwhile is in the list or is not
+//! looked at. Object and cluster are one if name and uid are, so a cluster whose object was made anew for another synchro is a stray too.
 //!
 //! Only what this synchro looked after itself is touched: several may share a store, each with a `shardingName` or a control plane of its own.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
 use armadex_storage::StoreError;
+use kube::api::{Api, ListParams};
+use kube::core::PartialObjectMeta;
+use kube::{Client, ResourceExt};
+use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
+/// Without being told: a list of a thousand PediaClusters' metadata is half a megabyte.
+pub(crate) const PERIOD: Duration = Duration::from_secs(600);
+/// PediaClusters that are listed at once.
+const PAGE: u32 = 500;
 
-/// Lets all clusters leave that are not in `listed`, the names of every PediaCluster that there is. Tries until the store has answered.
-pub(crate) async fn leave(shared: Arc<Shared>, listed: BTreeSet<String>) {
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("PediaClusters cannot be listed: {0}")]
+    List(#[from] kube::Error),
+}
+
+/// Looks at once, whenever it is told to, and by and by; says how often it has looked. Runs until it is dropped.
+pub(crate) async fn look_after(shared: Arc<Shared>, client: Client, looked: watch::Sender<u64>) {
+    let api = Api::all(client);
+    loop {
+        look(&shared, &api).await;
+        looked.send_modify(|times| *times += 1);
+        tokio::select! {
+            () = shared.strays.notified() => {}
+            () = tokio::time::sleep(jittered(PERIOD, rand::random())) => {}
+        }
+    }
+}
+
+/// Lets all strays leave. Begins anew with whatever fails.
+async fn look(shared: &Shared, api: &Api<PediaCluster>) {
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
-    while let Err(error) = try_to_leave(&shared, &listed).await {
-        warn!(error = %error, "clusters that left meanwhile were not looked for, retrying");
+    let mut told = String::new();
+    while let Err(error) = try_to_look(shared, api).await {
+        let words = error.to_string();
+        if words != told {
+            warn!(
+                error = words,
+                "clusters that left unseen were not looked for, retrying"
+            );
+            told = words;
+        }
         tokio::time::sleep(backoff.next(rand::random())).await;
     }
 }
 
-async fn try_to_leave(shared: &Shared, listed: &BTreeSet<String>) -> Result<(), StoreError> {
+async fn try_to_look(shared: &Shared, api: &Api<PediaCluster>) -> Result<(), Failed> {
     let owner = &shared.config.sharding_name;
-    for (name, incarnation) in shared.sink.clusters(owner).await? {
-        if listed.contains(name.as_str()) {
+    let stored = shared.sink.clusters(owner).await?;
+    if stored.is_empty() {
+        return Ok(());
+    }
+    let there = there(api).await?;
+    for (name, incarnation) in stored {
+        if there.contains(&(name.to_string(), incarnation.clone())) {
             continue;
         }
         shared.sink.leave(&name, &incarnation).await?;
@@ -35,4 +83,29 @@ async fn try_to_leave(shared: &Shared, listed: &BTreeSet<String>) -> Result<(), 
         shared.purge.notify_one();
     }
     Ok(())
+}
+
+/// Name and uid of every PediaCluster that is there, whoever looks after it.
+async fn there(api: &Api<PediaCluster>) -> Result<HashSet<(String, String)>, kube::Error> {
+    let mut there = HashSet::new();
+    let mut parameters = ListParams::default().limit(PAGE);
+    loop {
+        let page = api.list_metadata(&parameters).await?;
+        let next = page.metadata.continue_.filter(|token| !token.is_empty());
+        let stay = page.items.into_iter().filter(|object| !has_left(object));
+        there.extend(stay.map(|object| (object.name_any(), object.uid().unwrap_or_default())));
+        match next {
+            Some(token) => parameters = parameters.continue_token(&token),
+            None => return Ok(there),
+        }
+    }
+}
+
+/// Whether a PediaCluster is being deleted, and nobody is asked before it goes.
+fn has_left(object: &PartialObjectMeta<PediaCluster>) -> bool {
+    let finalizers = object.finalizers();
+    object.metadata.deletion_timestamp.is_some()
+        && !finalizers
+            .iter()
+            .any(|name| name == PEDIA_CLUSTER_FINALIZER)
 }

@@ -345,7 +345,7 @@ impl Tree {
         }
     }
 
-    /// Hides the rows of a cluster whose object went by itself. A store that does not answer for so long is told at the next start.
+    /// Hides the rows of a cluster whose object went by itself. A store that does not answer for so long is told when strays are looked for.
     async fn vanish(&self) {
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         for _ in 0..VANISHING_TRIES {
@@ -401,7 +401,7 @@ impl Tree {
                 }
             }
             Ending::Vanished => self.vanish().await,
-            // The new cluster's join hides this one.
+            // The new cluster's join hides this one; if it joins elsewhere, this one is a stray.
             Ending::Replaced => {}
         }
     }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use armadex_storage::conformance::fixture::name;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 
 use super::HANDOVER;
+use crate::strays;
 use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
 
 const GRACE: Duration = Duration::from_secs(900);
@@ -119,7 +121,7 @@ async fn clusters_that_left_while_nobody_looked_are_found_by_their_owner() {
     // Another synchro, of the same store and of a control plane that has neither.
     let mut other = stage.synchro("other");
     stage.relist(&mut other, []);
-    other.is_swept().await;
+    other.has_looked(1).await;
     stage.shows(&["m/n/a", "stays/n/a"]).await;
     other.shutdown().await;
 
@@ -127,6 +129,74 @@ async fn clusters_that_left_while_nobody_looked_are_found_by_their_owner() {
     stage.relist(&mut again, [pedia_cluster("stays", "stays", &member)]);
     stage.shows(&["stays/n/a"]).await;
     again.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_joins_while_a_stray_cannot_leave_stays() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut before = stage.synchro("");
+    let cluster = |name: &str| pedia_cluster(name, name, &member);
+    stage.relist(&mut before, ["m", "stray"].map(cluster));
+    stage.shows(&["m/n/a", "stray/n/a"]).await;
+    before.shutdown().await;
+
+    stage.breaking.keep(true);
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [cluster("m")]);
+    until("a look", || async { stage.control_plane.lists() > 0 }).await;
+    stage.control_plane.has(["late", "m"].map(cluster));
+    fleet.handle(Event::Apply(cluster("late")));
+    stage.shows(&["late/n/a", "m/n/a", "stray/n/a"]).await;
+    stage.breaking.keep(false);
+    fleet.has_looked(1).await;
+    stage.shows(&["late/n/a", "m/n/a"]).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_left_unseen_is_found_by_and_by() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [pedia_cluster("m", "first", &member)]);
+    stage.shows(&["m/n/a"]).await;
+    // Made anew in a gap of the watch, for a synchro that is not there.
+    let mut object = pedia_cluster("m", "second", &member);
+    object.spec.sharding_name = "other".to_owned();
+    stage.relist(&mut fleet, [object]);
+    stage.shows(&[]).await;
+
+    // The store could not be told for long.
+    let ghost = stage.store.sink.join(&name("ghost"), "ghost", "").await;
+    ghost.expect("joined");
+    tokio::time::pause();
+    tokio::time::advance(2 * strays::PERIOD).await;
+    tokio::time::resume();
+    until("no ghost", || async {
+        let catalog = stage.store.search.catalog().await.expect("a catalogue");
+        catalog.clusters.is_empty()
+    })
+    .await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_waits_for_others_only_leaves() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut before = stage.synchro("");
+    let mut object = pedia_cluster("m", "uid-m", &member);
+    stage.relist(&mut before, [object.clone()]);
+    stage.shows(&["m/n/a"]).await;
+    before.shutdown().await;
+
+    object.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    object.metadata.finalizers = Some(vec!["example.com/other".to_owned()]);
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [object]);
+    stage.shows(&[]).await;
+    fleet.shutdown().await;
 }
 
 /// What the last status that was written says of the synchro: reason and message.

@@ -16,6 +16,8 @@ type Answer<T> = Result<T, StoreError>;
 pub(crate) struct BreakingSink {
     store: Arc<dyn Sink>,
     breaks: Mutex<BTreeSet<&'static str>>,
+    /// Nothing can leave.
+    keeps: AtomicBool,
     /// The next adoption is done, and not answered.
     swallows: AtomicBool,
 }
@@ -25,8 +27,14 @@ impl BreakingSink {
         Self {
             store,
             breaks: Mutex::default(),
+            keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
         }
+    }
+
+    /// Whether clusters cannot leave from now on.
+    pub(crate) fn keep(&self, keep: bool) {
+        self.keeps.store(keep, Ordering::Release);
     }
 
     /// The answer to the next adoption never comes.
@@ -68,6 +76,11 @@ impl Sink for BreakingSink {
     }
 
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Answer<()> {
+        if self.keeps.load(Ordering::Acquire) {
+            let reason = "the disk is full, as a test says".to_owned();
+            let source = reason.clone().into();
+            return Err(StoreError::Unavailable { reason, source });
+        }
         self.store.leave(cluster, incarnation).await
     }
 

@@ -54,6 +54,12 @@ impl ControlPlane {
         self.asked_for(|asked| asked.method == Method::GET && asked.path.ends_with(&path))
     }
 
+    /// The times that PediaClusters were listed.
+    pub(crate) fn lists(&self) -> usize {
+        self.asked_for(|asked| asked.path.contains("/pediaclusters?"))
+            .len()
+    }
+
     fn asked_for(&self, is_meant: impl Fn(&Asked) -> bool) -> Vec<Asked> {
         let asked = self.asked.lock().expect("no panic");
         asked
@@ -80,6 +86,10 @@ impl ControlPlane {
 
     fn find(&self, method: &Method, path: &str) -> (u16, Value) {
         let clusters = self.clusters.lock().expect("no panic");
+        if path.ends_with("/pediaclusters") {
+            let items = Vec::from_iter(clusters.values());
+            return (200, json!({"metadata": {}, "items": items}));
+        }
         if let Some((_, name)) = path.split_once("/pediaclusters/") {
             let name = name.trim_end_matches("/status");
             match clusters.get(name) {
