@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::budget::Budget;
 use crate::metrics::Metrics;
 use crate::outages::Outages;
+use crate::owner::Owner;
 use crate::pace::Pace;
 use crate::plan::Gates;
 use crate::turns::Turns;
@@ -73,19 +74,23 @@ pub(crate) struct Shared {
     pub(crate) purge: Notify,
     /// Something may have left unseen.
     pub(crate) strays: Notify,
+    /// Who looks after its clusters.
+    pub(crate) owner: Owner,
     /// What the process was told.
     pub(crate) config: Config,
 }
 
 impl Shared {
-    pub(crate) fn new(sink: Arc<dyn Sink>, metrics: Arc<Metrics>, config: Config) -> Self {
+    /// What is shared on the control plane of this uid.
+    pub(crate) fn new(sink: Arc<dyn Sink>, control_plane: &str, config: Config) -> Self {
         Self {
             sink,
             budget: Budget::new(config.memory_budget),
             lists: Arc::default(),
             store_outages: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),
-            metrics,
+            metrics: Arc::clone(&config.metrics),
+            owner: Owner::new(control_plane, &config.sharding_name),
             purge: Notify::new(),
             strays: Notify::new(),
             config,

@@ -22,6 +22,7 @@ mod keeper;
 mod lines;
 mod metrics;
 mod outages;
+mod owner;
 mod pace;
 mod plan;
 mod prune;

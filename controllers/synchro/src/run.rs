@@ -6,10 +6,11 @@ use std::time::Duration;
 use armadex_crds::PediaCluster;
 use armadex_storage::Sink;
 use futures::StreamExt;
-use kube::Client;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::Api;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher;
+use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
@@ -39,8 +40,10 @@ pub async fn run(
     config: Config,
     cancel: CancellationToken,
 ) -> Result<(), Error> {
-    let metrics = Arc::clone(&config.metrics);
-    let shared = Arc::new(Shared::new(sink, metrics, config));
+    let Some(control_plane) = identity_of(&client, &cancel).await else {
+        return Ok(());
+    };
+    let shared = Arc::new(Shared::new(sink, &control_plane, config));
     let reporter = Reporter {
         controller: MANAGER.to_owned(),
         instance: None,
@@ -53,6 +56,31 @@ pub async fn run(
     fleet.shutdown().await;
     drop(janitor);
     ended
+}
+
+/// The uid of the control plane's `kube-system` namespace, which lives as long as it does. `None` if cancelled.
+async fn identity_of(client: &Client, cancel: &CancellationToken) -> Option<String> {
+    let api: Api<Namespace> = Api::all(client.clone());
+    let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+    let mut told = String::new();
+    while !cancel.is_cancelled() {
+        let words = match api.get_metadata("kube-system").await {
+            Ok(namespace) => return Some(namespace.uid().unwrap_or_default()),
+            Err(error) => error.to_string(),
+        };
+        if words != told {
+            warn!(
+                error = words,
+                "the namespace kube-system of the control plane, by which the store knows it, cannot be read, retrying"
+            );
+            told = words;
+        }
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            () = tokio::time::sleep(backoff.next(rand::random())) => {}
+        }
+    }
+    None
 }
 
 async fn follow(

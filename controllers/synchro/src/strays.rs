@@ -4,7 +4,7 @@
 //! What is compared is the store as it was before, with a list that was read after it: a cluster that joins meanwhile is in the list or is not
 //! looked at. Object and cluster are one if name and uid are, so a cluster whose object was made anew for another synchro is a stray too.
 //!
-//! Only what this synchro looked after itself is touched: several may share a store, each with a `shardingName` or a control plane of its own.
+//! Only what this synchro answers for is touched: several may share a store, each with a `shardingName` or a control plane of its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -68,18 +68,19 @@ async fn look(shared: &Shared, api: &Api<PediaCluster>) {
 }
 
 async fn try_to_look(shared: &Shared, api: &Api<PediaCluster>) -> Result<(), Failed> {
-    let owner = &shared.config.sharding_name;
-    let stored = shared.sink.clusters(owner).await?;
-    if stored.is_empty() {
+    let stored = shared.sink.clusters().await?;
+    let own = shared.owner.responsible_for(stored);
+    if own.is_empty() {
         return Ok(());
     }
     let there = there(api).await?;
-    for (name, incarnation) in stored {
-        if there.contains(&(name.to_string(), incarnation.clone())) {
+    for cluster in own {
+        let (name, incarnation) = (cluster.name.to_string(), cluster.incarnation);
+        if there.contains(&(name, incarnation.clone())) {
             continue;
         }
-        shared.sink.leave(&name, &incarnation).await?;
-        info!(cluster = %name, "left while nobody looked");
+        shared.sink.leave(&cluster.name, &incarnation).await?;
+        info!(cluster = %cluster.name, owner = cluster.owner, "left while nobody looked");
         shared.purge.notify_one();
     }
     Ok(())

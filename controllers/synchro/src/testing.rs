@@ -46,12 +46,17 @@ impl Stage {
 
     /// A synchro that has seen nothing yet.
     pub(crate) fn synchro(&self, sharding_name: &str) -> Fleet {
+        self.synchro_of("one", sharding_name)
+    }
+
+    /// A synchro of the control plane of this uid.
+    pub(crate) fn synchro_of(&self, control_plane: &str, sharding_name: &str) -> Fleet {
         let config = Config {
             sharding_name: sharding_name.to_owned(),
             ..Config::default()
         };
         let sink: Arc<dyn Sink> = Arc::clone(&self.breaking) as _;
-        let shared = Arc::new(Shared::new(sink, Arc::default(), config));
+        let shared = Arc::new(Shared::new(sink, control_plane, config));
         let client = self.control_plane.client();
         let reporter = Reporter {
             controller: "test".to_owned(),

@@ -210,8 +210,14 @@ impl Tree {
             name: &self.name,
             uid: &self.uid,
         };
-        let Some(cluster) = entry.number(&owner).await else {
-            return Turn::Retry;
+        let cluster = match entry.number(&owner).await {
+            Ok(cluster) => cluster,
+            Err(words) => {
+                warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying");
+                let running = Running::Failed(words);
+                branches.board.update(|facts| facts.running = running);
+                return Turn::Retry;
+            }
         };
         self.direct(branches, &object, cluster);
         Turn::Wait

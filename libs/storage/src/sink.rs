@@ -43,6 +43,19 @@ pub struct StreamState {
     pub objects: u64,
 }
 
+/// A cluster that has not left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Its name.
+    pub name: ClusterName,
+    /// The uid of its PediaCluster.
+    pub incarnation: String,
+    /// Who looks after it, in the words of its last [`Sink::join`]; empty if it joined a store that did not remember that yet.
+    pub owner: String,
+    /// For how long nothing of it has been written; `None` if nothing was.
+    pub silent: Option<Duration>,
+}
+
 /// What a purge step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purged {
@@ -79,8 +92,8 @@ pub trait Sink: Send + Sync + 'static {
         member: &str,
     ) -> Result<ClusterId, StoreError>;
 
-    /// The clusters that have not left and that this owner looks after, each with its incarnation, by their numbers.
-    async fn clusters(&self, owner: &str) -> Result<Vec<(ClusterName, String)>, StoreError>;
+    /// The clusters that have not left, whoever looks after them, by their numbers.
+    async fn clusters(&self) -> Result<Vec<Joined>, StoreError>;
 
     /// Records whether the member answers, and its version (`gitVersion`) when it is known.
     async fn set_health(

@@ -119,14 +119,17 @@ async fn clusters_that_left_while_nobody_looked_are_found_by_their_owner() {
     fleet.shutdown().await;
 
     // Another synchro, of the same store and of a control plane that has neither.
-    let mut other = stage.synchro("other");
+    let mut other = stage.synchro_of("two", "other");
     stage.relist(&mut other, []);
     other.has_looked(1).await;
     stage.shows(&["m/n/a", "stays/n/a"]).await;
     other.shutdown().await;
 
-    let mut again = stage.synchro("");
-    stage.relist(&mut again, [pedia_cluster("stays", "stays", &member)]);
+    // Of the same control plane, and told to look after others.
+    let mut again = stage.synchro("renamed");
+    let mut stays = pedia_cluster("stays", "stays", &member);
+    stays.spec.sharding_name = "renamed".to_owned();
+    stage.relist(&mut again, [stays]);
     stage.shows(&["stays/n/a"]).await;
     again.shutdown().await;
 }
@@ -197,6 +200,36 @@ async fn a_cluster_that_waits_for_others_only_leaves() {
     stage.relist(&mut fleet, [object]);
     stage.shows(&[]).await;
     fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn control_planes_that_share_a_store_let_each_other_be() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let (mut one, mut two) = (stage.synchro_of("one", ""), stage.synchro_of("two", ""));
+    stage.relist(&mut two, [pedia_cluster("n", "n", &member)]);
+    stage.shows(&["n/n/a"]).await;
+    two.has_looked(1).await;
+    stage.relist(&mut one, [pedia_cluster("m", "first", &member)]);
+    one.has_looked(1).await;
+    stage.shows(&["m/n/a", "n/n/a"]).await;
+    member.until_watched(2).await;
+
+    // Of one name there is one: the later.
+    let other = ScriptedMember::start("uid-of-other", &["z"]).await;
+    two.handle(Event::Apply(pedia_cluster("m", "second", &other)));
+    stage.shows(&["m/n/z", "n/n/a"]).await;
+    member.adds("b");
+    until("a word", || async {
+        let told = stage.control_plane.statuses("m");
+        let of_another = |body: String| body.contains("another control plane");
+        told.iter()
+            .any(|status| of_another(status.body.to_string()))
+    })
+    .await;
+    for mut fleet in [one, two] {
+        fleet.shutdown().await;
+    }
 }
 
 /// What the last status that was written says of the synchro: reason and message.

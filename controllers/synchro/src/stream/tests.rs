@@ -130,7 +130,7 @@ fn shared(sink: Arc<dyn Sink>) -> Arc<Shared> {
         max_object_bytes: 4096,
         ..Config::default()
     };
-    Arc::new(Shared::new(sink, Arc::default(), config))
+    Arc::new(Shared::new(sink, "", config))
 }
 
 fn pods() -> ResourceType {

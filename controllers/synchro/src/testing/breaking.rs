@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, ClusterId, Health, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId, Written,
+    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId,
+    Written,
 };
 use async_trait::async_trait;
 
@@ -98,8 +99,8 @@ impl Sink for BreakingSink {
         adopted
     }
 
-    async fn clusters(&self, owner: &str) -> Answer<Vec<(ClusterName, String)>> {
-        self.store.clusters(owner).await
+    async fn clusters(&self) -> Answer<Vec<Joined>> {
+        self.store.clusters().await
     }
 
     async fn set_health(

@@ -8,7 +8,6 @@ use armadex_model::ClusterName;
 use armadex_storage::ClusterId;
 use kube::api::Api;
 use kube::{Client, ResourceExt};
-use tracing::warn;
 
 use crate::config::Shared;
 
@@ -32,40 +31,49 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// The number of the entry, which is made if need be. `None`: to be tried again.
-    pub(super) async fn number(&mut self, owner: &Owner<'_>) -> Option<ClusterId> {
+    /// The number of the entry, which is made if need be; or why it cannot be had yet.
+    pub(super) async fn number(&mut self, owner: &Owner<'_>) -> Result<ClusterId, String> {
         match *self {
-            Self::Joined(cluster) => return Some(cluster),
-            Self::Left if !owner.is_there().await => return None,
-            Self::Left | Self::Unknown => {}
+            Self::Joined(cluster) => return Ok(cluster),
+            Self::Left => owner.may_return().await?,
+            Self::Unknown => {}
         }
         let joined = owner.join().await?;
         *self = Self::Joined(joined);
-        Some(joined)
+        Ok(joined)
     }
 }
 
 impl Owner<'_> {
-    /// Whether the object is on the control plane, and no other of its name. What a watch told may be old.
-    async fn is_there(&self) -> bool {
-        let api: Api<PediaCluster> = Api::all(self.client.clone());
-        let words = match api.get_opt(self.name.as_str()).await {
-            Ok(Some(object)) if object.uid().as_deref() == Some(self.uid) => return true,
-            Ok(_) => "its PediaCluster is gone".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        warn!(cluster = %self.name, error = words, "a cluster that has left the store does not join anew, looking again");
-        false
+    /// Whether nobody has taken the place of a cluster that left.
+    async fn may_return(&self) -> Result<(), String> {
+        self.is_there().await?;
+        let stored = self.shared.sink.clusters().await;
+        let stored = stored.map_err(|error| error.to_string())?;
+        let mut others = stored.iter().filter(|other| other.incarnation != self.uid);
+        match others.find(|other| other.name == *self.name) {
+            Some(other) if !self.shared.owner.is_neighbour(&other.owner) => Err(format!(
+                "another control plane has put a cluster of this name into the store ({}): rename one of them, or give each \
+                 control plane a store of its own",
+                other.owner
+            )),
+            _ => Ok(()),
+        }
     }
 
-    async fn join(&self) -> Option<ClusterId> {
-        let owner = &self.shared.config.sharding_name;
-        match self.shared.sink.join(self.name, self.uid, owner).await {
-            Ok(cluster) => Some(cluster),
-            Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the cluster was not entered in the store, retrying");
-                None
-            }
+    /// Whether the object is on the control plane, and no other of its name. What a watch told may be old.
+    async fn is_there(&self) -> Result<(), String> {
+        let api: Api<PediaCluster> = Api::all(self.client.clone());
+        match api.get_opt(self.name.as_str()).await {
+            Ok(Some(object)) if object.uid().as_deref() == Some(self.uid) => Ok(()),
+            Ok(_) => Err("the cluster has left the store, and its PediaCluster is gone".to_owned()),
+            Err(error) => Err(error.to_string()),
         }
+    }
+
+    async fn join(&self) -> Result<ClusterId, String> {
+        let owner = self.shared.owner.text();
+        let joined = self.shared.sink.join(self.name, self.uid, &owner).await;
+        joined.map_err(|error| error.to_string())
     }
 }

@@ -1,9 +1,10 @@
 //! What a writer asks about its streams.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey};
-use armadex_storage::{ClusterId, StoreError, StreamState, TypeId};
+use armadex_storage::{ClusterId, Joined, StoreError, StreamState, TypeId};
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
@@ -126,23 +127,29 @@ async fn keys_within(
 /// Clusters that are read at once, so that a fleet of any size takes statements of one size.
 const CLUSTERS: u32 = 1000;
 
-/// The active clusters of an owner, each with its incarnation.
+/// The active clusters, at this second since 1970.
 pub(crate) async fn clusters(
     connection: &mut dyn Connection,
-    owner: &str,
-) -> Result<Vec<(ClusterName, String)>, StoreError> {
+    now: i64,
+) -> Result<Vec<Joined>, StoreError> {
     let mut found = Vec::new();
     let mut after = 0;
     loop {
-        let statement = catalog::owned_clusters(owner, after, CLUSTERS);
-        let some = rows(connection, statement, catalog::decode_cluster).await?;
+        let statement = catalog::joined_clusters(after, CLUSTERS);
+        let some = rows(connection, statement, catalog::decode_joined).await?;
         let Some(last) = some.last() else {
             return Ok(found);
         };
         after = last.id;
         for row in some {
-            let name = ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?;
-            found.push((name, row.incarnation));
+            // A clock that was set back since says that it was just now.
+            let silent = |at| u64::try_from(now.saturating_sub(at)).unwrap_or(0);
+            found.push(Joined {
+                name: ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?,
+                incarnation: row.incarnation,
+                owner: row.owner,
+                silent: row.written.map(silent).map(Duration::from_secs),
+            });
         }
     }
 }

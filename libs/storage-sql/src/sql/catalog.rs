@@ -120,14 +120,36 @@ pub(crate) fn claim_cluster(id: i64, owner: &str) -> Statement {
     )
 }
 
-/// The next active clusters of an owner.
-pub(crate) fn owned_clusters(owner: &str, after: i64, limit: u32) -> Statement {
+/// The next active clusters.
+pub(crate) fn joined_clusters(after: i64, limit: u32) -> Statement {
     Statement::fixed(
-        "cluster.owned",
-        "SELECT id, name, incarnation, active FROM cluster WHERE active = ? AND id > ? AND owner = ? \
-         ORDER BY id LIMIT ?",
-        [ACTIVE.into(), after.into(), owner.into(), limit.into()],
+        "cluster.joined",
+        "SELECT id, name, incarnation, owner, \
+         COALESCE((SELECT MAX(at) FROM stream WHERE cluster = id), 0) FROM cluster \
+         WHERE active = ? AND id > ? ORDER BY id LIMIT ?",
+        [ACTIVE.into(), after.into(), limit.into()],
     )
+}
+
+/// A cluster that has not left, and when something of it was written last, in seconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JoinedRow {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) incarnation: String,
+    pub(crate) owner: String,
+    pub(crate) written: Option<i64>,
+}
+
+pub(crate) fn decode_joined(row: &dyn Row) -> Result<JoinedRow, StoreError> {
+    Ok(JoinedRow {
+        id: row.int(0)?,
+        name: row.text(1)?,
+        incarnation: row.text(2)?,
+        owner: row.text(3)?,
+        // So does a stream that was opened only.
+        written: Some(row.int(4)?).filter(|at| *at > 0),
+    })
 }
 
 pub(crate) fn delete_cluster(id: i64) -> Statement {

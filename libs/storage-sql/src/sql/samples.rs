@@ -92,7 +92,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::return_cluster(CLUSTER, 8),
         catalog::left_until(1_800_000_000, 128),
         catalog::claim_cluster(CLUSTER, "b"),
-        catalog::owned_clusters("b", CLUSTER, 1000),
+        catalog::joined_clusters(CLUSTER, 1000),
         catalog::delete_cluster(CLUSTER),
         catalog::active(&[CLUSTER, 8]),
         catalog::take_namespaces(2, &[CLUSTER, 8]),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, ClusterId, Health, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId, Written,
+    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId,
+    Written,
 };
 use async_trait::async_trait;
 
@@ -15,7 +16,7 @@ use crate::form::codec::Family;
 use crate::read::streams;
 use crate::write::clusters::{self, Opening, Present};
 use crate::write::prepare::prepare;
-use crate::write::writer::{Done, Work};
+use crate::write::writer::{Done, Work, now};
 
 #[async_trait]
 impl Sink for SqlStore {
@@ -57,9 +58,9 @@ impl Sink for SqlStore {
         }
     }
 
-    async fn clusters(&self, owner: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
+    async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
         let mut transaction = self.database.read(Lane::Short).await?;
-        let clusters = streams::clusters(&mut *transaction, owner).await?;
+        let clusters = streams::clusters(&mut *transaction, now()).await?;
         transaction.rollback().await?;
         Ok(clusters)
     }

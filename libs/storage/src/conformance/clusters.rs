@@ -5,7 +5,7 @@ use std::time::Duration;
 use armadex_model::ClusterName;
 
 use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
-use crate::{Health, Phase, StoreError};
+use crate::{Health, Joined, Phase, StoreError};
 
 /// The same incarnation is the same cluster.
 pub async fn joining_twice_is_joining_once(fixture: &Fixture) {
@@ -211,33 +211,43 @@ pub async fn a_cluster_that_stays_away_has_nothing_when_it_comes_back(fixture: &
     assert!(fixture.list(&all_pods(), 10).await.is_empty());
 }
 
-/// Of several that share a store each knows its own.
-pub async fn clusters_are_told_to_their_owner(fixture: &Fixture) {
+/// Of several that share a store each knows its own, and whether the others live.
+pub async fn clusters_are_told_with_their_owner(fixture: &Fixture) {
     let join = async |cluster: &str, incarnation: &str, owner: &str| {
         let cluster = name(cluster);
         let joined = fixture.sink.join(&cluster, incarnation, owner).await;
         joined.expect("joined")
     };
-    let owned = async |owner: &str| {
-        let found = fixture.sink.clusters(owner).await.expect("clusters");
-        let words = |(name, incarnation): &(ClusterName, String)| format!("{name}@{incarnation}");
+    let told = async || {
+        let found = fixture.sink.clusters().await.expect("clusters");
+        let words = |joined: &Joined| {
+            let Joined {
+                name,
+                incarnation,
+                owner,
+                silent,
+            } = joined;
+            let silent = silent.map(|silent| silent < Duration::from_secs(60));
+            format!("{name}@{incarnation} {owner} {silent:?}")
+        };
         found.iter().map(words).collect::<Vec<_>>()
     };
     let a = join("a", "1", "x").await;
     join("b", "1", "").await;
     let c = join("c", "1", "x").await;
     assert_eq!(join("c", "1", "y").await, c, "another looks after it");
-    assert_eq!(
-        (owned("x").await, owned("y").await),
-        (vec!["a@1".to_owned()], vec!["c@1".to_owned()])
-    );
-    assert_eq!(owned("").await, ["b@1"]);
+    assert_eq!(told().await, ["a@1 x None", "b@1  None", "c@1 y None"]);
     fixture.sink.leave(&name("a"), "1").await.expect("left");
-    assert!(owned("x").await.is_empty());
+    assert_eq!(told().await, ["b@1  None", "c@1 y None"]);
     assert_eq!(join("a", "1", "y").await, a, "it came back to another");
-    assert_eq!(owned("y").await, ["a@1", "c@1"]);
-    join("a", "2", "").await;
-    assert_eq!(owned("").await, ["b@1", "a@2"]);
+    join("b", "2", "").await;
+    let pods = resource("", "pods", "Pod", true);
+    let stream = fixture.sink.open(a, &pods, RULES).await.expect("opened");
+    assert_eq!(told().await[0], "a@1 y None", "a stream alone is nothing");
+    let writer = super::fixture::Writer { cluster: a, stream };
+    fixture.put(&writer, [object("ns", "a")]).await;
+    let expected = ["a@1 y Some(true)", "c@1 y None", "b@2  None"];
+    assert_eq!(told().await, expected);
 }
 
 /// Each step leaves a sound store behind.

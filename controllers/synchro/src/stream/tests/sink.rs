@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, Change, ClusterId, Health, MemberPosition, Object, Phase, Purged, Rules, Sink,
+    Batch, Change, ClusterId, Health, Joined, MemberPosition, Object, Phase, Purged, Rules, Sink,
     StoreError, Stream, StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
@@ -216,7 +216,7 @@ impl Sink for MemorySink {
         Ok(ClusterId(1))
     }
 
-    async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
+    async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
         Ok(Vec::new())
     }
 
@@ -297,7 +297,7 @@ impl Sink for Sinks {
         Ok(ClusterId(0))
     }
 
-    async fn clusters(&self, _: &str) -> Result<Vec<(ClusterName, String)>, StoreError> {
+    async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
         Ok(Vec::new())
     }
 
