@@ -97,6 +97,7 @@ async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
     let log = stage.log();
     report.log_lines = log.lines().count();
     report.warnings = log::warnings(&log);
+    report.slow_statements = log::slow_statements(&log);
     report.peak_mib = stage.peak_mib()?;
     Ok(report)
 }
@@ -119,7 +120,7 @@ async fn onboard(stage: &Stage, clusters: &Clusters, report: &mut Report) -> Res
     report.live_wall_seconds = begun.elapsed().as_secs_f64();
     report.searches_on_boarding = searches.finish().await?;
     report.live_cpu_seconds = sampler.cpu();
-    report.cpu_by_tenth = samples::tenths(sampler.samples(), streams);
+    report.cpu_by_tenth = samples::tenths(sampler.samples(), streams, rows);
     report.live_mib = stage.resident_mib()?;
     report.requests_per_cluster =
         stage::per_cluster(&before, &stage.requests().await?, clusters.count);

@@ -25,6 +25,16 @@ pub(super) fn warnings(log: &str) -> BTreeMap<String, usize> {
     counts
 }
 
+/// Statements that the store tells to have taken long.
+pub(super) fn slow_statements(log: &str) -> usize {
+    let lines = log
+        .lines()
+        .filter_map(|text| serde_json::from_str(text).ok());
+    lines
+        .filter(|line: &Line| line.message.ends_with("took long"))
+        .count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +47,7 @@ mod tests {
         let found = warnings(log);
         assert_eq!(found["retrying"], 2);
         assert_eq!(found.values().sum::<usize>(), 3);
+        let slow = "{\"level\":\"INFO\",\"message\":\"post.insert took long\"}\n";
+        assert_eq!(slow_statements(&format!("{log}{slow}")), 1);
     }
 }

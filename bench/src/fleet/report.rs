@@ -38,6 +38,7 @@ pub(super) struct Report {
     pub(super) searches_purging: Latencies,
     pub(super) peak_mib: f64,
     pub(super) log_lines: usize,
+    pub(super) slow_statements: usize,
     pub(super) warnings: BTreeMap<String, usize>,
     pub(super) requests_per_cluster: Work,
 }
@@ -84,6 +85,10 @@ impl Report {
         rows.extend([
             told("peak resident", format!("{:.0} MiB", self.peak_mib)),
             told("log lines", self.log_lines.to_string()),
+            told(
+                "statements that took long",
+                self.slow_statements.to_string(),
+            ),
             self.warned(),
         ]);
         let work = self.requests_per_cluster.iter();

@@ -84,16 +84,20 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Processor time that each tenth of `streams` took to become live, in seconds; between two looks it is shared out evenly.
+/// Processor time that each tenth of the fleet took, in seconds; between two looks it is shared out evenly. Kinds come in one order in each
+/// cluster, and those with many objects cost more: a tenth has as much of all streams and all rows together as any other.
 #[expect(clippy::cast_precision_loss, reason = "numbers far below 2^52")]
-pub(super) fn tenths(samples: &[Sample], streams: usize) -> Vec<f64> {
-    let cpu_at = |live: f64| {
+pub(super) fn tenths(samples: &[Sample], streams: usize, rows: usize) -> Vec<f64> {
+    let part = |done: usize, of: usize| done as f64 / of.max(1) as f64;
+    let progress =
+        |sample: &Sample| f64::midpoint(part(sample.live, streams), part(sample.added, rows));
+    let cpu_at = |wanted: f64| {
         let mut before = &samples[0];
         for sample in samples {
-            if sample.live as f64 >= live {
-                let grown = (sample.live - before.live) as f64;
-                let part = if grown > 0.0 {
-                    (live - before.live as f64) / grown
+            let (begun, reached) = (progress(before), progress(sample));
+            if reached >= wanted {
+                let part = if reached > begun {
+                    (wanted - begun) / (reached - begun)
                 } else {
                     1.0
                 };
@@ -104,7 +108,7 @@ pub(super) fn tenths(samples: &[Sample], streams: usize) -> Vec<f64> {
         before.cpu
     };
     let ends: Vec<f64> = (0..=10)
-        .map(|tenth| cpu_at(streams as f64 * f64::from(tenth) / 10.0))
+        .map(|tenth| cpu_at(f64::from(tenth) / 10.0))
         .collect();
     ends.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
@@ -137,10 +141,11 @@ fn by_cluster<'a>(text: &'a str, name: &str) -> BTreeMap<&'a str, usize> {
 mod tests {
     use super::*;
 
-    fn sample(cpu: f64, live: usize) -> Sample {
+    fn sample(cpu: f64, live: usize, added: usize) -> Sample {
         Sample {
             cpu,
             live,
+            added,
             ..Sample::default()
         }
     }
@@ -148,15 +153,30 @@ mod tests {
     #[test]
     fn the_cost_of_a_tenth_lies_between_two_looks() {
         let samples = [
-            sample(0.0, 0),
-            sample(1.0, 0),
-            sample(3.0, 50),
-            sample(13.0, 100),
+            sample(0.0, 0, 0),
+            sample(1.0, 0, 0),
+            sample(3.0, 50, 500),
+            sample(13.0, 100, 1000),
         ];
-        let tenths = tenths(&samples, 100);
+        let tenths = tenths(&samples, 100, 1000);
         assert_eq!(tenths.len(), 10);
         assert!((tenths[1] - 0.4).abs() < 1e-9, "{tenths:?}");
         assert!((tenths[9] - 2.0).abs() < 1e-9, "{tenths:?}");
+    }
+
+    #[test]
+    fn kinds_with_many_objects_that_come_first_are_no_growth() {
+        // A tenth of the streams has nine tenths of the rows; a stream costs as much as ten rows.
+        let samples = [
+            sample(0.0, 0, 0),
+            sample(10.0, 10, 900),
+            sample(20.0, 100, 1000),
+        ];
+        let tenths = tenths(&samples, 100, 1000);
+        assert!(
+            tenths.iter().all(|cpu| (cpu - 2.0).abs() < 1e-9),
+            "{tenths:?}"
+        );
     }
 
     #[test]

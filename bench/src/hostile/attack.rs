@@ -63,18 +63,17 @@ impl Attack {
         value.expect("no attack is skipped").get_name().to_owned()
     }
 
-    /// What it must have met, and how often at least, or it has attacked nobody.
-    pub(super) fn proof(self) -> (&'static str, u64) {
+    /// What it must have met, and how often at least, or it has attacked nobody. An answer shows that the work behind it was done.
+    pub(super) fn proofs(self) -> &'static [(&'static str, u64)] {
         match self {
-            Self::HealthFloods => ("answered 200", 100),
+            Self::HealthFloods => &[("answered 200", 100)],
             Self::SilentSockets | Self::HalfOpenHandshakes | Self::UnfinishedHeads => {
-                ("connected", 100)
+                &[("connected", 100)]
             }
-            // Their handshakes may be refused, which is an answer too.
-            Self::DeepChains => ("tried", 8),
-            Self::StalledStreams | Self::ManyClauses | Self::HugeOffsets | Self::SlowReaders => {
-                ("connected", 4)
-            }
+            // Long chains are refused in the handshake, tangled ones by whoever verifies them.
+            Self::DeepChains => &[("answered 401", 4), ("shown out", 4)],
+            Self::StalledStreams | Self::SlowReaders => &[("answered 200", 4)],
+            Self::ManyClauses | Self::HugeOffsets => &[("answered 200", 4), ("answered 400", 4)],
         }
     }
 

@@ -68,13 +68,14 @@ impl Round {
             }
         }
         for Deeds { attack, seen } in &self.attackers {
-            let (deed, least) = attack.proof();
-            let often = seen.get(deed).copied().unwrap_or(0);
-            if often < least {
-                broken.push(format!(
-                    "{}: {deed} {often} times, which is no attack",
-                    attack.name()
-                ));
+            for (deed, least) in attack.proofs() {
+                let often = seen.get(*deed).copied().unwrap_or(0);
+                if often < *least {
+                    broken.push(format!(
+                        "{}: {deed} {often} times, which is no attack",
+                        attack.name()
+                    ));
+                }
             }
         }
         for line in &self.errors {
@@ -100,9 +101,10 @@ fn holdings(of: &Holdings) -> String {
     let Holdings {
         connections,
         in_flight,
+        bytes,
         files,
     } = of;
-    format!("{connections} connections, {in_flight} requests, {files} files")
+    format!("{connections} connections, {in_flight} requests, {bytes} bytes, {files} files")
 }
 
 /// All rounds, for people.

@@ -24,6 +24,8 @@ const SPARE_FILES: u64 = SPARE_CONNECTIONS + 8;
 pub(super) struct Holdings {
     pub(super) connections: u64,
     pub(super) in_flight: u64,
+    /// Bytes that are kept for clients.
+    pub(super) bytes: u64,
     /// Sockets included.
     pub(super) files: u64,
 }
@@ -34,12 +36,15 @@ impl Holdings {
         let asked = tokio::time::timeout(PATIENCE, async {
             let connections = armadex.counter("armadex_apiserver_connections").await?;
             let in_flight = armadex.counter("armadex_apiserver_in_flight").await?;
-            anyhow::Ok((connections as u64, in_flight as u64))
+            let bytes = armadex.counter("armadex_apiserver_held_bytes").await?;
+            anyhow::Ok((connections as u64, in_flight as u64, bytes as u64))
         });
-        let (connections, in_flight) = asked.await.context("the admin port does not answer")??;
+        let (connections, in_flight, bytes) =
+            asked.await.context("the admin port does not answer")??;
         Ok(Self {
             connections,
             in_flight,
+            bytes,
             files: open_files(armadex.record().pid)?,
         })
     }
@@ -48,6 +53,7 @@ impl Holdings {
     pub(super) fn returned_to(&self, start: &Self) -> bool {
         self.connections <= start.connections + SPARE_CONNECTIONS
             && self.in_flight <= start.in_flight
+            && self.bytes <= start.bytes
             && self.files <= start.files + SPARE_FILES
     }
 
@@ -56,6 +62,7 @@ impl Holdings {
         Self {
             connections: self.connections.max(other.connections),
             in_flight: self.in_flight.max(other.in_flight),
+            bytes: self.bytes.max(other.bytes),
             files: self.files.max(other.files),
         }
     }
@@ -139,6 +146,7 @@ mod tests {
         let start = Holdings {
             connections: 2,
             in_flight: 0,
+            bytes: 0,
             files: 40,
         };
         assert!(start.returned_to(&start));
@@ -149,6 +157,7 @@ mod tests {
         };
         assert!(left(|now| now.connections = 5));
         assert!(left(|now| now.in_flight = 1));
+        assert!(left(|now| now.bytes = 1));
         assert!(left(|now| now.files = 51));
         assert!(!left(|now| now.files = 30));
     }

@@ -14,9 +14,10 @@ pub(super) fn long(length: usize) -> Result<Identity> {
     build(length, |depth| format!("authority {depth}"))
 }
 
-/// All authorities have one name, so that each may have issued every other: the number of paths grows with the power of the depth.
-pub(super) fn tangled(length: usize) -> Result<Identity> {
-    build(length, |_| "authority".to_owned())
+/// All authorities have the name of the one that is trusted, so that each may have issued every other, and it each of them: the number of
+/// paths grows with the power of the depth, and each ends in a signature to be checked.
+pub(super) fn tangled(length: usize, trusted: &str) -> Result<Identity> {
+    build(length, |_| trusted.to_owned())
 }
 
 fn build(length: usize, name: impl Fn(usize) -> String) -> Result<Identity> {

@@ -10,12 +10,16 @@ use crate::hostile::target::Face;
 /// Half of them with a long chain, half with a tangled one.
 const CONNECTIONS: usize = 8;
 /// 60 certificates of some 400 bytes: 24 KB, under the 64 KB that a handshake's message may have.
-const LENGTH: usize = 60;
+const LONG: usize = 60;
+/// As many as a server lets through its handshake, so that somebody has to look for a way among them.
+const TANGLED: usize = 4;
+/// What the host's authority is called.
+const TRUSTED: &str = "ca";
 
 pub(super) async fn run(ground: &Ground) -> Result<()> {
     let faces = [
-        ground.target.stranger(chain::long(LENGTH)?)?,
-        ground.target.stranger(chain::tangled(LENGTH)?)?,
+        ground.target.stranger(chain::long(LONG)?)?,
+        ground.target.stranger(chain::tangled(TANGLED, TRUSTED)?)?,
     ];
     ground
         .crowd(CONNECTIONS, |number| {
@@ -27,7 +31,6 @@ pub(super) async fn run(ground: &Ground) -> Result<()> {
 
 async fn connection(ground: &Ground, number: usize, face: &Face) -> Result<()> {
     let mut client = ground.target.http1(ground.address(number, 1), face).await?;
-    ground.count("connected");
     loop {
         let code = client.get_all(&format!("{PODS}?limit=1")).await?;
         ground.answered(code);
