@@ -91,7 +91,7 @@ prop_compose! {
     fn any_object()(
         extra in prop::collection::btree_map(any_text(), any_value(), 0..5),
         unknown in prop::collection::btree_map(any_text(), any_value(), 0..4),
-        name in any_text().prop_filter("named", |name| !name.is_empty()),
+        name in "[a-z\"\\\\{}\\[\\]:,äß😀 ]{1,8}",
         labels in prop::option::of(prop::collection::btree_map(any_text(), any_text(), 0..3)),
         annotations in any_annotations(),
         data in prop::option::of(any_value()),
