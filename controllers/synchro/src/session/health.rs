@@ -1,9 +1,11 @@
 //! Whether the member answers: what the status says of it, and what searches are told.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_member::Member;
 use armadex_storage::{ClusterId, StoreError};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -15,6 +17,9 @@ use crate::session::task::Session;
 /// Failed probes after which the streams are paused; one may be an accident.
 const FAILURES: u32 = 2;
 const HEALTHY: &str = "cluster health responded with ok";
+/// Before the same trouble is told in other words: an error that names a port is another one at each probe, and each is written to the
+/// control plane and to the store.
+const RESTATED: Duration = Duration::from_secs(60);
 
 /// What a probe means for the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,23 @@ pub(super) enum Verdict {
     Fine,
     /// They are paused.
     Lost,
+}
+
+/// Why a member does not answer, as it was told, and when.
+struct Trouble {
+    words: String,
+    told: Instant,
+}
+
+impl Trouble {
+    /// What is told of it now; `None` as long as the former words have to do.
+    fn restated(known: Option<&Self>, words: &str) -> Option<Self> {
+        let stands = |known: &&Self| known.words == words || known.told.elapsed() < RESTATED;
+        known.filter(stands).is_none().then(|| Self {
+            words: words.to_owned(),
+            told: Instant::now(),
+        })
+    }
 }
 
 /// The health of one member.
@@ -35,6 +57,7 @@ pub(super) struct Health {
     name: String,
     version: String,
     failures: u32,
+    trouble: Option<Trouble>,
     /// What the store was told last.
     stored: Option<(armadex_storage::Health, String)>,
 }
@@ -50,6 +73,7 @@ impl Health {
             name: session.name.to_string(),
             version: String::new(),
             failures: 0,
+            trouble: None,
             stored: None,
         }
     }
@@ -71,7 +95,7 @@ impl Health {
     /// The member did not; its streams do not run.
     pub(super) async fn unreachable(&mut self, error: &(dyn std::error::Error + Sync)) {
         self.failures = FAILURES;
-        self.bad(error.to_string()).await;
+        self.bad(&error.to_string()).await;
     }
 
     /// Probes once.
@@ -85,8 +109,10 @@ impl Health {
             return Verdict::Fine;
         };
         self.failures += 1;
-        warn!(cluster = %self.name, error = %error, failures = self.failures, "the health check failed");
-        self.bad(error.to_string()).await;
+        let is_news = self.bad(&error.to_string()).await;
+        if is_news || self.failures == FAILURES {
+            warn!(cluster = %self.name, error = %error, failures = self.failures, "the health check failed");
+        }
         if self.failures < FAILURES {
             Verdict::Fine
         } else {
@@ -116,6 +142,7 @@ impl Health {
 
     async fn good(&mut self, message: String) {
         self.failures = 0;
+        self.trouble = None;
         self.metrics.healthy.set(1);
         self.board.update(|facts| {
             facts.version.clone_from(&self.version);
@@ -124,14 +151,21 @@ impl Health {
         self.store(true, String::new()).await;
     }
 
-    async fn bad(&mut self, words: String) {
+    /// Whether that had not been told before.
+    async fn bad(&mut self, words: &str) -> bool {
         self.metrics.healthy.set(0);
+        let news = Trouble::restated(self.trouble.as_ref(), words);
+        let is_news = news.is_some();
+        self.trouble = news.or(self.trouble.take());
+        let words = self.trouble.as_ref().map_or("", |trouble| &trouble.words);
+        let words = words.to_owned();
         let health = MemberHealth::NotReachable(words.clone());
         self.board.update(|facts| facts.health = health);
         // One failed probe does not make the rows stale: the streams still run.
         if self.failures >= FAILURES {
             self.store(false, words).await;
         }
+        is_news
     }
 
     /// Tells the store what changed; if that fails, the next probe tries again.
@@ -152,5 +186,31 @@ impl Health {
                 warn!(cluster = %self.name, error = %error, "the store was not told of the member's health");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_trouble_in_other_words_is_told_once_a_minute() {
+        let mut known: Option<Trouble> = None;
+        let mut told = 0;
+        for probe in 0..24 {
+            let words = format!(
+                "read udp 10.0.0.7:{}->10.0.0.10:53: i/o timeout",
+                40_000 + probe
+            );
+            if let Some(news) = Trouble::restated(known.as_ref(), &words) {
+                known = Some(news);
+                told += 1;
+            }
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+        assert_eq!(told, 2, "in two minutes");
+        tokio::time::advance(2 * RESTATED).await;
+        let words = known.as_ref().expect("told").words.clone();
+        assert!(Trouble::restated(known.as_ref(), &words).is_none());
     }
 }
