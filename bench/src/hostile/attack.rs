@@ -72,7 +72,9 @@ impl Attack {
             }
             // Long chains are refused in the handshake, tangled ones by whoever verifies them.
             Self::DeepChains => &[("answered 401", 4), ("shown out", 4)],
-            Self::StalledStreams | Self::SlowReaders => &[("answered 200", 4)],
+            // Nobody ends a connection but for want of somebody who takes what was made for it.
+            Self::StalledStreams => &[("ended by the server", 2)],
+            Self::SlowReaders => &[("answered 200", 4)],
             Self::ManyClauses | Self::HugeOffsets => &[("answered 200", 4), ("answered 400", 4)],
         }
     }
