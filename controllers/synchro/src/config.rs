@@ -7,6 +7,7 @@ use std::time::Duration;
 use armadex_member::SecretScope;
 use armadex_storage::Sink;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
 use crate::metrics::Metrics;
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// Something was hidden and can be purged.
     pub(crate) purge: Notify,
+    /// Cancelled once the PediaClusters have been listed.
+    pub(crate) listed: CancellationToken,
     /// Something may have left unseen.
     pub(crate) strays: Notify,
     /// Who looks after its clusters.
@@ -92,6 +95,7 @@ impl Shared {
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),
             purge: Notify::new(),
+            listed: CancellationToken::new(),
             strays: Notify::new(),
             config,
         }

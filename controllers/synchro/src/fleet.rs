@@ -105,6 +105,7 @@ impl Fleet {
                     self.end(&name, Ending::Vanished);
                 }
                 self.look_for_strays();
+                self.shared.listed.cancel();
             }
         }
     }
@@ -120,6 +121,11 @@ impl Fleet {
             _task: AbortOnDropHandle::new(tokio::spawn(work)),
             looked,
         });
+    }
+
+    #[cfg(test)]
+    fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Waits until the store has been compared with the control plane so often.

@@ -1,5 +1,6 @@
 //! Removes the rows of clusters and types that have left, in small steps, so that nobody waits for it: half of the time it rests. A cluster's
-//! rows stay for a time, so that one that left by mistake comes back without a list.
+//! rows stay for a time, so that one that left by mistake comes back without a list. Nothing is removed before the PediaClusters have been
+//! listed: whoever restores a control plane may have stopped this process meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,10 @@ const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 
 /// Runs until cancelled.
 pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
+    tokio::select! {
+        () = cancel.cancelled() => return,
+        () = shared.listed.cancelled() => {}
+    }
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
     let grace = shared.config.purge_after;
     let period = PERIOD.min(grace.max(SHORTEST_PERIOD));

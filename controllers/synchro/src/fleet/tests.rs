@@ -6,9 +6,10 @@ use armadex_storage::conformance::fixture::name;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::HANDOVER;
-use crate::strays;
+use crate::{janitor, strays};
 use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
 
 const GRACE: Duration = Duration::from_secs(900);
@@ -199,6 +200,33 @@ async fn a_cluster_that_waits_for_others_only_leaves() {
     let mut fleet = stage.synchro("");
     stage.relist(&mut fleet, [object]);
     stage.shows(&[]).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn nothing_is_purged_before_the_control_plane_was_read() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut before = stage.synchro("");
+    stage.relist(&mut before, [pedia_cluster("m", "first", &member)]);
+    stage.shows(&["m/n/a"]).await;
+    before.shutdown().await;
+    let sink = &stage.store.sink;
+    sink.leave(&name("m"), "first").await.expect("left");
+
+    let mut fleet = stage.synchro("");
+    let purges = || stage.breaking.purges();
+    let cancel = CancellationToken::new();
+    let janitor = tokio::spawn(janitor::run(fleet.shared(), cancel.clone()));
+    // What is ready to run has run.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(purges(), 0);
+    stage.relist(&mut fleet, []);
+    until("a purge", || async { purges() > 0 }).await;
+    cancel.cancel();
+    janitor.await.expect("no panic");
     fleet.shutdown().await;
 }
 

@@ -1,7 +1,7 @@
 //! A store that panics when a test says so, as a defect in what asks it would, or whose answer is late.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ type Answer<T> = Result<T, StoreError>;
 pub(crate) struct BreakingSink {
     store: Arc<dyn Sink>,
     breaks: Mutex<BTreeSet<&'static str>>,
+    purges: AtomicUsize,
     /// Nothing can leave.
     keeps: AtomicBool,
     /// The next adoption is done, and not answered.
@@ -28,9 +29,15 @@ impl BreakingSink {
         Self {
             store,
             breaks: Mutex::default(),
+            purges: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
         }
+    }
+
+    /// How many purges were asked for.
+    pub(crate) fn purges(&self) -> usize {
+        self.purges.load(Ordering::Acquire)
     }
 
     /// Whether clusters cannot leave from now on.
@@ -144,6 +151,7 @@ impl Sink for BreakingSink {
     }
 
     async fn purge(&self, limit: u32, grace: Duration) -> Answer<Purged> {
+        self.purges.fetch_add(1, Ordering::AcqRel);
         self.store.purge(limit, grace).await
     }
 }

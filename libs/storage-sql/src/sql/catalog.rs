@@ -103,6 +103,15 @@ pub(crate) fn return_cluster(id: i64, successor: i64) -> Statement {
     )
 }
 
+/// Whatever is said to have left after this second left at this second: the clock was ahead when it did.
+pub(crate) fn left_by(now: i64) -> Statement {
+    Statement::fixed(
+        "cluster.left_by",
+        "UPDATE cluster SET left_at = ? WHERE active = ? AND left_at > ?",
+        [now.into(), LEFT.into(), now.into()],
+    )
+}
+
 /// The first clusters that left no later than at this second.
 pub(crate) fn left_until(until: i64, limit: u32) -> Statement {
     Statement::fixed(

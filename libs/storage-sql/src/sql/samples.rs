@@ -90,6 +90,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::expire_cluster(CLUSTER),
         catalog::leave_cluster(CLUSTER, 1_800_000_000),
         catalog::return_cluster(CLUSTER, 8),
+        catalog::left_by(1_800_000_000),
         catalog::left_until(1_800_000_000, 128),
         catalog::claim_cluster(CLUSTER, "b"),
         catalog::joined_clusters(CLUSTER, 1000),

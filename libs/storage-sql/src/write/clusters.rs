@@ -140,6 +140,8 @@ pub(crate) async fn expire_left(
     limit: u32,
 ) -> Result<(), StoreError> {
     let grace = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
+    let by_now = catalog::left_by(session.now);
+    session.connection.execute(by_now).await?;
     let until = session.now.saturating_sub(grace);
     let statement = catalog::left_until(until, limit);
     for cluster in rows(session.connection, statement, |r| r.int(0)).await? {

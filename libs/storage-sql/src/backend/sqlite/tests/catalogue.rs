@@ -197,3 +197,20 @@ async fn health_that_stays_as_it_was_changes_no_catalogue() {
     assert!(!Arc::ptr_eq(&well, &ill));
     assert!(Arc::ptr_eq(&well.types, &ill.types));
 }
+
+/// Its time begins when the clock is right again; otherwise it would be kept for as long as the clock was ahead.
+#[tokio::test]
+async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let gone = "member1".parse().expect("a name");
+    store.leave(&gone, "incarnation-1").await.expect("left");
+    place.run("UPDATE cluster SET left_at = 4070908800").await;
+    let grace = std::time::Duration::from_secs(900);
+    store.purge(10, grace).await.expect("purged");
+    assert_eq!(fixture.purge(10).await, 1);
+    store.shutdown().await;
+}
