@@ -124,6 +124,12 @@ impl Report {
         });
     }
 
+    /// Whether an object is left out.
+    pub(crate) fn leaves_out(&self) -> bool {
+        let progress = self.lock();
+        !progress.skipped.is_empty() || progress.skipped_beyond > 0
+    }
+
     /// An object is stored, or gone: it is no longer one that is left out.
     pub(crate) fn settled(&self, key: &ObjectKey) {
         let mut progress = self.lock();

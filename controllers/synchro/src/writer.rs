@@ -62,11 +62,13 @@ impl Writer {
             resource: opened.resource,
             epoch: opened.epoch,
             rules: opened.rules,
+            whole: true,
             changes,
             position,
         };
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         loop {
+            batch.whole = !self.report.leaves_out();
             let tried = self
                 .attempt(|| self.shared.sink.write(batch.clone()))
                 .await?;

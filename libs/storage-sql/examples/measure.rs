@@ -146,6 +146,7 @@ fn batch(cluster: ClusterId, stream: &Stream, objects: &[Object]) -> Batch {
         resource: stream.resource,
         rules: armadex_storage::Rules(1),
         epoch: stream.epoch,
+        whole: true,
         changes: objects.iter().cloned().map(Change::Put).collect(),
         position: None,
     }

@@ -29,6 +29,9 @@ pub struct Batch {
     pub epoch: i64,
     /// By which the objects were made; those that the stream was opened with.
     pub rules: Rules,
+    /// Whether all that the member has will be stored with this batch. A stream that is left with `false` stands at [`Phase::Listing`] for whoever
+    /// opens it next, since another writer may be able to store what this one could not.
+    pub whole: bool,
     /// What changed, in any order.
     pub changes: Vec<Change>,
     /// Where the stream stands after these changes; `None` leaves the stored position as it is.

@@ -66,6 +66,7 @@ macro_rules! conformance {
             writes::a_new_uid_under_an_old_key_is_a_delete_and_an_add,
             writes::a_position_moves_without_changes,
             writes::a_replay_writes_nothing,
+            writes::a_stream_that_left_something_out_is_listed_by_whoever_opens_it_next,
             writes::a_stream_that_was_taken_over_is_fenced,
             writes::a_writer_of_a_cluster_that_left_is_told_so,
             writes::an_object_that_is_too_large_is_rejected_by_name,

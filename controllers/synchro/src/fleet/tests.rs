@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::HANDOVER;
-use crate::{janitor, strays};
 use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
+use crate::{janitor, strays};
 
 const GRACE: Duration = Duration::from_secs(900);
 

@@ -578,6 +578,33 @@ async fn an_object_that_the_store_refuses_is_left_out_and_named() {
 }
 
 #[tokio::test]
+async fn what_was_left_out_is_told_again_after_a_restart_and_stored_if_that_is_possible_now() {
+    let scene = Scene::new();
+    let list = || page(10, "", &[("a", 1), ("odd", 2)]);
+    scene.member.lists([list(), list(), list()]);
+    scene
+        .sink
+        .with(|stored| stored.refused = Some(ObjectKey::new("n", "odd")));
+    for _ in 0..2 {
+        let act = scene.run();
+        let message = act.says(ResourceSyncStatus::Syncing).await;
+        assert_eq!(message, "n/odd is not stored: it is odd");
+        scene.comes_to(&["n/a@1"], "Live@10").await;
+        act.end().await;
+    }
+    scene.sink.with(|stored| stored.refused = None);
+    for _ in 0..2 {
+        let act = scene.run();
+        scene.comes_to(&["n/a@1", "n/odd@2"], "Live@10").await;
+        assert_eq!(act.says(ResourceSyncStatus::Syncing).await, "");
+        act.end().await;
+    }
+    let requests = scene.member.requests();
+    let lists = requests.iter().filter(|request| *request == "list");
+    assert_eq!(lists.count(), 3, "{requests:?}");
+}
+
+#[tokio::test]
 async fn a_stream_that_somebody_took_over_writes_nothing_more() {
     let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);

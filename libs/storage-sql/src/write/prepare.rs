@@ -17,6 +17,7 @@ pub(crate) struct Prepared {
     pub(crate) cluster: i64,
     pub(crate) resource: i32,
     pub(crate) epoch: i64,
+    /// What the rows of the stream are of, should it be live after the batch.
     pub(crate) rules: Rules,
     pub(crate) changes: Vec<PreparedChange>,
     pub(crate) position: Option<MemberPosition>,
@@ -68,7 +69,7 @@ impl NewObject {
     }
 }
 
-/// Prepares a batch.
+/// Prepares a batch. Where something is left out the stream's rows are of rules that nobody has, so whoever opens it compares them anew.
 pub(crate) fn prepare(
     batch: Batch,
     family: Family,
@@ -91,7 +92,7 @@ pub(crate) fn prepare(
         cluster: batch.cluster.0,
         resource: batch.resource.0,
         epoch: batch.epoch,
-        rules,
+        rules: if batch.whole { rules } else { Rules(!rules.0) },
         changes: changes.collect::<Result<_, _>>()?,
         position: batch.position,
     })

@@ -224,6 +224,7 @@ impl Writer {
             resource: self.stream.resource,
             epoch: self.stream.epoch,
             rules: RULES,
+            whole: true,
             changes: changes.into_iter().collect(),
             position,
         }

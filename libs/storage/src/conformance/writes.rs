@@ -383,6 +383,28 @@ pub async fn other_rules_write_what_did_not_change(fixture: &Fixture) {
     fixture.assert_sound().await;
 }
 
+/// What could not be stored may be stored by the next writer, who would not hear of it from a watch.
+pub async fn a_stream_that_left_something_out_is_listed_by_whoever_opens_it_next(
+    fixture: &Fixture,
+) {
+    let pods = fixture.pods_of("member1").await;
+    let put = || [Change::Put(object("ns", "a").build())];
+    let mut batch = pods.batch(put(), Some(live("5")));
+    batch.whole = false;
+    fixture.sink.write(batch).await.expect("written");
+    let again = fixture.pods_of("member1").await;
+    let listing = MemberPosition {
+        phase: Phase::Listing,
+        ..live("5")
+    };
+    assert_eq!(again.stream.position, Some(listing));
+    let batch = again.batch(put(), Some(live("5")));
+    let written = fixture.sink.write(batch).await.expect("written");
+    assert_eq!(written.unchanged, 1, "the rows are of the same rules");
+    let last = fixture.pods_of("member1").await;
+    assert_eq!(last.stream.position, Some(live("5")));
+}
+
 /// A quiet stream: its list by other rules has nothing to change and ends where the last one ended.
 pub async fn a_list_by_other_rules_that_finds_nothing_new_is_not_made_again(fixture: &Fixture) {
     let pods = fixture.pods_of("member1").await;

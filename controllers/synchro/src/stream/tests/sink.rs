@@ -168,7 +168,10 @@ impl Sink for MemorySink {
                     Change::Delete(key) => drop(stored.rows.remove(&key)),
                 }
             }
-            stored.rules = batch.rules;
+            stored.rules = match batch.whole {
+                true => batch.rules,
+                false => Rules(!batch.rules.0),
+            };
             stored.position = batch.position.or(stored.position.take());
             stored.written.push(Instant::now());
             Ok(Written::default())

@@ -135,6 +135,7 @@ impl Fleet {
                 resource: stream.resource,
                 epoch: stream.epoch,
                 rules: RULES,
+                whole: true,
                 changes: changes.to_vec(),
                 position: Some(MemberPosition {
                     resource_version: version.into(),
