@@ -17,6 +17,7 @@ mod definitions;
 mod import_policy;
 mod lifecycle;
 mod misfits;
+mod rendered;
 mod schema;
 mod sync_resources;
 
@@ -36,6 +37,7 @@ pub use lifecycle::{
     PediaClusterLifecycleStatus, ResolvedReference,
 };
 pub use misfits::misfits;
+pub use rendered::RenderedConnection;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};
 
 /// Set on a PediaCluster by the synchro; its rows are purged before it goes.

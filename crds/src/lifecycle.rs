@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    TemplateEngineName,
+    RenderedConnection, TemplateEngineName,
     schema::{self, absent_as_default},
 };
 
@@ -123,6 +123,9 @@ pub struct PediaClusterLifecycleStatus {
     /// The referenced objects as far as their names are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<ResolvedReference>,
+    /// Where the credentials of the PediaCluster may go, by what was last rendered; written before the PediaCluster is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<RenderedConnection>,
 }
 
 /// A referenced object.

@@ -1,7 +1,7 @@
 //! From PediaClusterLifecycles to PediaClusters: made when the creation condition holds, kept as
 //! the template says, gone when the source object goes.
 //!
-//! A reconcile is fetch, validate, plan, apply, status; [`validate()`] and [`plan()`] take values and
+//! A reconcile is fetch, validate, plan, record, apply, status; [`validate()`] and [`plan()`] take values and
 //! give values. A PediaCluster that the lifecycle does not own is never touched, and nothing is
 //! deleted because of an error.
 
@@ -11,6 +11,7 @@ mod context;
 mod controller;
 mod plan;
 mod reconcile;
+mod record;
 mod references;
 mod status;
 mod validate;

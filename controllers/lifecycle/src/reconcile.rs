@@ -1,4 +1,4 @@
-//! Reconcile: fetch, validate, plan, apply, status.
+//! Reconcile: fetch, validate, plan, record, apply, status.
 
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use crate::{
     Facts, Lookup, Planned, Stop, apply,
     context::Context,
     plan::{is_ours, plan},
+    record::record,
     references::display,
     status::{Ended, status},
     validate,
@@ -31,7 +32,7 @@ pub(crate) async fn follow(
 ) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
     let cluster = context.clusters.get(&ObjectRef::new(&name));
-    let (Planned { references, step }, stale) = match validate(&lifecycle.spec) {
+    let (planned, stale) = match validate(&lifecycle.spec) {
         Ok(compiled) => make_plan(lifecycle, compiled, cluster.clone(), context).await,
         Err(problem) => {
             let planned = Planned {
@@ -41,6 +42,8 @@ pub(crate) async fn follow(
             (planned, None)
         }
     };
+    let lifecycle = &record(&context.shared.client, lifecycle, &planned).await?;
+    let Planned { references, step } = planned;
     let (ended, retry) = match step {
         // Whatever is missing is watched, and its coming is an event.
         Err(stop) => (Ended::Stopped(stop), false),

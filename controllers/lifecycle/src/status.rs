@@ -41,6 +41,9 @@ pub(crate) fn status(
     }
     status.observed_generation = lifecycle.metadata.generation;
     status.references = references;
+    if matches!(ended, Ended::Deleted) {
+        status.connection = None;
+    }
     let created = conditions::find(&status.conditions, Type::Created.as_str())
         .is_some_and(|condition| condition.status == ConditionStatus::True.as_str());
     let told = told(exists, created, ended);

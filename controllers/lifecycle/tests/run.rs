@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use armadex_crds::{PediaCluster, RenderedConnection};
 use armadex_policy::testing::{Host, Running, ServedType};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -69,6 +70,14 @@ fn lifecycle() -> Value {
     })
 }
 
+/// A lifecycle whose template takes the endpoint from the source.
+fn with_endpoint() -> Value {
+    let mut lifecycle = lifecycle();
+    lifecycle["spec"]["template"] =
+        json!("spec: {apiserver: {{toJson source.spec.apiEndpoint}}, syncResources: []}");
+    lifecycle
+}
+
 fn run(host: &Host) -> Running {
     host.run(armadex_lifecycle::run)
 }
@@ -98,6 +107,77 @@ async fn a_cluster_comes_follows_its_secret_and_goes_with_its_source() {
     going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
     host.put(SOURCE, going);
     until(&host, "off-boarded", |host| host.get(CLUSTER).is_none()).await;
+    running.end().await;
+}
+
+/// The digest that the lifecycle has recorded.
+fn recorded(host: &Host) -> Value {
+    host.get(LIFECYCLE).unwrap_or_default()["status"]["connection"]["digest"].clone()
+}
+
+/// The digest of the PediaCluster that is there.
+fn made(host: &Host) -> Value {
+    let cluster = host.get(CLUSTER).map(serde_json::from_value);
+    let cluster: Option<PediaCluster> = cluster.map(|cluster| cluster.unwrap());
+    cluster.map_or(Value::Null, |cluster| {
+        json!(RenderedConnection::of(&cluster.spec).digest)
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_rendered_is_recorded_before_it_is_made() {
+    let host = host();
+    host.put(LIFECYCLE, with_endpoint());
+    host.forbid("patch", "pediaclusters");
+    let running = run(&host);
+    until(&host, "recorded", |host| !recorded(host).is_null()).await;
+    assert_eq!(host.get(CLUSTER), None);
+    host.permit_all();
+    until(&host, "made", |host| host.get(CLUSTER).is_some()).await;
+    assert_eq!(made(&host), recorded(&host));
+
+    let before = recorded(&host);
+    host.forbid("patch", "pediaclusters");
+    host.put(SOURCE, json!({"spec": {"apiEndpoint": "https://moved"}}));
+    until(&host, "recorded anew", |host| recorded(host) != before).await;
+    assert_eq!(made(&host), before);
+    host.permit_all();
+    until(&host, "changed", |host| made(host) == recorded(host)).await;
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_not_be_recorded_is_not_made() {
+    let host = host();
+    host.put(LIFECYCLE, with_endpoint());
+    let running = run(&host);
+    until(&host, "made", |host| host.get(CLUSTER).is_some()).await;
+    let before = made(&host);
+    host.forbid("patch", "pediaclusterlifecycles");
+    let asked = host.asked("patch", "pediaclusterlifecycles");
+    host.put(SOURCE, json!({"spec": {"apiEndpoint": "https://moved"}}));
+    // A request that is refused changes no object, so nobody tells of it.
+    let refused_twice = async {
+        while host.asked("patch", "pediaclusterlifecycles") < asked + 2 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(LIMIT, refused_twice).await.unwrap();
+    assert_eq!((made(&host), recorded(&host)), (before.clone(), before));
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_goes_with_the_cluster() {
+    let host = host();
+    host.put(LIFECYCLE, with_endpoint());
+    let running = run(&host);
+    until(&host, "made", |host| host.get(CLUSTER).is_some()).await;
+    let mut going = host.get(SOURCE).unwrap();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    host.put(SOURCE, going);
+    until(&host, "withdrawn", |host| recorded(host).is_null()).await;
+    assert_eq!(host.get(CLUSTER), None);
     running.end().await;
 }
 
