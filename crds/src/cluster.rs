@@ -81,7 +81,8 @@ pub struct PediaClusterSpec {
     /// Key of the client certificate, base64 of PEM.
     #[serde(default, skip_serializing_if = "Base64Bytes::is_empty")]
     pub key_data: Base64Bytes,
-    /// Credentials that are read from Secrets and followed as these change.
+    /// Credentials that are read from Secrets and followed as these change. They are sent only where a policy rendered it, or where the
+    /// annotation `armadex.dev/endpoints` of the Secret, or a kubeconfig in it, says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication_from: Option<AuthenticationFrom>,
     /// The way to the API server.

@@ -87,6 +87,10 @@ words! {
         InvalidConfig,
         /// `syncResources`, or the list that is referred to, can't be used.
         InvalidSyncResources,
+        /// Ours: a credential of a Secret may not be sent where the spec says.
+        CredentialNotBound,
+        /// Ours: it is not known yet whether a policy rendered the connection.
+        WaitLifecycles,
     }
 }
 

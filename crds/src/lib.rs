@@ -40,6 +40,9 @@ pub use misfits::misfits;
 pub use rendered::RenderedConnection;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};
 
+/// Set on a Secret by whoever looks after it: the endpoints that its credentials may be sent to, separated by commas.
+pub const ENDPOINTS_ANNOTATION: &str = "armadex.dev/endpoints";
+
 /// Set on a PediaCluster by the synchro; its rows are purged before it goes.
 pub const PEDIA_CLUSTER_FINALIZER: &str = "clusterpedia.io/cluster-synchro-controller";
 /// Set on a ClusterImportPolicy by the policy controller.

@@ -6,10 +6,11 @@ use anyhow::{Result, ensure};
 use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::equality::{Kind, SEEDED_KINDS, list_fleet};
 use armadex_e2e::scenario::{
-    SOON, on_board, wait_for_rows_of, wait_until_absent, wait_until_equal,
+    SOON, on_board, wait_for_condition, wait_for_rows_of, wait_until_absent, wait_until_equal,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Harness, Options, wait_until};
+use serde_json::json;
 
 const OBJECTS: usize = 200;
 
@@ -30,6 +31,8 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> R
     a_rotated_token_is_followed(&fleet, &armadex).await?;
     a_member_that_leaves_is_gone(&fleet).await?;
     a_member_that_comes_back_goes_on_where_it_was(&fleet, &armadex).await?;
+    a_pediacluster_by_hand_gets_no_credential(&fleet).await?;
+    a_pediacluster_by_hand_gets_what_the_secret_grants(&fleet).await?;
     armadex.stop();
     fleet.finish().await;
     Ok(())
@@ -286,4 +289,89 @@ async fn a_member_that_comes_back_goes_on_where_it_was(
             .any(|(_, place)| place == "member3/default/while-away"))
     })
     .await
+}
+
+/// A PediaCluster that wants the credentials of member1 sent to `url`.
+async fn make_by_hand(fleet: &Harness, name: &str, url: &str, insecure: bool) -> Result<()> {
+    let secret = |key: &str| json!({"namespace": "karmada-cluster", "name": "member1", "key": key});
+    let cluster = json!({
+        "apiVersion": "cluster.clusterpedia.io/v1alpha2",
+        "kind": "PediaCluster",
+        "metadata": {"name": name},
+        "spec": {
+            "apiserver": url,
+            "authenticationFrom": {"token": secret("token"), "ca": secret("caBundle")},
+            "connection": {"insecureSkipTLSVerification": insecure},
+            "syncResources": [{"group": "", "resources": ["pods"]}],
+        },
+    });
+    fleet.kubectl("host").apply(&cluster.to_string()).await
+}
+
+async fn is_refused(fleet: &Harness, name: &str) -> Result<()> {
+    let object = format!("pediacluster/{name}");
+    let (reason, message) = wait_for_condition(fleet, &object, "Validated", "False").await?;
+    ensure!(
+        reason == "CredentialNotBound" && message.contains("secret karmada-cluster/member1"),
+        "{reason}: {message}"
+    );
+    Ok(())
+}
+
+async fn remove_by_hand(fleet: &Harness, name: &str) -> Result<()> {
+    let delete = ["delete", "pediacluster", name, "--wait=false"];
+    fleet.kubectl("host").run(&delete).await?;
+    wait_until_absent(fleet, &format!("pediacluster/{name}")).await
+}
+
+async fn a_pediacluster_by_hand_gets_no_credential(fleet: &Harness) -> Result<()> {
+    let thief = std::net::TcpListener::bind("127.0.0.1:0")?;
+    thief.set_nonblocking(true)?;
+    let url = format!("https://{}", thief.local_addr()?);
+    make_by_hand(fleet, "thief", &url, true).await?;
+    is_refused(fleet, "thief").await?;
+    // Nor by way of what a policy made.
+    let patch =
+        json!({"spec": {"apiserver": url, "connection": {"insecureSkipTLSVerification": true}}});
+    let (host, patch) = (fleet.kubectl("host"), patch.to_string());
+    let edit = [
+        "patch",
+        "pediacluster",
+        "member1",
+        "--type=merge",
+        "--patch",
+    ];
+    host.run(&[&edit[..], &[&patch]].concat()).await?;
+    let member = fleet.member("member1")?.url();
+    wait_until("the policy puts it back", SOON, || async {
+        let path = "jsonpath={.spec.apiserver}";
+        let get = ["get", "pediacluster", "member1", "--output", path];
+        Ok(host.run(&get).await? == member)
+    })
+    .await?;
+    let without = json!({"spec": {"connection": null}}).to_string();
+    host.run(&[&edit[..], &[&without]].concat()).await?;
+    wait_for_condition(fleet, "pediacluster/member1", "Ready", "True").await?;
+    ensure!(thief.accept().is_err(), "somebody came to the thief");
+    remove_by_hand(fleet, "thief").await
+}
+
+async fn a_pediacluster_by_hand_gets_what_the_secret_grants(fleet: &Harness) -> Result<()> {
+    let url = fleet.member("member1")?.url();
+    make_by_hand(fleet, "by-hand", &url, false).await?;
+    is_refused(fleet, "by-hand").await?;
+    let annotate = async |grant: &str| {
+        let namespace = "--namespace=karmada-cluster";
+        let annotate = ["annotate", "secret", "member1", namespace, grant];
+        fleet.kubectl("host").run(&annotate).await
+    };
+    annotate(&format!("armadex.dev/endpoints={url}")).await?;
+    wait_for_condition(fleet, "pediacluster/by-hand", "Ready", "True").await?;
+    let all = ["by-hand", "member1", "member2", "member3"];
+    wait_for_rows_of(fleet, Kind::PODS, &all).await?;
+    annotate("armadex.dev/endpoints-").await?;
+    is_refused(fleet, "by-hand").await?;
+    wait_for_condition(fleet, "pediacluster/by-hand", "SynchroRunning", "False").await?;
+    wait_for_condition(fleet, "pediacluster/member1", "Ready", "True").await?;
+    remove_by_hand(fleet, "by-hand").await
 }

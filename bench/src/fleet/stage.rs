@@ -58,6 +58,7 @@ impl Stage {
         armadex::install_crds(fleet).await?;
         let armadex =
             Armadex::start(fleet, Role::All, &["--log-format=json", "--purge-after=0"]).await?;
+        grant(fleet, &cluster.url()).await?;
         let template = clusters::template(&cluster.url(), MEMBER, kinds);
         let path = fleet.folder().root().join("direct.kubeconfig");
         let url = format!("https://127.0.0.1:{}", armadex.listen);
@@ -123,6 +124,14 @@ impl Stage {
     pub(super) fn resident_mib(&self) -> Result<f64> {
         crate::process::resident_mib(self.armadex.record().pid)
     }
+}
+
+/// Lets PediaClusters that no policy made use the member's Secret.
+async fn grant(fleet: &Harness, url: &str) -> Result<()> {
+    let grant = format!("armadex.dev/endpoints={url}");
+    let namespace = "--namespace=karmada-cluster";
+    let annotate = ["annotate", "secret", MEMBER, namespace, &grant];
+    fleet.kubectl("host").run(&annotate).await.map(drop)
 }
 
 /// What was done between `before` and `after` for each of `clusters`.

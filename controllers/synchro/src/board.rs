@@ -38,6 +38,8 @@ pub(crate) enum Validated {
     /// Not looked at yet.
     #[default]
     Unknown,
+    /// It is not known yet, and why.
+    Waits(String),
     /// It does; a warning, mostly empty.
     Yes(String),
     /// It does not, and why.

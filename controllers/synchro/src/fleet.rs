@@ -19,6 +19,7 @@ use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::finalizer;
+use crate::lifecycles::Lifecycles;
 use crate::secrets::SecretWatches;
 use crate::strays;
 use crate::tree::{Ending, Order, Tree};
@@ -35,6 +36,7 @@ pub(crate) struct Fleet {
     shared: Arc<Shared>,
     client: Client,
     secrets: Arc<SecretWatches>,
+    lifecycles: Arc<Lifecycles>,
     recorder: Recorder,
     trees: HashMap<String, Planted>,
     /// Trees that were told to end, by name; the next tree of that name waits for them.
@@ -65,6 +67,7 @@ impl Fleet {
         Self {
             shared,
             secrets: Arc::new(SecretWatches::new(client.clone())),
+            lifecycles: Arc::new(Lifecycles::start(client.clone())),
             client,
             recorder,
             trees: HashMap::new(),
@@ -224,6 +227,7 @@ impl Fleet {
             shared: Arc::clone(&self.shared),
             client: self.client.clone(),
             secrets: Arc::clone(&self.secrets),
+            lifecycles: Arc::clone(&self.lifecycles),
             recorder: self.recorder.clone(),
             name: cluster_name,
             uid: uid.clone(),

@@ -4,8 +4,8 @@
 //! member's bytes -> lines/items -> event -> prune -> batch -> store
 //! ```
 //!
-//! [`run()`] watches PediaClusters. Each has a task tree of its own (`tree`): it follows the credentials, keeps the status and, while
-//! the spec is valid, a `session` with the member, which runs one `stream` per type. What a stream does next is decided by the
+//! [`run()`] watches PediaClusters. Each has a task tree of its own (`tree`): it follows the credentials and what its policy rendered,
+//! keeps the status and, while the spec is valid, a `session` with the member, which runs one `stream` per type. What a stream does next is decided by the
 //! pure `step`; what is synced by the pure `plan`; what users read by the pure `status`.
 
 mod backoff;
@@ -16,9 +16,11 @@ mod config;
 mod event;
 mod finalizer;
 mod fleet;
+mod grounds;
 mod items;
 mod janitor;
 mod keeper;
+mod lifecycles;
 mod lines;
 mod metrics;
 mod outages;

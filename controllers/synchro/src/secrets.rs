@@ -8,7 +8,7 @@ mod watches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use armadex_member::{ConfigError, SecretData, SecretId, Sensitive};
+use armadex_member::{ConfigError, SecretContent, SecretData, SecretId};
 use tokio::sync::Notify;
 
 use self::watches::Followed;
@@ -30,8 +30,8 @@ enum Known {
     Absent,
     /// It could not be read; why, in words.
     Failed(String),
-    /// Its data.
-    Data(BTreeMap<String, Sensitive>),
+    /// What is in it.
+    Data(SecretContent),
 }
 
 /// What can be said of all of them.
@@ -84,8 +84,8 @@ impl Secrets {
                         problem: format!("cannot be read: {words}"),
                     });
                 }
-                Known::Data(values) => {
-                    data.insert(id.clone(), values);
+                Known::Data(content) => {
+                    data.insert(id.clone(), content);
                 }
             }
         }

@@ -113,6 +113,11 @@ fn said(status: ConditionStatus, reason: impl Into<String>, message: impl Into<S
 fn validated(validated: &Validated) -> Option<Said> {
     match validated {
         Validated::Unknown => None,
+        Validated::Waits(message) => Some(said(
+            ConditionStatus::Unknown,
+            ClusterValidatedReason::WaitLifecycles,
+            message,
+        )),
         Validated::Yes(warning) => Some(said(
             ConditionStatus::True,
             ClusterValidatedReason::Validated,
@@ -131,6 +136,11 @@ fn running(facts: &Facts) -> Said {
             ConditionStatus::False,
             SynchroRunningReason::WaitInit,
             "pediacluster is validated",
+        ),
+        (Running::Waiting, Validated::Waits(message)) => said(
+            ConditionStatus::False,
+            SynchroRunningReason::WaitInit,
+            message,
         ),
         (Running::Waiting, Validated::Unknown) => {
             said(ConditionStatus::False, SynchroRunningReason::WaitInit, "")

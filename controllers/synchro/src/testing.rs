@@ -12,6 +12,7 @@ use armadex_storage::Sink;
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage_sql::{Options, SqlStore};
+use kube::Client;
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher::Event;
 use serde_json::json;
@@ -55,9 +56,18 @@ impl Stage {
             sharding_name: sharding_name.to_owned(),
             ..Config::default()
         };
+        self.synchro_with(self.control_plane.client(), control_plane, config)
+    }
+
+    /// The same with a client and a configuration of one's own.
+    pub(crate) fn synchro_with(
+        &self,
+        client: Client,
+        control_plane: &str,
+        config: Config,
+    ) -> Fleet {
         let sink: Arc<dyn Sink> = Arc::clone(&self.breaking) as _;
         let shared = Arc::new(Shared::new(sink, control_plane, config));
-        let client = self.control_plane.client();
         let reporter = Reporter {
             controller: "test".to_owned(),
             instance: None,

@@ -2,38 +2,44 @@
 //!
 //! Nothing here is shared with another cluster but the store and the limits in [`Shared`], so a bad cluster delays nobody.
 
+mod direct;
 mod entry;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::PediaCluster;
-use armadex_crds::conditions::ClusterValidatedReason;
-use armadex_member::{Connection, Member, referenced_secrets, validate};
+use armadex_member::Ground;
 use armadex_model::ClusterName;
-use armadex_storage::ClusterId;
+use armadex_storage::{ClusterId, Health};
 use kube::api::Api;
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use crate::backoff::Backoff;
-use crate::board::{Board, Facts, MemberHealth, Running, Validated};
+use crate::board::{Board, Facts, MemberHealth, Running};
 use crate::config::Shared;
 use crate::finalizer;
 use crate::keeper::{self, StatusKeeper};
-use crate::plan;
-use crate::secrets::{SecretWatches, Secrets, Snapshot};
-use crate::session::{Session, Wanted};
+use crate::lifecycles::{Followed, Lifecycles};
+use crate::secrets::{SecretWatches, Secrets};
+use crate::session::Wanted;
 use crate::tree::entry::{Entry, Owner};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 /// About two minutes.
 const VANISHING_TRIES: usize = 10;
+/// For whoever searches; names of Secrets are for whoever may read the PediaCluster.
+const DISMISSED: &str =
+    "its credentials may not be used any more, the conditions of its PediaCluster say why";
 
 /// The PediaCluster as it is now, and whether this synchro still looks after it.
 #[derive(Clone)]
@@ -63,6 +69,7 @@ pub(crate) struct Tree {
     pub(crate) shared: Arc<Shared>,
     pub(crate) client: Client,
     pub(crate) secrets: Arc<SecretWatches>,
+    pub(crate) lifecycles: Arc<Lifecycles>,
     pub(crate) recorder: Recorder,
     pub(crate) name: ClusterName,
     pub(crate) uid: String,
@@ -73,12 +80,18 @@ pub(crate) struct Tree {
 struct Branches {
     board: Arc<Board>,
     secrets: Secrets,
+    /// What a policy rendered under this name.
+    policy: Followed,
     session: Option<Live>,
+    /// Since when no connection can be made of the object.
+    refused: Option<Instant>,
     keeper: AbortOnDropHandle<()>,
     keeper_cancel: CancellationToken,
 }
 
 struct Live {
+    /// Why it may send its credentials where it does.
+    ground: Ground,
     wanted: watch::Sender<Wanted>,
     cancel: CancellationToken,
     left: CancellationToken,
@@ -99,6 +112,8 @@ enum Turn {
     Wait,
     /// Something failed; try again.
     Retry,
+    /// Look again at this time, or with the next change.
+    Settle(Instant),
     /// The object is being deleted.
     Delete,
     /// End.
@@ -130,18 +145,23 @@ impl Tree {
         let mut sessions = Backoff::new(FIRST_RETRY, LAST_RETRY);
         let ending = loop {
             let turn = self.turn(&mut branches, &mut entry).await;
-            let retry = match turn {
+            let again = match turn {
                 Turn::End(ending) => break Some(ending),
                 Turn::Delete => break None,
                 Turn::Wait => {
                     backoff.reset();
                     None
                 }
-                Turn::Retry => Some(backoff.next(rand::random())),
+                Turn::Settle(time) => {
+                    backoff.reset();
+                    Some(time)
+                }
+                Turn::Retry => Some(Instant::now() + backoff.next(rand::random())),
             };
             tokio::select! {
                 changed = self.orders.changed() => if changed.is_err() { break Some(Ending::Shutdown) },
                 () = branches.secrets.changed() => {}
+                () = branches.policy.changed() => {}
                 broke = broke(&mut branches.session) => {
                     entry = self.bury(&mut branches, broke);
                     tokio::select! {
@@ -149,7 +169,7 @@ impl Tree {
                         () = tokio::time::sleep(sessions.next(rand::random())) => {}
                     }
                 }
-                () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => {}
+                () = until(again) => {}
             }
         };
         branches.end_session().await;
@@ -184,7 +204,9 @@ impl Tree {
         };
         Branches {
             secrets: Secrets::new(Arc::clone(&self.secrets)),
+            policy: self.lifecycles.follow(self.name.as_str()),
             session: None,
+            refused: None,
             keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run(keeper_cancel.clone()))),
             keeper_cancel,
             board,
@@ -219,8 +241,29 @@ impl Tree {
                 return Turn::Retry;
             }
         };
-        self.direct(branches, &object, cluster);
-        Turn::Wait
+        let directed = self.direct(branches, &object, cluster);
+        if let Some(words) = directed.ends {
+            warn!(cluster = %self.name, reason = words, "the session ends");
+            *entry = branches.dismiss_session().await;
+            match entry.number(&owner).await {
+                Ok(cluster) => self.tell_of_dismissal(cluster).await,
+                Err(words) => {
+                    warn!(cluster = %self.name, error = words, "the store was not told of a session that ended");
+                }
+            }
+        }
+        directed.again.map_or(Turn::Wait, Turn::Settle)
+    }
+
+    /// Searches are told that the rows are not kept up to date any more.
+    async fn tell_of_dismissal(&self, cluster: ClusterId) {
+        let health = Health {
+            healthy: false,
+            reason: DISMISSED.to_owned(),
+        };
+        if let Err(error) = self.shared.sink.set_health(cluster, &health, None).await {
+            warn!(cluster = %self.name, error = %error, "the store was not told of a session that ended");
+        }
     }
 
     /// The object with its finalizer is the next order.
@@ -250,77 +293,6 @@ impl Tree {
                 Entry::Unknown
             }
         }
-    }
-
-    /// Validates, and tells the session what to do. While a spec is not valid, a session that runs goes on as it was.
-    fn direct(&self, branches: &mut Branches, object: &PediaCluster, cluster: ClusterId) {
-        let scope = self.shared.secret_scope();
-        branches
-            .secrets
-            .follow(referenced_secrets(&object.spec, &scope));
-        let made = match branches.secrets.snapshot() {
-            Snapshot::Incomplete => return,
-            Snapshot::Failed(error) => Err(error),
-            Snapshot::Complete(data) => validate(&object.spec, &scope, &data)
-                .and_then(|connection| branches.member(connection)),
-        };
-        let checked = plan::check(&object.spec, self.shared.config.gates);
-        let (validated, ready) = match (made, checked) {
-            (Err(error), _) => {
-                let words = format!("invalid cluster config: {error}");
-                let reason = ClusterValidatedReason::InvalidConfig;
-                (Validated::No(reason, words), None)
-            }
-            (_, Err(error)) => {
-                let reason = ClusterValidatedReason::InvalidSyncResources;
-                (Validated::No(reason, error.to_string()), None)
-            }
-            (Ok(ready), Ok(warning)) => (Validated::Yes(warning), Some(ready)),
-        };
-        branches.board.update(|facts| {
-            facts.generation = object.metadata.generation;
-            facts.validated = validated;
-        });
-        if let Some((connection, member)) = ready {
-            let wanted = Wanted {
-                connection,
-                member,
-                resources: object.spec.sync_resources.clone(),
-            };
-            self.send(branches, wanted, cluster);
-        }
-    }
-
-    fn send(&self, branches: &mut Branches, wanted: Wanted, cluster: ClusterId) {
-        if let Some(live) = &branches.session {
-            live.wanted.send_if_modified(|known| {
-                let modified =
-                    known.connection != wanted.connection || known.resources != wanted.resources;
-                if modified {
-                    *known = wanted;
-                }
-                modified
-            });
-            return;
-        }
-        let (sender, receiver) = watch::channel(wanted);
-        let (cancel, left) = (CancellationToken::new(), CancellationToken::new());
-        let session = Session {
-            shared: Arc::clone(&self.shared),
-            name: self.name.clone(),
-            incarnation: self.uid.clone(),
-            cluster,
-            board: Arc::clone(&branches.board),
-            wanted: receiver,
-            cancel: cancel.clone(),
-            left: left.clone(),
-        };
-        branches.session = Some(Live {
-            wanted: sender,
-            cancel,
-            left,
-            task: AbortOnDropHandle::new(tokio::spawn(session.run())),
-        });
     }
 
     /// The object is being deleted: its rows are hidden, then it may go.
@@ -413,6 +385,14 @@ impl Tree {
     }
 }
 
+/// Until this time; without one for ever.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Until the session ends without being told to, and how it did.
 async fn broke(session: &mut Option<Live>) -> Broke {
     let Some(live) = session else {
@@ -426,22 +406,6 @@ async fn broke(session: &mut Option<Live>) -> Broke {
 }
 
 impl Branches {
-    /// The client of a connection: the one that is in use, if it is the same connection.
-    fn member(
-        &self,
-        connection: Connection,
-    ) -> Result<(Connection, Arc<Member>), armadex_member::ConfigError> {
-        let known = self.session.as_ref().and_then(|live| {
-            let wanted = live.wanted.borrow();
-            (wanted.connection == connection).then(|| Arc::clone(&wanted.member))
-        });
-        let member = match known {
-            Some(member) => member,
-            None => Arc::new(Member::new(&connection)?),
-        };
-        Ok((connection, member))
-    }
-
     /// A session that ended by itself did not say so in the status.
     fn bury_session(&mut self, words: &str) {
         self.session = None;
@@ -449,6 +413,18 @@ impl Branches {
             facts.running = Running::Failed(words.to_owned());
             facts.health = MemberHealth::Unasked;
         });
+    }
+
+    /// Ends a session that may not go on, and gives what is known of the entry in the store then: the session may have gone on as a
+    /// cluster that had left before.
+    async fn dismiss_session(&mut self) -> Entry {
+        let left = self.session.as_ref().map(|live| live.left.clone());
+        self.end_session().await;
+        self.board.update(|facts| facts.running = Running::Waiting);
+        match left {
+            Some(left) if left.is_cancelled() => Entry::Left,
+            _ => Entry::Unknown,
+        }
     }
 
     async fn end_session(&mut self) {

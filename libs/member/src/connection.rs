@@ -1,6 +1,7 @@
 //! How to reach a member, checked: the value between [`crate::validate()`] and [`crate::Member`].
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use http::Uri;
 use http::uri::Scheme;
@@ -84,6 +85,21 @@ impl Endpoint {
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.0.scheme() == Some(&Scheme::HTTP)
+    }
+
+    /// Scheme, host, port and path as one text that is the same however they are spelled.
+    pub(crate) fn normal(&self) -> String {
+        let scheme = if self.is_plain() { "http" } else { "https" };
+        let host = self.0.host().unwrap_or_default().to_ascii_lowercase();
+        let inner = host.trim_start_matches('[').trim_end_matches(']');
+        let host = match inner.parse::<Ipv6Addr>() {
+            Ok(address) => format!("[{address}]"),
+            Err(_) => host,
+        };
+        let default = if self.is_plain() { 80 } else { 443 };
+        let port = self.0.port_u16().unwrap_or(default);
+        let path = self.0.path().trim_end_matches('/');
+        format!("{scheme}://{host}:{port}{path}")
     }
 
     /// The URL of `path_and_query` (which begins with `/`) below this endpoint.

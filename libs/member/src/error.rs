@@ -40,6 +40,32 @@ pub enum ConfigError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A credential of a Secret may not be sent where the PediaCluster says.
+    #[error("secret {secret} may not be used for {endpoint}: {why}")]
+    Unbound {
+        /// Namespace and name of the Secret.
+        secret: String,
+        /// Where its credential would go.
+        endpoint: String,
+        /// Why not, and what would do.
+        why: String,
+    },
+    /// Nor is it known whether it may.
+    #[error(
+        "whether a policy rendered this connection is not known: PediaClusterLifecycles have not been listed yet{}",
+        after_colon(why)
+    )]
+    Unlisted {
+        /// Why not; empty if it only takes a moment.
+        why: String,
+    },
+}
+
+fn after_colon(why: &str) -> String {
+    match why {
+        "" => String::new(),
+        why => format!(": {why}"),
+    }
 }
 
 impl ConfigError {

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use kube::config::{AuthInfo, Cluster, Kubeconfig as File};
 
 use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
 use crate::error::ConfigError;
@@ -14,42 +14,52 @@ const MAX_BYTES: usize = 1 << 20;
 const COMMAND: &str = "it would run a command on this host";
 const FILE: &str = "it would read a file of this host; put the data into the kubeconfig";
 
+/// What a kubeconfig says.
+pub(crate) struct Kubeconfig {
+    pub(crate) connection: Connection,
+    /// Whether it asks by itself to verify the API server.
+    pub(crate) verifies: bool,
+}
+
 /// Reads the current context of the kubeconfig in `field`. `skip_verification` is what the PediaCluster itself says.
 pub(crate) fn read(
     field: &str,
     yaml: &[u8],
     skip_verification: bool,
-) -> Result<Connection, ConfigError> {
+) -> Result<Kubeconfig, ConfigError> {
     let config = parse(field, yaml)?;
     let (cluster, user) = current(field, &config)?;
     check_cluster(field, cluster, skip_verification)?;
     check_user(field, user)?;
     let server = cluster.server.as_deref().unwrap_or_default();
-    Ok(Connection {
-        server: Endpoint::parse(&format!("{field}: clusters[].cluster.server"), server)?,
+    let server = Endpoint::parse(&format!("{field}: clusters[].cluster.server"), server)?;
+    let verifies = cluster.insecure_skip_tls_verify != Some(true) && !server.is_plain();
+    let connection = Connection {
+        server,
         trust: trust(field, cluster, skip_verification)?,
         server_name: cluster.tls_server_name.clone(),
         token: token(user),
         certificate: certificate(field, user)?,
         proxy: proxy_of(field, cluster)?,
+    };
+    Ok(Kubeconfig {
+        connection,
+        verifies,
     })
 }
 
 /// The parser's own words are left out: they quote what they read.
-fn parse(field: &str, yaml: &[u8]) -> Result<Kubeconfig, ConfigError> {
+fn parse(field: &str, yaml: &[u8]) -> Result<File, ConfigError> {
     if yaml.len() > MAX_BYTES {
         return Err(ConfigError::invalid(field, "is larger than 1 MiB"));
     }
     std::str::from_utf8(yaml)
         .ok()
-        .and_then(|text| Kubeconfig::from_yaml(text).ok())
+        .and_then(|text| File::from_yaml(text).ok())
         .ok_or_else(|| ConfigError::invalid(field, "is not a kubeconfig"))
 }
 
-fn current<'a>(
-    field: &str,
-    config: &'a Kubeconfig,
-) -> Result<(&'a Cluster, &'a AuthInfo), ConfigError> {
+fn current<'a>(field: &str, config: &'a File) -> Result<(&'a Cluster, &'a AuthInfo), ConfigError> {
     let lacks = |what: &str| ConfigError::invalid(field, format!("has no {what}"));
     let name = config.current_context.as_deref().unwrap_or_default();
     let context = config

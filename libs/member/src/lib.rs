@@ -1,12 +1,14 @@
 //! From a PediaCluster to a verified connection with its member, and what is asked over it.
 //!
-//! [`validate()`] is pure: spec and Secrets in, a [`Connection`] or a message for the user out. [`Member`] is the connection at
+//! [`validate()`] is pure: spec, Secrets and what a policy rendered in, a [`Connection`] or a message for the user out. [`Member`] is the connection at
 //! work: HTTP/2, health, version, identity, discovery, raw lists and watches as streams of bytes. Nothing here decodes an object
 //! of a member, and no error carries a credential.
 
+mod binding;
 mod connection;
 mod discovery;
 mod error;
+mod grant;
 mod kubeconfig;
 mod lanes;
 mod member;
@@ -15,17 +17,20 @@ mod pem;
 mod pipe;
 mod proxy;
 mod request;
+mod secrets;
 mod sensitive;
 mod stream;
 mod tls;
 mod transport;
 mod validate;
 
+pub use binding::{Ground, Policy};
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
 pub use discovery::{Discovery, Etags, Group, ServedResource, Version, VersionState};
 pub use error::{ConfigError, MemberError};
 pub use member::Member;
 pub use request::{ListRequest, WatchRequest};
+pub use secrets::{SecretContent, SecretData, SecretId, SecretScope};
 pub use sensitive::Sensitive;
 pub use stream::ByteStream;
-pub use validate::{SecretData, SecretId, SecretScope, referenced_secrets, validate};
+pub use validate::{Validated, referenced_secrets, validate};

@@ -3,35 +3,27 @@
 //! Which credentials count is Clusterpedia's rule, without its defects: an empty CA means the system's roots and never "do not
 //! verify", and an inline CA also counts beside credentials from Secrets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use armadex_crds::{AuthenticationFrom, Base64Bytes, PediaClusterSpec, SecretKeyRef};
 
+use crate::binding::{Claim, Ground, Policy, Uses, bind};
 use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
 use crate::error::ConfigError;
+use crate::secrets::{Lookup, SecretData, SecretId, SecretScope};
 use crate::sensitive::Sensitive;
 use crate::{kubeconfig, pem, proxy};
 
-/// Namespace and name of a Secret.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SecretId {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-/// Where Secrets may be read.
+/// A connection, and on what grounds it may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SecretScope {
-    /// The namespace of a reference that names none.
-    pub default_namespace: String,
-    /// The namespaces that a reference may name; the default one always counts as among them.
-    pub allowed_namespaces: BTreeSet<String>,
+pub struct Validated {
+    /// The connection.
+    pub connection: Connection,
+    /// Why its credentials may be sent there.
+    pub ground: Ground,
+    /// What should be mended all the same.
+    pub warnings: Vec<String>,
 }
-
-/// The data of the Secrets that a spec names; one that is not in it does not exist.
-pub type SecretData = BTreeMap<SecretId, BTreeMap<String, Sensitive>>;
 
 /// The Secrets whose content matters to this spec, those outside `scope` left out.
 #[must_use]
@@ -57,24 +49,29 @@ pub fn referenced_secrets(spec: &PediaClusterSpec, scope: &SecretScope) -> BTree
         .collect()
 }
 
-/// Makes a connection of what the spec says, or says which field is wrong.
+/// Makes a connection of what the spec says, or says which field is wrong, or why its credentials may not be sent there.
 pub fn validate(
     spec: &PediaClusterSpec,
     scope: &SecretScope,
     secrets: &SecretData,
-) -> Result<Connection, ConfigError> {
+    policy: &Policy,
+) -> Result<Validated, ConfigError> {
     let skip = spec
         .connection
         .as_ref()
         .is_some_and(|connection| connection.insecure_skip_tls_verification);
-    let mut connection = match source(spec) {
-        Source::Kubeconfig => kubeconfig::read(
-            "spec.kubeconfig",
-            &decode("spec.kubeconfig", &spec.kubeconfig)?,
-            skip,
-        )?,
-        Source::Inline => inline(spec, skip)?,
-        Source::Secrets(from) => from_secrets(spec, from, &Lookup { scope, secrets }, skip)?,
+    let (mut connection, uses) = match source(spec) {
+        Source::Kubeconfig => {
+            let yaml = decode("spec.kubeconfig", &spec.kubeconfig)?;
+            let read = kubeconfig::read("spec.kubeconfig", &yaml, skip)?;
+            (read.connection, None)
+        }
+        Source::Inline => (inline(spec, skip)?, None),
+        Source::Secrets(from) => {
+            let lookup = Lookup { scope, secrets };
+            let (connection, uses) = from_secrets(spec, from, &lookup, skip)?;
+            (connection, Some(uses))
+        }
     };
     if let Some(way) = &spec.connection
         && !way.proxy_url.trim().is_empty()
@@ -87,7 +84,23 @@ pub fn validate(
                        set spec.connection.insecureSkipTLSVerification if that is meant";
         return Err(ConfigError::invalid("the API server's URL", problem));
     }
-    Ok(connection)
+    let (ground, warnings) = match uses {
+        None => (Ground::Own, Vec::new()),
+        Some(uses) => {
+            let connection = &connection;
+            let claim = Claim {
+                spec,
+                connection,
+                uses,
+            };
+            bind(&claim, scope, secrets, policy)?
+        }
+    };
+    Ok(Validated {
+        connection,
+        ground,
+        warnings,
+    })
 }
 
 /// Where the credentials come from.
@@ -126,11 +139,16 @@ fn from_secrets(
     from: &AuthenticationFrom,
     lookup: &Lookup<'_>,
     skip: bool,
-) -> Result<Connection, ConfigError> {
+) -> Result<(Connection, Uses), ConfigError> {
     if let Some(reference) = &from.kubeconfig {
         let yaml = lookup.value(reference)?;
         let field = "spec.authenticationFrom.kubeconfig";
-        return kubeconfig::read(field, yaml.expose(), skip);
+        let read = kubeconfig::read(field, yaml.expose(), skip)?;
+        let uses = Uses::Kubeconfig {
+            secret: lookup.scope.resolve(reference)?,
+            verifies: read.verifies,
+        };
+        return Ok((read.connection, uses));
     }
     let value = |reference: &Option<SecretKeyRef>| {
         let reference = reference.as_ref();
@@ -147,7 +165,13 @@ fn from_secrets(
         cert: value(&from.cert)?,
         key: value(&from.key)?,
     };
-    parts.connect(spec, skip)
+    let id = |reference: &SecretKeyRef| lookup.scope.resolve(reference);
+    let credentials = [&from.token, &from.cert, &from.key].into_iter().flatten();
+    let uses = Uses::Pieces {
+        credentials: credentials.map(id).collect::<Result<_, _>>()?,
+        ca: from.ca.as_ref().map(id).transpose()?,
+    };
+    Ok((parts.connect(spec, skip)?, uses))
 }
 
 /// The single pieces, from wherever they came.
@@ -211,51 +235,6 @@ fn decode(field: &str, value: &Base64Bytes) -> Result<Vec<u8>, ConfigError> {
     value
         .decode()
         .map_err(|_| ConfigError::invalid(field, "is not valid base64"))
-}
-
-impl SecretScope {
-    /// The Secret that a reference means, if this namespace may be read.
-    pub fn resolve(&self, reference: &SecretKeyRef) -> Result<SecretId, ConfigError> {
-        let namespace = match reference.namespace.as_str() {
-            "" => &self.default_namespace,
-            named => named,
-        };
-        if *namespace != *self.default_namespace && !self.allowed_namespaces.contains(namespace) {
-            return Err(ConfigError::Secret {
-                namespace: namespace.to_owned(),
-                name: reference.name.clone(),
-                problem: "Secrets of this namespace may not be used for credentials".to_owned(),
-            });
-        }
-        Ok(SecretId {
-            namespace: namespace.to_owned(),
-            name: reference.name.clone(),
-        })
-    }
-}
-
-struct Lookup<'a> {
-    scope: &'a SecretScope,
-    secrets: &'a SecretData,
-}
-
-impl Lookup<'_> {
-    fn value(&self, reference: &SecretKeyRef) -> Result<Sensitive, ConfigError> {
-        let id = self.scope.resolve(reference)?;
-        let problem = match self.secrets.get(&id) {
-            None => "not found".to_owned(),
-            Some(data) => match data.get(&reference.key) {
-                Some(value) if !value.is_blank() => return Ok(value.clone()),
-                _ => format!("{} is empty", reference.key),
-            },
-        };
-        let SecretId { namespace, name } = id;
-        Err(ConfigError::Secret {
-            namespace,
-            name,
-            problem,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -156,8 +156,8 @@ impl Secrets {
         let Snapshot::Complete(data) = self.snapshot() else {
             return None;
         };
-        let token = |data: &BTreeMap<String, Sensitive>| {
-            String::from_utf8_lossy(data["token"].expose()).into_owned()
+        let token = |content: &SecretContent| {
+            String::from_utf8_lossy(content.data["token"].expose()).into_owned()
         };
         Some(data.values().map(token).collect())
     }

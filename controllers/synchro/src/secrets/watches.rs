@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use armadex_member::{SecretId, Sensitive};
+use armadex_crds::ENDPOINTS_ANNOTATION;
+use armadex_member::{SecretContent, SecretId, Sensitive};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Secret;
@@ -237,7 +238,7 @@ impl Entry {
         }
     }
 
-    /// Tells those who follow it if something else is known now; a new version with the same bytes is no news.
+    /// Tells those who follow it if something else is known now; a new version with the same bytes and the same grant is no news.
     fn know(&mut self, now: Known) {
         if self.known != now {
             self.known = now;
@@ -382,9 +383,11 @@ async fn next_after<S: futures::Stream + Unpin>(time: Instant, events: &mut S) -
 }
 
 fn data_of(secret: Secret) -> Known {
+    let endpoints = secret.annotations().get(ENDPOINTS_ANNOTATION).cloned();
     let data = secret.data.unwrap_or_default();
-    let values = data
+    let data = data
         .into_iter()
-        .map(|(key, value)| (key, Sensitive::new(value.0)));
-    Known::Data(values.collect())
+        .map(|(key, value)| (key, Sensitive::new(value.0)))
+        .collect();
+    Known::Data(SecretContent { data, endpoints })
 }

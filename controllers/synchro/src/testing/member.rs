@@ -1,6 +1,6 @@
 //! A member with a few pods: it tells what it serves, lists them, and tells on watches what a test adds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use armadex_member::{Connection, Endpoint, Member, Trust};
@@ -24,6 +24,8 @@ struct Script {
     discoveries: Mutex<Vec<String>>,
     /// Events for whoever watches now.
     events: broadcast::Sender<String>,
+    /// Bearer tokens that came, each once.
+    tokens: Mutex<BTreeSet<String>>,
 }
 
 /// No test adds so many pods before they are told.
@@ -61,6 +63,7 @@ impl ScriptedMember {
             requests: Mutex::default(),
             discoveries: Mutex::default(),
             events: broadcast::Sender::new(MOST_EVENTS),
+            tokens: Mutex::default(),
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&script)));
         Self {
@@ -124,6 +127,12 @@ impl ScriptedMember {
         .await;
     }
 
+    /// The bearer tokens that it was sent so far.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let tokens = self.script.tokens.lock().expect("no panic");
+        tokens.iter().cloned().collect()
+    }
+
     /// The requests for pods so far: `list`, `watch`.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().expect("no panic").clone()
@@ -158,6 +167,10 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
         }
         if let Some(etag) = line.strip_prefix("if-none-match: ") {
             known = etag.trim().to_owned();
+        }
+        if let Some(token) = line.strip_prefix("authorization: Bearer ") {
+            let mut tokens = script.tokens.lock().expect("no panic");
+            tokens.insert(token.trim().to_owned());
         }
     }
     let head = "connection: close\r\n";

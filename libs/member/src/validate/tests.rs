@@ -1,10 +1,11 @@
 //! Which credentials count, and what is said when they do not do.
 
-use armadex_crds::{Connection as Way, PediaClusterSpec};
+use armadex_crds::{Connection as Way, PediaClusterSpec, RenderedConnection};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::*;
+use crate::secrets::SecretContent;
 
 const SECRET: &str = "hunter2";
 
@@ -31,7 +32,8 @@ fn secrets(entries: &[(&str, &str, &str, &[u8])]) -> SecretData {
             name: (*name).into(),
         };
         let value = Sensitive::new(*value);
-        data.entry(id).or_default().insert((*key).into(), value);
+        let content: &mut SecretContent = data.entry(id).or_default();
+        content.data.insert((*key).into(), value);
     }
     data
 }
@@ -50,16 +52,22 @@ fn with_token() -> PediaClusterSpec {
     }
 }
 
+/// The connection of what a policy rendered.
+fn made(spec: &PediaClusterSpec, secrets: &SecretData) -> Result<Connection, ConfigError> {
+    let policy = Policy::Rendered(RenderedConnection::of(spec));
+    validate(spec, &scope(), secrets, &policy).map(|validated| validated.connection)
+}
+
 #[track_caller]
 fn refused(spec: &PediaClusterSpec, secrets: &SecretData, words: &str) {
-    let error = validate(spec, &scope(), secrets).unwrap_err().to_string();
+    let error = made(spec, secrets).unwrap_err().to_string();
     assert!(error.contains(words), "{error}");
     assert!(!error.contains(SECRET), "{error}");
 }
 
 #[test]
 fn an_empty_ca_means_the_systems_roots() {
-    let connection = validate(&with_token(), &scope(), &SecretData::new()).unwrap();
+    let connection = made(&with_token(), &SecretData::new()).unwrap();
     assert_eq!(connection.trust, Trust::System);
     let token = connection.token.clone().unwrap();
     assert_eq!(token.expose(), SECRET.as_bytes(), "the line break is cut");
@@ -77,13 +85,13 @@ fn verification_is_off_only_in_so_many_words() {
     let mut spec = with_token();
     spec.ca_data = Base64Bytes::from_bytes(&pair().0);
     spec.connection = way(false);
-    let verified = validate(&spec, &scope(), &SecretData::new()).unwrap();
+    let verified = made(&spec, &SecretData::new()).unwrap();
     assert!(matches!(verified.trust, Trust::Bundle(list) if list.len() == 1));
     spec.connection = way(true);
-    let skipped = validate(&spec, &scope(), &SecretData::new()).unwrap();
+    let skipped = made(&spec, &SecretData::new()).unwrap();
     assert_eq!(skipped.trust, Trust::Anyone);
     spec.apiserver = "http://member".into();
-    assert!(validate(&spec, &scope(), &SecretData::new()).is_ok());
+    assert!(made(&spec, &SecretData::new()).is_ok());
     spec.connection = None;
     refused(&spec, &SecretData::new(), "is not https");
 }
@@ -97,7 +105,7 @@ fn inline_credentials_win_over_secrets_only_when_they_are_whole() {
     let (cert, key) = pair();
     let data = secrets(&[("karmada-cluster", "member1", "token", b"from-secret")]);
     let token = |spec: &PediaClusterSpec| {
-        let connection = validate(spec, &scope(), &data).unwrap();
+        let connection = made(spec, &data).unwrap();
         connection.token.map(|token| token.expose().to_vec())
     };
     let mut spec = with_token();
@@ -124,7 +132,7 @@ fn an_inline_ca_counts_beside_a_token_from_a_secret() {
         ..PediaClusterSpec::default()
     };
     let data = secrets(&[("clusterpedia-system", "m", "token", b"t")]);
-    let connection = validate(&spec, &scope(), &data).unwrap();
+    let connection = made(&spec, &data).unwrap();
     assert!(matches!(connection.trust, Trust::Bundle(_)));
 }
 
@@ -203,7 +211,7 @@ fn a_kubeconfig_wins_over_everything_else() {
     );
     let mut spec = kubeconfig(&cluster, &user);
     spec.apiserver = "https://elsewhere".into();
-    let connection = validate(&spec, &scope(), &SecretData::new()).unwrap();
+    let connection = made(&spec, &SecretData::new()).unwrap();
     assert_eq!(connection.server.to_string(), "https://member:6443");
     assert_eq!(connection.server_name.as_deref(), Some("other"));
     assert!(connection.certificate.is_some() && connection.proxy.is_some());

@@ -1,0 +1,197 @@
+//! From a PediaCluster, its Secrets and what its policy rendered to what the session is to do.
+
+use std::sync::Arc;
+
+use armadex_crds::PediaCluster;
+use armadex_crds::conditions::ClusterValidatedReason;
+use armadex_member::{ConfigError, Connection, Ground, Member, referenced_secrets, validate};
+use armadex_storage::ClusterId;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Branches, Live, Tree};
+use crate::board::Validated;
+use crate::grounds::{SETTLING, stance};
+use crate::plan;
+use crate::secrets::Snapshot;
+use crate::session::{Session, Wanted};
+
+/// What is left to do.
+#[derive(Default)]
+pub(super) struct Directed {
+    /// The session has to end, and why.
+    pub(super) ends: Option<String>,
+    /// When to look again, if nothing changes before.
+    pub(super) again: Option<Instant>,
+}
+
+/// A connection that may be made.
+struct Ready {
+    connection: Connection,
+    member: Arc<Member>,
+    ground: Ground,
+    warnings: Vec<String>,
+}
+
+impl Tree {
+    /// Validates, and tells the session what to do. While no connection can be made of the object, a session that runs goes on as it was,
+    /// unless what it was made on does not hold any more.
+    pub(super) fn direct(
+        &self,
+        branches: &mut Branches,
+        object: &PediaCluster,
+        cluster: ClusterId,
+    ) -> Directed {
+        let scope = self.shared.secret_scope();
+        branches
+            .secrets
+            .follow(referenced_secrets(&object.spec, &scope));
+        let policy = branches.policy.now();
+        let made = match branches.secrets.snapshot() {
+            Snapshot::Incomplete => return Directed::default(),
+            Snapshot::Failed(error) => Err(error),
+            Snapshot::Complete(data) => validate(&object.spec, &scope, &data, &policy)
+                .and_then(|validated| branches.ready(validated)),
+        };
+        let ready = match made {
+            Ok(ready) => ready,
+            Err(error) => {
+                let generation = object.metadata.generation;
+                return branches.refuse(&error, &policy, generation);
+            }
+        };
+        branches.refused = None;
+        let Ready {
+            connection,
+            member,
+            ground,
+            mut warnings,
+        } = ready;
+        let (validated, resources) = match plan::check(&object.spec, self.shared.config.gates) {
+            Ok(warning) => {
+                warnings.extend((!warning.is_empty()).then_some(warning));
+                let resources = object.spec.sync_resources.clone();
+                (Validated::Yes(warnings.join("; ")), Some(resources))
+            }
+            Err(error) => {
+                let reason = ClusterValidatedReason::InvalidSyncResources;
+                (Validated::No(reason, error.to_string()), None)
+            }
+        };
+        branches.board.update(|facts| {
+            facts.generation = object.metadata.generation;
+            facts.validated = validated;
+        });
+        // What runs goes on with the resources of before, over the connection that may be made now.
+        let resources = resources.or_else(|| {
+            let live = branches.session.as_ref()?;
+            Some(live.wanted.borrow().resources.clone())
+        });
+        if let Some(resources) = resources {
+            let wanted = Wanted {
+                connection,
+                member,
+                resources,
+            };
+            self.send(branches, wanted, ground, cluster);
+        }
+        Directed::default()
+    }
+
+    fn send(&self, branches: &mut Branches, wanted: Wanted, ground: Ground, cluster: ClusterId) {
+        if let Some(live) = &mut branches.session {
+            live.ground = ground;
+            live.wanted.send_if_modified(|known| {
+                let modified =
+                    known.connection != wanted.connection || known.resources != wanted.resources;
+                if modified {
+                    *known = wanted;
+                }
+                modified
+            });
+            return;
+        }
+        let (sender, receiver) = watch::channel(wanted);
+        let (cancel, left) = (CancellationToken::new(), CancellationToken::new());
+        let session = Session {
+            shared: Arc::clone(&self.shared),
+            name: self.name.clone(),
+            incarnation: self.uid.clone(),
+            cluster,
+            board: Arc::clone(&branches.board),
+            wanted: receiver,
+            cancel: cancel.clone(),
+            left: left.clone(),
+        };
+        branches.session = Some(Live {
+            ground,
+            wanted: sender,
+            cancel,
+            left,
+            task: AbortOnDropHandle::new(tokio::spawn(session.run())),
+        });
+    }
+}
+
+impl Branches {
+    /// With a client of the connection: the one that is in use, if it is the same connection.
+    fn ready(&self, validated: armadex_member::Validated) -> Result<Ready, ConfigError> {
+        let armadex_member::Validated {
+            connection,
+            ground,
+            warnings,
+        } = validated;
+        let known = self.session.as_ref().and_then(|live| {
+            let wanted = live.wanted.borrow();
+            (wanted.connection == connection).then(|| Arc::clone(&wanted.member))
+        });
+        let member = match known {
+            Some(member) => member,
+            None => Arc::new(Member::new(&connection)?),
+        };
+        Ok(Ready {
+            connection,
+            member,
+            ground,
+            warnings,
+        })
+    }
+
+    /// No connection can be made of the object.
+    fn refuse(
+        &mut self,
+        error: &ConfigError,
+        policy: &armadex_member::Policy,
+        generation: Option<i64>,
+    ) -> Directed {
+        let due = *self.refused.get_or_insert_with(Instant::now) + SETTLING;
+        let running = self.session.as_ref().map(|live| &live.ground);
+        let stance = stance(running, error, policy, Instant::now() >= due);
+        if stance.told {
+            self.board.update(|facts| {
+                facts.generation = generation;
+                facts.validated = told(error);
+            });
+        }
+        Directed {
+            ends: stance.ends.then(|| error.to_string()),
+            again: stance.waits.then_some(due),
+        }
+    }
+}
+
+fn told(error: &ConfigError) -> Validated {
+    match error {
+        ConfigError::Unlisted { .. } => Validated::Waits(error.to_string()),
+        ConfigError::Unbound { .. } => {
+            let reason = ClusterValidatedReason::CredentialNotBound;
+            Validated::No(reason, error.to_string())
+        }
+        _ => {
+            let words = format!("invalid cluster config: {error}");
+            Validated::No(ClusterValidatedReason::InvalidConfig, words)
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! To whom credentials are sent, and to whom not: a control plane in a value, scripted members, a real store.
+
+use std::collections::BTreeSet;
+
+use armadex_crds::{PediaCluster, RenderedConnection};
+use armadex_policy::testing::{Host, ServedType};
+use kube::runtime::watcher::Event;
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::fleet::Fleet;
+use crate::testing::{ScriptedMember, Stage, until};
+
+const CLUSTERS: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters";
+const LIFECYCLE: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/east";
+const LIFECYCLES: &str = "pediaclusterlifecycles";
+const SECRET: &str = "/api/v1/namespaces/karmada-cluster/secrets/east";
+const TOKEN: &str = "token-of-east";
+
+fn host() -> Host {
+    let served = |group, version, resource, kind| ServedType {
+        group,
+        version,
+        resource,
+        kind,
+        namespaced: resource == "secrets",
+    };
+    let host = Host::new(&[
+        served("", "v1", "secrets", "Secret"),
+        served(
+            "cluster.clusterpedia.io",
+            "v1alpha2",
+            "pediaclusters",
+            "PediaCluster",
+        ),
+        served(
+            "policy.clusterpedia.io",
+            "v1alpha1",
+            LIFECYCLES,
+            "PediaClusterLifecycle",
+        ),
+    ]);
+    host.put(SECRET, json!({"data": {"token": "dG9rZW4tb2YtZWFzdA=="}}));
+    host
+}
+
+/// A PediaCluster that wants the token of the Secret sent to a member.
+fn spec(member: &ScriptedMember) -> Value {
+    let reference = json!({"namespace": "karmada-cluster", "name": "east", "key": "token"});
+    json!({"apiserver": member.address(), "authenticationFrom": {"token": reference},
+        "connection": {"insecureSkipTLSVerification": true},
+        "syncResources": [{"group": "", "resources": ["pods"]}]})
+}
+
+/// Writes a PediaCluster; gives it as a watch tells it.
+fn write(host: &Host, name: &str, spec: &Value) -> PediaCluster {
+    let path = format!("{CLUSTERS}/{name}");
+    let mut object = host.get(&path).unwrap_or_else(
+        || json!({"metadata": {"finalizers": [armadex_crds::PEDIA_CLUSTER_FINALIZER]}}),
+    );
+    object["spec"] = spec.clone();
+    host.put(&path, object);
+    let object = host.get(&path).expect("a PediaCluster");
+    serde_json::from_value(object).expect("a PediaCluster")
+}
+
+fn synchro(stage: &Stage, host: &Host) -> Fleet {
+    let config = Config {
+        credential_namespaces: BTreeSet::from(["karmada-cluster".to_owned()]),
+        ..Config::default()
+    };
+    stage.synchro_with(host.client(), "one", config)
+}
+
+/// A policy's lifecycle records that it rendered this.
+fn record(host: &Host, spec: &Value) {
+    let spec = serde_json::from_value(spec.clone()).expect("a spec");
+    let source = json!({"group": "", "version": "", "resource": "", "name": ""});
+    let lifecycle = json!({
+        "spec": {"source": source, "template": "", "creationCondition": ""},
+        "status": {"connection": RenderedConnection::of(&spec)},
+    });
+    host.put(LIFECYCLE, lifecycle);
+}
+
+/// Waits until a condition of a PediaCluster begins so.
+async fn comes_to_say(host: &Host, name: &str, condition: &str, words: &str) {
+    let path = format!("{CLUSTERS}/{name}");
+    let says = || host.condition(&path, condition).unwrap_or_default();
+    until(words, || async { says().starts_with(words) }).await;
+}
+
+#[tokio::test]
+async fn whoever_makes_a_pediacluster_is_not_sent_the_token_of_somebody_else() {
+    let (stage, host) = (Stage::new().await, host());
+    let thief = ScriptedMember::start("thief", &["a"]).await;
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "mine", &spec(&thief))]);
+    let words = "CredentialNotBound: secret karmada-cluster/east may not be used for http://127";
+    comes_to_say(&host, "mine", "Validated", words).await;
+    comes_to_say(&host, "mine", "SynchroRunning", "CredentialNotBound: ").await;
+    // Not even if it has the looks of what a policy makes.
+    let mut forged = write(&host, "mine", &spec(&thief));
+    let owner = json!([{"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "PediaClusterLifecycle",
+        "name": "east", "uid": "uid-1", "controller": true}]);
+    forged.metadata.owner_references = serde_json::from_value(owner).expect("owners");
+    forged.spec.connection = None;
+    fleet.handle(Event::Apply(forged));
+    let words = "InvalidConfig: invalid cluster config: the API server's URL is not https";
+    comes_to_say(&host, "mine", "Validated", words).await;
+    assert_eq!(thief.tokens(), Vec::<String>::new());
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_policy_rendered_goes_on_while_somebody_edits_it() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let thief = ScriptedMember::start("thief", &["b"]).await;
+    record(&host, &spec(&member));
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    stage.shows(&["east/n/a"]).await;
+    assert_eq!(member.tokens(), [TOKEN]);
+    member.until_watched(1).await;
+
+    fleet.handle(Event::Apply(write(&host, "east", &spec(&thief))));
+    let words = "CredentialNotBound: ";
+    comes_to_say(&host, "east", "Validated", words).await;
+    comes_to_say(&host, "east", "SynchroRunning", "Running: ").await;
+    // The controller puts it back.
+    fleet.handle(Event::Apply(write(&host, "east", &spec(&member))));
+    comes_to_say(&host, "east", "Validated", "Validated: ").await;
+    assert_eq!(
+        member.requests(),
+        ["list", "watch"],
+        "nothing was asked anew"
+    );
+    assert_eq!(thief.tokens(), Vec::<String>::new());
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_session_moves_with_its_policy_and_ends_with_it() {
+    let (stage, host) = (Stage::new().await, host());
+    let before = ScriptedMember::start("member", &["a"]).await;
+    let after = ScriptedMember::start("member", &["a", "b"]).await;
+    record(&host, &spec(&before));
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&before))]);
+    stage.shows(&["east/n/a"]).await;
+
+    record(&host, &spec(&after));
+    fleet.handle(Event::Apply(write(&host, "east", &spec(&after))));
+    after.until_watched(1).await;
+    assert_eq!(after.tokens(), [TOKEN]);
+
+    host.remove(LIFECYCLE);
+    comes_to_say(&host, "east", "Validated", "CredentialNotBound: ").await;
+    comes_to_say(&host, "east", "SynchroRunning", "CredentialNotBound: ").await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_session_on_what_a_secret_says_ends_with_the_secret() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let secret = "/api/v1/namespaces/clusterpedia-system/secrets/whole";
+    let whole = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: k, user: u}}}}], \
+         clusters: [{{name: k, cluster: {{server: '{}'}}}}], users: [{{name: u, user: {{token: {TOKEN}}}}}]}}",
+        member.address()
+    );
+    let data = k8s_openapi::ByteString(whole.into_bytes());
+    host.put(secret, json!({"data": {"kubeconfig": data}}));
+    let mut spec = spec(&member);
+    let reference = json!({"name": "whole", "key": "kubeconfig"});
+    spec["authenticationFrom"] = json!({"kubeconfig": reference});
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "by-hand", &spec)]);
+    stage.shows(&["by-hand/n/a"]).await;
+    comes_to_say(&host, "by-hand", "SynchroRunning", "Running: ").await;
+
+    host.remove(secret);
+    let words =
+        "InvalidConfig: invalid cluster config: secret clusterpedia-system/whole: not found";
+    comes_to_say(&host, "by-hand", "SynchroRunning", words).await;
+    until("a warning for whoever searches", || async {
+        let catalog = stage.store.search.catalog().await.expect("a catalog");
+        let entry = catalog.clusters.values().next().expect("a cluster");
+        let health = entry.health.clone().expect("it was healthy");
+        !health.healthy && !health.reason.contains("whole")
+    })
+    .await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_grant_counts_from_when_it_is_given_until_it_is_withdrawn() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("never asked", &[]).await;
+    let authority = rcgen::generate_simple_self_signed(vec!["east".to_owned()]).expect("made");
+    let bytes = |text: &str| k8s_openapi::ByteString(text.as_bytes().to_vec());
+    let data = json!({"token": bytes(TOKEN), "ca": bytes(&authority.cert.pem())});
+    let annotated = |annotations: Value| {
+        host.put(
+            SECRET,
+            json!({"metadata": {"annotations": annotations}, "data": data}),
+        );
+    };
+    annotated(json!({}));
+    let mut spec = spec(&member);
+    // Nobody is there, which is told by another condition.
+    spec["apiserver"] = json!("https://127.0.0.1:1");
+    spec["connection"] = Value::Null;
+    spec["authenticationFrom"]["ca"] =
+        json!({"namespace": "karmada-cluster", "name": "east", "key": "ca"});
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "by-hand", &spec)]);
+    comes_to_say(&host, "by-hand", "Validated", "CredentialNotBound: ").await;
+    annotated(json!({"armadex.dev/endpoints": "https://127.0.0.1:1"}));
+    comes_to_say(&host, "by-hand", "Validated", "Validated: ").await;
+    comes_to_say(&host, "by-hand", "SynchroRunning", "InitialFailed: ").await;
+    annotated(json!({"armadex.dev/endpoints": "https://127.0.0.1:2"}));
+    comes_to_say(&host, "by-hand", "Validated", "CredentialNotBound: ").await;
+    comes_to_say(&host, "by-hand", "SynchroRunning", "CredentialNotBound: ").await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_policy_may_have_rendered_waits_for_the_lifecycles() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    host.forbid("list", LIFECYCLES);
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    let words = "WaitLifecycles: whether a policy rendered this connection is not known: ";
+    comes_to_say(&host, "east", "Validated", words).await;
+    assert_eq!(member.tokens(), Vec::<String>::new());
+    host.permit_all();
+    stage.shows(&["east/n/a"]).await;
+    fleet.shutdown().await;
+}

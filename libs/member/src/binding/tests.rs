@@ -1,0 +1,332 @@
+//! Who may send which credential where: a PediaCluster, the Secrets that it names and what a policy rendered, one line each.
+
+use armadex_crds::{AuthenticationFrom, Base64Bytes, Connection as Way, SecretKeyRef};
+
+use super::*;
+use crate::secrets::SecretContent;
+use crate::sensitive::Sensitive;
+use crate::validate::{Validated, validate};
+
+const SERVER: &str = "https://east:6443";
+const HOME: &str = "clusterpedia-system";
+const MEMBERS: &str = "karmada-cluster";
+const TOKEN: &str = "hunter2";
+
+/// A PediaCluster, the Secrets of the control plane and its lifecycle, to be changed by a test.
+struct World {
+    spec: PediaClusterSpec,
+    secrets: SecretData,
+    policy: Policy,
+}
+
+/// `east` and `evil` are members whose Secrets hold token and CA.
+fn world() -> World {
+    let mut world = World {
+        spec: PediaClusterSpec {
+            apiserver: SERVER.into(),
+            ..PediaClusterSpec::default()
+        },
+        secrets: SecretData::new(),
+        policy: Policy::Absent,
+    };
+    for (namespace, name) in [(MEMBERS, "east"), (MEMBERS, "evil"), (HOME, "east")] {
+        let (certificate, key) = pair();
+        world = world
+            .with(namespace, name, "token", TOKEN.as_bytes())
+            .with(namespace, name, "ca", &certificate)
+            .with(namespace, name, "crt", &certificate)
+            .with(namespace, name, "key", &key);
+    }
+    world.uses(|from| from.token = Some(at(MEMBERS, "east", "token")))
+}
+
+fn pair() -> (Vec<u8>, Vec<u8>) {
+    let made = rcgen::generate_simple_self_signed(vec!["member".to_owned()]).unwrap();
+    let key = made.signing_key.serialize_pem();
+    (made.cert.pem().into_bytes(), key.into_bytes())
+}
+
+fn at(namespace: &str, name: &str, key: &str) -> SecretKeyRef {
+    SecretKeyRef {
+        namespace: namespace.into(),
+        name: name.into(),
+        key: key.into(),
+    }
+}
+
+fn id(namespace: &str, name: &str) -> SecretId {
+    SecretId {
+        namespace: namespace.into(),
+        name: name.into(),
+    }
+}
+
+impl World {
+    fn with(mut self, namespace: &str, name: &str, key: &str, value: &[u8]) -> Self {
+        let content = self.content(namespace, name);
+        content.data.insert(key.into(), Sensitive::new(value));
+        self
+    }
+
+    fn content(&mut self, namespace: &str, name: &str) -> &mut SecretContent {
+        self.secrets.entry(id(namespace, name)).or_default()
+    }
+
+    fn granting(mut self, namespace: &str, name: &str, endpoints: &str) -> Self {
+        self.content(namespace, name).endpoints = Some(endpoints.into());
+        self
+    }
+
+    fn uses(mut self, change: impl FnOnce(&mut AuthenticationFrom)) -> Self {
+        change(self.spec.authentication_from.get_or_insert_default());
+        self
+    }
+
+    fn over(mut self, change: impl FnOnce(&mut Way)) -> Self {
+        change(self.spec.connection.get_or_insert_default());
+        self
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut PediaClusterSpec)) -> Self {
+        change(&mut self.spec);
+        self
+    }
+
+    /// A policy rendered what is there now.
+    fn rendered(mut self) -> Self {
+        self.policy = Policy::Rendered(RenderedConnection::of(&self.spec));
+        self
+    }
+
+    fn under(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    fn kubeconfig(self, namespace: &str, cluster: &str) -> Self {
+        let yaml = format!(
+            "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: k, user: u}}}}], \
+             clusters: [{{name: k, cluster: {{{cluster}}}}}], users: [{{name: u, user: {{token: {TOKEN}}}}}]}}"
+        );
+        self.with(namespace, "whole", "kubeconfig", yaml.as_bytes())
+            .uses(|from| from.kubeconfig = Some(at(namespace, "whole", "kubeconfig")))
+    }
+
+    fn validated(&self) -> Result<Validated, ConfigError> {
+        let scope = SecretScope {
+            default_namespace: HOME.into(),
+            allowed_namespaces: [MEMBERS.to_owned()].into(),
+        };
+        validate(&self.spec, &scope, &self.secrets, &self.policy)
+    }
+
+    #[track_caller]
+    fn allowed(self, ground: &Ground) -> Validated {
+        let validated = self.validated().unwrap();
+        assert_eq!(validated.ground, *ground);
+        validated
+    }
+
+    #[track_caller]
+    fn refused(self, words: &str) {
+        let error = self.validated().unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(words) && text.contains(MEMBERS) | text.contains(HOME),
+            "{text}"
+        );
+        assert!(matches!(error, ConfigError::Unbound { .. }), "{text}");
+        assert!(!text.contains(TOKEN), "{text}");
+    }
+}
+
+#[test]
+fn without_a_policy_or_a_grant_nothing_is_sent_anywhere() {
+    let error = world().validated().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "secret karmada-cluster/east may not be used for https://east:6443: whoever looks after it can allow that by \
+         the annotation armadex.dev/endpoints: \"https://east:6443\" on the Secret (no policy has made a \
+         PediaClusterLifecycle of this name)"
+    );
+    world()
+        .uses(|from| from.token = Some(at("", "east", "token")))
+        .refused("secret clusterpedia-system/east");
+}
+
+#[test]
+fn what_a_policy_rendered_goes_to_the_letter() {
+    let ca = Base64Bytes::from_bytes(&pair().0);
+    let rendered = || {
+        world()
+            .set(|spec| spec.ca_data = ca.clone())
+            .over(|way| way.proxy_url = "http://proxy:1".into())
+            .over(|way| way.insecure_skip_tls_verification = true)
+            .rendered()
+    };
+    let digest = RenderedConnection::of(&rendered().spec).digest;
+    let made = rendered().allowed(&Ground::Policy { digest });
+    assert!(made.connection.proxy.is_some() && made.connection.trust == Trust::Anyone);
+    let another = "rendered another connection, to https://east:6443";
+    rendered()
+        .set(|spec| spec.apiserver = "https://evil".into())
+        .refused(another);
+    rendered()
+        .set(|spec| spec.ca_data = Base64Bytes::from_bytes(&pair().0))
+        .refused(another);
+    rendered()
+        .over(|way| way.proxy_url = "http://evil:1".into())
+        .refused(another);
+    rendered()
+        .uses(|from| from.token = Some(at(MEMBERS, "evil", "token")))
+        .refused(another);
+    world()
+        .under(Policy::Silent)
+        .refused("has not recorded what it rendered");
+}
+
+#[test]
+fn a_grant_is_for_its_endpoints_and_for_whoever_is_verified_there() {
+    let granted = |endpoints: &str| world().granting(MEMBERS, "east", endpoints);
+    granted("https://east:6443").allowed(&Ground::Secrets);
+    granted("https://west, HTTPS://EAST:6443/").allowed(&Ground::Secrets);
+    granted("https://west").refused("adding \",https://east:6443\" to the annotation");
+    granted("https://east").refused("adding");
+    granted(SERVER)
+        .over(|way| way.insecure_skip_tls_verification = true)
+        .refused("nobody is verified there");
+    granted("http://east:6443")
+        .set(|spec| spec.apiserver = "http://east:6443".into())
+        .over(|way| way.insecure_skip_tls_verification = true)
+        .refused("nobody is verified there");
+    granted(SERVER)
+        .set(|spec| spec.ca_data = Base64Bytes::from_bytes(&pair().0))
+        .refused("only a policy may render spec.caData");
+    // With a trust that the Secret's side chose, a proxy learns nothing.
+    granted(SERVER)
+        .over(|way| way.proxy_url = "http://anybody:1".into())
+        .allowed(&Ground::Secrets);
+}
+
+#[test]
+fn a_ca_vouches_where_the_credentials_side_chose_it() {
+    let granted = || world().granting(MEMBERS, "east", SERVER);
+    let with_ca = |world: World, namespace: &str, name: &str| {
+        world.uses(|from| from.ca = Some(at(namespace, name, "ca")))
+    };
+    with_ca(granted(), MEMBERS, "east").allowed(&Ground::Secrets);
+    // The key of this CA is in the hands of another member's owner.
+    with_ca(granted(), MEMBERS, "evil").refused("comes from karmada-cluster/evil");
+    with_ca(granted(), MEMBERS, "evil").refused("its CA must come from the same Secret");
+    let elsewhere = granted().granting(MEMBERS, "evil", "https://evil");
+    with_ca(elsewhere, MEMBERS, "evil").refused("its CA must come from");
+    let vouched = granted().granting(MEMBERS, "evil", SERVER);
+    with_ca(vouched, MEMBERS, "evil").allowed(&Ground::Secrets);
+    let in_another_namespace = granted().granting(HOME, "east", SERVER);
+    with_ca(in_another_namespace, HOME, "east").refused("comes from clusterpedia-system/east");
+}
+
+#[test]
+fn every_secret_with_a_credential_needs_its_grant() {
+    let certificate = |secret: &str, key: &str| {
+        world()
+            .granting(MEMBERS, "east", SERVER)
+            .uses(|from| from.token = None)
+            .uses(|from| from.cert = Some(at(MEMBERS, secret, "crt")))
+            .uses(|from| from.key = Some(at(MEMBERS, key, "key")))
+    };
+    let made = certificate("east", "east").allowed(&Ground::Secrets);
+    assert!(made.connection.certificate.is_some());
+    certificate("east", "evil").refused("secret karmada-cluster/evil may not be used");
+    certificate("evil", "evil").refused("secret karmada-cluster/evil may not be used");
+    certificate("evil", "evil")
+        .uses(|from| from.token = Some(at(MEMBERS, "east", "token")))
+        .refused("secret karmada-cluster/evil may not be used");
+}
+
+#[test]
+fn a_kubeconfig_in_our_own_namespace_carries_its_endpoint() {
+    let safe = "server: 'https://prod'";
+    let open = "server: 'https://prod', insecure-skip-tls-verify: true";
+    let ours = |cluster: &str| world().kubeconfig(HOME, cluster);
+    let skip = |world: World| world.over(|way| way.insecure_skip_tls_verification = true);
+    let proxied = |world: World| world.over(|way| way.proxy_url = "http://anybody:1".into());
+    let made = ours(safe).allowed(&Ground::Secrets);
+    assert_eq!(made.connection.server.to_string(), "https://prod");
+    proxied(ours(safe)).allowed(&Ground::Secrets);
+    skip(ours(safe)).refused("its kubeconfig asks to verify");
+    skip(ours(safe)).refused("secret clusterpedia-system/whole may not be used for https://prod");
+    skip(ours(open)).allowed(&Ground::Secrets);
+    proxied(skip(ours(open))).refused("only a policy may render spec.connection.proxyURL then");
+    skip(ours("server: 'http://prod'")).allowed(&Ground::Secrets);
+    proxied(skip(ours("server: 'http://prod'"))).refused("proxyURL");
+    let rendered = proxied(skip(ours(safe))).rendered();
+    assert!(matches!(
+        rendered.validated().unwrap().ground,
+        Ground::Policy { .. }
+    ));
+}
+
+#[test]
+fn a_kubeconfig_elsewhere_needs_a_grant_too() {
+    let theirs = || world().kubeconfig(MEMBERS, "server: 'https://prod'");
+    theirs().refused("armadex.dev/endpoints: \"https://prod\"");
+    theirs()
+        .granting(MEMBERS, "whole", SERVER)
+        .refused("adding \",https://prod\"");
+    theirs()
+        .granting(MEMBERS, "whole", "https://prod:443")
+        .allowed(&Ground::Secrets);
+}
+
+#[test]
+fn credentials_in_the_pediacluster_are_its_writers_own() {
+    let own = |world: World| {
+        world
+            .over(|way| way.insecure_skip_tls_verification = true)
+            .under(Policy::Unlisted(String::new()))
+            .allowed(&Ground::Own)
+    };
+    let token = own(world().set(|spec| spec.token_data = Base64Bytes::from_bytes(b"mine")));
+    assert_eq!(token.connection.token.unwrap().expose(), b"mine");
+    let (certificate, key) = pair();
+    let whole = own(world()
+        .set(|spec| spec.cert_data = Base64Bytes::from_bytes(&certificate))
+        .set(|spec| spec.key_data = Base64Bytes::from_bytes(&key)));
+    assert_eq!(
+        whole.connection.token, None,
+        "that of the Secret stays where it is"
+    );
+    // Half of a pair is none, so the Secret's token would be sent.
+    world()
+        .set(|spec| spec.cert_data = Base64Bytes::from_bytes(&certificate))
+        .refused("secret karmada-cluster/east");
+}
+
+#[test]
+fn whether_a_policy_rendered_it_is_waited_for_and_nothing_else_is() {
+    let unlisted = || Policy::Unlisted("the API server says 403".into());
+    let waits = world().under(unlisted()).validated().unwrap_err();
+    assert_eq!(
+        waits.to_string(),
+        "whether a policy rendered this connection is not known: PediaClusterLifecycles have not been listed yet: \
+         the API server says 403"
+    );
+    world()
+        .under(unlisted())
+        .granting(MEMBERS, "east", SERVER)
+        .allowed(&Ground::Secrets);
+}
+
+#[test]
+fn a_bad_entry_is_told_with_a_yes_and_with_a_no() {
+    let problem = "entry 1 of armadex.dev/endpoints must begin with https://";
+    let made = world()
+        .granting(MEMBERS, "east", "http://west, https://east:6443")
+        .allowed(&Ground::Secrets);
+    assert_eq!(made.warnings.len(), 1);
+    assert!(made.warnings[0].starts_with(&format!("secret karmada-cluster/east: {problem}")));
+    world()
+        .granting(MEMBERS, "east", "http://west")
+        .refused(problem);
+}
