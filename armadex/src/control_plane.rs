@@ -1,8 +1,9 @@
 //! The control plane that Armadex is installed on: how it is reached.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -28,30 +29,162 @@ impl ControlPlaneFlags {
         Client::try_from(config).with_context(|| format!("cannot make a client for {server}"))
     }
 
+    /// The kubeconfigs that are read as one, the first with most weight, where it is not the pod's service account that counts.
+    pub(crate) fn kubeconfigs(&self) -> anyhow::Result<Vec<PathBuf>> {
+        match self.origin(&Environment::of_process()) {
+            Origin::Files(files) => existing(&files),
+            Origin::Pod => bail!("no kubeconfig: pass --kubeconfig or set KUBECONFIG"),
+        }
+    }
+
     async fn config(&self) -> anyhow::Result<Config> {
+        let files = match self.origin(&Environment::of_process()) {
+            Origin::Files(files) => existing(&files)?,
+            Origin::Pod => {
+                return Config::incluster_env()
+                    .context("cannot use the service account of this pod");
+            }
+        };
         let options = KubeConfigOptions {
             context: self.context.clone(),
             ..Default::default()
         };
-        let Some(path) = &self.kubeconfig else {
-            if self.context.is_none() {
-                return Config::infer().await.context(
-                    "no control plane found: pass --kubeconfig, set KUBECONFIG or run in a pod",
-                );
-            }
-            return Config::from_kubeconfig(&options)
-                .await
-                .context("cannot read the kubeconfig");
-        };
-        let kubeconfig = Kubeconfig::read_from(path)
-            .map_err(|error| match error {
-                // It names the file again.
-                KubeconfigError::ReadConfig(error, _) => anyhow::Error::from(error),
-                other => other.into(),
-            })
-            .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
-        Config::from_custom_kubeconfig(kubeconfig, &options)
+        let mut all = Kubeconfig::default();
+        for path in &files {
+            let next = read(path)?;
+            all = all
+                .merge(next)
+                .with_context(|| format!("cannot use the kubeconfig {}", path.display()))?;
+        }
+        Config::from_custom_kubeconfig(all, &options)
             .await
-            .with_context(|| format!("cannot use the kubeconfig {}", path.display()))
+            .with_context(|| format!("cannot use the kubeconfig {}", listed(&files)))
+    }
+
+    /// Where the control plane is said. What was said first counts, also where it is wrong: the next place may lead to another cluster, which would be taken
+    /// for the control plane.
+    fn origin(&self, environment: &Environment) -> Origin {
+        if let Some(path) = &self.kubeconfig {
+            return Origin::Files(vec![path.clone()]);
+        }
+        let named = environment.kubeconfig.as_deref().unwrap_or_default();
+        let named = std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty());
+        let named: Vec<PathBuf> = named.collect();
+        if !named.is_empty() {
+            Origin::Files(named)
+        } else if environment.is_pod && self.context.is_none() {
+            Origin::Pod
+        } else {
+            let home = environment.home.clone().unwrap_or_default();
+            Origin::Files(vec![home.join(".kube/config")])
+        }
+    }
+}
+
+/// Where the control plane is said.
+#[derive(Debug, PartialEq, Eq)]
+enum Origin {
+    Files(Vec<PathBuf>),
+    /// The service account of the pod, whose cluster is the control plane.
+    Pod,
+}
+
+/// What the process was started with.
+#[derive(Default)]
+struct Environment {
+    kubeconfig: Option<OsString>,
+    home: Option<PathBuf>,
+    is_pod: bool,
+}
+
+impl Environment {
+    fn of_process() -> Self {
+        Self {
+            kubeconfig: std::env::var_os("KUBECONFIG"),
+            home: std::env::var_os("HOME").map(PathBuf::from),
+            is_pod: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+        }
+    }
+}
+
+/// Of several files those that are there, as kubectl reads them.
+fn existing(files: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    if let [only] = files {
+        return Ok(vec![only.clone()]);
+    }
+    let there = files.iter().filter(|path| path.exists());
+    let there: Vec<PathBuf> = there.cloned().collect();
+    ensure!(
+        !there.is_empty(),
+        "there is no kubeconfig {}",
+        listed(files)
+    );
+    Ok(there)
+}
+
+fn listed(files: &[PathBuf]) -> String {
+    let names = files.iter().map(|path| path.display().to_string());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn read(path: &Path) -> anyhow::Result<Kubeconfig> {
+    let read = Kubeconfig::read_from(path).map_err(|error| match error {
+        // It names the file again.
+        KubeconfigError::ReadConfig(error, _) => anyhow::Error::from(error),
+        other => other.into(),
+    });
+    read.with_context(|| format!("cannot read the kubeconfig {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(flag: Option<&str>, context: Option<&str>, kubeconfig: &str, is_pod: bool) -> Origin {
+        let flags = ControlPlaneFlags {
+            kubeconfig: flag.map(PathBuf::from),
+            context: context.map(str::to_owned),
+        };
+        flags.origin(&Environment {
+            kubeconfig: Some(kubeconfig.into()),
+            home: Some("/home/me".into()),
+            is_pod,
+        })
+    }
+
+    fn files(names: &[&str]) -> Origin {
+        Origin::Files(names.iter().map(PathBuf::from).collect())
+    }
+
+    #[test]
+    fn what_is_said_first_counts_and_nothing_else_is_tried() {
+        for is_pod in [true, false] {
+            assert_eq!(origin(Some("/a"), None, "/b:/c", is_pod), files(&["/a"]));
+            assert_eq!(origin(None, None, "/b::/c", is_pod), files(&["/b", "/c"]));
+            assert_eq!(
+                origin(None, Some("x"), "", is_pod),
+                files(&["/home/me/.kube/config"])
+            );
+        }
+        assert_eq!(origin(None, None, "", true), Origin::Pod);
+        assert_eq!(
+            origin(None, None, "", false),
+            files(&["/home/me/.kube/config"])
+        );
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_left_out_while_one_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let there = folder.path().join("there");
+        std::fs::write(&there, "").expect("written");
+        let missing = PathBuf::from("/not/there");
+        let found = existing(&[missing.clone(), there.clone()]);
+        assert_eq!(found.expect("one"), [there]);
+        let error = existing(&[missing.clone(), missing]).expect_err("none");
+        assert_eq!(
+            error.to_string(),
+            "there is no kubeconfig /not/there, /not/there"
+        );
     }
 }

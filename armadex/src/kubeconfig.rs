@@ -4,6 +4,7 @@
 //! extension; only such entries are ever replaced or removed.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde_json::{Map, Value, json};
 
@@ -31,6 +32,8 @@ pub(crate) struct Source {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entries {
     places: Vec<Entry>,
+    /// Members that get none.
+    skipped: Vec<Skipped>,
     /// The user to write; without it the contexts name one that is there already.
     user: Option<(String, Value)>,
 }
@@ -52,14 +55,45 @@ pub(crate) struct Merged {
     pub(crate) skipped: Vec<Skipped>,
 }
 
-/// A place that was left out, because a name that it needs is somebody else's: a context of ours that found a foreign cluster under
-/// its name would send our user's credentials there.
+/// A place that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Skipped {
     /// The fleet's name or the member's.
     pub(crate) name: String,
-    /// What is somebody else's: `cluster member1`.
-    pub(crate) taken: Vec<String>,
+    pub(crate) reason: Reason,
+}
+
+/// Why it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// A name that it needs is somebody else's (`cluster member1`): a context of ours that found a foreign cluster under its name would send
+    /// our user's credentials there.
+    Taken(Vec<String>),
+    /// A member that is named like the fleet: kubectl reads no file that has a name twice.
+    NameOfFleet,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken(names) => write!(
+                f,
+                "{} was written by somebody else and is left alone; use --output with another file to get ours",
+                names.join(", ")
+            ),
+            Self::NameOfFleet => f.write_str(
+                "that is the name of the fleet's entries; search it there with ?clusters=, or give the PediaCluster another name",
+            ),
+        }
+    }
+}
+
+/// Which of the documents each part of a source is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) context: usize,
+    pub(crate) cluster: usize,
+    pub(crate) user: usize,
 }
 
 /// A document that cannot be used.
@@ -71,6 +105,11 @@ pub(crate) enum InvalidKubeconfig {
     /// Nothing says which context to use.
     #[error("no context is chosen: pass --context")]
     NoContext,
+    /// An entry that an earlier run wrote leads to the fleet or a member, where there are no PediaClusters of the control plane.
+    #[error(
+        "the context {0:?} was written by armadex kubeconfig and does not lead to the control plane: pass --context with one that does"
+    )]
+    Ours(String),
     /// A name leads nowhere.
     #[error("there is no {kind} named {name:?}")]
     Missing {
@@ -81,11 +120,11 @@ pub(crate) enum InvalidKubeconfig {
     },
 }
 
-/// Resolves a context (the current one by default) over documents in their order of precedence. Also tells which document has it.
+/// Resolves a context (the current one by default) over documents in their order of precedence. Also tells which documents its parts are in.
 pub(crate) fn resolve(
     documents: &[Value],
     context: Option<&str>,
-) -> Result<(Source, usize), InvalidKubeconfig> {
+) -> Result<(Source, Places), InvalidKubeconfig> {
     let current = documents.iter().find_map(|document| {
         document
             .get("current-context")
@@ -93,16 +132,19 @@ pub(crate) fn resolve(
             .filter(|name| !name.is_empty())
     });
     let context = context.or(current).ok_or(InvalidKubeconfig::NoContext)?;
-    let (found, place) = find(documents, "context", context)?;
+    let (found, context_place) = find(documents, "context", context)?;
     let part = |key: &'static str| {
         found
             .get(key)
             .and_then(Value::as_str)
             .ok_or(InvalidKubeconfig::Shape("context"))
     };
-    let (cluster, _) = find(documents, "cluster", part("cluster")?)?;
+    let (cluster, cluster_place) = find(documents, "cluster", part("cluster")?)?;
+    if is_marked(found) || is_marked(cluster) {
+        return Err(InvalidKubeconfig::Ours(context.to_owned()));
+    }
     let user_name = part("user")?.to_owned();
-    let (user, _) = find(documents, "user", &user_name)?;
+    let (user, user_place) = find(documents, "user", &user_name)?;
     let cluster = cluster
         .as_object()
         .cloned()
@@ -110,14 +152,17 @@ pub(crate) fn resolve(
     if !cluster.get("server").is_some_and(Value::is_string) {
         return Err(InvalidKubeconfig::Shape("cluster.server"));
     }
-    Ok((
-        Source {
-            cluster,
-            user_name,
-            user: Some(user.clone()),
-        },
-        place,
-    ))
+    let source = Source {
+        cluster,
+        user_name,
+        user: Some(user.clone()),
+    };
+    let places = Places {
+        context: context_place,
+        cluster: cluster_place,
+        user: user_place,
+    };
+    Ok((source, places))
 }
 
 fn find<'a>(
@@ -140,7 +185,7 @@ fn find<'a>(
         })
 }
 
-/// The entries for the fleet and for each of `members`.
+/// The entries for the fleet and for each of `members` that has another name than the fleet's entries.
 pub(crate) fn entries(source: &Source, members: &BTreeSet<String>) -> Entries {
     let server = source
         .cluster
@@ -151,6 +196,7 @@ pub(crate) fn entries(source: &Source, members: &BTreeSet<String>) -> Entries {
     let paths = std::iter::once((FLEET.to_owned(), format!("{base}/fleets/all/proxy"))).chain(
         members
             .iter()
+            .filter(|name| *name != FLEET)
             .map(|name| (name.clone(), format!("{base}/clusters/{name}/proxy"))),
     );
     let user_name = if source.user.is_some() {
@@ -164,8 +210,13 @@ pub(crate) fn entries(source: &Source, members: &BTreeSet<String>) -> Entries {
         name,
     });
     let user = source.user.as_ref();
+    let skipped = members.get(FLEET).map(|name| Skipped {
+        name: name.clone(),
+        reason: Reason::NameOfFleet,
+    });
     Entries {
         places: places.collect(),
+        skipped: skipped.into_iter().collect(),
         user: user.map(|user| (FLEET.to_owned(), marked(user.clone()))),
     }
 }
@@ -200,14 +251,18 @@ pub(crate) fn merge(
     };
     document.entry("apiVersion").or_insert_with(|| json!("v1"));
     document.entry("kind").or_insert_with(|| json!("Config"));
+    let chosen = our_choice(&document);
     for kind in KINDS {
         let list = list(&mut document, kind)?;
         list.retain(|entry| !entry.get(kind).is_some_and(is_marked));
     }
     let taken = Taken::of(&document, beside);
-    let Entries { places, user } = entries;
+    let Entries {
+        places,
+        mut skipped,
+        user,
+    } = entries;
     let user_name = user.as_ref().map(|(name, _)| name.clone());
-    let mut skipped = Vec::new();
     let mut written = 0;
     for Entry {
         name,
@@ -221,7 +276,8 @@ pub(crate) fn merge(
             ("user", user_name.as_ref()),
         ]);
         if !taken.is_empty() {
-            skipped.push(Skipped { name, taken });
+            let reason = Reason::Taken(taken);
+            skipped.push(Skipped { name, reason });
             continue;
         }
         written += 1;
@@ -231,6 +287,12 @@ pub(crate) fn merge(
     }
     if let (Some((name, user)), 1..) = (user, written) {
         list(&mut document, "user")?.push(json!({"name": name, "user": user}));
+    }
+    if chosen.is_some_and(|name| !has_context(&document, &name)) {
+        document.remove("current-context");
+        if has_context(&document, FLEET) {
+            choose_if_none_is_chosen(&mut document, FLEET);
+        }
     }
     Ok(Merged {
         document: Value::Object(document),
@@ -252,6 +314,19 @@ fn list<'a>(
         *list = json!([]);
     }
     list.as_array_mut().ok_or(InvalidKubeconfig::Shape(kind))
+}
+
+/// The current context, if it is one of ours: it may be one that is not written again.
+fn our_choice(document: &Map<String, Value>) -> Option<String> {
+    let current = document.get("current-context")?.as_str()?;
+    let mut contexts = document.get("contexts")?.as_array()?.iter();
+    let chosen = contexts.find(|entry| name_of(entry) == Some(current))?;
+    is_marked(chosen.get("context")?).then(|| current.to_owned())
+}
+
+fn has_context(document: &Map<String, Value>, name: &str) -> bool {
+    let contexts = document.get("contexts").and_then(Value::as_array);
+    contexts.is_some_and(|all| all.iter().any(|entry| name_of(entry) == Some(name)))
 }
 
 /// The fleet is what a file without a choice begins with, not a member.
@@ -333,7 +408,7 @@ mod tests {
     fn skipped(name: &str, taken: &[&str]) -> Skipped {
         Skipped {
             name: name.to_owned(),
-            taken: taken.iter().map(|&one| one.to_owned()).collect(),
+            reason: Reason::Taken(taken.iter().map(|&one| one.to_owned()).collect()),
         }
     }
 
@@ -440,6 +515,46 @@ mod tests {
         let merged = merge(host(), &[&beside], entries).expect("merges");
         assert_eq!(merged.skipped, [skipped("member1", &["cluster member1"])]);
         assert_eq!(entries_named(&merged.document, "member1"), [json!(null); 0]);
+    }
+
+    /// kubectl refuses a file with a name twice, for all of its contexts.
+    #[test]
+    fn a_member_that_is_named_like_the_fleet_does_not_make_the_file_unreadable() {
+        let merged = fleet(host(), &["clusterpedia", "member1"]);
+        let left_out = Skipped {
+            name: "clusterpedia".to_owned(),
+            reason: Reason::NameOfFleet,
+        };
+        assert_eq!(merged.skipped, [left_out]);
+        for kind in KINDS {
+            let entries = merged.document[format!("{kind}s")].as_array();
+            let names: Vec<_> = entries.expect("a list").iter().map(name_of).collect();
+            let different: BTreeSet<_> = names.iter().collect();
+            assert_eq!(names.len(), different.len(), "{names:?}");
+        }
+        let fleet = named(&merged.document, "clusters", "clusterpedia").expect("there");
+        let server = fleet["cluster"]["server"].as_str().expect("a server");
+        assert!(server.ends_with("/fleets/all/proxy"), "{server}");
+    }
+
+    #[test]
+    fn an_entry_of_ours_is_not_taken_for_the_control_plane() {
+        let written = fleet(host(), &["member1"]).document;
+        for ours in ["clusterpedia", "member1"] {
+            let error = resolve(std::slice::from_ref(&written), Some(ours));
+            assert_eq!(error, Err(InvalidKubeconfig::Ours(ours.to_owned())));
+        }
+        assert!(resolve(&[written], Some("host")).is_ok());
+    }
+
+    #[test]
+    fn a_chosen_context_that_is_not_written_again_gives_way_to_the_fleet() {
+        let mut document = fleet(host(), &["member1", "member2"]).document;
+        document["current-context"] = json!("member2");
+        let merged = fleet(document.clone(), &["member1", "member2"]);
+        assert_eq!(merged.document["current-context"], "member2");
+        let merged = fleet(document, &["member1"]);
+        assert_eq!(merged.document["current-context"], "clusterpedia");
     }
 
     #[test]

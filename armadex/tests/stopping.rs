@@ -60,6 +60,23 @@ fn an_error_that_ends_a_command_is_told_once_and_plainly() {
     );
 }
 
+/// The pod's own cluster is another one.
+#[test]
+fn a_kubeconfig_that_cannot_be_read_is_not_replaced_by_the_service_account_of_the_pod() {
+    let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+        .arg("controllers")
+        .env("KUBECONFIG", "/no/such/file")
+        .env("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        .env("KUBERNETES_SERVICE_PORT", "1")
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(
+        said,
+        "armadex: cannot read the kubeconfig /no/such/file: No such file or directory (os error 2)\n"
+    );
+}
+
 #[test]
 fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() {
     let folder = tempfile::tempdir().expect("a folder");

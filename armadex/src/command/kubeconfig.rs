@@ -6,15 +6,15 @@ use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use armadex_crds::PediaCluster;
 use clap::Args;
 use kube::api::ListParams;
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::control_plane::ControlPlaneFlags;
-use crate::kubeconfig::{self, Entries, Skipped, Source};
+use crate::kubeconfig::{self, Entries, Skipped};
 
 /// More PediaClusters than this do not fit one page of an apiserver's answer.
 const PAGE: u32 = 500;
@@ -39,24 +39,34 @@ pub(crate) struct Flags {
 
 /// Writes the entries where the flags say.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let paths = kubeconfig_paths(flags.control_plane.kubeconfig.as_deref())?;
+    let paths = flags.control_plane.kubeconfigs()?;
     let documents = paths
         .iter()
         .map(|path| read(path))
         .collect::<Result<Vec<_>, _>>()?;
-    let (mut source, place) =
+    let (mut source, places) =
         kubeconfig::resolve(&documents, flags.control_plane.context.as_deref())
             .with_context(|| format!("cannot use the kubeconfig {}", paths[0].display()))?;
     let members = members(&flags.control_plane.client().await?).await?;
     let target = if flags.merge {
-        Some(paths[place].clone())
+        Some(paths[places.context].clone())
     } else {
         flags.output
     };
+    if !flags.merge || places.cluster != places.context {
+        let folder = folder_of(&paths[places.cluster]);
+        absolute_paths(&mut source.cluster, &["certificate-authority"], &folder);
+    }
     if flags.merge {
         source.user = None;
-    } else {
-        absolute_paths(&mut source, &paths[place]);
+    } else if let Some(Value::Object(user)) = &mut source.user {
+        let folder = folder_of(&paths[places.user]);
+        absolute_paths(
+            user,
+            &["client-certificate", "client-key", "tokenFile"],
+            &folder,
+        );
+        absolute_command(user, &folder);
     }
     let entries = kubeconfig::entries(&source, &members);
     match target {
@@ -81,30 +91,6 @@ async fn members(client: &Client) -> anyhow::Result<BTreeSet<String>> {
     }
 }
 
-fn kubeconfig_paths(flag: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
-    if let Some(path) = flag {
-        return Ok(vec![path.to_owned()]);
-    }
-    let listed = std::env::var_os("KUBECONFIG").map(|list| {
-        std::env::split_paths(&list)
-            .filter(|path| path.is_file())
-            .collect::<Vec<_>>()
-    });
-    let paths = listed.filter(|paths| !paths.is_empty()).unwrap_or_else(|| {
-        let home = std::env::var_os("HOME")
-            .map(PathBuf::from)
-            .unwrap_or_default();
-        vec![home.join(".kube/config")]
-    });
-    if !paths[0].is_file() {
-        bail!(
-            "no kubeconfig at {}: pass --kubeconfig or set KUBECONFIG",
-            paths[0].display()
-        );
-    }
-    Ok(paths)
-}
-
 fn read(path: &Path) -> anyhow::Result<Value> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
@@ -115,27 +101,36 @@ fn read(path: &Path) -> anyhow::Result<Value> {
         .unwrap_or_else(|| json!({})))
 }
 
-/// File names in a kubeconfig are relative to it; in a copy they must be absolute.
-fn absolute_paths(source: &mut Source, kubeconfig: &Path) {
+/// Where the file names in a kubeconfig begin.
+fn folder_of(kubeconfig: &Path) -> PathBuf {
     let absolute = fs::canonicalize(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
-    let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
-    let fix = |value: Option<&mut Value>| {
-        if let Some(Value::String(path)) = value
+    absolute.parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+/// File names in a kubeconfig are relative to it; in a copy they must be absolute.
+fn absolute_paths(part: &mut Map<String, Value>, keys: &[&str], folder: &Path) {
+    for key in keys {
+        if let Some(Value::String(path)) = part.get_mut(*key)
             && !path.is_empty()
         {
             *path = folder.join(&*path).to_string_lossy().into_owned();
         }
-    };
-    fix(source.cluster.get_mut("certificate-authority"));
-    if let Some(user) = &mut source.user {
-        for key in ["client-certificate", "client-key", "tokenFile"] {
-            fix(user.get_mut(key));
-        }
+    }
+}
+
+/// A program that logs in is looked for beside the kubeconfig if it is named with a folder, else in `$PATH`.
+fn absolute_command(user: &mut Map<String, Value>, folder: &Path) {
+    if let Some(Value::Object(exec)) = user.get_mut("exec")
+        && let Some(command) = exec.get("command").and_then(Value::as_str)
+        && command.contains('/')
+    {
+        absolute_paths(exec, &["command"], folder);
     }
 }
 
 fn print(entries: Entries) -> anyhow::Result<()> {
     let merged = kubeconfig::merge(json!({}), &[], entries)?;
+    say_what_was_skipped(&merged.skipped);
     let yaml = serde_saphyr::to_string(&merged.document)?;
     std::io::stdout()
         .write_all(yaml.as_bytes())
@@ -154,7 +149,7 @@ fn write_into(path: &Path, read_together: &[PathBuf], entries: Entries) -> anyho
     let beside: Vec<&Value> = beside.iter().collect();
     let merged = kubeconfig::merge(document, &beside, entries)
         .with_context(|| format!("cannot merge into {}", path.display()))?;
-    say_what_was_skipped(path, &merged.skipped);
+    say_what_was_skipped(&merged.skipped);
     replace_file(path, &serde_saphyr::to_string(&merged.document)?)
         .with_context(|| format!("cannot write {}", path.display()))
 }
@@ -162,19 +157,16 @@ fn write_into(path: &Path, read_together: &[PathBuf], entries: Entries) -> anyho
 /// Lines about one name each; a user that is somebody else's leaves out every member of a large fleet.
 const SKIPPED_SAID: usize = 10;
 
-fn say_what_was_skipped(path: &Path, skipped: &[Skipped]) {
-    for Skipped { name, taken } in skipped.iter().take(SKIPPED_SAID) {
-        let taken = taken.join(", ");
-        tracing::warn!(
-            file = %path.display(),
-            entry = name,
-            taken,
-            "nothing was written for {name}: {taken} was written by somebody else and is left alone; use --output with another file to get ours",
-        );
+fn say_what_was_skipped(skipped: &[Skipped]) {
+    for Skipped { name, reason } in skipped.iter().take(SKIPPED_SAID) {
+        tracing::warn!(entry = name, "nothing was written for {name}: {reason}");
     }
     let more = skipped.len().saturating_sub(SKIPPED_SAID);
     if more > 0 {
-        tracing::warn!(file = %path.display(), more, "nothing was written for {more} more, for the same reason");
+        tracing::warn!(
+            more,
+            "nothing was written for {more} more, for the same reason"
+        );
     }
 }
 
@@ -231,5 +223,40 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // A lock that stays behind is named in the next run's error.
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_those_of_the_file_that_they_stand_in() {
+        let mut user = json!({
+            "client-certificate": "me.crt",
+            "client-key": "/keys/me.key",
+            "tokenFile": "",
+            "exec": {"command": "./bin/login"},
+        });
+        let Value::Object(part) = &mut user else {
+            unreachable!("an object")
+        };
+        let keys = ["client-certificate", "client-key", "tokenFile"];
+        absolute_paths(part, &keys, Path::new("/b"));
+        absolute_command(part, Path::new("/b"));
+        assert_eq!(
+            user,
+            json!({
+                "client-certificate": "/b/me.crt",
+                "client-key": "/keys/me.key",
+                "tokenFile": "",
+                "exec": {"command": "/b/./bin/login"},
+            })
+        );
+        let mut in_path = json!({"exec": {"command": "aws"}});
+        if let Value::Object(part) = &mut in_path {
+            absolute_command(part, Path::new("/b"));
+        }
+        assert_eq!(in_path["exec"]["command"], "aws");
     }
 }
