@@ -2,9 +2,11 @@
 //!
 //! Readiness never depends on members: a fleet with a dead cluster is still searched.
 
+mod checks;
+mod port;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -13,14 +15,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
-use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
-
-/// A check that takes longer than this has failed: kubelet's own probe gives up after 1 s by default.
-const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
+pub(crate) use checks::Checks;
 
 /// Where the admin port listens.
 #[derive(Clone, Debug, Args)]
@@ -28,25 +27,6 @@ pub(crate) struct AdminFlags {
     /// Address of the admin port: /livez, /readyz, /metrics. Plain HTTP, so keep it inside.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     pub(crate) admin_listen: SocketAddr,
-}
-
-type Check = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
-
-/// The named conditions for being ready.
-#[derive(Default)]
-pub(crate) struct Checks(Vec<(&'static str, Check)>);
-
-impl Checks {
-    /// Adds a check; it is run for each request.
-    pub(crate) fn add<F>(
-        &mut self,
-        name: &'static str,
-        check: impl Fn() -> F + Send + Sync + 'static,
-    ) where
-        F: Future<Output = Result<(), String>> + Send + 'static,
-    {
-        self.0.push((name, Box::new(move || Box::pin(check()))));
-    }
 }
 
 struct Admin {
@@ -71,10 +51,8 @@ pub(crate) async fn serve(
         metrics,
         stopping: cancel.clone(),
     });
-    axum::serve(listener, router(admin))
-        .with_graceful_shutdown(cancel.cancelled_owned())
-        .await
-        .context("the admin port failed")
+    port::serve(listener, router(admin), cancel).await;
+    Ok(())
 }
 
 fn router(admin: Arc<Admin>) -> Router {
@@ -105,13 +83,13 @@ async fn ready(State(admin): State<Arc<Admin>>, RawQuery(query): RawQuery) -> Re
     } else {
         "[+]shutdown ok\n"
     });
-    for (name, check) in &admin.checks.0 {
+    for check in admin.checks.iter() {
+        let name = check.name;
         if excluded(name) {
             report.push_str(&format!("[+]{name} excluded: ok\n"));
             continue;
         }
-        let outcome = tokio::time::timeout(CHECK_TIMEOUT, check()).await;
-        match outcome.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
+        match check.outcome().await {
             Ok(()) => report.push_str(&format!("[+]{name} ok\n")),
             Err(reason) => {
                 failed = true;
