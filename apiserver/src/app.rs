@@ -43,7 +43,7 @@ use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::caller::authn::{Authenticator, Peer};
 use crate::caller::authz::Authorizer;
-use crate::caller::identity::Identity;
+use crate::caller::identity::{Identity, account_of};
 use crate::caller::impersonation;
 use crate::counters::{Counters, Gauge};
 use crate::request::negotiate;
@@ -243,9 +243,10 @@ impl App {
             return Ok(self.context.health(health).await);
         }
         let (caller, is_front_proxy) = self.authenticate(parts, connection).await?;
-        let _head = self.heads.count(parts, &Asker::user(&caller.user))?;
+        let account = account_of(&caller.user);
+        let _head = self.heads.count(parts, &Asker::user(account))?;
         let work = Work::of(target.as_ref());
-        let (place, share) = self.pools.enter(work, &caller.user, &self.budget)?;
+        let (place, share) = self.pools.enter(work, account, &self.budget)?;
         ticket.place = Some(place);
         let caller =
             impersonation::assume(&self.context.authorizer, caller, &parts.headers).await?;
@@ -296,7 +297,7 @@ impl App {
             .authenticate(&connection.peer, &parts.headers, now, &asker)
             .await;
         match &found {
-            Ok(caller) => connection.prove(&caller.user),
+            Ok(caller) => connection.prove(account_of(&caller.user)),
             Err(error) if error.code == StatusCode::UNAUTHORIZED => connection.refuse(),
             Err(_) => {}
         }

@@ -22,7 +22,7 @@ pub(crate) struct Connection {
 /// What tokens have shown of a connection.
 #[derive(Debug, Default)]
 struct Proof {
-    /// Who was the last to prove who they are.
+    /// The account of who was the last to prove who they are.
     user: Option<Arc<str>>,
     /// Refusals since then.
     refused: u32,
@@ -54,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// Remembers that somebody has proved who they are.
+    /// Remembers that somebody on this account has proved who they are.
     pub(super) fn prove(&self, user: &str) {
         let mut proof = self.proof();
         proof.refused = 0;
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Who was the last to prove who they are; otherwise whom the certificate names, as far as that was found out.
+    /// On whose account it is: of who was the last to prove who they are; otherwise of whom the certificate names, as far as that was found out.
     pub(crate) fn last_user(&self) -> Option<Arc<str>> {
         let proved = self.proof().user.clone();
         proved.or_else(|| self.peer.last_user())

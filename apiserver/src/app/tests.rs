@@ -123,7 +123,14 @@ impl Server {
     ) -> Self {
         let store = contents.store().await;
         let trust = Arc::new(ArcSwap::from_pointee(Trust::nothing()));
-        let tokens = FixedTokens::new(["alice", "bob", "carol"].map(|name| (name, name)));
+        let tokens = FixedTokens::new([
+            ("alice", "alice"),
+            ("bob", "bob"),
+            ("carol", "carol"),
+            ("builder", "system:serviceaccount:tenant:builder"),
+            ("runner", "system:serviceaccount:tenant:runner"),
+            ("neighbour", "system:serviceaccount:other:builder"),
+        ]);
         let mut app = App::new(
             Arc::clone(&store) as Arc<dyn Search>,
             Authenticator::new(trust, Arc::new(tokens)),

@@ -26,17 +26,43 @@ pub(crate) struct Identity {
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) identity: Identity,
-    /// The user who was authenticated: acting as somebody else takes up nothing of theirs.
+    /// That of who was authenticated: acting as somebody else takes up nothing of theirs.
     pub(crate) account: String,
 }
 
 impl From<Identity> for Caller {
     fn from(identity: Identity) -> Self {
         Self {
-            account: identity.user.clone(),
+            account: account_of(&identity.user).to_owned(),
             identity,
         }
     }
+}
+
+/// On whose account a user's requests are served, and shared out with those of others. The service accounts of one namespace have one: whoever may
+/// make one of them there may make as many as they like.
+pub(crate) fn account_of(user: &str) -> &str {
+    match service_account(user) {
+        Some((_, name)) => &user[..user.len() - name.len()],
+        None => user,
+    }
+}
+
+/// Namespace and name of a service account; `None` if the user is none.
+pub(super) fn service_account(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user
+        .strip_prefix("system:serviceaccount:")?
+        .split_once(':')?;
+    let is_label = |text: &str| {
+        let is_inner =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=63).contains(&text.len())
+            && text.bytes().all(is_inner)
+            && !text.starts_with('-')
+            && !text.ends_with('-')
+    };
+    let is_subdomain = name.len() <= 253 && name.split('.').all(is_label);
+    (is_label(namespace) && is_subdomain).then_some((namespace, name))
 }
 
 impl Identity {
@@ -86,5 +112,36 @@ mod tests {
         assert_eq!(groups("alice", &[AUTHENTICATED]), [AUTHENTICATED]);
         assert_eq!(groups(ANONYMOUS, &[UNAUTHENTICATED]), [UNAUTHENTICATED]);
         assert_eq!(groups(ANONYMOUS, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_user_is_a_service_account_by_its_whole_name() {
+        for (user, expected) in [
+            ("system:serviceaccount:a:b", Some(("a", "b"))),
+            ("system:serviceaccount:a:b.c-d", Some(("a", "b.c-d"))),
+            ("system:serviceaccount:a", None),
+            ("system:serviceaccount:a:b:c", None),
+            ("system:serviceaccount:A:b", None),
+            ("system:serviceaccount::b", None),
+            ("system:serviceaccount:a:", None),
+            ("system:serviceaccount:a.b:c", None),
+            ("system:serviceaccount:-a:c", None),
+            ("bob", None),
+        ] {
+            assert_eq!(service_account(user), expected, "{user}");
+        }
+    }
+
+    #[test]
+    fn the_service_accounts_of_a_namespace_have_one_account() {
+        for (user, expected) in [
+            ("system:serviceaccount:a:b", "system:serviceaccount:a:"),
+            ("system:serviceaccount:a:c.d", "system:serviceaccount:a:"),
+            ("system:serviceaccount:b:b", "system:serviceaccount:b:"),
+            ("system:serviceaccount:a:B", "system:serviceaccount:a:B"),
+            ("alice", "alice"),
+        ] {
+            assert_eq!(account_of(user), expected);
+        }
     }
 }

@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use crate::answer::status::ApiError;
 use crate::caller::attributes::Attributes;
 use crate::caller::authz::Authorizer;
-use crate::caller::identity::{Caller, Identity};
+use crate::caller::identity::{Caller, Identity, service_account};
 
 const USER: &str = "impersonate-user";
 const UID: &str = "impersonate-uid";
@@ -47,14 +47,17 @@ pub(crate) async fn assume(
     for question in wanted.questions() {
         authorizer.require(&caller, &question).await?;
     }
-    let (account, identity) = (caller.account, wanted.identity());
+    let (user, identity) = (caller.identity.user, wanted.identity());
     tracing::debug!(
-        user = account,
+        user,
         assumed = identity.user,
-        "{account} acts as {}",
+        "{user} acts as {}",
         identity.user
     );
-    Ok(Caller { identity, account })
+    Ok(Caller {
+        identity,
+        account: caller.account,
+    })
 }
 
 /// Whom the headers name, as they name them.
@@ -201,23 +204,6 @@ fn decoded(key: &str) -> String {
     percent_decode_str(key)
         .decode_utf8()
         .map_or_else(|_| key.to_owned(), std::borrow::Cow::into_owned)
-}
-
-/// Namespace and name of a service account; `None` if the user is none.
-fn service_account(user: &str) -> Option<(&str, &str)> {
-    let (namespace, name) = user
-        .strip_prefix("system:serviceaccount:")?
-        .split_once(':')?;
-    let is_label = |text: &str| {
-        let is_inner =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        (1..=63).contains(&text.len())
-            && text.bytes().all(is_inner)
-            && !text.starts_with('-')
-            && !text.ends_with('-')
-    };
-    let is_subdomain = name.len() <= 253 && name.split('.').all(is_label);
-    (is_label(namespace) && is_subdomain).then_some((namespace, name))
 }
 
 #[cfg(test)]
@@ -400,23 +386,5 @@ mod tests {
             becomes(ALL, &many).await,
             "400 101 impersonation headers are too many: at most 100 are reviewed"
         );
-    }
-
-    #[test]
-    fn a_user_is_a_service_account_by_its_whole_name() {
-        for (user, expected) in [
-            ("system:serviceaccount:a:b", Some(("a", "b"))),
-            ("system:serviceaccount:a:b.c-d", Some(("a", "b.c-d"))),
-            ("system:serviceaccount:a", None),
-            ("system:serviceaccount:a:b:c", None),
-            ("system:serviceaccount:A:b", None),
-            ("system:serviceaccount::b", None),
-            ("system:serviceaccount:a:", None),
-            ("system:serviceaccount:a.b:c", None),
-            ("system:serviceaccount:-a:c", None),
-            ("bob", None),
-        ] {
-            assert_eq!(service_account(user), expected, "{user}");
-        }
     }
 }

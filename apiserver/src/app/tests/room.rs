@@ -118,6 +118,33 @@ async fn one_user_cannot_keep_another_out() {
     }
 }
 
+/// Whoever may make a service account in a namespace may make as many as they like.
+#[tokio::test]
+async fn the_service_accounts_of_a_namespace_share_one_users_room() {
+    let server = server(PoolSizes {
+        short: 4,
+        lists: 4,
+        short_per_user: 1,
+    })
+    .await;
+    for path in [GET, LIST] {
+        let ask = async |user: &str| {
+            let token = format!("Bearer {user}");
+            let connection = server.app.connection(HOME, Vec::new());
+            let headers = [("authorization", token.as_str())];
+            let path = format!("{BASE}/{path}");
+            let answer = server.begin(&connection, &path, &headers).await;
+            (answer, connection.last_user())
+        };
+        let (held, account) = ask("builder").await;
+        assert_eq!(held.status(), 200);
+        assert_eq!(account.as_deref(), Some("system:serviceaccount:tenant:"));
+        assert_eq!(ask("runner").await.0.status(), 429, "{path}");
+        assert_eq!(ask("neighbour").await.0.status(), 200, "{path}");
+        drop(held);
+    }
+}
+
 #[tokio::test]
 async fn who_acts_as_others_takes_up_their_own_room() {
     let server = server(PoolSizes {

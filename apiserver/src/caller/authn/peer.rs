@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
 use super::certificate::changes_at;
-use crate::caller::identity::Identity;
+use crate::caller::identity::{Identity, account_of};
 
 /// What is known of the other end of a connection: the certificates it proved to hold, leaf first.
 ///
@@ -80,11 +80,11 @@ impl Peer {
         last.as_ref().is_some_and(|verdict| verdict.is_front_proxy)
     }
 
-    /// The user whom the peer's certificate named when that was last found out. Never verifies or waits.
+    /// The account of the user whom the peer's certificate named when that was last found out. Never verifies or waits.
     pub(crate) fn last_user(&self) -> Option<Arc<str>> {
         let last = self.last.load();
         let user = last.as_ref().and_then(|verdict| verdict.user.as_ref());
-        user.map(|identity| Arc::from(identity.user.as_str()))
+        user.map(|identity| Arc::from(account_of(&identity.user)))
     }
 
     /// Whether the peer's certificate named a user when that was last found out. Never verifies or waits.
