@@ -41,26 +41,47 @@ pub(crate) struct ListMeta {
     pub(crate) remaining_item_count: Option<u64>,
 }
 
-/// Writes answers about one type in one shape.
-pub(crate) struct Encoder<'a> {
-    resource: &'a ResourceType,
-    shape: Shape,
+/// What an answer is about: what a list of it is called, and the columns of its Table. Each object says by itself of which type it is.
+pub(crate) struct Listed {
+    resource: ResourceType,
     printer: Arc<Printer>,
+}
+
+impl Listed {
+    /// Objects of one type.
+    pub(crate) fn one(resource: ResourceType, shape: Shape) -> Self {
+        let printer = match shape.only_metadata {
+            true => Printer::plain(),
+            false => Printer::of(&resource.gvr.group, &resource.gvr.resource),
+        };
+        Self { resource, printer }
+    }
+
+    /// Objects of so many types: where that is more than one, all rows of a Table have the columns that every object can fill.
+    pub(crate) fn of_types(resource: ResourceType, types: usize, shape: Shape) -> Self {
+        match types {
+            0 | 1 => Self::one(resource, shape),
+            _ => Self {
+                resource,
+                printer: Printer::plain(),
+            },
+        }
+    }
+}
+
+/// Writes answers in one shape.
+pub(crate) struct Encoder<'a> {
+    listed: &'a Listed,
+    shape: Shape,
     /// Room for the printers to work in.
     scratch: Vec<u8>,
 }
 
 impl<'a> Encoder<'a> {
-    pub(crate) fn new(resource: &'a ResourceType, shape: Shape) -> Self {
-        let printer = if shape.only_metadata {
-            Printer::plain()
-        } else {
-            Printer::of(&resource.gvr.group, &resource.gvr.resource)
-        };
+    pub(crate) fn new(listed: &'a Listed, shape: Shape) -> Self {
         Self {
-            resource,
+            listed,
             shape,
-            printer,
             scratch: Vec::new(),
         }
     }
@@ -69,8 +90,9 @@ impl<'a> Encoder<'a> {
     pub(crate) fn begin(&self, out: &mut Vec<u8>) {
         match self.shape.form {
             Form::Objects => {
-                let kind = format!("{}List", self.resource.kind);
-                write_kind(out, &kind, &self.resource.gvr.api_version());
+                let resource = &self.listed.resource;
+                let kind = format!("{}List", resource.kind);
+                write_kind(out, &kind, &resource.gvr.api_version());
                 out.extend_from_slice(b",\"items\":[");
             }
             Form::PartialMetadata(version) => {
@@ -134,8 +156,7 @@ impl<'a> Encoder<'a> {
 
     fn table(&self, version: MetaVersion) -> Table<'_> {
         Table {
-            printer: &self.printer,
-            resource: self.resource,
+            printer: &self.listed.printer,
             version,
             include: self.shape.include,
             only_metadata: self.shape.only_metadata,
@@ -145,9 +166,9 @@ impl<'a> Encoder<'a> {
 
     fn write_object(&self, out: &mut Vec<u8>, found: &Found) -> Result<(), Damaged> {
         if self.shape.only_metadata {
-            return write_bare_object(out, self.resource, found);
+            return write_bare_object(out, found);
         }
-        body::write_object(out, self.resource, &found.resource_version, &found.body);
+        body::write_object(out, &found.resource, &found.resource_version, &found.body);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::answer::body::Piece;
 use crate::answer::budget::{Allowance, NoRoom, PAGE, Reservation};
-use crate::answer::encode::{Encoder, ListMeta, Shape};
+use crate::answer::encode::{Encoder, ListMeta, Listed, Shape};
 use crate::answer::gzip::LONG;
 use crate::answer::object::Damaged;
 use crate::answer::outbox::Outbox;
@@ -46,7 +46,7 @@ const ROWS: usize = FLUSH_BYTES / 200;
 /// A list that is ready to be sent: its first page has been read, so what could be refused has been.
 pub(crate) struct ListStream {
     reader: Reader,
-    resource: ResourceType,
+    listed: Listed,
     shape: Shape,
     fingerprint: String,
     head: Head,
@@ -118,9 +118,10 @@ impl ListStream {
             Some(token) => token.first_head(now)?,
             None => now.clone(),
         };
+        let types = reader.params.query.types.len();
         Ok(Self {
             reader,
-            resource,
+            listed: Listed::of_types(resource, types, shape),
             shape,
             fingerprint,
             head,
@@ -173,7 +174,7 @@ impl ListStream {
     ) -> Result<(), ListFailed> {
         let reader = self.reader;
         let mut out = Outlet {
-            writer: Writer::new(self.resource, self.shape),
+            writer: Writer::new(self.listed, self.shape),
             rewrite: Rewrite::to(self.shape.notation, reader.params.pretty),
             pieces,
             sent,
@@ -296,7 +297,7 @@ fn next_token(
 
 /// Makes JSON of rows, some at a time.
 struct Writer {
-    resource: ResourceType,
+    listed: Listed,
     shape: Shape,
     begun: bool,
 }
@@ -309,9 +310,9 @@ struct Written {
 }
 
 impl Writer {
-    fn new(resource: ResourceType, shape: Shape) -> Self {
+    fn new(listed: Listed, shape: Shape) -> Self {
         Self {
-            resource,
+            listed,
             shape,
             begun: false,
         }
@@ -323,7 +324,7 @@ impl Writer {
             Form::Table(_) => ROWS_OF_TABLE,
             Form::Objects | Form::PartialMetadata(_) => ROWS,
         };
-        let mut encoder = Encoder::new(&self.resource, self.shape);
+        let mut encoder = Encoder::new(&self.listed, self.shape);
         let mut json = Vec::with_capacity(expected(rows.as_slice(), most));
         let mut freed = 0;
         let mut first = !self.begun;
@@ -348,7 +349,7 @@ impl Writer {
     fn end(&self, metadata: &ListMeta) -> Vec<u8> {
         let mut json = Vec::new();
         if !self.begun {
-            Encoder::new(&self.resource, self.shape).begin(&mut json);
+            Encoder::new(&self.listed, self.shape).begin(&mut json);
         }
         Encoder::end(&mut json, metadata);
         json

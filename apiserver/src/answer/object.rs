@@ -1,6 +1,6 @@
 //! One object as bytes: what is common to lists, tables and single objects.
 
-use armadex_model::{ResourceType, body};
+use armadex_model::body;
 use armadex_storage::Found;
 
 use crate::request::negotiate::MetaVersion;
@@ -27,13 +27,9 @@ pub(crate) fn write_partial_metadata(
 }
 
 /// Writes an object of its own kind with its metadata alone.
-pub(super) fn write_bare_object(
-    out: &mut Vec<u8>,
-    resource: &ResourceType,
-    found: &Found,
-) -> Result<(), Damaged> {
+pub(super) fn write_bare_object(out: &mut Vec<u8>, found: &Found) -> Result<(), Damaged> {
     let metadata = metadata_part(found)?;
-    body::write_object(out, resource, &found.resource_version, metadata);
+    body::write_object(out, &found.resource, &found.resource_version, metadata);
     out.push(b'}');
     Ok(())
 }

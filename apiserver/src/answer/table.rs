@@ -1,7 +1,7 @@
 //! Tables of `meta.k8s.io`: the column definitions, and rows that begin with the cluster.
 
+use armadex_model::body;
 use armadex_model::params::IncludeObject;
-use armadex_model::{ResourceType, body};
 use armadex_storage::Found;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,7 +13,6 @@ use crate::request::negotiate::MetaVersion;
 /// How the rows of one answer are written.
 pub(crate) struct Table<'a> {
     pub(crate) printer: &'a Printer,
-    pub(crate) resource: &'a ResourceType,
     pub(crate) version: MetaVersion,
     pub(crate) include: IncludeObject,
     /// Whole objects are written with their metadata alone.
@@ -80,7 +79,12 @@ impl Table<'_> {
 
     fn write_cells(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>, found: &Found) -> Condition {
         scratch.clear();
-        body::write_object(scratch, self.resource, &found.resource_version, &found.body);
+        body::write_object(
+            scratch,
+            &found.resource,
+            &found.resource_version,
+            &found.body,
+        );
         let row = Row {
             name: &found.key.name,
             created: (found.created != 0)
@@ -92,7 +96,7 @@ impl Table<'_> {
         let printed = self.printer.print(&row, &mut Cells::after(out));
         printed.unwrap_or_else(|error| {
             tracing::debug!(
-                cluster = %found.cluster, resource = %self.resource.gvr, name = %found.key, error = %error,
+                cluster = %found.cluster, resource = %found.resource.gvr, name = %found.key, error = %error,
                 "{} has a shape that its columns do not know", found.key
             );
             self.write_unknown_cells(out, &found.key.name);
@@ -122,11 +126,11 @@ impl Table<'_> {
             }
             IncludeObject::Object if self.only_metadata => {
                 out.extend_from_slice(b",\"object\":");
-                write_bare_object(out, self.resource, found)
+                write_bare_object(out, found)
             }
             IncludeObject::Object => {
                 out.extend_from_slice(b",\"object\":");
-                body::write_object(out, self.resource, &found.resource_version, &found.body);
+                body::write_object(out, &found.resource, &found.resource_version, &found.body);
                 Ok(())
             }
         }

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::permitted::is_namespaces;
 use super::view::Seen;
 use super::warnings;
-use crate::answer::encode::{Encoder, Shape};
+use crate::answer::encode::{Encoder, Listed, Shape};
 use crate::answer::listing::ListStream;
 use crate::answer::outbox::{OUTBOX, Outbox};
 use crate::answer::reply::Reply;
@@ -151,7 +151,7 @@ impl Context {
         };
         // No more than it needs, for what is held is counted by its length.
         let mut json = Vec::with_capacity(found.body.len() + AROUND_OBJECT);
-        Encoder::new(&resource, shape)
+        Encoder::new(&Listed::one(resource, shape), shape)
             .object(&mut json, &found)
             .map_err(|error| {
                 tracing::error!(error = %error, "an object cannot be served");

@@ -8,8 +8,12 @@ use super::*;
 use crate::request::negotiate::{MetaVersion, Notation};
 use crate::testing::resource;
 
+fn pods() -> ResourceType {
+    resource("", "v1", "pods", "Pod", true)
+}
+
 fn pod(bytes: usize) -> Found {
-    let resource = resource("", "v1", "pods", "Pod", true);
+    let resource = pods();
     let text = "x".repeat(bytes);
     Found {
         resource: Arc::new(resource),
@@ -34,7 +38,8 @@ fn shape(form: Form) -> Shape {
 
 /// How many of many pods are written at a time.
 fn at_a_time(form: Form, bytes: usize) -> usize {
-    let mut writer = Writer::new(resource("", "v1", "pods", "Pod", true), shape(form));
+    let shape = shape(form);
+    let mut writer = Writer::new(Listed::one(pods(), shape), shape);
     let mut rows = vec![pod(bytes); 1000].into_iter();
     writer.some(&mut rows).expect("written");
     1000 - rows.len()
@@ -56,15 +61,70 @@ fn what_is_done_at_a_time_is_bounded_by_rows_by_what_is_written_and_by_what_is_l
 #[test]
 fn a_piece_never_outgrows_the_room_that_was_made_for_it() {
     for bytes in [1, 150, 700, 3900, 4000, 30_000, FLUSH_BYTES - 1] {
-        let mut writer = Writer::new(
-            resource("", "v1", "pods", "Pod", true),
-            shape(Form::Objects),
-        );
+        let shape = shape(Form::Objects);
+        let mut writer = Writer::new(Listed::one(pods(), shape), shape);
         let mut rows = vec![pod(bytes); 500].into_iter();
         while rows.len() > 0 {
             let room = expected(rows.as_slice(), ROWS);
             let Written { json, .. } = writer.some(&mut rows).expect("written");
             assert!(json.len() <= room, "{} of {room}, {bytes}", json.len());
+        }
+    }
+}
+
+/// Objects of several types in one answer: each is what it is.
+#[test]
+fn every_item_of_a_list_says_of_which_type_it_is() {
+    let deployments = resource("apps", "v1", "deployments", "Deployment", true);
+    let deployment = Found {
+        resource: Arc::new(deployments),
+        ..pod(1)
+    };
+    let rows = || vec![pod(1), deployment.clone(), pod(1)].into_iter();
+    let written = |shape: Shape| {
+        let listed = Listed::of_types(pods(), 2, shape);
+        let mut writer = Writer::new(listed, shape);
+        let mut json = writer.some(&mut rows()).expect("written").json;
+        json.extend(writer.end(&ListMeta::default()));
+        serde_json::from_slice::<serde_json::Value>(&json).expect("JSON")
+    };
+    let types = |items: &serde_json::Value, object: &str| {
+        let items = items.as_array().expect("a list").clone();
+        let object = items.into_iter().map(|item| match object {
+            "" => item,
+            field => item[field].clone(),
+        });
+        let said = object.map(|one| format!("{} {}", one["apiVersion"], one["kind"]));
+        said.collect::<Vec<_>>()
+    };
+    let expected = [
+        r#""v1" "Pod""#,
+        r#""apps/v1" "Deployment""#,
+        r#""v1" "Pod""#,
+    ];
+    for only_metadata in [false, true] {
+        let objects = written(Shape {
+            only_metadata,
+            ..shape(Form::Objects)
+        });
+        assert_eq!(types(&objects["items"], ""), expected);
+        let table = written(Shape {
+            only_metadata,
+            include: IncludeObject::Object,
+            ..shape(Form::Table(MetaVersion::V1))
+        });
+        assert_eq!(types(&table["rows"], "object"), expected);
+        let columns = table["columnDefinitions"]
+            .as_array()
+            .expect("columns")
+            .len();
+        for row in table["rows"].as_array().expect("rows") {
+            assert_eq!(
+                row["cells"].as_array().map(Vec::len),
+                Some(columns),
+                "{row}"
+            );
+            assert_eq!(row["cells"][1], "a");
         }
     }
 }
