@@ -1,5 +1,6 @@
 //! What is said: replies and errors, lists as they are read, objects and tables as bytes.
 
+pub(crate) mod aside;
 pub(crate) mod body;
 pub(crate) mod budget;
 pub(crate) mod document;

@@ -22,6 +22,13 @@ pub(crate) struct Chosen {
     body: Packed,
 }
 
+impl Chosen {
+    /// Bytes of the body as it will be.
+    pub(crate) fn size(&self) -> i64 {
+        self.row.object.size
+    }
+}
+
 /// Fetches what belongs to the rows; afterwards the database is no longer needed.
 pub(crate) async fn fetch(
     connection: &mut dyn Connection,
@@ -44,7 +51,7 @@ pub(crate) async fn fetch(
         .collect()
 }
 
-/// Unpacks the bodies. Takes the processor for microseconds a row: not for an async thread.
+/// Unpacks the bodies. Takes the processor for microseconds a row: many rows, or a large one, are not for an async thread.
 pub(crate) fn unpack(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
     let mut unpacker = Unpacker::default();
     let mut unpack = |chosen: Chosen| {

@@ -11,7 +11,7 @@ use super::{Moment, SqlStore};
 use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::backend::row;
-use crate::read::bodies;
+use crate::read::bodies::{self, Chosen};
 use crate::read::place::{Located, Place};
 use crate::read::plan::plan;
 use crate::read::streams;
@@ -58,7 +58,7 @@ impl Search for SqlStore {
         let chosen = bodies::fetch(&mut *transaction, chosen).await?;
         transaction.rollback().await?;
         Ok(Page {
-            rows: off_thread(move || bodies::unpack(chosen)).await?,
+            rows: unpacked(chosen).await?,
             next: next.map(|rank| rank.into_position(query)),
             head,
             looked_at,
@@ -112,7 +112,7 @@ impl Search for SqlStore {
         let chosen = vec![(Arc::clone(resource), Located { place, object })];
         let chosen = bodies::fetch(&mut *transaction, chosen).await?;
         transaction.rollback().await?;
-        Ok(bodies::unpack(chosen)?.pop())
+        Ok(unpacked(chosen).await?.pop())
     }
 
     async fn has_namespace(
@@ -145,10 +145,38 @@ impl SqlStore {
     }
 }
 
-/// Runs what takes more than half a millisecond of the processor beside the async threads.
+/// Bytes that are unpacked in a tenth of a millisecond: to hand less to another thread takes as long.
+const SMALL: i64 = 64 << 10;
+
+async fn unpacked(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
+    let bytes = chosen.iter().map(Chosen::size).sum();
+    off_thread(bytes, move || bodies::unpack(chosen)).await
+}
+
+/// Does what goes through so many bytes beside the async threads, if it takes long.
 async fn off_thread<T: Send + 'static>(
+    bytes: i64,
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
+    if bytes <= SMALL {
+        return work();
+    }
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|err| broken(err.to_string()))?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_long_is_unpacked_in_another_thread() {
+        let here = thread::current().id();
+        for (bytes, is_here) in [(0, true), (SMALL, true), (SMALL + 1, false)] {
+            let done = off_thread(bytes, || Ok(thread::current().id())).await;
+            assert_eq!(done.expect("no panic") == here, is_here, "{bytes}");
+        }
+    }
 }
