@@ -28,8 +28,9 @@ use crate::app::{App, Connection, Standing};
 
 /// A handshake takes two round trips.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// From one request of an HTTP/1.1 connection to the end of the next one's head.
-const HEAD: Duration = Duration::from_secs(60);
+/// From one request of an HTTP/1.1 connection to the end of the next one's head, beside the time that it may be idle: hyper counts from
+/// the answer's end and not from the head's first byte. What heads hold until they end is bounded otherwise.
+const HEAD: Duration = Duration::from_secs(10);
 /// How often an HTTP/2 client is asked whether it is there, and how long it may take to say so.
 const PING: Duration = Duration::from_secs(20);
 /// Longer than a ping and its answer, so that it ends only connections that hyper does not ping.
@@ -55,6 +56,11 @@ const RECEIVED_OF_ALL: u32 = 64 << 10;
 const RECEIVED_OF_ALL_FROM_FRONT_PROXY: u32 = STREAMS_OF_FRONT_PROXY * RECEIVED;
 /// What is handed to a stream ahead of its client's window: the budget counts it until it is on the wire.
 const AHEAD: usize = 64 << 10;
+
+/// From an answer's end to the end of the next head, on a connection of HTTP/1.1 that may be idle for so long.
+fn head_time(idle: Duration) -> Duration {
+    idle + HEAD
+}
 
 type Stream = TlsStream<TcpStream>;
 
@@ -146,7 +152,7 @@ impl Service {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
+            .header_read_timeout(head_time(self.idle.idle))
             .max_headers(200)
             .max_buf_size(MAX_HEAD_HTTP1);
         let serving = builder.serve_connection(io, service);

@@ -60,3 +60,11 @@ async fn a_handshake_that_is_begun_and_not_ended_is_given_up() {
         assert_eq!(begun.elapsed().as_secs(), 10, "{said} bytes");
     }
 }
+
+/// hyper ends a connection that waits for the next request for that long.
+#[test]
+fn a_connection_of_http1_may_be_idle_for_as_long_as_one_of_http2() {
+    for idle in [1, 90, 600].map(Duration::from_secs) {
+        assert!(head_time(idle) > idle);
+    }
+}
