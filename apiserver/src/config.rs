@@ -47,7 +47,7 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// How long an answer is kept of which its client takes nothing.
     pub stall_timeout: Duration,
-    /// From a request's head to the last byte of its answer.
+    /// From a request's head until its answer has been made; what has been made may be taken for [`Self::stall_timeout`] longer.
     pub request_timeout: Duration,
     /// How long open connections may finish what they are doing when the server stops.
     pub shutdown_grace: Duration,
@@ -103,7 +103,7 @@ impl Config {
             max_connections: 1000,
             // An aggregator has a few; a control plane has one to five.
             reserved_connections: 50,
-            max_unproven_connections_per_address: 250,
+            max_unproven_connections_per_address: 100,
             // As a kube-apiserver, whose clients are used to it.
             idle_timeout: Duration::from_secs(90),
             stall_timeout: Duration::from_secs(30),

@@ -78,7 +78,8 @@ struct LimitFlags {
     /// at most for one user or one connection, and the last quarter for users for whom nothing is held.
     #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u32).range(8..=4095))]
     max_held_mib: u32,
-    /// Seconds from a request's head to the end of its answer.
+    /// Seconds from a request's head until its answer has been made. What has been made may be taken for --stall-timeout longer, in its
+    /// whole length.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = at_least_one())]
     request_timeout: u32,
     /// Seconds that an answer is kept of which its client takes nothing.
@@ -94,8 +95,8 @@ struct LimitFlags {
     /// Of these, kept for the aggregator: fewer than all.
     #[arg(long, value_name = "N", default_value_t = 50)]
     reserved_connections: u32,
-    /// Connections of one address on which nobody has proved who they are.
-    #[arg(long, value_name = "N", default_value_t = 250, value_parser = at_least_one())]
+    /// Connections of one address on which nobody has proved who they are: less than the quarter that all addresses have together.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one())]
     max_unproven_connections_per_address: u32,
 }
 
@@ -217,6 +218,9 @@ mod tests {
         let address = "127.0.0.1:0".parse().expect("an address");
         let config_without = Config::new(address, Certificate::SelfMade(made));
         assert_eq!(limits(&config(&[])), limits(&config_without));
+        // Those on whom nobody has proved anything have a quarter of all connections together.
+        let of_all_addresses = config_without.max_connections / 4;
+        assert!(config_without.max_unproven_connections_per_address < of_all_addresses);
     }
 
     #[test]

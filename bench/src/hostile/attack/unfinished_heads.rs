@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::ground::Ground;
 use crate::hostile::target::Face;
 
-/// As many as there is room for by default on which nobody has proved who they are.
+/// Twice as many as there is room for by default on which nobody has proved who they are.
 const CONNECTIONS: usize = 500;
 /// A handful of machines.
 const ADDRESSES: u8 = 4;
