@@ -71,6 +71,8 @@ struct Stream {
     asked_wait: Duration,
     /// The stored position is older than where the stream is.
     behind: bool,
+    /// Where it stands, while its rows are hidden: it is not known yet whether the member lets them be read.
+    hidden: Option<MemberPosition>,
     /// Since when it is in doubt who the member is.
     doubted: Instant,
     /// A watch lasted, which is the one proof that a stream works: a member may answer every question and list and still refuse the
@@ -103,6 +105,7 @@ impl Stream {
             turn: Turn::default(),
             asked_wait: Duration::ZERO,
             behind: false,
+            hidden: None,
             doubted,
             lasted: false,
         }
@@ -151,7 +154,11 @@ impl Stream {
         debug!(stream = %self.writer.what, ?state, "next step");
         match state {
             State::Opening => self.open().await,
-            State::Checking { .. } => self.until_cancelled(Self::check).await,
+            State::Checking { .. } => {
+                let outcome = self.until_cancelled(Self::check).await?;
+                self.show(&outcome).await?;
+                Ok(outcome)
+            }
             State::Listing(listing) => self.page(listing).await,
             State::Sweeping(sweep) => self.sweep(sweep).await,
             State::Watching { version } => self.watch(version.clone()).await,
@@ -171,6 +178,7 @@ impl Stream {
             Ok(stream) => stream,
             Err((_, reason)) => return Ok(self.failed_for(&reason)),
         };
+        self.hidden = stream.position.clone().filter(|_| stream.hidden);
         self.opened = Some(Opened {
             resource: stream.resource,
             epoch: stream.epoch,
@@ -181,6 +189,17 @@ impl Stream {
             self.context.report.listed();
         }
         Ok(Outcome::Opened(stream.position))
+    }
+
+    /// A member that tells how far it is lets what is stored of it be read.
+    async fn show(&mut self, outcome: &Outcome) -> Result<(), Halt> {
+        if let Outcome::Present(_) = outcome
+            && let Some(position) = self.hidden.take()
+        {
+            let opened = self.opened()?;
+            self.writer.write(opened, vec![], Some(position)).await?;
+        }
+        Ok(())
     }
 
     /// Who the member is and how far its collection is, so that a watch is resumed only where it would tell everything.

@@ -28,6 +28,8 @@ pub struct Stream {
     /// other rules, or were left by a purge that it was opened again before, stands at [`crate::Phase::Listing`], so that its writer
     /// compares every object anew.
     pub position: Option<MemberPosition>,
+    /// Its rows are those of a former cluster ([`Sink::adopt`]), and are shown from the first batch on, which may be an empty one.
+    pub hidden: bool,
 }
 
 /// A stream that the store knows, for status and for finding those that are no longer wanted.
@@ -84,7 +86,8 @@ pub trait Sink: Send + Sync + 'static {
 
     /// Gives a cluster that has joined and has no stream yet the rows and positions of the one that left last under its name and was
     /// read from the member of this identity and no other; its number from now on, which is another one then. A control plane that was
-    /// restored makes PediaClusters anew, for members that are the old ones.
+    /// restored makes PediaClusters anew, for members that are the old ones. What the new PediaCluster may read is not known yet, so each type
+    /// stays hidden until somebody writes to its stream.
     async fn adopt(
         &self,
         cluster: &ClusterName,

@@ -280,6 +280,26 @@ async fn a_restart_lists_nothing() {
 }
 
 #[tokio::test]
+async fn rows_of_a_former_cluster_are_shown_once_the_member_lets_them_be_read() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.end().await;
+    scene.sink.with(|stored| stored.hidden = true);
+    scene.member.set_present("");
+    let act = scene.run();
+    let message = act.says(ResourceSyncStatus::Error).await;
+    assert_eq!(message, "pods is forbidden");
+    assert!(scene.sink.with(|stored| stored.shown()).is_empty());
+    scene.member.set_present("1000");
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@10"]);
+    act.end().await;
+}
+
+#[tokio::test]
 async fn a_member_that_fell_behind_is_listed_at_a_restart() {
     let scene = Scene::new();
     scene.member.lists([

@@ -154,7 +154,7 @@ pub(crate) async fn clusters(
     }
 }
 
-/// The open streams of a cluster.
+/// The streams of a cluster that were not closed.
 pub(crate) async fn states(
     connection: &mut dyn Connection,
     cluster: ClusterId,
@@ -162,7 +162,7 @@ pub(crate) async fn states(
     let streams = rows(connection, stream::of_cluster(cluster.0), stream::decode).await?;
     let open: Vec<_> = streams
         .into_iter()
-        .filter(|stream| stream.is_open)
+        .filter(|stream| stream.is_open || stream.is_kept)
         .collect();
     let mut types: HashMap<i32, TypeRow> = HashMap::new();
     let ids: Vec<i64> = open.iter().map(|stream| stream.resource.into()).collect();

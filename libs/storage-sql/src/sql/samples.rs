@@ -160,6 +160,8 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         stream::close(CLUSTER, TYPE),
         stream::close_all(CLUSTER),
         stream::fence_all(CLUSTER),
+        stream::keep_all(CLUSTER),
+        stream::show_kept(dialect, &keys),
         stream::delete(dialect, &keys),
     ]
 }

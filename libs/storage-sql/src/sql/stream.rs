@@ -8,12 +8,14 @@ use crate::backend::error::broken;
 use crate::sql::dialect::{Dialect, Upsert};
 use crate::sql::statement::{Param, Sql, Statement};
 
-/// A stream, open or waiting for its purge.
+/// A stream: open, kept or waiting for its purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StreamRow {
     pub(crate) cluster: i64,
     pub(crate) resource: i32,
     pub(crate) is_open: bool,
+    /// It is hidden, and keeps its rows and its position, until its writer writes.
+    pub(crate) is_kept: bool,
     pub(crate) epoch: i64,
     /// `None`: never written since it was opened.
     pub(crate) position: Option<MemberPosition>,
@@ -21,6 +23,9 @@ pub(crate) struct StreamRow {
     pub(crate) rules: i64,
     pub(crate) objects: i64,
 }
+
+const OPEN: i64 = 1;
+const KEPT: i64 = 2;
 
 const NEVER_WRITTEN: i64 = 0;
 const LISTING: i64 = 1;
@@ -36,7 +41,7 @@ pub(crate) fn since(seq: i64) -> Statement {
 }
 
 pub(crate) fn decode_since(row: &dyn Row) -> Result<(i64, i32, bool), StoreError> {
-    Ok((row.int(0)?, type_id(row.int(1)?)?, row.int(2)? != 0))
+    Ok((row.int(0)?, type_id(row.int(1)?)?, row.int(2)? == OPEN))
 }
 
 pub(crate) fn of_cluster(cluster: i64) -> Statement {
@@ -80,7 +85,8 @@ pub(crate) fn decode(row: &dyn Row) -> Result<StreamRow, StoreError> {
     Ok(StreamRow {
         cluster: row.int(0)?,
         resource: type_id(row.int(1)?)?,
-        is_open: row.int(2)? != 0,
+        is_open: row.int(2)? == OPEN,
+        is_kept: row.int(2)? == KEPT,
         epoch: row.int(3)?,
         position: phase.map(|phase| MemberPosition {
             resource_version,
@@ -92,7 +98,7 @@ pub(crate) fn decode(row: &dyn Row) -> Result<StreamRow, StoreError> {
     })
 }
 
-/// Opens streams, each for the writer of its epoch; a position that is there stays.
+/// Opens streams, each for the writer of its epoch; a position that is there stays, and so does one that is kept.
 pub(crate) fn take_over(dialect: Dialect, fences: &[Fence]) -> Statement {
     let tuples = fences.iter().map(|fence| {
         let Fence {
@@ -122,6 +128,26 @@ pub(crate) fn take_over(dialect: Dialect, fences: &[Fence]) -> Statement {
     .tuples(11, tuples)
     .push(dialect.on_conflict(Upsert::Stream))
     .build()
+}
+
+/// Hides the open streams of a cluster, which keep what they have.
+pub(crate) fn keep_all(cluster: i64) -> Statement {
+    Statement::fixed(
+        "stream.keep_all",
+        "UPDATE stream SET is_open = ? WHERE cluster = ? AND is_open = ?",
+        [KEPT.into(), cluster.into(), OPEN.into()],
+    )
+}
+
+/// Shows those of these streams that were kept.
+pub(crate) fn show_kept(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
+    Sql::new("stream.show_kept", "UPDATE stream SET ")
+        .bound(
+            "is_open = ? WHERE is_open = ? AND (cluster, type) IN ",
+            [OPEN.into(), KEPT.into()],
+        )
+        .keys(dialect, keys.iter().map(key_params))
+        .build()
 }
 
 /// The stream that a writer means, as long as it is the writer's.
@@ -245,7 +271,7 @@ pub(crate) fn close(cluster: i64, resource: i32) -> Statement {
     Statement::fixed(
         "stream.close",
         "UPDATE stream SET is_open = 0, phase = 0, rv = '', member = '' \
-         WHERE cluster = ? AND type = ? AND is_open = 1",
+         WHERE cluster = ? AND type = ? AND is_open <> 0",
         [cluster.into(), resource.into()],
     )
 }

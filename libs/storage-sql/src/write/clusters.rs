@@ -77,6 +77,8 @@ pub(crate) async fn adopt(
     for former in called.iter().rev().filter(|row| row.has_left) {
         if is_of_member(session.connection, former.id, member).await? {
             show(session, former.id, own).await?;
+            let keep = stream::keep_all(former.id);
+            session.connection.execute(keep).await?;
             expire(session, own).await?;
             session.catalog.clusters.insert(own);
             return Ok(ClusterId(former.id));
@@ -213,12 +215,14 @@ pub(crate) async fn open(
     let streams = streams.map(|(opening, fence)| {
         let key = (fence.cluster, fence.resource);
         let known = known.get(&key);
-        if !known.is_some_and(|stream| stream.is_open) {
+        let is_kept = known.is_some_and(|stream| stream.is_kept);
+        if !is_kept && !known.is_some_and(|stream| stream.is_open) {
             session.catalog.streams.insert(key);
         }
         Stream {
             resource: TypeId(fence.resource),
             epoch: fence.epoch,
+            hidden: is_kept,
             position: known.and_then(|known| resumable(known, opening.rules)),
         }
     });

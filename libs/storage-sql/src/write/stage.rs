@@ -43,6 +43,7 @@ pub(crate) async fn stage<'a>(
         return Ok(vec![]);
     }
     let streams = own_streams(session, batches).await?;
+    show_kept(session, &streams).await?;
     let (places, new) = places::resolve(session.connection, batches).await?;
     let old = old_rows(session, batches, &places).await?;
     let diffs = batches.iter().zip(&places).zip(old);
@@ -81,12 +82,27 @@ async fn own_streams(
     let mut own = Vec::with_capacity(batches.len());
     for batch in batches {
         let stream = found.remove(&stream_of(batch));
-        match stream.filter(|stream| stream.is_open && stream.epoch == batch.epoch) {
+        let is_there = |stream: &StreamRow| stream.is_open || stream.is_kept;
+        match stream.filter(|stream| is_there(stream) && stream.epoch == batch.epoch) {
             Some(stream) => own.push(stream),
             None => return Err(refused(session.connection, batch).await),
         }
     }
     Ok(own)
+}
+
+/// Whoever writes to a stream that is kept has found that the member still has what it had.
+async fn show_kept(session: &mut Session<'_>, streams: &[StreamRow]) -> Result<(), StoreError> {
+    let kept = streams.iter().filter(|stream| stream.is_kept);
+    let keys: Vec<(i64, i32)> = kept
+        .map(|stream| (stream.cluster, stream.resource))
+        .collect();
+    for part in keys.chunks(MAX_LIST) {
+        let statement = stream::show_kept(session.dialect, part);
+        session.connection.execute(statement).await?;
+    }
+    session.catalog.streams.extend(keys);
+    Ok(())
 }
 
 fn stream_of(batch: &Prepared) -> (i64, i32) {

@@ -169,18 +169,50 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
     assert_eq!(adopt(&live("7").member).await, pods.cluster);
     // Whoever did not hear the answer asks again.
     assert_eq!(adopt(&live("7").member).await, pods.cluster);
-    assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
     assert_eq!(join("incarnation-3").await, pods.cluster);
     assert_eq!(
         adopt("another member").await,
         pods.cluster,
         "it has streams"
     );
-    let stream = resource("", "pods", "Pod", true);
-    let stream = fixture.sink.open(pods.cluster, &stream, RULES).await;
-    assert_eq!(stream.expect("opened").position, Some(live("7")));
+    let streams = fixture.sink.streams(pods.cluster).await.expect("streams");
+    assert_eq!((streams.len(), streams[0].objects), (1, 1));
+    let kind = resource("", "pods", "Pod", true);
+    let stream = fixture.sink.open(pods.cluster, &kind, RULES).await;
+    let stream = stream.expect("opened");
+    assert_eq!((&stream.position, stream.hidden), (&Some(live("7")), true));
     assert_eq!(fixture.purge(100).await, 0);
+    assert!(
+        fixture.list(&all_pods(), 10).await.is_empty(),
+        "whether the member lets them be read is not known"
+    );
+    let writer = super::fixture::Writer {
+        cluster: pods.cluster,
+        stream,
+    };
+    let empty = writer.batch([], Some(live("7")));
+    fixture.sink.write(empty).await.expect("written");
     assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
+    let again = fixture.sink.open(pods.cluster, &kind, RULES).await;
+    assert!(!again.expect("opened").hidden);
+}
+
+/// It was never shown, and its rows are not left behind.
+pub async fn a_type_that_nobody_reads_any_more_goes_with_its_rows(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let at = pods.batch([], Some(live("7")));
+    fixture.sink.write(at).await.expect("written");
+    let member1 = name("member1");
+    let joined = fixture.sink.join(&member1, "incarnation-2", "").await;
+    joined.expect("joined");
+    let (sink, member) = (&fixture.sink, live("7").member);
+    let adopted = sink.adopt(&member1, "incarnation-2", &member).await;
+    assert_eq!(adopted.expect("adopted"), pods.cluster);
+    let closed = sink.close(pods.cluster, pods.stream.resource).await;
+    closed.expect("closed");
+    assert_eq!(fixture.purge(100).await, 1);
+    assert!(fixture.list(&all_pods(), 10).await.is_empty());
 }
 
 /// Time is up.

@@ -146,6 +146,7 @@ impl FakeMember {
         self.script.watches.lock().unwrap().extend(answers);
     }
 
+    /// How far it is; empty: it does not let that be read.
     pub(super) fn set_present(&self, version: &str) {
         *self.script.present.lock().unwrap() = version.to_owned();
     }
@@ -225,6 +226,10 @@ impl Script {
         }
         if parameter("limit") == Some("1") {
             let version = self.present.lock().unwrap().clone();
+            if version.is_empty() {
+                let refusal = r#"{"kind":"Status","code":403,"message":"pods is forbidden"}"#;
+                return Answer::status(403, refusal);
+            }
             return Answer::ok(format!(
                 r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#
             ));

@@ -27,6 +27,8 @@ pub(super) struct Stored {
     pub(super) rows: BTreeMap<ObjectKey, Object>,
     pub(super) position: Option<MemberPosition>,
     pub(super) epoch: i64,
+    /// The type is kept: nobody is shown it before something is written.
+    pub(super) hidden: bool,
     /// The type, while it is open; otherwise its rows wait for the purge and are not shown.
     open: Option<ResourceType>,
     /// By which the rows were made.
@@ -46,7 +48,10 @@ impl Stored {
     pub(super) fn shown(&self) -> Vec<String> {
         let row =
             |(key, object): (&ObjectKey, &Object)| format!("{key}@{}", object.resource_version);
-        let rows = self.rows.iter().filter(|_| self.open.is_some());
+        let rows = self
+            .rows
+            .iter()
+            .filter(|_| self.open.is_some() && !self.hidden);
         rows.map(row).collect()
     }
 
@@ -141,6 +146,7 @@ impl Sink for MemorySink {
                 resource: TYPE,
                 epoch: stored.epoch,
                 position: stored.resumable(rules),
+                hidden: stored.hidden,
             }
         }))
     }
@@ -168,6 +174,7 @@ impl Sink for MemorySink {
                     Change::Delete(key) => drop(stored.rows.remove(&key)),
                 }
             }
+            stored.hidden = false;
             stored.rules = match batch.whole {
                 true => batch.rules,
                 false => Rules(!batch.rules.0),

@@ -30,7 +30,8 @@ pub(super) fn on_conflict(target: Upsert) -> &'static str {
         }
         Upsert::Counter => " ON CONFLICT (type, cluster, namespace) DO UPDATE SET n = excluded.n",
         Upsert::Stream => {
-            " ON CONFLICT (cluster, type) DO UPDATE SET is_open = 1, epoch = excluded.epoch"
+            " ON CONFLICT (cluster, type) DO UPDATE SET is_open = MAX(stream.is_open, 1), \
+             epoch = excluded.epoch"
         }
         Upsert::Unposted => " ON CONFLICT (type, term) DO NOTHING",
     }
