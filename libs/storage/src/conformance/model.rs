@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::fixture::{Fixture, ObjectBuilder, RULES, Writer, name, object, path, resource};
-use crate::{Change, ClusterId, Found, Health, Phase, Stream};
+use crate::{Change, ClusterId, Found, Health, MemberPosition, Phase, Stream};
 
 /// The types of objects, by plural and kind; `status.phase` is indexed of both.
 const KINDS: [(&str, &str); 2] = [("pods", "Pod"), ("namespaces", "Namespace")];
@@ -23,6 +23,10 @@ const KEYS: [&str; 3] = ["app", "tier", "zone"];
 const ID: &str = "id";
 const VALUES: [&str; 4] = ["", "x", "y", "z"];
 const PHASES: [&str; 3] = ["Pending", "Running", "Failed"];
+/// Who the members say they are; a cluster that is made anew may be any of them.
+const MEMBERS: [&str; 2] = ["red", "blue"];
+/// Longer than a test takes.
+const GRACE: Duration = Duration::from_secs(900);
 const ROUNDS: u64 = 40;
 const QUERIES: usize = 10;
 
@@ -42,14 +46,39 @@ type Path = (&'static str, &'static str, &'static str);
 type Key = (usize, Path);
 type Model = BTreeMap<Key, Known>;
 
-/// A cluster that has joined.
+/// The clusters of one name.
+#[derive(Default)]
+struct Called {
+    /// How many incarnations there were.
+    incarnations: u32,
+    present: Option<Joined>,
+    /// Those that have left and may come back, the last to join at the end.
+    away: Vec<Joined>,
+}
+
+/// An incarnation of a cluster that has joined.
 struct Joined {
     id: ClusterId,
-    /// How often it has joined before.
     incarnation: u32,
-    /// One for each of [`KINDS`]; those that are closed are not.
-    streams: [Option<Stream>; KINDS.len()],
+    /// Which of [`MEMBERS`] it is read from.
+    member: &'static str,
+    /// One for each of [`KINDS`].
+    kinds: [Kind; KINDS.len()],
     health: Option<Health>,
+    /// It is away, and a purge without grace has had a step since.
+    may_be_gone: bool,
+}
+
+/// What is known of one type of a cluster.
+#[derive(Default)]
+struct Kind {
+    /// `None`: it is closed, or nobody has opened it since the cluster came back.
+    stream: Option<Stream>,
+    /// It is shown.
+    is_open: bool,
+    position: Option<MemberPosition>,
+    /// What it has while it is not shown, and may be shown again.
+    kept: Model,
 }
 
 struct Dice(StdRng);
@@ -89,44 +118,30 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
     println!("run again with {SEED}={seed}");
     let mut dice = Dice(StdRng::seed_from_u64(seed));
     let mut model = Model::new();
-    let mut fleet: BTreeMap<&str, Joined> = BTreeMap::new();
-    for cluster in CLUSTERS {
-        fleet.insert(cluster, join(fixture, cluster, 0).await);
-    }
+    let mut fleet: BTreeMap<&'static str, Called> = BTreeMap::new();
     for round in 0..ROUNDS {
         let cluster = dice.pick(&CLUSTERS);
-        let joined = fleet.get_mut(cluster).expect("joined");
-        if dice.one_in(12) {
-            let comes_back = dice.one_in(2);
-            *joined = join_again(fixture, cluster, joined, comes_back).await;
-            model.retain(|(_, path), _| path.0 != cluster);
-        }
-        if dice.one_in(4) {
-            report_health(fixture, &mut dice, joined).await;
-        }
-        let kind = dice.below(KINDS.len());
-        match joined.streams[kind].take() {
-            Some(stream) if dice.one_in(5) => {
-                let closed = fixture.sink.close(joined.id, stream.resource).await;
-                closed.expect("closed");
-                model.retain(|(of, path), _| *of != kind || path.0 != cluster);
+        let called = fleet.entry(cluster).or_default();
+        come_and_go(fixture, &mut dice, (cluster, called), &mut model).await;
+        if let Some(joined) = &mut called.present {
+            if dice.one_in(4) {
+                report_health(fixture, &mut dice, joined).await;
             }
-            open => {
-                let stream = match open {
-                    Some(stream) => stream,
-                    None => open_again(fixture, joined.id, kind).await,
-                };
-                let changes = changes(&mut dice, (kind, cluster), round, &mut model);
-                write(fixture, joined.id, &stream, changes).await;
-                joined.streams[kind] = Some(stream);
-            }
+            let kind = dice.below(KINDS.len());
+            work(
+                fixture,
+                &mut dice,
+                (cluster, joined, kind),
+                round,
+                &mut model,
+            )
+            .await;
         }
         if dice.one_in(3) {
-            fixture
-                .sink
-                .purge(10, Duration::ZERO)
-                .await
-                .expect("purged");
+            let grace = dice.pick(&[GRACE, Duration::ZERO]);
+            fixture.sink.purge(10, grace).await.expect("purged");
+            let away = fleet.values_mut().flat_map(|called| &mut called.away);
+            away.for_each(|away| away.may_be_gone |= grace.is_zero());
         }
         fixture.assert_sound().await;
         compare_catalog(fixture, &fleet).await;
@@ -137,6 +152,143 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
     }
 }
 
+/// A cluster leaves, stays away or comes back, as itself or as another that may be the same member.
+async fn come_and_go(
+    fixture: &Fixture,
+    dice: &mut Dice,
+    (cluster, called): (&'static str, &mut Called),
+    model: &mut Model,
+) {
+    match &called.present {
+        Some(joined) if dice.one_in(10) => {
+            let incarnation = joined.incarnation.to_string();
+            let left = fixture.sink.leave(&name(cluster), &incarnation).await;
+            left.expect("left");
+            called.leaves(cluster, model);
+        }
+        Some(_) if dice.one_in(20) => joins_anew(fixture, dice, (cluster, called), model).await,
+        None if !called.away.is_empty() && dice.one_in(3) => {
+            let back = called.away.remove(dice.below(called.away.len()));
+            comes_back(fixture, (cluster, called), back, model).await;
+        }
+        None if called.away.is_empty() || dice.one_in(3) => {
+            joins_anew(fixture, dice, (cluster, called), model).await;
+        }
+        _ => {}
+    }
+}
+
+/// The same incarnation: what it showed is shown again, if it is kept.
+async fn comes_back(
+    fixture: &Fixture,
+    (cluster, called): (&'static str, &mut Called),
+    mut back: Joined,
+    model: &mut Model,
+) {
+    let id = join(fixture, cluster, back.incarnation).await;
+    if id != back.id {
+        assert!(back.may_be_gone, "{cluster} is lost");
+        called.present = Some(Joined::new(id, back.incarnation, back.member));
+        return;
+    }
+    back.may_be_gone = false;
+    for kind in &mut back.kinds {
+        if kind.is_open {
+            model.append(&mut kind.kept);
+        }
+    }
+    called.present = Some(back);
+}
+
+/// Another incarnation, which goes on with what the last one had that had anything, if that was the same member.
+async fn joins_anew(
+    fixture: &Fixture,
+    dice: &mut Dice,
+    (cluster, called): (&'static str, &mut Called),
+    model: &mut Model,
+) {
+    called.leaves(cluster, model);
+    called.incarnations += 1;
+    let (incarnation, member) = (called.incarnations, dice.pick(&MEMBERS));
+    let id = join(fixture, cluster, incarnation).await;
+    let new = Joined::new(id, incarnation, member);
+    let adopts = dice.one_in(2);
+    called.present = Some(match adopts {
+        true => adopt(fixture, (cluster, called), new).await,
+        false => new,
+    });
+}
+
+/// The new one with what a former one had, if there is one.
+async fn adopt(
+    fixture: &Fixture,
+    (cluster, called): (&'static str, &mut Called),
+    new: Joined,
+) -> Joined {
+    let (name, incarnation) = (name(cluster), new.incarnation.to_string());
+    let adopted = fixture.sink.adopt(&name, &incarnation, new.member).await;
+    let adopted = adopted.expect("an answer");
+    let may_be = |away: &Joined| away.is_of(new.member);
+    let expected = called
+        .away
+        .iter()
+        .rposition(|away| may_be(away) && !away.may_be_gone);
+    let found = called.away.iter().position(|away| away.id == adopted);
+    assert!(
+        found >= expected,
+        "{cluster} did not take the last one over"
+    );
+    let Some(found) = found else {
+        assert_eq!(adopted, new.id);
+        return new;
+    };
+    let former = called.away.remove(found);
+    assert!(may_be(&former), "{cluster} of {}", new.member);
+    Joined {
+        incarnation: new.incarnation,
+        kinds: former.kinds.map(Kind::hidden),
+        may_be_gone: false,
+        ..former
+    }
+}
+
+/// Some changes of a stream, or its end.
+async fn work(
+    fixture: &Fixture,
+    dice: &mut Dice,
+    (cluster, joined, number): (&'static str, &mut Joined, usize),
+    round: u64,
+    model: &mut Model,
+) {
+    let (id, member) = (joined.id, joined.member);
+    let kind = &mut joined.kinds[number];
+    if kind.stream.is_none() {
+        open(fixture, (id, cluster), (number, kind), model).await;
+    }
+    let stream = kind.stream.clone().expect("opened");
+    if dice.one_in(5) {
+        let closed = fixture.sink.close(id, stream.resource).await;
+        closed.expect("closed");
+        *kind = Kind::default();
+        model.retain(|(of, path), _| *of != number || path.0 != cluster);
+        return;
+    }
+    let changes = changes(dice, (number, cluster), round, model);
+    if !dice.one_in(3) {
+        kind.position = Some(MemberPosition {
+            resource_version: round.to_string(),
+            member: member.to_owned(),
+            phase: dice.pick(&[Phase::Listing, Phase::Live]),
+        });
+    }
+    let writer = Writer {
+        cluster: id,
+        stream,
+    };
+    let batch = writer.batch(changes, kind.position.clone());
+    fixture.sink.write(batch).await.expect("written");
+}
+
 /// Where a run that failed is asked for again.
 const SEED: &str = "ARMADEX_TEST_SEED";
 
@@ -145,63 +297,95 @@ fn seed() -> u64 {
     asked.map_or_else(rand::random, |seed| seed.parse().expect("a number"))
 }
 
-async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> Joined {
-    let id = fixture
-        .sink
-        .join(&name(cluster), &incarnation.to_string(), "")
-        .await;
-    let id = id.expect("joined");
-    let mut streams = [const { None }; KINDS.len()];
-    for (kind, stream) in streams.iter_mut().enumerate() {
-        *stream = Some(open_again(fixture, id, kind).await);
-    }
-    Joined {
-        id,
-        incarnation,
-        streams,
-        health: None,
+async fn join(fixture: &Fixture, cluster: &str, incarnation: u32) -> ClusterId {
+    let incarnation = incarnation.to_string();
+    let joined = fixture.sink.join(&name(cluster), &incarnation, "").await;
+    joined.expect("joined")
+}
+
+impl Called {
+    /// The present one is hidden.
+    fn leaves(&mut self, cluster: &str, model: &mut Model) {
+        let Some(mut left) = self.present.take() else {
+            return;
+        };
+        for (number, kind) in left.kinds.iter_mut().enumerate() {
+            kind.stream = None;
+            let rows = model.extract_if(.., |(of, path), _| *of == number && path.0 == cluster);
+            kind.kept.extend(rows);
+        }
+        self.away.push(left);
+        self.away.sort_by_key(|away| away.id);
     }
 }
 
-/// Another incarnation, or the same one after it had left.
-async fn join_again(
+impl Joined {
+    fn new(id: ClusterId, incarnation: u32, member: &'static str) -> Self {
+        Self {
+            id,
+            incarnation,
+            member,
+            kinds: <[Kind; KINDS.len()]>::default(),
+            health: None,
+            may_be_gone: false,
+        }
+    }
+
+    /// Whether all that it has was read from this member.
+    fn is_of(&self, member: &str) -> bool {
+        let positions = self.kinds.iter().filter_map(|kind| kind.position.as_ref());
+        let mut members = positions.map(|position| position.member == member);
+        members.next().is_some_and(|same| same) && members.all(|same| same)
+    }
+}
+
+impl Kind {
+    /// Its rows wait until somebody writes to it.
+    fn hidden(self) -> Self {
+        Self {
+            is_open: false,
+            ..self
+        }
+    }
+}
+
+/// Opens a stream, which stands where it stood and has what it had; of what a closed one has left behind, it removes everything, as whoever
+/// compares it with the member does.
+async fn open(
     fixture: &Fixture,
-    cluster: &str,
-    former: &mut Joined,
-    comes_back: bool,
-) -> Joined {
-    if !comes_back {
-        return join(fixture, cluster, former.incarnation + 1).await;
-    }
-    let incarnation = former.incarnation.to_string();
-    let left = fixture.sink.leave(&name(cluster), &incarnation).await;
-    left.expect("left");
-    let joined = join(fixture, cluster, former.incarnation).await;
-    assert_eq!(joined.id, former.id, "it is the one that left");
-    Joined {
-        health: former.health.take(),
-        ..joined
-    }
-}
-
-/// Opens a stream, and removes what an earlier one has left behind, as whoever compares it with the member does.
-async fn open_again(fixture: &Fixture, cluster: ClusterId, kind: usize) -> Stream {
-    let opened = fixture.sink.open(cluster, &described(kind), RULES).await;
+    (cluster, name): (ClusterId, &'static str),
+    (number, kind): (usize, &mut Kind),
+    model: &mut Model,
+) {
+    let is_here = |(of, path): &Key| *of == number && path.0 == name;
+    let opened = fixture.sink.open(cluster, &described(number), RULES).await;
     let stream = opened.expect("opened");
     let rest = fixture.sink.keys(cluster, stream.resource, None, 1000);
     let rest = rest.await.expect("keys");
-    let phase = stream.position.as_ref().map(|position| position.phase);
-    let expected = (!rest.is_empty()).then_some(Phase::Listing);
-    assert_eq!(phase, expected, "rows that are left must be compared");
-    let gone = rest.into_iter().map(Change::Delete).collect();
-    write(fixture, cluster, &stream, gone).await;
-    stream
-}
-
-async fn write(fixture: &Fixture, cluster: ClusterId, stream: &Stream, changes: Vec<Change>) {
-    let stream = stream.clone();
-    let writer = Writer { cluster, stream };
-    fixture.write(&writer, changes).await.expect("written");
+    let writer = Writer {
+        cluster,
+        stream: stream.clone(),
+    };
+    if kind.position.is_some() {
+        assert_eq!(stream.position, kind.position);
+        assert_eq!(stream.hidden, !kind.is_open);
+        fixture.write(&writer, []).await.expect("written");
+        model.append(&mut kind.kept);
+        let known = model.keys().filter(|key| is_here(key));
+        let known = known.map(|(_, path)| ObjectKey::new(path.1, path.2));
+        let (known, rest) = (BTreeSet::from_iter(known), BTreeSet::from_iter(rest));
+        assert_eq!(rest, known, "rows of {name}");
+    } else {
+        let phase = stream.position.as_ref().map(|position| position.phase);
+        let expected = (!rest.is_empty()).then_some(Phase::Listing);
+        assert_eq!(phase, expected, "rows that are left must be compared");
+        let gone: Vec<Change> = rest.into_iter().map(Change::Delete).collect();
+        fixture.write(&writer, gone).await.expect("written");
+        model.retain(|key, _| !is_here(key));
+        kind.kept.clear();
+    }
+    kind.is_open = true;
+    kind.stream = Some(stream);
 }
 
 async fn report_health(fixture: &Fixture, dice: &mut Dice, joined: &mut Joined) {
@@ -215,7 +399,7 @@ async fn report_health(fixture: &Fixture, dice: &mut Dice, joined: &mut Joined) 
 }
 
 /// Readers know which clusters there are, what is shown of them, and how they are.
-async fn compare_catalog(fixture: &Fixture, fleet: &BTreeMap<&str, Joined>) {
+async fn compare_catalog(fixture: &Fixture, fleet: &BTreeMap<&'static str, Called>) {
     let catalog = fixture.search.catalog().await.expect("a catalogue");
     let found: Vec<_> = catalog
         .clusters
@@ -225,11 +409,15 @@ async fn compare_catalog(fixture: &Fixture, fleet: &BTreeMap<&str, Joined>) {
             (name.to_string(), resources, entry.health.clone())
         })
         .collect();
-    let expected = fleet.iter().map(|(name, joined)| {
-        let open = (0..KINDS.len()).filter(|&kind| joined.streams[kind].is_some());
+    let present = fleet.iter().filter_map(|(name, called)| {
+        let joined = called.present.as_ref()?;
+        Some((*name, joined))
+    });
+    let expected = present.map(|(name, joined)| {
+        let open = (0..KINDS.len()).filter(|&kind| joined.kinds[kind].is_open);
         let mut resources: Vec<_> = open.map(|kind| described(kind).gvr).collect();
         resources.sort();
-        ((*name).to_owned(), resources, joined.health.clone())
+        (name.to_owned(), resources, joined.health.clone())
     });
     assert_eq!(found, Vec::from_iter(expected));
 }
