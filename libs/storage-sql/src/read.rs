@@ -12,6 +12,7 @@ pub(crate) mod plan;
 mod reading;
 mod sorted;
 pub(crate) mod streams;
+pub(crate) mod versions;
 mod walk;
 
 use armadex_model::Query;

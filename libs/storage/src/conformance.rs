@@ -72,6 +72,7 @@ macro_rules! conformance {
             writes::a_writer_of_a_cluster_that_left_is_told_so,
             writes::an_object_that_is_too_large_is_rejected_by_name,
             writes::keys_are_listed_page_by_page,
+            writes::versions_are_listed_page_by_page,
             writes::other_rules_write_what_did_not_change,
             writes::a_list_by_other_rules_that_finds_nothing_new_is_not_made_again,
             writes::many_writers_at_once_lose_nothing,

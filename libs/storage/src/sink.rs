@@ -58,6 +58,17 @@ pub struct Joined {
     pub silent: Option<Duration>,
 }
 
+/// An object as far as a list of its member can confirm it: to be compared, without its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredVersion {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// The member's `metadata.resourceVersion`.
+    pub resource_version: String,
+}
+
 /// What a purge step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purged {
@@ -125,6 +136,15 @@ pub trait Sink: Send + Sync + 'static {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<ObjectKey>, StoreError>;
+
+    /// What [`Sink::keys`] gives, each with its version.
+    async fn versions(
+        &self,
+        cluster: ClusterId,
+        resource: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<StoredVersion>, StoreError>;
 
     /// All streams of a cluster.
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError>;

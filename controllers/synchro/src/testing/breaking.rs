@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId,
-    Written,
+    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, StoredVersion, Stream,
+    StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
 
@@ -140,6 +140,16 @@ impl Sink for BreakingSink {
         limit: u32,
     ) -> Answer<Vec<ObjectKey>> {
         self.store.keys(cluster, resource, after, limit).await
+    }
+
+    async fn versions(
+        &self,
+        cluster: ClusterId,
+        resource: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Answer<Vec<StoredVersion>> {
+        self.store.versions(cluster, resource, after, limit).await
     }
 
     async fn streams(&self, cluster: ClusterId) -> Answer<Vec<StreamState>> {

@@ -51,7 +51,7 @@ pub(crate) async fn keys(
 }
 
 /// Namespaces that are read at a time.
-const PLACES: i64 = 512;
+pub(super) const PLACES: i64 = 512;
 
 /// The first keys of some namespaces, about as many as are wanted, or all that there are.
 async fn keys_of(
@@ -81,7 +81,7 @@ async fn keys_of(
 }
 
 /// How many of the first namespaces have together no more objects than are wanted.
-fn few_objects(places: &[CounterRow], wanted: usize) -> usize {
+pub(super) fn few_objects(places: &[CounterRow], wanted: usize) -> usize {
     let mut sum = 0;
     let fits = |place: &&CounterRow| {
         sum += place.objects;

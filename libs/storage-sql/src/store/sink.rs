@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, Stream, StreamState, TypeId,
-    Written,
+    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, StoredVersion, Stream,
+    StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
 
@@ -13,7 +13,7 @@ use super::SqlStore;
 use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::form::codec::Family;
-use crate::read::streams;
+use crate::read::{streams, versions};
 use crate::write::clusters::{self, Opening, Present};
 use crate::write::prepare::prepare;
 use crate::write::writer::{Done, Work, now};
@@ -126,6 +126,21 @@ impl Sink for SqlStore {
         let keys = streams::keys(connection, dialect, stream, after, limit).await?;
         transaction.rollback().await?;
         Ok(keys)
+    }
+
+    async fn versions(
+        &self,
+        cluster: ClusterId,
+        resource: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<StoredVersion>, StoreError> {
+        let mut transaction = self.database.read(Lane::Short).await?;
+        let (connection, dialect) = (&mut *transaction, self.database.dialect());
+        let stream = (cluster, resource);
+        let found = versions::page(connection, dialect, stream, after, limit).await?;
+        transaction.rollback().await?;
+        Ok(found)
     }
 
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError> {

@@ -5,7 +5,7 @@ use armadex_model::{ObjectKey, Query};
 use futures::future::{join, join_all};
 
 use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
-use crate::{Change, Health, MemberPosition, Phase, Rules, StoreError, Written};
+use crate::{Change, Health, MemberPosition, Phase, Rules, StoreError, StoredVersion, Written};
 
 /// What is stored is what is served.
 pub async fn a_body_comes_back_byte_for_byte(fixture: &Fixture) {
@@ -257,6 +257,50 @@ pub async fn keys_are_listed_page_by_page(fixture: &Fixture) {
         sorted.sort();
         sorted.dedup();
         assert_eq!((keys.len(), sorted.len()), (20, 20), "{limit} at a time");
+    }
+}
+
+/// In the order and to the same end as keys are, so that whoever compares sees every object once.
+pub async fn versions_are_listed_page_by_page(fixture: &Fixture) {
+    let pods = fixture.pods_of("member1").await;
+    let other = fixture.pods_of("member2").await;
+    fixture.put(&other, [object("b", "elsewhere")]).await;
+    let sizes = [("a", 5), ("b", 1), ("c", 9), ("d", 1), ("e", 1), ("f", 3)];
+    let names = sizes.iter().flat_map(|(ns, n)| (0..*n).map(|n| (*ns, n)));
+    let objects = names.map(|(ns, n)| {
+        // Opaque by contract, a number by custom.
+        let version = if n == 4 { "v4".into() } else { n.to_string() };
+        object(ns, &format!("pod-{n}")).version(&version)
+    });
+    let objects = Vec::from_iter(objects);
+    fixture.put(&pods, objects.clone()).await;
+    let (cluster, resource) = (pods.cluster, pods.stream.resource);
+    let keys = fixture.sink.keys(cluster, resource, None, 100).await;
+    let wanted = keys.expect("keys").into_iter().map(|key| {
+        let object = objects.iter().map(|object| object.clone().build());
+        let object = object.into_iter().find(|object| object.key == key);
+        let object = object.expect("one that was put");
+        StoredVersion {
+            key,
+            uid: object.uid,
+            resource_version: object.resource_version,
+        }
+    });
+    let wanted = Vec::from_iter(wanted);
+    for limit in [1, 4, 6, 19, 20, 50] {
+        let mut found: Vec<StoredVersion> = Vec::new();
+        loop {
+            let after = found.last().map(|row| &row.key);
+            let page = fixture.sink.versions(cluster, resource, after, limit);
+            let page = page.await.expect("versions");
+            // Whoever compares takes a short page for the end.
+            let last = page.len() < limit as usize;
+            found.extend(page);
+            if last {
+                break;
+            }
+        }
+        assert_eq!(found, wanted, "{limit} at a time");
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, Change, ClusterId, Health, Joined, MemberPosition, Object, Phase, Purged, Rules, Sink,
-    StoreError, Stream, StreamState, TypeId, Written,
+    StoreError, StoredVersion, Stream, StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
 use tokio::sync::Notify;
@@ -41,6 +41,8 @@ pub(super) struct Stored {
     pub(super) faults: VecDeque<StoreError>,
     /// A key that is always refused.
     pub(super) refused: Option<ObjectKey>,
+    /// A key that is taken and not stored, as no store should.
+    pub(super) lost: Option<ObjectKey>,
 }
 
 impl Stored {
@@ -168,7 +170,9 @@ impl Sink for MemorySink {
                 let (key, reason) = (change.key().clone(), "it is odd".to_owned());
                 return Err(StoreError::Rejected { key, reason });
             }
-            for change in batch.changes {
+            let lost = stored.lost.clone();
+            let kept = |change: &Change| Some(change.key()) != lost.as_ref();
+            for change in batch.changes.into_iter().filter(kept) {
                 match change {
                     Change::Put(object) => drop(stored.rows.insert(object.key.clone(), object)),
                     Change::Delete(key) => drop(stored.rows.remove(&key)),
@@ -198,6 +202,25 @@ impl Sink for MemorySink {
         Ok(self.with(|stored| {
             let keys = stored.rows.keys().filter(later).cloned();
             keys.take(limit as usize).collect()
+        }))
+    }
+
+    async fn versions(
+        &self,
+        _: ClusterId,
+        _: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<StoredVersion>, StoreError> {
+        let later = |row: &&Object| after.is_none_or(|after| row.key > *after);
+        let version = |row: &Object| StoredVersion {
+            key: row.key.clone(),
+            uid: row.uid.clone(),
+            resource_version: row.resource_version.clone(),
+        };
+        Ok(self.with(|stored| {
+            let rows = stored.rows.values().filter(later).map(version);
+            rows.take(limit as usize).collect()
         }))
     }
 
@@ -293,6 +316,17 @@ impl Sink for Sinks {
         limit: u32,
     ) -> Result<Vec<ObjectKey>, StoreError> {
         self.of(cluster).keys(cluster, resource, after, limit).await
+    }
+
+    async fn versions(
+        &self,
+        cluster: ClusterId,
+        resource: TypeId,
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<StoredVersion>, StoreError> {
+        let sink = self.of(cluster);
+        sink.versions(cluster, resource, after, limit).await
     }
 
     async fn streams(&self, _: ClusterId) -> Result<Vec<StreamState>, StoreError> {
