@@ -36,6 +36,8 @@ const ANSWER_BYTES: usize = 32 << 20;
 const ETAG_BYTES: usize = 256;
 /// The words of a member that are repeated to a user.
 const MESSAGE_CHARS: usize = 1024;
+/// What a server may say that knows the first of two media types as little as the second.
+const NOT_ACCEPTABLE: u16 = 406;
 const JSON: &str = "application/json";
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
@@ -144,6 +146,20 @@ impl Member {
         let (client, path) = (self.lists.clone(), request.path());
         let answer = self.send(client, &path, JSON, BODY_SILENCE);
         within("answer to the list", HEAD_TIMEOUT, answer).await
+    }
+
+    /// One page of a list of what names each object and its version, as the bytes of its body. A member that cannot leave the rest out
+    /// sends whole objects.
+    pub async fn list_metadata(
+        &self,
+        request: &ListRequest<'_>,
+    ) -> Result<ByteStream, MemberError> {
+        let (client, path) = (self.lists.clone(), request.path());
+        let answer = self.send(client, &path, METADATA_LIST, BODY_SILENCE);
+        match within("answer to the list", HEAD_TIMEOUT, answer).await {
+            Err(error) if error.code() == Some(NOT_ACCEPTABLE) => self.list(request).await,
+            other => other,
+        }
     }
 
     /// A watch, as the bytes of its body: one JSON object per line.
