@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::command::{all, apiserver, check, controllers, crds, kubeconfig, migrate, synchro};
+use crate::command::{
+    all, apiserver, audit, check, controllers, crds, kubeconfig, migrate, synchro,
+};
 
 /// The index of an armada of Kubernetes clusters.
 ///
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Controllers(controllers::Flags),
     /// Bring the store's schema up to date and leave.
     Migrate(migrate::Flags),
+    /// Compare what is stored of a cluster with the cluster itself.
+    Audit(audit::Flags),
     /// Compare the store's index and counters with its objects.
     Check(check::Flags),
     /// Print or install the CustomResourceDefinitions.

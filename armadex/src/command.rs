@@ -2,6 +2,7 @@
 
 pub(crate) mod all;
 pub(crate) mod apiserver;
+pub(crate) mod audit;
 pub(crate) mod check;
 pub(crate) mod controllers;
 pub(crate) mod crds;
@@ -19,6 +20,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
         Command::Synchro(flags) => synchro::run(flags).await,
         Command::Controllers(flags) => controllers::run(flags).await,
         Command::Migrate(flags) => migrate::run(flags).await,
+        Command::Audit(flags) => audit::run(flags).await,
         Command::Check(flags) => check::run(flags).await,
         Command::Crds(flags) => crds::run(flags).await,
         Command::Kubeconfig(flags) => kubeconfig::run(flags).await,

@@ -216,6 +216,56 @@ pub struct PediaClusterStatus {
     /// Which synchro looks after this cluster now; empty but present: the unsharded one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharding_name: Option<String>,
+    /// What the last audit of all synced resources found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<ClusterAudit>,
+}
+
+/// What came of comparing what is stored of a cluster with the member, resource by resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterAudit {
+    /// The value of the annotation `armadex.dev/audit` that has been answered; empty: none was asked for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request: String,
+    /// When it ended.
+    pub time: Time,
+    /// Resources whose keys and versions are the member's.
+    pub proved: i64,
+    /// Resources of which that could not be found out, or that differ still.
+    #[serde(default)]
+    pub unproved: i64,
+    /// Objects that the member listed.
+    pub objects: i64,
+    /// Objects that the store had in another version than the member, lacked, or had beyond.
+    #[serde(default)]
+    pub differences: i64,
+    /// Those of them that a new list has put right.
+    #[serde(default)]
+    pub mended: i64,
+    /// What differed and what could not be compared, in words; empty if nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// What came of the last time that a resource was compared with the member.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceAudit {
+    /// When the keys and versions that are stored were last those of the member; absent: never yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proved_time: Option<Time>,
+    /// Objects that the member listed.
+    pub objects: i64,
+    /// Objects that differed, before they were mended.
+    #[serde(default)]
+    pub differences: i64,
+    /// Those of them that a new list has put right.
+    #[serde(default)]
+    pub mended: i64,
+    /// What differed, or why it could not be compared, in words; empty if nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
 }
 
 /// Sync state of the resources of one group.
@@ -273,6 +323,9 @@ pub struct ResourceSyncCondition {
     pub initial_list_phase: bool,
     /// When `status` last became another one.
     pub last_transition_time: Time,
+    /// What came of comparing it with the member last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<ResourceAudit>,
 }
 
 /// State of one stream of a resource.

@@ -23,9 +23,9 @@ mod sync_resources;
 
 pub use base64_bytes::{Base64Bytes, InvalidBase64};
 pub use cluster::{
-    AuthenticationFrom, AuthorizationMode, Connection, GroupResourcesStatus, PediaCluster,
-    PediaClusterSpec, PediaClusterStatus, ResourceStatus, ResourceSyncCondition,
-    ResourceSyncStatus, SecretKeyRef,
+    AuthenticationFrom, AuthorizationMode, ClusterAudit, Connection, GroupResourcesStatus,
+    PediaCluster, PediaClusterSpec, PediaClusterStatus, ResourceAudit, ResourceStatus,
+    ResourceSyncCondition, ResourceSyncStatus, SecretKeyRef,
 };
 pub use definitions::{all, files, yaml};
 pub use import_policy::{
@@ -45,6 +45,8 @@ pub const ENDPOINTS_ANNOTATION: &str = "armadex.dev/endpoints";
 
 /// Set on a PediaCluster by the synchro; its rows are purged before it goes.
 pub const PEDIA_CLUSTER_FINALIZER: &str = "clusterpedia.io/cluster-synchro-controller";
+/// Annotation of a PediaCluster: any value that its status has not answered yet asks for an audit now.
+pub const AUDIT_ANNOTATION: &str = "armadex.dev/audit";
 /// Set on a ClusterImportPolicy by the policy controller.
 pub const IMPORT_POLICY_FINALIZER: &str = "clusterpedia.io/cluster-import-policy-controller";
 /// Set on a PediaClusterLifecycle by the lifecycle controller.

@@ -50,6 +50,10 @@ pub(crate) struct SynchroFlags {
     /// another PediaCluster of the same name, goes on where it was. 0: they are purged at once.
     #[arg(long, value_name = "SECONDS", default_value_t = 15 * 60)]
     pub(crate) purge_after: u64,
+    /// How often what is stored of a cluster is compared with the cluster, in seconds: keys and versions of every synced resource, one after
+    /// the other, a fifth earlier or later by chance. What differs is listed anew. 0: only when it is asked for (`armadex audit`).
+    #[arg(long, value_name = "SECONDS", default_value_t = 6 * 60 * 60)]
+    pub(crate) audit_every: u64,
     /// Buffers for objects on their way to the store, in bytes, over all members together. What has arrived and is not read yet comes
     /// beside it: up to 64 KiB for each watch, for five seconds at most, and 256 KiB for each page under way.
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
@@ -81,6 +85,7 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
         max_object_bytes: flags.max_object_bytes,
         sharding_name: flags.sharding_name,
         purge_after: Duration::from_secs(flags.purge_after),
+        audit_every: Duration::from_secs(flags.audit_every),
         gates: Gates {
             allow_sync_all_resources: gates.allow_sync_all_resources,
         },

@@ -51,6 +51,36 @@ const COUNTERS: &[(&str, &str, Read)] = &[
         "Writes that the store was not available for",
         |m| &m.store_retries,
     ),
+    (
+        "audit_proved",
+        "Resources that were compared with the member and are what it has",
+        |m| &m.proved,
+    ),
+    (
+        "audit_unproved",
+        "Resources that could not be compared, or differ after a new list as well",
+        |m| &m.unproved,
+    ),
+    (
+        "audit_objects",
+        "Objects that members listed for audits",
+        |m| &m.audited_objects,
+    ),
+    (
+        "audit_received_bytes",
+        "Bytes that members sent for audits",
+        |m| &m.audit_bytes,
+    ),
+    (
+        "audit_differences",
+        "Objects that were not stored as the member has them",
+        |m| &m.differences,
+    ),
+    (
+        "audit_mended",
+        "Differences that a new list has put right",
+        |m| &m.mended,
+    ),
 ];
 
 const GAUGES: &[(&str, &str, Read)] = &[
@@ -60,6 +90,11 @@ const GAUGES: &[(&str, &str, Read)] = &[
         |m| &m.healthy,
     ),
     ("sync_streams", "Streams that run", |m| &m.streams),
+    (
+        "audit_proved_timestamp_seconds",
+        "When all resources were what the member has last; 0: not since the process began",
+        |m| &m.proved_at,
+    ),
 ];
 
 impl Collector for Members {
@@ -71,6 +106,13 @@ impl Collector for Members {
             MetricType::Counter,
         )?;
         ConstCounter::new(self.0.purged.get()).encode(purged)?;
+        let failed = encoder.encode_descriptor(
+            "sync_events_failed",
+            "Events that the control plane did not take",
+            None,
+            MetricType::Counter,
+        )?;
+        ConstCounter::new(self.0.events_failed.get()).encode(failed)?;
         let clusters = self.0.clusters();
         for (name, help, read) in COUNTERS {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;

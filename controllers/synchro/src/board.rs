@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use armadex_crds::PediaClusterStatus;
 use armadex_crds::conditions::ClusterValidatedReason;
+use armadex_crds::{ClusterAudit, PediaClusterStatus};
 use armadex_model::ResourceType;
 use tokio::sync::Notify;
 
@@ -30,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) missing: Vec<Missing>,
     /// Which synchro looks after it; `None` when it was given away.
     pub(crate) sharding_name: Option<String>,
+    /// What came of the last audit of all types.
+    pub(crate) audit: Option<ClusterAudit>,
 }
 
 /// Whether a spec makes sense.
@@ -72,11 +74,14 @@ pub(crate) enum MemberHealth {
     NotReachable(String),
 }
 
+/// Streams in the order of their types.
+type Streams = Vec<(ResourceType, Arc<Report>)>;
+
 /// The facts of one cluster and its streams, shared by the tasks of its tree.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     facts: Mutex<Facts>,
-    streams: Mutex<Vec<(ResourceType, Arc<Report>)>>,
+    streams: Mutex<Streams>,
     /// A status on the control plane that somebody else wrote.
     foreign: Mutex<Option<PediaClusterStatus>>,
     changed: Arc<Notify>,
@@ -106,8 +111,13 @@ impl Board {
             .collect()
     }
 
+    /// The streams whose progress is shown.
+    pub(crate) fn streams(&self) -> Streams {
+        lock(&self.streams).clone()
+    }
+
     /// The streams whose progress is shown from now on. They are told with every discovery, and seldom others.
-    pub(crate) fn show_streams(&self, streams: Vec<(ResourceType, Arc<Report>)>) {
+    pub(crate) fn show_streams(&self, streams: Streams) {
         let mut shown = lock(&self.streams);
         let same = shown.len() == streams.len()
             && shown

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use armadex_member::SecretScope;
 use armadex_storage::Sink;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
@@ -20,6 +20,9 @@ use crate::turns::Turns;
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.
 const STATUS_PERIOD: Duration = Duration::from_millis(20);
+
+/// Types that are compared with their member at the same time; each takes 17 bytes an object, and waits for a bookmark if something differs.
+const PARALLEL_AUDITS: usize = 4;
 
 /// What a synchro is told when it starts.
 #[derive(Clone, Debug)]
@@ -36,6 +39,8 @@ pub struct Config {
     pub sharding_name: String,
     /// How long the rows of a cluster that left are kept, hidden, in case it comes back.
     pub purge_after: Duration,
+    /// How often what is stored of a cluster is compared with its member; zero: only when somebody asks.
+    pub audit_every: Duration,
     /// What may be asked for.
     pub gates: Gates,
     /// Where the process counts; keep a reference to serve it.
@@ -51,9 +56,17 @@ impl Default for Config {
             max_object_bytes: 2 << 20,
             sharding_name: String::new(),
             purge_after: Duration::from_secs(15 * 60),
+            audit_every: Duration::from_secs(6 * 60 * 60),
             gates: Gates::default(),
             metrics: Arc::default(),
         }
+    }
+}
+
+impl Config {
+    /// What may come in for one object: fields that are pruned away are mostly less than what is kept.
+    pub(crate) fn incoming_limit(&self) -> usize {
+        2 * self.max_object_bytes + (64 << 10)
     }
 }
 
@@ -69,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) store_outages: Outages,
     /// Statuses that are written.
     pub(crate) statuses: Pace,
+    /// Audits that may compare now.
+    pub(crate) audits: Semaphore,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
     /// Something was hidden and can be purged.
@@ -92,6 +107,7 @@ impl Shared {
             lists: Arc::default(),
             store_outages: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),
+            audits: Semaphore::new(PARALLEL_AUDITS),
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),
             purge: Notify::new(),

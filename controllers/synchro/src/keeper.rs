@@ -31,13 +31,14 @@ const HIGHEST_FLOOR: Duration = Duration::from_secs(8);
 const SETTLE: Duration = Duration::from_millis(150);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 /// Fields of the status: one that is not in a new status is taken out of the old one.
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 7] = [
     "observedGeneration",
     "apiserver",
     "version",
     "conditions",
     "syncResources",
     "shardingName",
+    "audit",
 ];
 
 /// Keeps the status of one PediaCluster.
@@ -131,10 +132,18 @@ impl StatusKeeper {
                 continue;
             };
             info!(cluster = %self.name, reason = event.reason, note = event.note, "transition");
-            if let Err(error) = self.recorder.publish(&event, &self.reference).await {
-                // The status says the same; an Event is for those who look at `kubectl describe`.
-                debug!(cluster = %self.name, error = %error, "an Event was not written");
-            }
+            self.publish(&event).await;
+        }
+        if let Some(event) = differences(&self.written, status) {
+            self.publish(&event).await;
+        }
+    }
+
+    async fn publish(&self, event: &Event) {
+        if let Err(error) = self.recorder.publish(event, &self.reference).await {
+            // The status says the same; an Event is for those who look at `kubectl describe`.
+            debug!(cluster = %self.name, error = %error, "an Event was not written");
+            self.shared.metrics.events_failed.add(1);
         }
     }
 }
@@ -182,6 +191,19 @@ fn event_of(status: &PediaClusterStatus, type_: ClusterCondition) -> Option<Even
     Some(event(warning, reason, &note))
 }
 
+/// The Event that tells of an audit which found differences.
+fn differences(before: &PediaClusterStatus, now: &PediaClusterStatus) -> Option<Event> {
+    let audit = now.audit.as_ref().filter(|audit| audit.differences > 0)?;
+    if before.audit.as_ref() == Some(audit) {
+        return None;
+    }
+    let note = format!(
+        "of {} objects {} were not as the member has them, {} are mended: {}",
+        audit.objects, audit.differences, audit.mended, audit.message
+    );
+    Some(event(true, "AuditFoundDifferences", &note))
+}
+
 /// An Event about a PediaCluster.
 pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
     Event {
@@ -200,6 +222,9 @@ pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
 
 #[cfg(test)]
 mod tests {
+    use armadex_crds::ClusterAudit;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
 
     #[test]
@@ -208,6 +233,29 @@ mod tests {
         assert_eq!(busy, 2 * FLOOR);
         assert_eq!(next_floor(HIGHEST_FLOOR, false), HIGHEST_FLOOR);
         assert_eq!(next_floor(HIGHEST_FLOOR, true), FLOOR);
+    }
+
+    #[test]
+    fn differences_are_told_once_and_none_are_no_event() {
+        let audited = |differences| PediaClusterStatus {
+            audit: Some(ClusterAudit {
+                request: String::new(),
+                time: Time(Timestamp::UNIX_EPOCH),
+                proved: 1,
+                unproved: 0,
+                objects: 9,
+                differences,
+                mended: differences,
+                message: "pods: 2 differed: n/a, n/b".into(),
+            }),
+            ..PediaClusterStatus::default()
+        };
+        let unaudited = PediaClusterStatus::default();
+        let event = differences(&unaudited, &audited(2)).unwrap();
+        let note = "of 9 objects 2 were not as the member has them, 2 are mended: pods: 2 differed: n/a, n/b";
+        assert_eq!(event.note.as_deref(), Some(note));
+        assert!(differences(&audited(2), &audited(2)).is_none());
+        assert!(differences(&unaudited, &audited(0)).is_none());
     }
 
     #[test]

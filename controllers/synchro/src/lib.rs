@@ -6,8 +6,10 @@
 //!
 //! [`run()`] watches PediaClusters. Each has a task tree of its own (`tree`): it follows the credentials and what its policy rendered,
 //! keeps the status and, while the spec is valid, a `session` with the member, which runs one `stream` per type. What a stream does next is decided by the
-//! pure `step`; what is synced by the pure `plan`; what users read by the pure `status`.
+//! pure `step`; what is synced by the pure `plan`; what users read by the pure `status`. Beside the streams an `audit` compares what they have
+//! stored with the member.
 
+mod audit;
 mod backoff;
 mod batch;
 mod board;
@@ -26,6 +28,7 @@ mod metrics;
 mod outages;
 mod owner;
 mod pace;
+mod place;
 mod plan;
 mod prune;
 mod report;

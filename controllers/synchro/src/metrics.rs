@@ -12,6 +12,8 @@ use armadex_storage::Written;
 pub struct Metrics {
     /// Rows that were removed after their cluster or type had left.
     pub purged: Counter,
+    /// Events that the control plane did not take.
+    pub events_failed: Counter,
     clusters: Mutex<BTreeMap<ClusterName, Arc<ClusterMetrics>>>,
 }
 
@@ -50,6 +52,20 @@ pub struct ClusterMetrics {
     pub healthy: Counter,
     /// Streams that run.
     pub streams: Counter,
+    /// Types that were compared with the member and are what it has.
+    pub proved: Counter,
+    /// Types that could not be compared, or differ after a new list as well.
+    pub unproved: Counter,
+    /// Objects that the member listed for that.
+    pub audited_objects: Counter,
+    /// Bytes that it sent for that.
+    pub audit_bytes: Counter,
+    /// Objects that were not stored as the member has them.
+    pub differences: Counter,
+    /// Those that a new list has put right.
+    pub mended: Counter,
+    /// When all types were what the member has last, in seconds since 1970; 0: not since the process began.
+    pub proved_at: Counter,
 }
 
 impl Counter {

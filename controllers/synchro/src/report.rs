@@ -1,22 +1,33 @@
 //! How one stream is doing: written by the stream, read when the status is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use armadex_crds::ResourceSyncStatus;
 use armadex_crds::conditions::ResourceSyncReason;
+use armadex_crds::{ResourceAudit, ResourceSyncStatus};
 use armadex_model::ObjectKey;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use crate::place::Place;
+
 /// Skipped objects that are named; of the others only the number is told.
 const NAMED_OBJECTS: usize = 5;
+/// Skipped objects that are known by their key, so that an audit does not miss them: 100 KB. More would be listed for and compared once.
+const LEFT_OUT: usize = 1000;
 
 /// The state of one stream, shared by the stream and its cluster's status.
 #[derive(Debug)]
 pub(crate) struct Report {
-    progress: Mutex<Progress>,
+    state: Mutex<State>,
+    place: Place,
     changed: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct State {
+    progress: Progress,
+    left_out: BTreeSet<ObjectKey>,
 }
 
 /// The state of one stream.
@@ -32,6 +43,8 @@ pub(crate) struct Progress {
     pub(crate) initial_list: bool,
     /// Since when `status` is what it is.
     pub(crate) since: Timestamp,
+    /// What came of the last audit since the stream began.
+    pub(crate) audit: Option<ResourceAudit>,
     store_fails: Option<String>,
     skipped: BTreeMap<Option<ObjectKey>, String>,
     skipped_beyond: u64,
@@ -40,24 +53,45 @@ pub(crate) struct Progress {
 impl Report {
     /// A stream that is about to begin; `changed` is told of everything that a status should show.
     pub(crate) fn new(changed: Arc<Notify>, now: Timestamp) -> Self {
+        let progress = Progress {
+            status: ResourceSyncStatus::Pending,
+            reason: Some(ResourceSyncReason::SynchroCreating),
+            message: String::new(),
+            initial_list: true,
+            since: now,
+            audit: None,
+            store_fails: None,
+            skipped: BTreeMap::new(),
+            skipped_beyond: 0,
+        };
         Self {
-            progress: Mutex::new(Progress {
-                status: ResourceSyncStatus::Pending,
-                reason: Some(ResourceSyncReason::SynchroCreating),
-                message: String::new(),
-                initial_list: true,
-                since: now,
-                store_fails: None,
-                skipped: BTreeMap::new(),
-                skipped_beyond: 0,
+            state: Mutex::new(State {
+                progress,
+                left_out: BTreeSet::new(),
             }),
+            place: Place::default(),
             changed,
         }
     }
 
     /// What to show.
     pub(crate) fn shown(&self) -> Progress {
-        self.lock().shown()
+        self.lock().progress.shown()
+    }
+
+    /// How far the stream has brought the store.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What the member has and the stream did not store, on purpose.
+    pub(crate) fn left_out(&self) -> BTreeSet<ObjectKey> {
+        self.lock().left_out.clone()
+    }
+
+    /// The copy was compared with the member.
+    pub(crate) fn audited(&self, audit: ResourceAudit) {
+        self.change(|progress| progress.audit = Some(audit));
     }
 
     /// The stream began.
@@ -67,6 +101,7 @@ impl Report {
 
     /// A list began; what was skipped is found anew.
     pub(crate) fn listing(&self) {
+        self.lock().left_out.clear();
         self.change(|progress| {
             progress.initial_list = true;
             progress.skipped.clear();
@@ -86,7 +121,7 @@ impl Report {
 
     /// A watch was established.
     pub(crate) fn syncing(&self) {
-        self.lock().initial_list = false;
+        self.lock().progress.initial_list = false;
         self.set(ResourceSyncStatus::Syncing, None, String::new());
     }
 
@@ -98,7 +133,7 @@ impl Report {
 
     /// The stream does not run.
     pub(crate) fn stopped(&self, reason: Option<ResourceSyncReason>, words: &str) {
-        self.lock().store_fails = None;
+        self.lock().progress.store_fails = None;
         self.set(ResourceSyncStatus::Stop, reason, words.to_owned());
     }
 
@@ -109,12 +144,13 @@ impl Report {
 
     /// The store took something. Whether it had failed before.
     pub(crate) fn store_works(&self) -> bool {
-        let fails = self.lock().store_fails.is_some();
+        let fails = self.lock().progress.store_fails.is_some();
         fails && self.change(|progress| progress.store_fails.take().is_some())
     }
 
     /// An object is left out.
     pub(crate) fn skipped(&self, key: Option<ObjectKey>, reason: String) {
+        self.leave_out(key.as_ref());
         self.change(|progress| {
             if progress.skipped.len() < NAMED_OBJECTS || progress.skipped.contains_key(&key) {
                 progress.skipped.insert(key, reason);
@@ -126,16 +162,30 @@ impl Report {
 
     /// Whether an object is left out.
     pub(crate) fn leaves_out(&self) -> bool {
-        let progress = self.lock();
+        let state = self.lock();
+        let progress = &state.progress;
         !progress.skipped.is_empty() || progress.skipped_beyond > 0
     }
 
     /// An object is stored, or gone: it is no longer one that is left out.
     pub(crate) fn settled(&self, key: &ObjectKey) {
-        let mut progress = self.lock();
-        if !progress.skipped.is_empty() && progress.skipped.remove(&Some(key.clone())).is_some() {
-            drop(progress);
+        let mut state = self.lock();
+        let State { progress, left_out } = &mut *state;
+        left_out.remove(key);
+        let was_named =
+            !progress.skipped.is_empty() && progress.skipped.remove(&Some(key.clone())).is_some();
+        drop(state);
+        if was_named {
             self.changed.notify_one();
+        }
+    }
+
+    fn leave_out(&self, key: Option<&ObjectKey>) {
+        let mut state = self.lock();
+        if let Some(key) = key
+            && state.left_out.len() < LEFT_OUT
+        {
+            state.left_out.insert(key.clone());
         }
     }
 
@@ -152,19 +202,19 @@ impl Report {
 
     /// Tells of a change that can be seen. A watch that is renewed every five minutes is none, and a status is not made anew for it.
     fn change<T>(&self, change: impl FnOnce(&mut Progress) -> T) -> T {
-        let mut progress = self.lock();
-        let before = progress.shown();
-        let done = change(&mut progress);
-        let is_news = progress.shown() != before;
-        drop(progress);
+        let mut state = self.lock();
+        let before = state.progress.shown();
+        let done = change(&mut state.progress);
+        let is_news = state.progress.shown() != before;
+        drop(state);
         if is_news {
             self.changed.notify_one();
         }
         done
     }
 
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -235,6 +285,21 @@ mod tests {
         assert_eq!(shown.message, "n/big is not stored: it is too large");
         report.settled(&key);
         assert_eq!(report.shown().reason, None);
+    }
+
+    #[test]
+    fn what_is_left_out_is_known_beyond_what_is_named_until_a_list_finds_it_anew() {
+        let report = report();
+        for index in 0..2 * LEFT_OUT {
+            let key = ObjectKey::new("n", index.to_string());
+            report.skipped(Some(key), "no".into());
+        }
+        assert_eq!(report.left_out().len(), LEFT_OUT);
+        let key = ObjectKey::new("n", "7");
+        report.settled(&key);
+        assert!(!report.left_out().contains(&key));
+        report.listing();
+        assert!(report.left_out().is_empty());
     }
 
     #[test]

@@ -20,8 +20,10 @@ use armadex_member::Discovery;
 use armadex_storage::StoreError;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
+use crate::audit::{AuditedCluster, Auditor};
 use crate::backoff::jittered;
 use crate::board::Running;
 use crate::plan;
@@ -30,6 +32,7 @@ use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::streams::Streams;
 pub(crate) use crate::session::task::{Session, Wanted};
+use crate::stream::Connected;
 
 /// Probes, and tries to reach a member that does not answer.
 const PROBE_PERIOD: Duration = Duration::from_secs(5);
@@ -123,11 +126,13 @@ impl Session {
         });
         health.concerns(cluster);
         health.reached(version).await;
-        let stranger = streams.connect(cluster, Arc::clone(&wanted.member), identity);
+        let connected = streams.connect(cluster, Arc::clone(&wanted.member), identity);
+        let stranger = connected.stranger.clone();
         let mut resources = wanted.resources.clone();
         let found = self.apply(&resources, &discovery, streams).await;
         // It is needed no more, and may have thousands of types.
         drop(discovery);
+        let _auditing = AbortOnDropHandle::new(tokio::spawn(self.auditor(connected).run()));
         let mut rediscovery = Rediscovery::new(Arc::clone(&wanted.member), etags, found);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
@@ -166,6 +171,22 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// Compares what is stored with the member that is connected.
+    fn auditor(&self, connected: Arc<Connected>) -> Auditor {
+        Auditor {
+            cluster: AuditedCluster {
+                shared: Arc::clone(&self.shared),
+                name: self.name.clone(),
+                id: self.cluster,
+                board: Arc::clone(&self.board),
+                metrics: self.shared.metrics.of(&self.name),
+                connected,
+                audits: Arc::clone(&self.audits),
+            },
+            asked: self.asked.clone(),
         }
     }
 

@@ -11,7 +11,7 @@ use armadex_crds::conditions::{
     SynchroRunningReason,
 };
 use armadex_crds::{
-    GroupResourcesStatus, PediaClusterStatus, ResourceStatus, ResourceSyncCondition,
+    GroupResourcesStatus, PediaClusterStatus, ResourceAudit, ResourceStatus, ResourceSyncCondition,
     ResourceSyncStatus,
 };
 use armadex_model::ResourceType;
@@ -70,6 +70,7 @@ pub(crate) fn build(
         conditions: list,
         sync_resources: sync_resources(previous, facts, streams, now),
         sharding_name: facts.sharding_name.clone(),
+        audit: facts.audit.clone(),
     };
     Built {
         status,
@@ -208,7 +209,10 @@ fn sync_resources(
     let mut groups: BTreeMap<&str, BTreeMap<&str, ResourceStatus>> = BTreeMap::new();
     for (resource, progress) in streams {
         let group = groups.entry(&resource.gvr.group).or_default();
-        group.insert(&resource.gvr.resource, of_stream(resource, progress));
+        group.insert(
+            &resource.gvr.resource,
+            of_stream(previous, resource, progress),
+        );
     }
     for missing in &facts.missing {
         let group = groups.entry(&missing.group).or_default();
@@ -225,7 +229,11 @@ fn sync_resources(
         .collect()
 }
 
-fn of_stream(resource: &ResourceType, progress: &Progress) -> ResourceStatus {
+fn of_stream(
+    previous: &PediaClusterStatus,
+    resource: &ResourceType,
+    progress: &Progress,
+) -> ResourceStatus {
     let listing = [ResourceSyncStatus::Pending, ResourceSyncStatus::Syncing];
     let condition = ResourceSyncCondition {
         version: resource.gvr.version.clone(),
@@ -238,6 +246,7 @@ fn of_stream(resource: &ResourceType, progress: &Progress) -> ResourceStatus {
         message: progress.message.clone(),
         initial_list_phase: progress.initial_list && listing.contains(&progress.status),
         last_transition_time: Time(progress.since),
+        audit: audit(previous, resource, progress),
     };
     ResourceStatus {
         name: resource.gvr.resource.clone(),
@@ -245,6 +254,27 @@ fn of_stream(resource: &ResourceType, progress: &Progress) -> ResourceStatus {
         namespaced: resource.namespaced,
         sync_conditions: vec![condition],
     }
+}
+
+/// The last audit, whichever process made it. When a copy was proved last is told as well after an audit that could not prove it.
+fn audit(
+    previous: &PediaClusterStatus,
+    resource: &ResourceType,
+    progress: &Progress,
+) -> Option<ResourceAudit> {
+    let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
+    let conditions = conditions_of(previous, group, name).iter();
+    let before = conditions
+        .filter(|condition| condition.version == resource.gvr.version)
+        .find_map(|condition| condition.audit.clone());
+    let Some(now) = progress.audit.clone() else {
+        return before;
+    };
+    let proved_before = before.and_then(|before| before.proved_time);
+    Some(ResourceAudit {
+        proved_time: now.proved_time.clone().or(proved_before),
+        ..now
+    })
 }
 
 fn of_missing(previous: &PediaClusterStatus, missing: &Missing, now: Timestamp) -> ResourceStatus {
@@ -260,6 +290,7 @@ fn of_missing(previous: &PediaClusterStatus, missing: &Missing, now: Timestamp) 
         message: missing.why.clone(),
         initial_list_phase: false,
         last_transition_time: since,
+        audit: None,
     };
     ResourceStatus {
         name: missing.resource.clone(),
@@ -271,17 +302,21 @@ fn of_missing(previous: &PediaClusterStatus, missing: &Missing, now: Timestamp) 
 
 /// Since when a missing resource is an error, if it was one before.
 fn since(previous: &PediaClusterStatus, missing: &Missing) -> Option<Time> {
-    let group = previous
-        .sync_resources
-        .iter()
-        .find(|group| group.group == missing.group)?;
-    let resource = group
-        .resources
-        .iter()
-        .find(|resource| resource.name == missing.resource)?;
-    resource
-        .sync_conditions
+    conditions_of(previous, &missing.group, &missing.resource)
         .iter()
         .find(|condition| condition.status == ResourceSyncStatus::Error)
         .map(|condition| condition.last_transition_time.clone())
+}
+
+fn conditions_of<'a>(
+    status: &'a PediaClusterStatus,
+    group: &str,
+    resource: &str,
+) -> &'a [ResourceSyncCondition] {
+    let groups = &status.sync_resources;
+    let resources = groups.iter().filter(|known| known.group == group);
+    resources
+        .flat_map(|known| &known.resources)
+        .find(|known| known.name == resource)
+        .map_or(&[], |known| known.sync_conditions.as_slice())
 }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! Opening ──> Checking ──> Watching ──> Watching ...      the stored position is good: nothing is listed
-//!    │            │            └──> Checking               the watch broke: is the member still the one it was?
+//!    │            │            ├──> Checking               the watch broke: is the member still the one it was?
+//!    │            │            └──> Listing                an audit found that something differs
 //!    └────────────┴──> Listing ──> Sweeping ──> Watching   it is not good, or there is none
 //!                         └──────────────────> Watching   one page, and nothing was stored before
 //! ```
@@ -99,6 +100,8 @@ pub(crate) enum Outcome {
     },
     /// Position or token are too old.
     Gone,
+    /// What is stored is not what the member has.
+    Differs,
     /// The continue token is too old, and the member gave another one: the rest of the list, as it is now.
     Expired(String),
     /// The request failed.
@@ -169,6 +172,7 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
             let state = State::Watching { version };
             if at_once { again(state) } else { go(state) }
         }
+        (State::Watching { .. }, Outcome::Differs) => go(State::Listing(Listing::over_rows())),
         (State::Watching { .. }, Outcome::Broke { version }) => again(State::Checking { version }),
         (State::Listing(listing), Outcome::Expired(token)) => again(listing.renewed(token)),
         (_, Outcome::Gone | Outcome::Expired(_)) => again(State::Listing(Listing::over_rows())),
@@ -425,6 +429,21 @@ mod tests {
         }
         let longer = vec![opened("9", "m1", Phase::Live), present("10")];
         assert_eq!(walk(longer), "open check@9 watch@9", "compared as numbers");
+    }
+
+    #[test]
+    fn what_differs_is_listed_at_once() {
+        let outcomes = vec![
+            opened("9", "m1", Phase::Live),
+            present("9"),
+            Outcome::Differs,
+            page("12", None),
+            Outcome::Swept(None),
+        ];
+        assert_eq!(
+            walk(outcomes),
+            "open check@9 watch@9 list:first@ sweep@12 watch@12"
+        );
     }
 
     #[test]

@@ -54,6 +54,8 @@ impl Stage {
     pub(crate) fn synchro_of(&self, control_plane: &str, sharding_name: &str) -> Fleet {
         let config = Config {
             sharding_name: sharding_name.to_owned(),
+            // Only those that a test asks for.
+            audit_every: Duration::ZERO,
             ..Config::default()
         };
         self.synchro_with(self.control_plane.client(), control_plane, config)

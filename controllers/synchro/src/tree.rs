@@ -93,6 +93,7 @@ struct Live {
     /// Why it may send its credentials where it does.
     ground: Ground,
     wanted: watch::Sender<Wanted>,
+    asked: watch::Sender<String>,
     cancel: CancellationToken,
     left: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -189,6 +190,7 @@ impl Tree {
                 apiserver: status.apiserver.clone(),
                 version: status.version.clone(),
                 sharding_name: Some(self.shared.config.sharding_name.clone()),
+                audit: status.audit.clone(),
                 ..Facts::default()
             };
         });
@@ -319,6 +321,7 @@ impl Tree {
         let event = keeper::event(false, "ClusterLeft", &note);
         if let Err(error) = self.recorder.publish(&event, &reference).await {
             // What it tells is true all the same.
+            self.shared.metrics.events_failed.add(1);
             tracing::debug!(cluster = %self.name, error = %error, "an Event was not written");
         }
     }

@@ -123,6 +123,13 @@ impl ClusterTurns {
     }
 }
 
+impl ClusterTurns {
+    /// Waits until a list that has not begun would have a turn, and takes none: whoever is not in a hurry stands behind all that are.
+    pub(crate) async fn let_others_go_first(&self) {
+        drop(self.all.line.turn(false).await);
+    }
+}
+
 impl Turn {
     /// Waits for a turn to read the next page; `begun` says that the list has come to its middle.
     pub(crate) async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
@@ -272,6 +279,28 @@ mod tests {
         assert!(futures::poll!(&mut new).is_ready());
         assert!(futures::poll!(&mut newer).is_pending());
         assert!(futures::poll!(&mut begun).is_ready());
+    }
+
+    #[tokio::test]
+    async fn who_lets_others_go_first_waits_for_them_and_keeps_no_turn() {
+        let all = Arc::default();
+        let clusters: Vec<_> = (0..9).map(|_| cluster(&all)).collect();
+        let mut held: Vec<_> = clusters
+            .iter()
+            .filter_map(|cluster| turn(cluster, false))
+            .collect();
+        assert_eq!(held.len(), PARALLEL);
+        let mut new = Turn::default();
+        let mut new = std::pin::pin!(new.page(&clusters[8], false));
+        let mut audit = std::pin::pin!(clusters[0].let_others_go_first());
+        assert!(futures::poll!(&mut new).is_pending());
+        assert!(futures::poll!(&mut audit).is_pending());
+        held.pop();
+        assert!(futures::poll!(&mut new).is_ready());
+        assert!(futures::poll!(&mut audit).is_pending(), "another has it");
+        held.pop();
+        assert!(futures::poll!(&mut audit).is_ready());
+        assert!(turn(&clusters[8], false).is_some(), "it is given away");
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};
 use armadex_storage::conformance::fixture::name;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -258,6 +260,64 @@ async fn control_planes_that_share_a_store_let_each_other_be() {
     for mut fleet in [one, two] {
         fleet.shutdown().await;
     }
+}
+
+#[tokio::test]
+async fn an_annotation_asks_for_one_audit_whichever_process_answers_it() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a", "b"]).await;
+    let mut object = pedia_cluster("m", "uid-m", &member);
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [object.clone()]);
+    stage.shows(&["m/n/a", "m/n/b"]).await;
+    member.until_watched(1).await;
+    asks_for(&mut object, "7");
+    fleet.handle(Event::Apply(object.clone()));
+    let audit = comes_to_answer(&stage, "7").await;
+    assert_eq!(
+        (&audit["proved"], &audit["unproved"]),
+        (&json!(1), &json!(0))
+    );
+    assert_eq!(
+        (&audit["objects"], &audit["differences"]),
+        (&json!(2), &json!(0))
+    );
+    fleet.shutdown().await;
+
+    let last = stage.control_plane.statuses("m").pop().expect("a status");
+    let status = &last.body["status"];
+    let condition = &status["syncResources"][0]["resources"][0]["syncConditions"][0];
+    assert!(condition["audit"]["provedTime"].is_string(), "{condition}");
+    object.status = serde_json::from_value(status.clone()).expect("a status");
+    let mut again = stage.synchro("");
+    stage.relist(&mut again, [object.clone()]);
+    member.until_watched(2).await;
+    comes_to_say(&stage, "Running").await;
+    let kept = stage.control_plane.statuses("m").pop().expect("a status");
+    let kept = &kept.body["status"]["syncResources"][0]["resources"][0]["syncConditions"][0];
+    assert_eq!(kept["audit"], condition["audit"], "it is told on");
+    asks_for(&mut object, "8");
+    again.handle(Event::Apply(object));
+    comes_to_answer(&stage, "8").await;
+    let audits = ["list", "watch", "list", "watch", "list"];
+    assert_eq!(member.requests(), audits);
+    again.shutdown().await;
+}
+
+fn asks_for(object: &mut PediaCluster, audit: &str) {
+    let annotations = object.annotations_mut();
+    annotations.insert(AUDIT_ANNOTATION.to_owned(), audit.to_owned());
+}
+
+/// The audit of the first status that answers this request.
+async fn comes_to_answer(stage: &Stage, request: &str) -> Value {
+    let audits = || {
+        let statuses = stage.control_plane.statuses("m").into_iter();
+        let mut audits = statuses.map(|status| status.body["status"]["audit"].clone());
+        audits.find(|audit| audit["request"] == request)
+    };
+    until(request, || async { audits().is_some() }).await;
+    audits().expect("an audit")
 }
 
 /// What the last status that was written says of the synchro: reason and message.

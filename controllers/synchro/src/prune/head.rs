@@ -79,6 +79,7 @@ fn seconds(timestamp: &str) -> Result<i64, String> {
 pub(crate) struct Salvaged {
     name: Option<String>,
     namespace: Option<String>,
+    uid: Option<String>,
     resource_version: Option<String>,
 }
 
@@ -92,6 +93,11 @@ impl Salvaged {
             String::new()
         };
         Some(ObjectKey::new(namespace, name))
+    }
+
+    /// The object's uid, if it was reached.
+    pub(crate) fn uid(&self) -> Option<&str> {
+        self.uid.as_deref()
     }
 
     /// The object's resourceVersion, if it was reached.
@@ -146,6 +152,7 @@ impl<'de> Visitor<'de> for Place<'_> {
                     match key.as_str() {
                         "name" => found.name = Some(map.next_value()?),
                         "namespace" => found.namespace = Some(map.next_value()?),
+                        "uid" => found.uid = Some(map.next_value()?),
                         "resourceVersion" => found.resource_version = Some(map.next_value()?),
                         _ => map.next_value::<IgnoredAny>().map(|_| ())?,
                     }

@@ -58,19 +58,18 @@ impl Streams {
         }
     }
 
-    /// The cluster and the member that streams are started with from now on; what is returned is cancelled if another one answers there.
+    /// The cluster and the member that streams are started with from now on.
     pub(super) fn connect(
         &mut self,
         cluster: ClusterId,
         member: Arc<Member>,
         identity: String,
-    ) -> CancellationToken {
+    ) -> Arc<Connected> {
         let lists = Arc::clone(&self.shared.lists);
-        let connected = Connected::new(member, identity, lists);
-        let stranger = connected.stranger.clone();
+        let connected = Arc::new(Connected::new(member, identity, lists));
         self.cluster = cluster;
-        self.connected = Some(Arc::new(connected));
-        stranger
+        self.connected = Some(Arc::clone(&connected));
+        connected
     }
 
     /// What is stored, by whichever process, and what runs.

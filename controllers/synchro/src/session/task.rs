@@ -9,6 +9,7 @@ use armadex_storage::ClusterId;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::Audits;
 use crate::board::Board;
 use crate::config::Shared;
 
@@ -32,6 +33,9 @@ pub(crate) struct Session {
     pub(crate) cluster: ClusterId,
     pub(crate) board: Arc<Board>,
     pub(crate) wanted: watch::Receiver<Wanted>,
+    pub(crate) audits: Arc<Audits>,
+    /// Which audit is asked for.
+    pub(crate) asked: watch::Receiver<String>,
     pub(crate) cancel: CancellationToken,
     /// Cancelled by whoever is told by the store that the cluster has left, which ends the session.
     pub(crate) left: CancellationToken,

@@ -109,6 +109,7 @@ impl Stream {
             let position = self.position(&version, Phase::Live);
             self.flush(&mut gathering, Some(position)).await?;
             self.context.report.listed();
+            self.context.report.place().listed(&version);
             return Ok(Outcome::Listed { version });
         }
         self.flush_page(&mut gathering, listing).await?;

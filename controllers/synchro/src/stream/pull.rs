@@ -69,9 +69,9 @@ impl Stream {
         salvaged.key(self.context.resource.namespaced)
     }
 
-    /// What may come in for one object: fields that are pruned away are mostly less than what is kept.
+    /// What may come in for one object.
     pub(super) fn incoming_limit(&self) -> usize {
-        2 * self.context.shared.config.max_object_bytes + (64 << 10)
+        self.context.shared.config.incoming_limit()
     }
 }
 

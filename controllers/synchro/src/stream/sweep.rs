@@ -37,6 +37,7 @@ impl Stream {
         self.writer.write(opened, changes, position).await?;
         if last.is_none() {
             self.context.report.listed();
+            self.context.report.place().listed(&sweep.version);
         }
         Ok(Outcome::Swept(last))
     }

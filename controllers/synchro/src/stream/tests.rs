@@ -1,7 +1,9 @@
 //! Whole streams between a scripted member and a store in memory.
 
+mod audits;
 mod crowd;
 mod kinds;
+mod living;
 mod member;
 mod refusals;
 mod sink;

@@ -64,6 +64,8 @@ struct Watch {
 enum End {
     Closed,
     Error(MemberError),
+    /// Something that is stored is not as the member has it.
+    Differs,
 }
 
 impl Stream {
@@ -97,6 +99,7 @@ impl Stream {
             silence: Silence::new(begun),
             lasted: false,
         };
+        self.context.report.place().follows(&version);
         let end = self.follow(&mut watch, begun + LASTED).await?;
         self.doubted = Instant::now();
         self.end_watched(&mut watch, &end).await?;
@@ -111,6 +114,7 @@ impl Stream {
                 version: watch.complete,
             },
             End::Error(error) => self.watch_failed(&error, watch.complete),
+            End::Differs => Outcome::Differs,
         })
     }
 
@@ -152,6 +156,7 @@ impl Stream {
                     return Err(Halt::Cancelled);
                 }
                 () = due => self.write_watched(watch).await?,
+                () = self.context.report.place().is_to_list() => return Ok(End::Differs),
                 () = tokio::time::sleep_until(lasts_at), if !watch.lasted => {
                     watch.lasted = true;
                     self.recovered();
@@ -179,6 +184,7 @@ impl Stream {
                 watch.latest.clone_from(&version);
                 watch.complete = version;
                 watch.write_by(self.position_due());
+                self.tell_place(watch);
                 Ok(())
             }
             Due::Ask => {
@@ -217,6 +223,7 @@ impl Stream {
                 self.write_watched(watch).await?;
             }
         }
+        self.tell_place(watch);
         Ok(None)
     }
 
@@ -282,6 +289,13 @@ impl Stream {
         since + POSITION_PERIOD * u32::try_from(periods).unwrap_or(u32::MAX)
     }
 
+    /// What has come in is stored, if nothing is gathered.
+    fn tell_place(&self, watch: &Watch) {
+        if watch.gathering.pending.is_empty() {
+            self.context.report.place().reached(&watch.complete);
+        }
+    }
+
     async fn write_watched(&self, watch: &mut Watch) -> Result<(), Halt> {
         watch.settle();
         let moved = watch.complete != watch.stored;
@@ -289,6 +303,7 @@ impl Stream {
         let flush = self.flush(&mut watch.gathering, position);
         unless_it_stands_still(&mut watch.body, flush).await?;
         watch.stored.clone_from(&watch.complete);
+        self.tell_place(watch);
         let unsettled = watch.latest != watch.complete;
         watch.write_at = unsettled.then(|| watch.last_event + SETTLED);
         Ok(())

@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use armadex_crds::PediaCluster;
 use armadex_crds::conditions::ClusterValidatedReason;
+use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};
 use armadex_member::{ConfigError, Connection, Ground, Member, referenced_secrets, validate};
 use armadex_storage::ClusterId;
+use kube::ResourceExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Branches, Live, Tree};
+use crate::audit::Audits;
 use crate::board::Validated;
 use crate::grounds::{SETTLING, stance};
 use crate::plan;
 use crate::secrets::Snapshot;
 use crate::session::{Session, Wanted};
+
+/// Of a request for an audit, which is told again in the status.
+const ASKED_CHARS: usize = 64;
 
 /// What is left to do.
 #[derive(Default)]
@@ -96,6 +101,7 @@ impl Tree {
                 resources,
             };
             self.send(branches, wanted, ground, cluster);
+            branches.ask(object);
         }
         Directed::default()
     }
@@ -114,6 +120,8 @@ impl Tree {
             return;
         }
         let (sender, receiver) = watch::channel(wanted);
+        let (ask, asked) = watch::channel(String::new());
+        let last = branches.board.facts().audit.map(|audit| audit.time.0);
         let (cancel, left) = (CancellationToken::new(), CancellationToken::new());
         let session = Session {
             shared: Arc::clone(&self.shared),
@@ -122,12 +130,15 @@ impl Tree {
             cluster,
             board: Arc::clone(&branches.board),
             wanted: receiver,
+            audits: Arc::new(Audits::new(self.shared.config.audit_every, last)),
+            asked,
             cancel: cancel.clone(),
             left: left.clone(),
         };
         branches.session = Some(Live {
             ground,
             wanted: sender,
+            asked: ask,
             cancel,
             left,
             task: AbortOnDropHandle::new(tokio::spawn(session.run())),
@@ -136,6 +147,20 @@ impl Tree {
 }
 
 impl Branches {
+    /// Tells the session which audit is asked for.
+    fn ask(&self, object: &PediaCluster) {
+        let asked = object.annotations().get(AUDIT_ANNOTATION);
+        let asked = asked.map_or("", String::as_str).chars();
+        let asked: String = asked.take(ASKED_CHARS).collect();
+        if let Some(live) = &self.session {
+            live.asked.send_if_modified(|known| {
+                let modified = *known != asked;
+                *known = asked;
+                modified
+            });
+        }
+    }
+
     /// With a client of the connection: the one that is in use, if it is the same connection.
     fn ready(&self, validated: armadex_member::Validated) -> Result<Ready, ConfigError> {
         let armadex_member::Validated {

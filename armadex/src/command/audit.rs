@@ -1,0 +1,198 @@
+//! `armadex audit`: asks for an audit of one cluster, waits for it and prints it.
+
+use std::io::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail, ensure};
+use armadex_crds::{AUDIT_ANNOTATION, ClusterAudit, PediaCluster, PediaClusterStatus};
+use clap::Args;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::wait::{self, await_condition};
+use serde_json::json;
+
+use crate::control_plane::ControlPlaneFlags;
+
+/// Compare what is stored of a cluster with the cluster itself, and print what came of it.
+///
+/// The synchro that looks after the cluster does it: every synced resource is listed by keys and versions and compared with the store; what
+/// differs is listed anew and compared once more. It does the same every `--audit-every` by itself. This sets the annotation
+/// `armadex.dev/audit` of the PediaCluster and waits for its status. Fails if something could not be compared, or differs still.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// Name of the PediaCluster.
+    name: String,
+    #[command(flatten)]
+    control_plane: ControlPlaneFlags,
+    /// How long to wait, in seconds. Where something differs, the member's next bookmark is waited for, up to a minute for each resource.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15 * 60)]
+    timeout: u64,
+}
+
+/// Asks, waits, prints.
+pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
+    let Flags {
+        name,
+        control_plane,
+        timeout,
+    } = flags;
+    let api = Api::<PediaCluster>::all(control_plane.client().await?);
+    let request = new_request();
+    let patch = json!({"metadata": {"annotations": {AUDIT_ANNOTATION: request}}});
+    api.patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .with_context(|| format!("cannot ask for an audit of the PediaCluster {name}"))?;
+    let answered = await_condition(api.clone(), &name, |object: Option<&PediaCluster>| {
+        object.is_none_or(|object| answer(object, &request).is_some())
+    });
+    let waited = tokio::time::timeout(Duration::from_secs(timeout), answered).await;
+    let object = match waited {
+        Ok(Ok(object)) => object.with_context(|| format!("the PediaCluster {name} is gone"))?,
+        Ok(Err(error)) => return Err(cannot_watch(error, &name)),
+        Err(_) => bail!(no_answer(
+            &name,
+            timeout,
+            api.get_opt(&name).await?.as_ref()
+        )),
+    };
+    let status = object.status.unwrap_or_default();
+    let audit = status.audit.clone();
+    let audit = audit.with_context(|| format!("the PediaCluster {name} has no audit"))?;
+    print(&name, &status, &audit).context("cannot print the audit")?;
+    ensure!(
+        audit.unproved == 0,
+        "{} of {} resources of {name} are not proved to be as the cluster has them",
+        audit.unproved,
+        audit.unproved + audit.proved
+    );
+    Ok(())
+}
+
+/// A text that no request before had.
+fn new_request() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    format!(
+        "{}-{}",
+        now.unwrap_or_default().as_nanos(),
+        std::process::id()
+    )
+}
+
+fn answer<'a>(object: &'a PediaCluster, request: &str) -> Option<&'a ClusterAudit> {
+    let audit = object.status.as_ref()?.audit.as_ref()?;
+    (audit.request == request).then_some(audit)
+}
+
+fn cannot_watch(error: wait::Error, name: &str) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("cannot watch the PediaCluster {name}"))
+}
+
+/// Why there may be no answer.
+fn no_answer(name: &str, seconds: u64, object: Option<&PediaCluster>) -> String {
+    let conditions = object.and_then(|object| object.status.as_ref());
+    let conditions = conditions.map_or(&[][..], |status| status.conditions.as_slice());
+    let ready = conditions.iter().find(|known| known.type_ == "Ready");
+    let ready = match ready {
+        Some(ready) if ready.status == "True" => "it is ready".to_owned(),
+        Some(ready) => format!("it is not ready: {}", ready.message),
+        None => "no synchro looks after it".to_owned(),
+    };
+    format!("no audit of {name} within {seconds} s; {ready}")
+}
+
+fn print(name: &str, status: &PediaClusterStatus, audit: &ClusterAudit) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for line in lines(status) {
+        writeln!(out, "{line}")?;
+    }
+    let ClusterAudit {
+        proved,
+        unproved,
+        objects,
+        differences,
+        mended,
+        ..
+    } = audit;
+    writeln!(
+        out,
+        "{name}: {objects} objects of {} resources, {differences} differed, {mended} mended, {unproved} resources not proved",
+        proved + unproved
+    )
+}
+
+/// One for each resource that has anything to say; the others are in the sum.
+fn lines(status: &PediaClusterStatus) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in &status.sync_resources {
+        for resource in &group.resources {
+            let audits = resource.sync_conditions.iter();
+            let words = audits.filter_map(|condition| condition.audit.as_ref());
+            let words = words.filter(|audit| !audit.message.is_empty());
+            let name = match group.group.as_str() {
+                "" => resource.name.clone(),
+                group => format!("{}.{group}", resource.name),
+            };
+            lines.extend(words.map(|audit| format!("{name}: {}", audit.message)));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(status: &serde_json::Value) -> PediaCluster {
+        let object =
+            json!({"metadata": {"name": "m"}, "spec": {"syncResources": []}, "status": status});
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn audit(request: &str) -> serde_json::Value {
+        json!({"request": request, "time": "2026-04-02T10:11:12Z", "proved": 1, "objects": 5})
+    }
+
+    #[test]
+    fn only_the_answer_to_this_very_request_counts() {
+        let answered = object(&json!({"audit": audit("1")}));
+        assert!(answer(&answered, "1").is_some());
+        assert!(answer(&answered, "2").is_none());
+        assert!(answer(&object(&json!({})), "").is_none());
+        assert_ne!(new_request(), "");
+    }
+
+    #[test]
+    fn what_has_something_to_say_is_named_as_people_write_it() {
+        let condition = |message: &str| {
+            json!([{"version": "v1", "status": "Syncing", "lastTransitionTime": "2026-04-02T10:11:12Z",
+            "audit": {"objects": 5, "message": message}}])
+        };
+        let resource = |name: &str, message: &str| json!({"name": name, "kind": "", "namespaced": true, "syncConditions": condition(message)});
+        let status = json!({"syncResources": [
+            {"group": "", "resources": [resource("pods", "1 differed: n/a"), resource("nodes", "")]},
+            {"group": "apps", "resources": [resource("deployments", "not compared: it is not followed now")]},
+        ]});
+        assert_eq!(
+            lines(&object(&status).status.unwrap()),
+            [
+                "pods: 1 differed: n/a",
+                "deployments.apps: not compared: it is not followed now"
+            ]
+        );
+    }
+
+    #[test]
+    fn who_waits_in_vain_is_told_how_the_cluster_is() {
+        assert_eq!(
+            no_answer("m", 5, Some(&object(&json!({})))),
+            "no audit of m within 5 s; no synchro looks after it"
+        );
+        let condition = json!({"type": "Ready", "status": "False", "reason": "NotReady", "message": "no route",
+            "lastTransitionTime": "2026-04-02T10:11:12Z"});
+        let away = object(&json!({"conditions": [condition]}));
+        assert_eq!(
+            no_answer("m", 5, Some(&away)),
+            "no audit of m within 5 s; it is not ready: no route"
+        );
+    }
+}

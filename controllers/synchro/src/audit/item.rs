@@ -1,0 +1,89 @@
+//! What names an object of a list and its version; nothing else of it is kept. Pure.
+
+use armadex_model::ObjectKey;
+use serde::Deserialize;
+
+use crate::audit::comparison::Listed;
+use crate::lines::Piece;
+use crate::prune;
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
+/// Reads an item; `None` if it does not say what it is called, as an object is left out that does not.
+pub(super) fn read(piece: &Piece, namespaced: bool) -> Option<Listed> {
+    match piece {
+        Piece::Whole(json) => {
+            let Item { metadata } = serde_json::from_slice(json).ok()?;
+            let name = metadata.name.filter(|name| !name.is_empty())?;
+            Some(Listed {
+                key: ObjectKey::new(metadata.namespace.unwrap_or_default(), name),
+                uid: metadata.uid.unwrap_or_default(),
+                resource_version: metadata.resource_version.unwrap_or_default(),
+            })
+        }
+        Piece::TooLong { prefix, .. } => {
+            let salvaged = prune::salvage(prefix);
+            let text = |found: Option<&str>| found.unwrap_or_default().to_owned();
+            Some(Listed {
+                key: salvaged.key(namespaced)?,
+                uid: text(salvaged.uid()),
+                resource_version: text(salvaged.resource_version()),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn names_and_version_are_read_of_metadata_alone_of_whole_objects_and_of_beginnings() {
+        let alone = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","labels":{"name":"b"}}}"#;
+        let whole = r#"{"spec":{"metadata":{"name":"x"}},"metadata":{"resourceVersion":"7","uid":"u","namespace":"n","name":"a","labels":null}}"#;
+        let pieces = [
+            Piece::Whole(Bytes::from(alone)),
+            Piece::Whole(Bytes::from(whole)),
+            Piece::TooLong {
+                prefix: Bytes::from(&alone.as_bytes()[..alone.len() - 20]),
+                length: 9 << 20,
+            },
+        ];
+        for piece in pieces {
+            let wanted = Listed {
+                key: ObjectKey::new("n", "a"),
+                uid: "u".into(),
+                resource_version: "7".into(),
+            };
+            assert_eq!(read(&piece, true), Some(wanted));
+        }
+    }
+
+    #[test]
+    fn of_an_aggregated_api_there_may_be_a_name_alone() {
+        let item = Piece::Whole(Bytes::from(r#"{"metadata":{"name":"node-1","uid":null}}"#));
+        let wanted = Listed {
+            key: ObjectKey::new("", "node-1"),
+            uid: String::new(),
+            resource_version: String::new(),
+        };
+        assert_eq!(read(&item, false), Some(wanted));
+        for nothing in [r#"{"metadata":{"name":""}}"#, r#"{"metadata":null}"#, "[]"] {
+            assert_eq!(read(&Piece::Whole(Bytes::from(nothing)), false), None);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! One type of one member, being compared: the store is read, the member listed, the stream waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_member::{ListRequest, MemberError};
+use armadex_model::{ObjectKey, ResourceType};
+use armadex_storage::{ClusterId, Sink, StoreError, StoredVersion, TypeId};
+use tokio::time::timeout;
+
+use crate::audit::comparison::{Comparison, Found, Hashes, Listed, StoredCopy};
+use crate::audit::item;
+use crate::config::Shared;
+use crate::items::{Items, ListMetadata};
+use crate::metrics::ClusterMetrics;
+use crate::report::Report;
+use crate::stream::Connected;
+
+/// Objects on a page, as in every list: a member reads them whole, however little of them it sends.
+const PAGE: u32 = 500;
+/// Rows that are read at a time: some 150 KB.
+const ROWS: u32 = 1000;
+/// A bookmark comes every minute; where none does, a silence is broken after 75 s and believed after 30 s more.
+const ON_ITS_WAY: Duration = Duration::from_secs(150);
+/// A million objects take 2,000 pages of some 100 ms, twice. A member that takes longer holds up the others.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
+/// A list waits for its turn, and a million objects are written in a minute.
+const LISTED_WITHIN: Duration = Duration::from_secs(15 * 60);
+
+/// One type of one member.
+pub(super) struct Subject {
+    pub(super) shared: Arc<Shared>,
+    pub(super) connected: Arc<Connected>,
+    pub(super) metrics: Arc<ClusterMetrics>,
+    pub(super) cluster: ClusterId,
+    pub(super) resource: ResourceType,
+    pub(super) id: TypeId,
+    pub(super) report: Arc<Report>,
+}
+
+/// Why it could not be found out whether a copy is right.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unproved {
+    /// The member did not list.
+    #[error("the member: {0}")]
+    Member(#[source] MemberError),
+    /// The store was not read.
+    #[error("the store: {0}")]
+    Store(#[source] StoreError),
+    /// Changes may still be on their way.
+    #[error("the stream has not come to version {version} within {} s", ON_ITS_WAY.as_secs())]
+    Behind {
+        /// The version of the list.
+        version: String,
+    },
+    /// Too many changed at the same time.
+    #[error("too many objects changed meanwhile")]
+    Busy,
+    /// It took too long.
+    #[error("it took longer than {} min", LONGEST.as_secs() / 60)]
+    TooLong,
+    /// The list that is to put things right does not come to its end.
+    #[error("the new list is not stored after {} min", LISTED_WITHIN.as_secs() / 60)]
+    NotListed,
+    /// The stream does not follow a watch.
+    #[error("it is not followed now")]
+    NotFollowed,
+    /// Something in the comparison broke.
+    #[error("the comparison broke off")]
+    BrokeOff,
+}
+
+impl Subject {
+    /// What is wrong. Nothing is, if the member listed what the store had; otherwise the stream is waited for and both are asked again.
+    pub(super) async fn compare(&self, hashes: &Hashes) -> Result<Found, Unproved> {
+        let _turn = self.shared.audits.acquire().await;
+        let compared = timeout(LONGEST, self.compared(hashes)).await;
+        let found = compared.unwrap_or(Err(Unproved::TooLong))?;
+        self.metrics.audited_objects.add(found.objects);
+        if found.beyond && found.wrong.is_empty() {
+            return Err(Unproved::Busy);
+        }
+        Ok(found)
+    }
+
+    /// Has the stream list anew, and waits until that is stored.
+    pub(super) async fn list_anew(&self) -> Result<(), Unproved> {
+        let place = self.report.place();
+        let lists = place.lists();
+        place.list_anew();
+        timeout(LISTED_WITHIN, place.lists_beyond(lists))
+            .await
+            .map_err(|_| Unproved::NotListed)
+    }
+
+    async fn compared(&self, hashes: &Hashes) -> Result<Found, Unproved> {
+        let mut copy = StoredCopy::new(hashes.clone());
+        self.stored(|row| copy.stored(row)).await?;
+        let mut comparison = sorted(copy).await?;
+        let version = self.list(|listed| comparison.listed(listed)).await?;
+        let mut suspects = comparison.end();
+        if suspects.is_empty() {
+            return Ok(suspects.into_found());
+        }
+        self.passes(version).await?;
+        self.stored(|row| suspects.stored(row)).await?;
+        let mut missing = suspects.end();
+        missing.leave_out(&self.report.left_out());
+        if !missing.is_empty() {
+            self.list(|listed| missing.listed(listed)).await?;
+        }
+        Ok(missing.end())
+    }
+
+    /// Waits until the stream has stored what the member had when it listed.
+    async fn passes(&self, version: String) -> Result<(), Unproved> {
+        let reached = self.report.place().reaches(&version);
+        timeout(ON_ITS_WAY, reached)
+            .await
+            .map_err(|_| Unproved::Behind { version })
+    }
+
+    async fn stored(&self, mut each: impl FnMut(&StoredVersion)) -> Result<(), Unproved> {
+        let sink: &dyn Sink = &*self.shared.sink;
+        let mut after: Option<ObjectKey> = None;
+        loop {
+            let page = sink.versions(self.cluster, self.id, after.as_ref(), ROWS);
+            let page = page.await.map_err(Unproved::Store)?;
+            page.iter().for_each(&mut each);
+            let is_last = page.len() < ROWS as usize;
+            after = page.into_iter().last().map(|row| row.key);
+            if is_last || after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lists the member to the end; gives the version up to which this tells how things were. Where a token has expired the rest comes of a
+    /// later version, and for each object it holds that it was so at some time.
+    async fn list(&self, mut each: impl FnMut(&Listed)) -> Result<String, Unproved> {
+        let mut token = None;
+        let mut renewed = false;
+        loop {
+            self.connected.lists.let_others_go_first().await;
+            match self.page(token.as_deref(), &mut each).await {
+                Ok(ListMetadata {
+                    resource_version,
+                    r#continue,
+                }) if r#continue.is_empty() => return Ok(resource_version),
+                Ok(page) => (token, renewed) = (Some(page.r#continue), false),
+                Err(error) => match error.fresh_token() {
+                    Some(fresh) if token.is_some() && !renewed => {
+                        (token, renewed) = (Some(fresh.to_owned()), true);
+                    }
+                    _ => return Err(Unproved::Member(error)),
+                },
+            }
+        }
+    }
+
+    async fn page(
+        &self,
+        token: Option<&str>,
+        each: &mut impl FnMut(&Listed),
+    ) -> Result<ListMetadata, MemberError> {
+        let request = ListRequest {
+            resource: &self.resource.gvr,
+            limit: PAGE,
+            continue_token: token,
+        };
+        let mut body = self.connected.member.list_metadata(&request).await?;
+        let mut items = Items::new(self.shared.config.incoming_limit());
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk?;
+            self.metrics.audit_bytes.add(chunk.len() as u64);
+            items.push(chunk);
+            while let Some(piece) = items.next() {
+                if let Some(listed) = item::read(&piece, self.resource.namespaced) {
+                    each(&listed);
+                }
+            }
+        }
+        items.finish().ok_or_else(|| MemberError::Malformed {
+            path: self.resource.gvr.list_path(),
+            problem: "it is no whole list".to_owned(),
+        })
+    }
+}
+
+/// Elsewhere, for a million rows take their time.
+async fn sorted(copy: StoredCopy) -> Result<Comparison, Unproved> {
+    tokio::task::spawn_blocking(move || copy.complete())
+        .await
+        .map_err(|_| Unproved::BrokeOff)
+}

@@ -1,0 +1,346 @@
+//! Streams of a member that keeps things to itself, and the audits that find them.
+
+use armadex_crds::{ClusterAudit, ResourceAudit};
+use tokio::sync::watch;
+
+use super::living::{Life, LivingMember, Metadata};
+use super::*;
+use crate::audit::{AuditedCluster, Auditor, Audits};
+use crate::board::Board;
+use crate::metrics::Counter;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A member, a store, and what is between them.
+struct Stage {
+    member: LivingMember,
+    sink: Arc<MemorySink>,
+    shared: Arc<Shared>,
+    board: Arc<Board>,
+    metrics: Arc<ClusterMetrics>,
+}
+
+/// The stream and the auditor at work.
+struct Act {
+    asks: watch::Sender<String>,
+    report: Arc<Report>,
+    cancel: CancellationToken,
+    stream: JoinHandle<()>,
+    auditor: JoinHandle<()>,
+}
+
+impl Stage {
+    fn new(member: LivingMember, audit_every: Duration) -> Self {
+        let sink = Arc::<MemorySink>::default();
+        let config = Config {
+            max_object_bytes: 4096,
+            audit_every,
+            ..Config::default()
+        };
+        let shared = Shared::new(Arc::clone(&sink) as Arc<dyn Sink>, "", config);
+        Self {
+            member,
+            sink,
+            shared: Arc::new(shared),
+            board: Arc::default(),
+            metrics: Arc::default(),
+        }
+    }
+
+    fn run(&self) -> Act {
+        let lists = Arc::clone(&self.shared.lists);
+        let connected = Connected::new(self.member.connect(), IDENTITY.to_owned(), lists);
+        let connected = Arc::new(connected);
+        let report = Report::new(Arc::clone(self.board.changed()), Timestamp::UNIX_EPOCH);
+        let report = Arc::new(report);
+        let name = ClusterName::new("member1").unwrap();
+        self.board.show_streams(vec![(pods(), Arc::clone(&report))]);
+        let cancel = CancellationToken::new();
+        let context = StreamContext {
+            shared: Arc::clone(&self.shared),
+            connected: Arc::clone(&connected),
+            cluster: ClusterId(1),
+            cluster_name: name.clone(),
+            resource: pods(),
+            report: Arc::clone(&report),
+            metrics: Arc::clone(&self.metrics),
+            cancel: cancel.clone(),
+            left: CancellationToken::new(),
+        };
+        let (asks, asked) = watch::channel(String::new());
+        let auditor = Auditor {
+            cluster: AuditedCluster {
+                shared: Arc::clone(&self.shared),
+                name,
+                id: ClusterId(1),
+                board: Arc::clone(&self.board),
+                metrics: Arc::clone(&self.metrics),
+                connected,
+                audits: Arc::new(Audits::new(self.shared.config.audit_every, None)),
+            },
+            asked,
+        };
+        Act {
+            asks,
+            report,
+            cancel,
+            stream: tokio::spawn(run(context)),
+            auditor: tokio::spawn(auditor.run()),
+        }
+    }
+
+    /// Waits until the store has what the member has.
+    async fn is_equal(&self) {
+        let wanted = self.member.lives(|life| life.shown());
+        let what = format!("{wanted:?}");
+        self.sink
+            .until(what, |stored| stored.shown() == wanted)
+            .await;
+    }
+
+    /// Asks for an audit and waits for it.
+    async fn audit(&self, act: &Act, request: &str) -> ClusterAudit {
+        act.asks.send_replace(request.to_owned());
+        self.audited(|audit| audit.request == request).await
+    }
+
+    async fn audited(&self, wanted: impl Fn(&ClusterAudit) -> bool) -> ClusterAudit {
+        let wait = async {
+            loop {
+                if let Some(audit) = self.board.facts().audit.filter(&wanted) {
+                    return audit;
+                }
+                self.board.changed().notified().await;
+            }
+        };
+        let waited = tokio::time::timeout(24 * HOUR, wait).await;
+        waited.expect("an audit")
+    }
+
+    fn lists(&self) -> usize {
+        self.member.lives(|life| life.asked_for("list"))
+    }
+}
+
+impl Act {
+    fn verdict(&self) -> ResourceAudit {
+        self.report.shown().audit.expect("an audit")
+    }
+
+    async fn end(self) {
+        self.auditor.abort();
+        self.cancel.cancel();
+        self.stream.await.unwrap();
+    }
+}
+
+/// Objects, differences, mended; types proved, unproved.
+fn counts(audit: &ClusterAudit) -> [i64; 5] {
+    let ClusterAudit {
+        objects,
+        differences,
+        mended,
+        proved,
+        unproved,
+        ..
+    } = *audit;
+    [objects, differences, mended, proved, unproved]
+}
+
+async fn on(names: &[&str]) -> (Stage, Act) {
+    let stage = Stage::new(LivingMember::with(names), Duration::ZERO);
+    let act = stage.run();
+    stage.is_equal().await;
+    (stage, act)
+}
+
+/// An object that came, one that changed and one that went, of which no watch tells.
+fn three_in_silence(life: &mut Life) {
+    life.put_silently("e");
+    life.put_silently("b");
+    life.delete_silently("c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_watch_told_is_found_and_mended_and_then_there_is_nothing() {
+    let (stage, act) = on(&["a", "b", "c", "d"]).await;
+    let before = stage.audit(&act, "before").await;
+    assert_eq!(counts(&before), [4, 0, 0, 1, 0]);
+    stage.member.lives(three_in_silence);
+    stage.member.lives(|life| life.put("d"));
+
+    let lists = stage.lists();
+    let found = stage.audit(&act, "found").await;
+    assert_eq!(counts(&found), [4, 3, 3, 1, 0]);
+    assert_eq!(found.message, "pods: 3 differed: n/b, n/c, n/e");
+    assert_eq!(act.verdict().message, "3 differed: n/b, n/c, n/e");
+    assert_eq!(stage.lists(), lists + 2, "one list of two pages");
+    stage.is_equal().await;
+
+    let after = stage.audit(&act, "after").await;
+    assert_eq!(counts(&after), [4, 0, 0, 1, 0]);
+    assert_eq!(stage.lists(), lists + 2);
+    assert!(act.verdict().proved_time.is_some());
+    let ClusterMetrics {
+        differences,
+        mended,
+        proved,
+        unproved,
+        ..
+    } = &*stage.metrics;
+    let counted = [differences, mended, proved, unproved].map(Counter::get);
+    assert_eq!(counted, [3, 3, 3, 0]);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_is_right_is_proved_by_its_metadata_alone_and_without_a_wait() {
+    let (stage, act) = on(&["a", "b", "c"]).await;
+    // The stream stands far before the version of the list, as that of a quiet type always does.
+    stage
+        .member
+        .lives(|life| (0..100).for_each(|_| life.pass_on()));
+    let (lists, begun) = (stage.lists(), tokio::time::Instant::now());
+    let audit = stage.audit(&act, "quiet").await;
+    assert_eq!(counts(&audit), [3, 0, 0, 1, 0]);
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    let pages = stage.member.lives(|life| life.asked_for("metadata"));
+    assert_eq!((pages, stage.lists()), (2, lists));
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_changes_all_the_time_has_no_faults_but_those_it_has() {
+    let names: Vec<String> = (0..20).map(|number| format!("pod-{number:02}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (stage, act) = on(&names).await;
+    let mut turn = 0;
+    stage.member.meanwhile(move |life| {
+        turn += 1;
+        life.put(&format!("pod-{:02}", turn % 10));
+        life.put(&format!("new-{turn}"));
+        if turn > 3 {
+            life.delete(&format!("new-{}", turn - 3));
+        }
+    });
+    for request in 0..20 {
+        let audit = stage.audit(&act, &format!("busy {request}")).await;
+        assert_eq!(counts(&audit)[1..], [0, 0, 1, 0], "{audit:?}");
+    }
+    stage.member.lives(|life| life.put_silently("pod-15"));
+    stage.member.lives(|life| life.delete_silently("pod-16"));
+    let audit = stage.audit(&act, "wrong").await;
+    assert_eq!(counts(&audit)[1..], [2, 2, 1, 0], "{audit:?}");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_sends_whole_objects_is_audited_all_the_same() {
+    for metadata in [Metadata::WholeObjects, Metadata::Refused] {
+        let (stage, act) = on(&["a", "b", "c", "d"]).await;
+        stage.member.lives(|life| life.answers_metadata(metadata));
+        let audit = stage.audit(&act, "right").await;
+        assert_eq!(counts(&audit), [4, 0, 0, 1, 0]);
+        stage.member.lives(three_in_silence);
+        stage.member.lives(Life::bookmark);
+        let audit = stage.audit(&act, "wrong").await;
+        assert_eq!(counts(&audit), [4, 3, 3, 1, 0]);
+        act.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_stream_that_is_behind_nothing_is_said_and_nothing_is_listed() {
+    let (stage, act) = on(&["a", "b", "c", "d"]).await;
+    stage.audit(&act, "before").await;
+    let proved = act.verdict().proved_time;
+    assert!(proved.is_some());
+    stage.member.lives(three_in_silence);
+    stage.member.lives(|life| life.says_version(false));
+    let lists = stage.lists();
+    let audit = stage.audit(&act, "behind").await;
+    assert_eq!(counts(&audit), [0, 0, 0, 0, 1]);
+    assert_eq!(
+        audit.message,
+        "pods: not compared: the stream has not come to version 107 within 150 s"
+    );
+    assert_eq!(stage.lists(), lists);
+    assert_eq!(
+        act.verdict().proved_time,
+        None,
+        "the status keeps the former"
+    );
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_without_bookmarks_is_waited_for_until_its_silence_is_believed() {
+    let (stage, act) = on(&["a", "b", "c", "d"]).await;
+    stage.member.lives(three_in_silence);
+    let audit = stage.audit(&act, "silent").await;
+    assert_eq!(counts(&audit), [4, 3, 3, 1, 0]);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_out_on_purpose_is_no_difference_and_is_named_again_after_a_restart() {
+    let member = LivingMember::with(&["a", "b"]);
+    member.lives(|life| life.put_with("large", 5000));
+    let stage = Stage::new(member, Duration::ZERO);
+    let small = |stored: &super::sink::Stored| stored.shown().len() == 2;
+    let act = stage.run();
+    stage.sink.until("two".into(), small).await;
+    let audit = stage.audit(&act, "left out").await;
+    assert_eq!(counts(&audit), [3, 0, 0, 1, 0]);
+    act.end().await;
+
+    let act = stage.run();
+    stage.member.lives(Life::bookmark);
+    let audit = stage.audit(&act, "restarted").await;
+    assert_eq!(counts(&audit), [3, 0, 0, 1, 0]);
+    let words = act.report.shown().message;
+    assert!(words.contains("n/large is not stored"), "{words}");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_list_leaves_as_it_is_is_told_each_time_and_listed_for_once() {
+    let (stage, act) = on(&["a", "b"]).await;
+    let lost = ObjectKey::new("n", "lost");
+    stage.sink.with(|stored| stored.lost = Some(lost));
+    stage.member.lives(|life| life.put("lost"));
+    let lists = stage.lists();
+    for request in ["first", "second"] {
+        let audit = stage.audit(&act, request).await;
+        assert_eq!(counts(&audit), [3, 1, 0, 0, 1]);
+        assert_eq!(
+            audit.message,
+            "pods: 1 differed: n/lost; 1 does after a new list as well"
+        );
+        assert_eq!(stage.lists(), lists + 2);
+    }
+    // Something else is wrong now.
+    stage.member.lives(|life| life.delete_silently("a"));
+    stage.member.lives(Life::bookmark);
+    let audit = stage.audit(&act, "third").await;
+    assert_eq!(counts(&audit), [2, 2, 1, 0, 1]);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_audit_comes_by_itself_within_the_period_and_never_without_one() {
+    let stage = Stage::new(LivingMember::with(&["a"]), HOUR);
+    let act = stage.run();
+    let begun = tokio::time::Instant::now();
+    let first = stage.audited(|_| true).await;
+    assert!(begun.elapsed() <= HOUR + Duration::from_secs(60));
+    let next = stage.audited(|audit| audit.time != first.time).await;
+    assert_eq!(counts(&next), [1, 0, 0, 1, 0]);
+    assert!(begun.elapsed() <= 3 * HOUR);
+    act.end().await;
+
+    let (stage, act) = on(&["a"]).await;
+    tokio::time::sleep(48 * HOUR).await;
+    assert_eq!(stage.board.facts().audit, None);
+    act.end().await;
+}
