@@ -249,7 +249,7 @@ mod tests {
         );
         assert_eq!(
             round(|r| r.calm.returned = false),
-            ["left behind: 0 connections, 0 requests, 0 files"]
+            ["left behind: 0 connections, 0 requests, 0 bytes, 0 files"]
         );
     }
 
