@@ -4,6 +4,7 @@ pub(crate) mod bodies;
 mod collect;
 mod count;
 mod fetch;
+pub(crate) mod inventory;
 mod matches;
 mod named;
 pub(crate) mod place;
@@ -12,7 +13,6 @@ pub(crate) mod plan;
 mod reading;
 mod sorted;
 pub(crate) mod streams;
-pub(crate) mod versions;
 mod walk;
 
 use armadex_model::Query;

@@ -3,126 +3,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use armadex_model::{ClusterName, ObjectKey};
+use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Joined, StoreError, StreamState, TypeId};
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, TypeRow};
-use crate::sql::counter::{self, CounterRow};
-use crate::sql::dialect::Dialect;
+use crate::sql::counter;
 use crate::sql::statement::MAX_LIST;
-use crate::sql::{select, stream};
-
-/// The stored keys of a stream, by namespace, then name.
-pub(crate) async fn keys(
-    connection: &mut dyn Connection,
-    dialect: Dialect,
-    (cluster, resource): (ClusterId, TypeId),
-    after: Option<&ObjectKey>,
-    limit: u32,
-) -> Result<Vec<ObjectKey>, StoreError> {
-    let wanted = limit as usize;
-    let mut keys = Vec::new();
-    let mut from = String::new();
-    if let Some(ObjectKey { namespace, name }) = after {
-        keys = keys_in(connection, (cluster, resource), (namespace, name), limit).await?;
-        from.clone_from(namespace);
-    }
-    let mut known = after.map(|key| key.namespace.clone());
-    loop {
-        let statement = counter::from(resource.0, cluster.0, &from, PLACES);
-        let mut places = rows(connection, statement, counter::decode).await?;
-        let more = places.len() as i64 == PLACES;
-        places.retain(|place| known.as_ref() != Some(&place.namespace));
-        let Some(last) = places.last().map(|place| place.namespace.clone()) else {
-            break;
-        };
-        let missing = wanted - keys.len();
-        keys.extend(keys_of(connection, dialect, (cluster, resource), &places, missing).await?);
-        if !more || keys.len() >= wanted {
-            break;
-        }
-        known = Some(last.clone());
-        from = last;
-    }
-    keys.truncate(wanted);
-    Ok(keys)
-}
-
-/// Namespaces that are read at a time.
-pub(super) const PLACES: i64 = 512;
-
-/// The first keys of some namespaces, about as many as are wanted, or all that there are.
-async fn keys_of(
-    connection: &mut dyn Connection,
-    dialect: Dialect,
-    (cluster, resource): (ClusterId, TypeId),
-    places: &[CounterRow],
-    wanted: usize,
-) -> Result<Vec<ObjectKey>, StoreError> {
-    let mut keys = Vec::new();
-    let mut places = places;
-    while let (Some(first), true) = (places.first(), keys.len() < wanted) {
-        let missing = wanted - keys.len();
-        let few = few_objects(places, missing);
-        if few == 0 {
-            let left = u32::try_from(missing).unwrap_or(u32::MAX);
-            let place = (first.namespace.as_str(), "");
-            keys.extend(keys_in(connection, (cluster, resource), place, left).await?);
-            places = &places[1..];
-            continue;
-        }
-        let (here, rest) = places.split_at(few);
-        keys.extend(keys_within(connection, dialect, resource, here).await?);
-        places = rest;
-    }
-    Ok(keys)
-}
-
-/// How many of the first namespaces have together no more objects than are wanted.
-pub(super) fn few_objects(places: &[CounterRow], wanted: usize) -> usize {
-    let mut sum = 0;
-    let fits = |place: &&CounterRow| {
-        sum += place.objects;
-        usize::try_from(sum).is_ok_and(|sum| sum <= wanted)
-    };
-    places.iter().take(MAX_LIST).take_while(fits).count()
-}
-
-async fn keys_in(
-    connection: &mut dyn Connection,
-    (cluster, resource): (ClusterId, TypeId),
-    place: (&str, &str),
-    limit: u32,
-) -> Result<Vec<ObjectKey>, StoreError> {
-    let statement = select::keys_in(cluster.0, resource.0, place, limit);
-    rows(connection, statement, |row| {
-        Ok(ObjectKey::new(row.text(0)?, row.text(1)?))
-    })
-    .await
-}
-
-async fn keys_within(
-    connection: &mut dyn Connection,
-    dialect: Dialect,
-    resource: TypeId,
-    places: &[CounterRow],
-) -> Result<Vec<ObjectKey>, StoreError> {
-    let names: HashMap<i64, &str> = places
-        .iter()
-        .map(|place| (place.nsid, place.namespace.as_str()))
-        .collect();
-    let nsids: Vec<i64> = places.iter().map(|place| place.nsid).collect();
-    let statement = select::keys_within(dialect, resource.0, &nsids);
-    let found = rows(connection, statement, |row| Ok((row.int(0)?, row.text(1)?))).await?;
-    let mut keys: Vec<ObjectKey> = found
-        .into_iter()
-        .map(|(nsid, name)| ObjectKey::new(names[&nsid], name))
-        .collect();
-    keys.sort();
-    Ok(keys)
-}
+use crate::sql::stream;
 
 /// Clusters that are read at once, so that a fleet of any size takes statements of one size.
 const CLUSTERS: u32 = 1000;

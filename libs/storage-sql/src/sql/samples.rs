@@ -296,7 +296,7 @@ fn selects(dialect: Dialect) -> Vec<Statement> {
         select::by_id(&[5, 6]),
         select::one(TYPE, CLUSTER, "web", "web-1"),
         select::bodies(&[41, 42]),
-        select::keys_in(CLUSTER, TYPE, ("web", "web-1"), 500),
+        select::keys_after(dialect, TYPE, (1000, "web-1"), 500),
         select::keys_within(dialect, TYPE, &NSIDS),
     ]
 }

@@ -146,26 +146,20 @@ pub(crate) fn bodies(revs: &[i64]) -> Statement {
     .build()
 }
 
-/// Keys of one namespace after a name: (namespace, name).
-pub(crate) fn keys_in(
-    cluster: i64,
+/// Keys of one namespace after a name, in page order: (nsid, name).
+pub(crate) fn keys_after(
+    dialect: Dialect,
     resource: i32,
-    (namespace, after): (&str, &str),
-    limit: u32,
+    (nsid, name): (i64, &str),
+    limit: i64,
 ) -> Statement {
-    Statement::fixed(
-        "keys.in",
-        "SELECT n.namespace, o.name FROM ns n JOIN obj o ON o.nsid = n.nsid \
-         WHERE n.cluster = ? AND n.namespace = ? AND o.type = ? AND o.name > ? \
-         ORDER BY o.name LIMIT ?",
-        [
-            cluster.into(),
-            namespace.into(),
-            resource.into(),
-            after.into(),
-            limit.into(),
-        ],
-    )
+    Sql::new("keys.after", "SELECT o.nsid, o.name FROM ")
+        .push(dialect.obj(ObjIndex::Key))
+        .bound(
+            " WHERE o.type = ? AND o.nsid = ? AND o.name > ? ORDER BY o.name LIMIT ?",
+            [resource.into(), nsid.into(), name.into(), limit.into()],
+        )
+        .build()
 }
 
 /// Keys of some namespaces, in no order: (nsid, name).

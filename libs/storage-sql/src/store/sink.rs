@@ -13,7 +13,8 @@ use super::SqlStore;
 use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::form::codec::Family;
-use crate::read::{streams, versions};
+use crate::read::inventory::{self, Inventory, Told};
+use crate::read::streams;
 use crate::write::clusters::{self, Opening, Present};
 use crate::write::prepare::prepare;
 use crate::write::writer::{Done, Work, now};
@@ -120,12 +121,8 @@ impl Sink for SqlStore {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<ObjectKey>, StoreError> {
-        let mut transaction = self.database.read(Lane::Short).await?;
-        let (connection, dialect) = (&mut *transaction, self.database.dialect());
-        let stream = (cluster, resource);
-        let keys = streams::keys(connection, dialect, stream, after, limit).await?;
-        transaction.rollback().await?;
-        Ok(keys)
+        self.told(&inventory::KEYS, (cluster, resource), after, limit)
+            .await
     }
 
     async fn versions(
@@ -135,12 +132,8 @@ impl Sink for SqlStore {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<StoredVersion>, StoreError> {
-        let mut transaction = self.database.read(Lane::Short).await?;
-        let (connection, dialect) = (&mut *transaction, self.database.dialect());
-        let stream = (cluster, resource);
-        let found = versions::page(connection, dialect, stream, after, limit).await?;
-        transaction.rollback().await?;
-        Ok(found)
+        self.told(&inventory::VERSIONS, (cluster, resource), after, limit)
+            .await
     }
 
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError> {
@@ -159,6 +152,27 @@ impl Sink for SqlStore {
             Done::Purged(purged) => Ok(purged),
             other => Err(unexpected(&other)),
         }
+    }
+}
+
+impl SqlStore {
+    async fn told<T: Send>(
+        &self,
+        told: &Told<T>,
+        (cluster, resource): (ClusterId, TypeId),
+        after: Option<&ObjectKey>,
+        limit: u32,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut transaction = self.database.read(Lane::Short).await?;
+        let mut inventory = Inventory {
+            connection: &mut *transaction,
+            dialect: self.database.dialect(),
+            cluster,
+            resource,
+        };
+        let found = inventory.page(told, after, limit).await?;
+        transaction.rollback().await?;
+        Ok(found)
     }
 }
 
