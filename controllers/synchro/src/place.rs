@@ -1,16 +1,13 @@
 //! How far a stream has brought the store, for whoever compares the two, and the wish that it lists anew.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::step::is_behind;
 
 /// Where a stream is.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    state: Mutex<State>,
-    moved: Notify,
+    state: watch::Sender<State>,
     anew: Notify,
 }
 
@@ -24,34 +21,41 @@ struct State {
     followed: bool,
 }
 
+impl State {
+    fn reach(&mut self, version: &str) -> bool {
+        let moves = self.version != version;
+        if moves {
+            version.clone_into(&mut self.version);
+        }
+        moves
+    }
+}
+
 impl Place {
     /// Everything up to this version is stored.
     pub(crate) fn reached(&self, version: &str) {
-        let mut state = self.lock();
-        if state.version != version {
-            version.clone_into(&mut state.version);
-            drop(state);
-            self.moved.notify_waiters();
-        }
+        self.state.send_if_modified(|state| state.reach(version));
     }
 
     /// A watch begins at this version, up to which everything is stored.
     pub(crate) fn follows(&self, version: &str) {
-        self.lock().followed = true;
-        self.reached(version);
-        self.moved.notify_waiters();
+        self.state.send_modify(|state| {
+            state.followed = true;
+            state.reach(version);
+        });
     }
 
     /// A list is stored to its end.
     pub(crate) fn listed(&self, version: &str) {
-        self.lock().lists += 1;
-        self.reached(version);
-        self.moved.notify_waiters();
+        self.state.send_modify(|state| {
+            state.lists += 1;
+            state.reach(version);
+        });
     }
 
     /// How many lists are stored.
     pub(crate) fn lists(&self) -> u64 {
-        self.lock().lists
+        self.state.borrow().lists
     }
 
     /// Waits until everything up to this version is stored.
@@ -80,19 +84,9 @@ impl Place {
         self.anew.notified().await;
     }
 
-    async fn until(&self, holds: impl Fn(&State) -> bool) {
-        loop {
-            let mut moved = std::pin::pin!(self.moved.notified());
-            moved.as_mut().enable();
-            if holds(&self.lock()) {
-                return;
-            }
-            moved.await;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    async fn until(&self, mut holds: impl FnMut(&State) -> bool) {
+        // The sender is here as well, so it is never gone.
+        let _ = self.state.subscribe().wait_for(|state| holds(state)).await;
     }
 }
 
