@@ -31,7 +31,7 @@ use crate::keeper::{self, StatusKeeper};
 use crate::lifecycles::{Followed, Lifecycles};
 use crate::secrets::{SecretWatches, Secrets};
 use crate::session::Wanted;
-use crate::tree::entry::{Entry, Owner};
+use crate::tree::entry::{Entrant, Entry};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -228,13 +228,13 @@ impl Tree {
         if !finalizer::is_set(&object) {
             return self.add_finalizer(&object).await;
         }
-        let owner = Owner {
+        let entrant = Entrant {
             shared: &self.shared,
             client: &self.client,
             name: &self.name,
             uid: &self.uid,
         };
-        let cluster = match entry.number(&owner).await {
+        let cluster = match entry.number(&entrant).await {
             Ok(cluster) => cluster,
             Err(words) => {
                 warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying");
@@ -247,7 +247,7 @@ impl Tree {
         if let Some(words) = directed.ends {
             warn!(cluster = %self.name, reason = words, "the session ends");
             *entry = branches.dismiss_session().await;
-            match entry.number(&owner).await {
+            match entry.number(&entrant).await {
                 Ok(cluster) => self.tell_of_dismissal(cluster).await,
                 Err(words) => {
                     warn!(cluster = %self.name, error = words, "the store was not told of a session that ended");

@@ -12,7 +12,7 @@ use kube::{Client, ResourceExt};
 use crate::config::Shared;
 
 /// Whose entry it is.
-pub(super) struct Owner<'a> {
+pub(super) struct Entrant<'a> {
     pub(super) shared: &'a Shared,
     pub(super) client: &'a Client,
     pub(super) name: &'a ClusterName,
@@ -32,19 +32,19 @@ pub(super) enum Entry {
 
 impl Entry {
     /// The number of the entry, which is made if need be; or why it cannot be had yet.
-    pub(super) async fn number(&mut self, owner: &Owner<'_>) -> Result<ClusterId, String> {
+    pub(super) async fn number(&mut self, entrant: &Entrant<'_>) -> Result<ClusterId, String> {
         match *self {
             Self::Joined(cluster) => return Ok(cluster),
-            Self::Left => owner.may_return().await?,
+            Self::Left => entrant.may_return().await?,
             Self::Unknown => {}
         }
-        let joined = owner.join().await?;
+        let joined = entrant.join().await?;
         *self = Self::Joined(joined);
         Ok(joined)
     }
 }
 
-impl Owner<'_> {
+impl Entrant<'_> {
     /// Whether nobody has taken the place of a cluster that left.
     async fn may_return(&self) -> Result<(), String> {
         self.is_there().await?;
