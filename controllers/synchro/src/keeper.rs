@@ -140,11 +140,22 @@ impl StatusKeeper {
     }
 
     async fn publish(&self, event: &Event) {
-        if let Err(error) = self.recorder.publish(event, &self.reference).await {
-            // The status says the same; an Event is for those who look at `kubectl describe`.
-            debug!(cluster = %self.name, error = %error, "an Event was not written");
-            self.shared.metrics.events_failed.add(1);
-        }
+        publish(&self.shared, &self.recorder, &self.reference, event).await;
+    }
+}
+
+/// Writes an Event about a PediaCluster. What it tells is true all the same, and mostly in the status: it is for those who look at
+/// `kubectl describe`.
+pub(crate) async fn publish(
+    shared: &Shared,
+    recorder: &Recorder,
+    cluster: &ObjectReference,
+    event: &Event,
+) {
+    if let Err(error) = recorder.publish(event, cluster).await {
+        let cluster = cluster.name.as_deref().unwrap_or_default();
+        debug!(cluster, error = %error, "an Event was not written");
+        shared.metrics.events_failed.add(1);
     }
 }
 

@@ -319,11 +319,7 @@ impl Tree {
             }
         };
         let event = keeper::event(false, "ClusterLeft", &note);
-        if let Err(error) = self.recorder.publish(&event, &reference).await {
-            // What it tells is true all the same.
-            self.shared.metrics.events_failed.add(1);
-            tracing::debug!(cluster = %self.name, error = %error, "an Event was not written");
-        }
+        keeper::publish(&self.shared, &self.recorder, &reference, &event).await;
     }
 
     /// Hides the rows of a cluster whose object went by itself. A store that does not answer for so long is told when strays are looked for.
