@@ -3,6 +3,7 @@
 mod breaking;
 mod control_plane;
 mod member;
+pub(crate) mod request;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use armadex_member::{Connection, Endpoint, Member, Trust};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use armadex_member::Member;
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 use tokio_util::task::AbortOnDropHandle;
+
+use super::request::{Request, plain};
 
 /// A member on loopback.
 pub(crate) struct ScriptedMember {
@@ -74,15 +76,7 @@ impl ScriptedMember {
     }
 
     pub(crate) fn connect(&self) -> Arc<Member> {
-        let connection = Connection {
-            server: Endpoint::parse("test", &self.address).expect("a URL"),
-            trust: Trust::Anyone,
-            server_name: None,
-            token: None,
-            certificate: None,
-            proxy: None,
-        };
-        Arc::new(Member::new(&connection).expect("a member"))
+        Arc::new(Member::new(&plain(&self.address)).expect("a member"))
     }
 
     /// One more group is served from now on.
@@ -156,31 +150,24 @@ async fn accept(listener: TcpListener, script: Arc<Script>) {
 /// One request per connection.
 async fn serve(socket: TcpStream, script: Arc<Script>) {
     let mut socket = BufReader::new(socket);
-    let (mut path, mut known) = (String::new(), String::new());
-    loop {
-        let mut line = String::new();
-        if socket.read_line(&mut line).await.unwrap_or(0) == 0 || line == "\r\n" {
-            break;
-        }
-        if path.is_empty() {
-            path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-        }
-        if let Some(etag) = line.strip_prefix("if-none-match: ") {
-            known = etag.trim().to_owned();
-        }
-        if let Some(token) = line.strip_prefix("authorization: Bearer ") {
-            let mut tokens = script.tokens.lock().expect("no panic");
-            tokens.insert(token.trim().to_owned());
-        }
-    }
+    let request = Request::read(&mut socket).await;
+    let path = &request.path;
+    let known = request.values("if-none-match: ").last();
+    let tokens = request.values("authorization: Bearer ");
+    let tokens = tokens.map(str::to_owned);
+    script.tokens.lock().expect("no panic").extend(tokens);
     let head = "connection: close\r\n";
     let mut events = script.events.subscribe();
-    let text = match script.answer(&path) {
+    let text = match script.answer(path) {
         Some(body) => {
             // Long enough to tell the bodies of a test apart.
             let etag = format!("\"{}\"", body.len());
-            let code = if etag == known { 304 } else { 200 };
-            script.note(&path, code);
+            let code = if known == Some(etag.as_str()) {
+                304
+            } else {
+                200
+            };
+            script.note(path, code);
             let body = if code == 304 { "" } else { &body };
             let length = body.len();
             format!(

@@ -4,14 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use armadex_member::{Connection, Endpoint, Member, Trust};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use armadex_member::Member;
+use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::Notify;
 
 use super::member::IDENTITY;
-
-/// What a pipe holds.
-const PIPE_BYTES: usize = 64 << 10;
+use crate::testing::request::{Request, through_pipes};
 
 /// The objects by name, each with its version and its size.
 type Objects = BTreeMap<String, (u64, usize)>;
@@ -215,40 +213,17 @@ impl LivingMember {
     }
 
     pub(super) fn connect(&self) -> Arc<Member> {
-        // Plain HTTP needs no provider, but the TLS configuration is made all the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let connection = Connection {
-            server: Endpoint::parse("test", "http://member").unwrap(),
-            trust: Trust::Anyone,
-            server_name: None,
-            token: None,
-            certificate: None,
-            proxy: None,
-        };
         let script = Arc::clone(&self.script);
-        let dial = move || {
-            let (near, far) = tokio::io::duplex(PIPE_BYTES);
-            tokio::spawn(serve(far, Arc::clone(&script)));
-            near
-        };
-        Arc::new(Member::through_pipes(&connection, dial).unwrap())
+        through_pipes(move |pipe| drop(tokio::spawn(serve(pipe, Arc::clone(&script)))))
     }
 }
 
 /// One request per connection.
 async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     let mut socket = BufReader::new(pipe);
-    let (mut path, mut alone) = (String::new(), false);
-    loop {
-        let mut line = String::new();
-        if socket.read_line(&mut line).await.unwrap_or(0) == 0 || line == "\r\n" {
-            break;
-        }
-        if path.is_empty() {
-            path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-        }
-        alone |= line.contains("PartialObjectMetadataList");
-    }
+    let Request { path, fields } = Request::read(&mut socket).await;
+    let asks_alone = |line: &String| line.contains("PartialObjectMetadataList");
+    let alone = fields.iter().any(asks_alone);
     let head = "transfer-encoding: chunked\r\nconnection: close\r\n\r\n";
     if let Some(version) =
         parameter(&path, "watch").and_then(|_| parameter(&path, "resourceVersion"))

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use armadex_member::{Connection, Endpoint, Member, Trust};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use armadex_member::Member;
+use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
+
+use crate::testing::request::{Request, through_pipes};
 
 /// Who it is, unless a test says otherwise.
 pub(super) const IDENTITY: &str = "member-uid";
-/// What a pipe holds: below what the larger bodies have.
-const PIPE_BYTES: usize = 64 << 10;
 
 pub(super) struct FakeMember {
     script: Arc<Script>,
@@ -114,23 +114,8 @@ impl FakeMember {
     }
 
     pub(super) fn connect(&self) -> Arc<Member> {
-        // Plain HTTP needs no provider, but the TLS configuration is made all the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let connection = Connection {
-            server: Endpoint::parse("test", "http://member").unwrap(),
-            trust: Trust::Anyone,
-            server_name: None,
-            token: None,
-            certificate: None,
-            proxy: None,
-        };
         let script = Arc::clone(&self.script);
-        let dial = move || {
-            let (near, far) = tokio::io::duplex(PIPE_BYTES);
-            tokio::spawn(serve(far, Arc::clone(&script)));
-            near
-        };
-        Arc::new(Member::through_pipes(&connection, dial).unwrap())
+        through_pipes(move |pipe| drop(tokio::spawn(serve(pipe, Arc::clone(&script)))))
     }
 
     /// Answers by `rule` what is not scripted.
@@ -174,16 +159,7 @@ impl FakeMember {
 /// One request per connection.
 async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     let mut socket = BufReader::new(pipe);
-    let mut path = String::new();
-    loop {
-        let mut line = String::new();
-        if socket.read_line(&mut line).await.unwrap_or(0) == 0 || line == "\r\n" {
-            break;
-        }
-        if path.is_empty() {
-            path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-        }
-    }
+    let Request { path, .. } = Request::read(&mut socket).await;
     if path.is_empty() {
         // A connection that was opened for a request that was then given up.
         return;

@@ -1,0 +1,66 @@
+//! What all scripted members do alike: read the head of a request, and be reached through a pipe.
+
+use std::sync::Arc;
+
+use armadex_member::{Connection, Endpoint, Member, Trust};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, DuplexStream};
+
+/// What a pipe holds: below what the larger bodies have.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// The head of a request.
+pub(crate) struct Request {
+    /// With its query; empty for a connection that was opened for a request which was then given up.
+    pub(crate) path: String,
+    /// The lines after the first.
+    pub(crate) fields: Vec<String>,
+}
+
+impl Request {
+    /// Reads a head to its end.
+    pub(crate) async fn read(socket: &mut (impl AsyncBufRead + Unpin)) -> Self {
+        let mut path = String::new();
+        let mut fields = Vec::new();
+        loop {
+            let mut line = String::new();
+            if socket.read_line(&mut line).await.unwrap_or(0) == 0 || line == "\r\n" {
+                return Self { path, fields };
+            }
+            if path.is_empty() {
+                path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            } else {
+                fields.push(line);
+            }
+        }
+    }
+
+    /// The values of the fields that begin so, without the space around them.
+    pub(crate) fn values(&self, prefix: &str) -> impl Iterator<Item = &str> {
+        let values = self.fields.iter();
+        values.filter_map(move |line| Some(line.strip_prefix(prefix)?.trim()))
+    }
+}
+
+/// A member without TLS and credentials.
+pub(crate) fn plain(address: &str) -> Connection {
+    Connection {
+        server: Endpoint::parse("test", address).expect("an address"),
+        trust: Trust::Anyone,
+        server_name: None,
+        token: None,
+        certificate: None,
+        proxy: None,
+    }
+}
+
+/// A member that is reached through pipes, each of which `serve` is given the other end of; a test may stop the clock.
+pub(crate) fn through_pipes(serve: impl Fn(DuplexStream) + Send + Sync + 'static) -> Arc<Member> {
+    // Plain HTTP needs no provider, but the TLS configuration is made all the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let dial = move || {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        serve(far);
+        near
+    };
+    Arc::new(Member::through_pipes(&plain("http://member"), dial).expect("a member"))
+}
