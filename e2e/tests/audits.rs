@@ -1,0 +1,157 @@
+//! What is stored is compared with the members: nothing is wrong after a sync and while the members change, and what somebody breaks in the
+//! store is found and put right.
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::armadex::{self, Armadex};
+use armadex_e2e::churn::Churn;
+use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::progress::note;
+use armadex_e2e::scenario::{SOON, on_board, wait_until_equal};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::{Harness, Options};
+use armadex_model::{GroupVersionResource, ResourceType};
+use armadex_storage::{Batch, Change, ClusterId, Object, Rules, Sink, StoredVersion};
+use armadex_storage_sql::{Options as StoreOptions, SqlStore};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+const MEMBER: &str = "member1";
+const CHURN: Churn = Churn {
+    rate: 60,
+    length: Duration::from_secs(60),
+    seed: 1,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_in_the_store_is_found_and_mended_and_nothing_else_is() -> Result<()> {
+    let fleet = Harness::start(Options {
+        members: 1,
+        ..Options::default()
+    })
+    .await?;
+    let plan = Plan {
+        count: 2000,
+        seed: 1,
+    };
+    seed::put(&fleet.member(MEMBER)?, plan).await?;
+    let mut armadex = on_board(&fleet).await?;
+    fleet.join(MEMBER).await?;
+    wait_until_equal(&fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
+    nothing_is_wrong(&fleet, "at rest").await?;
+    what_it_costs(&armadex).await?;
+    while_it_changes(&fleet).await?;
+    wait_until_equal(&fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
+    what_is_broken_is_mended(&fleet, &mut armadex).await?;
+    armadex.stop();
+    fleet.finish().await;
+    Ok(())
+}
+
+async fn audit(fleet: &Harness) -> Result<String> {
+    let host = fleet.host().kubeconfig().display().to_string();
+    let said = armadex::run(&["audit", MEMBER, "--kubeconfig", &host]).await?;
+    note(format_args!("{}", said.trim()));
+    Ok(said)
+}
+
+async fn nothing_is_wrong(fleet: &Harness, when: &str) -> Result<()> {
+    let said = audit(fleet).await?;
+    let nothing = "0 differed, 0 mended, 0 resources not proved";
+    ensure!(said.trim().ends_with(nothing), "{when}: {said}");
+    Ok(())
+}
+
+async fn what_it_costs(armadex: &Armadex) -> Result<()> {
+    let bytes = armadex
+        .counter("armadex_audit_received_bytes_total")
+        .await?;
+    let objects = armadex.counter("armadex_audit_objects_total").await?;
+    ensure!(objects > 0.0, "nothing was listed");
+    note(format_args!(
+        "{bytes} bytes for {objects} objects, {:.0} each",
+        bytes / objects
+    ));
+    Ok(())
+}
+
+async fn while_it_changes(fleet: &Harness) -> Result<()> {
+    let (stop, client) = (
+        CancellationToken::new(),
+        fleet.member(MEMBER)?.client().await?,
+    );
+    let audits = async {
+        for _ in 0..3 {
+            nothing_is_wrong(fleet, "while it changes").await?;
+        }
+        stop.cancel();
+        anyhow::Ok(())
+    };
+    tokio::try_join!(CHURN.run(&client, &stop), audits).map(drop)
+}
+
+/// A pod that the store has lost, one in an old version, and one that never was.
+async fn what_is_broken_is_mended(fleet: &Harness, armadex: &mut Armadex) -> Result<()> {
+    armadex.stop();
+    break_three_pods(fleet).await?;
+    armadex.restart().await?;
+    let said = audit(fleet).await?;
+    ensure!(said.contains("pods: 3 differed: "), "{said}");
+    let mended = "3 differed, 3 mended, 0 resources not proved";
+    ensure!(said.trim().ends_with(mended), "{said}");
+    wait_until_equal(fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
+    let events = ["get", "events", "--output", "jsonpath={.items[*].reason}"];
+    let events = fleet.kubectl("host").run(&events).await?;
+    ensure!(events.contains("AuditFoundDifferences"), "{events}");
+    nothing_is_wrong(fleet, "afterwards").await
+}
+
+async fn break_three_pods(fleet: &Harness) -> Result<()> {
+    let store = SqlStore::sqlite(&fleet.folder().store(), &StoreOptions::default()).await?;
+    let clusters = Sink::clusters(&store).await?;
+    let joined = clusters.first().context("the store has no cluster")?;
+    let cluster = store
+        .join(&joined.name, &joined.incarnation, &joined.owner)
+        .await?;
+    let (stream, mut pods) = pods(&store, cluster).await?;
+    let (lost, old) = (pods.remove(0), pods.remove(0));
+    let put = |row: StoredVersion| {
+        Change::Put(Object {
+            key: row.key,
+            uid: row.uid,
+            resource_version: "1".into(),
+            created: 0,
+            terms: Vec::new(),
+            body: "\"name\":\"broken\"}}".into(),
+        })
+    };
+    let mut ghost = old.clone();
+    ghost.key.name += "-ghost";
+    let batch = Batch {
+        changes: vec![Change::Delete(lost.key), put(old), put(ghost)],
+        ..stream
+    };
+    store.write(batch).await?;
+    store.shutdown().await;
+    Ok(())
+}
+
+/// An empty batch of the stream of pods, and two of them.
+async fn pods(store: &SqlStore, cluster: ClusterId) -> Result<(Batch, Vec<StoredVersion>)> {
+    let pods = GroupVersionResource::new("", "v1", "pods");
+    let states = store.streams(cluster).await?;
+    let state = states.iter().find(|state| state.resource.gvr == pods);
+    let resource: &ResourceType = &state.context("pods are not synced")?.resource;
+    let rules = Rules(armadex_synchro::rules_version(&pods));
+    let stream = store.open(cluster, resource, rules).await?;
+    let rows = store.versions(cluster, stream.resource, None, 2).await?;
+    let batch = Batch {
+        cluster,
+        resource: stream.resource,
+        epoch: stream.epoch,
+        whole: true,
+        rules,
+        changes: Vec::new(),
+        position: None,
+    };
+    Ok((batch, rows))
+}
