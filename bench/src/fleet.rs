@@ -5,20 +5,19 @@
 //! `report`; a run that misses one ends with an error unless it is told to report only.
 
 mod clusters;
-mod log;
 mod report;
 mod samples;
 mod searches;
 mod stage;
 
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use armadex_e2e::{Harness, Options};
 use clap::Args;
 
 use crate::process::cpu_seconds;
+use crate::{log, table};
 use clusters::Clusters;
 use report::Report;
 use samples::{Sample, Sampler};
@@ -42,12 +41,8 @@ pub(crate) struct Flags {
     /// Objects that each of them brings, about.
     #[arg(long, default_value_t = 350)]
     objects: usize,
-    /// Print JSON instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Succeed whatever the figures are.
-    #[arg(long)]
-    report_only: bool,
+    #[command(flatten)]
+    form: table::Form,
 }
 
 /// Starts a fleet, measures, prints, and stops it.
@@ -64,18 +59,7 @@ pub(crate) async fn run(flags: Flags) -> Result<()> {
     .await?;
     let report = measure(&fleet, &flags).await?;
     fleet.finish().await;
-    let text = if flags.json {
-        serde_json::to_string_pretty(&report)? + "\n"
-    } else {
-        report.table()
-    };
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .context("cannot print the report")?;
-    match report.missed().as_slice() {
-        missed if missed.is_empty() || flags.report_only => Ok(()),
-        missed => bail!("missed: {}", missed.join("; ")),
-    }
+    table::finish(&report, &report.rows(), flags.form)
 }
 
 async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {

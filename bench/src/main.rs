@@ -6,8 +6,11 @@
 mod fleet;
 mod footprint;
 mod hostile;
+mod log;
+mod pedia_clusters;
 mod process;
 mod readers;
+mod table;
 
 use clap::{Parser, Subcommand};
 

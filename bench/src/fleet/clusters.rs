@@ -1,12 +1,14 @@
 //! The PediaClusters of the fleet: the shape that the shipped policy gives them, many of one member.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use armadex_e2e::wait_until;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
 use serde_json::{Value, json};
+
+use crate::pedia_clusters::{self, AT_ONCE, LABEL, PATH};
 
 /// The kinds that the shipped policy syncs: group, plural, path of the list.
 pub(super) const KINDS: [(&str, &str, &str); 12] = [
@@ -24,11 +26,8 @@ pub(super) const KINDS: [(&str, &str, &str); 12] = [
     ("batch", "cronjobs", "/apis/batch/v1/cronjobs"),
 ];
 
-/// Requests under way at once: as many as a control plane of two cores answers without queueing for long.
-const AT_ONCE: usize = 16;
-const PATH: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters";
-/// The label that tells those of the fleet from the one that stays.
-const LABEL: &str = "bench";
+/// What they are for.
+const PURPOSE: &str = "fleet";
 
 /// The fleet's PediaClusters.
 pub(super) struct Clusters {
@@ -41,13 +40,8 @@ pub(super) struct Clusters {
 impl Clusters {
     /// Creates all of them, as fast as the control plane takes them.
     pub(super) async fn create(&self) -> Result<Duration> {
-        let begun = Instant::now();
-        stream::iter(0..self.count)
-            .map(|number| create(&self.host, name(number), "fleet", &self.template))
-            .buffer_unordered(AT_ONCE)
-            .try_collect::<()>()
-            .await?;
-        Ok(begun.elapsed())
+        let clusters = (0..self.count).map(|number| (name(number), self.template.clone()));
+        pedia_clusters::create_all(&self.host, PURPOSE, clusters).await
     }
 
     /// Asks for the deletion of all of them.
@@ -68,35 +62,13 @@ impl Clusters {
     /// Waits until the control plane has none of them.
     pub(super) async fn wait_until_gone(&self, limit: Duration) -> Result<()> {
         wait_until("all PediaClusters are gone", limit, || async {
-            let path = format!("{PATH}?labelSelector={LABEL}%3Dfleet&limit=1");
+            let path = format!("{PATH}?labelSelector={LABEL}%3D{PURPOSE}&limit=1");
             let request = http::Request::get(path).body(Vec::new())?;
             let list: Value = self.host.request(request).await?;
             Ok(list["items"].as_array().is_some_and(Vec::is_empty))
         })
         .await
     }
-}
-
-/// Creates one PediaCluster, labelled with what it is for.
-pub(super) async fn create(
-    host: &Client,
-    name: String,
-    purpose: &str,
-    template: &Value,
-) -> Result<()> {
-    let object = json!({
-        "apiVersion": "cluster.clusterpedia.io/v1alpha2",
-        "kind": "PediaCluster",
-        "metadata": {"name": name, "labels": {LABEL: purpose}},
-        "spec": template,
-    });
-    let request = http::Request::post(PATH)
-        .header(http::header::CONTENT_TYPE, "application/json")
-        .body(serde_json::to_vec(&object)?)?;
-    let created = host.request_text(request).await;
-    created
-        .with_context(|| format!("{name} cannot be created"))
-        .map(drop)
 }
 
 /// The spec that the shipped policy renders for `member`, with the first `kinds` of its kinds.

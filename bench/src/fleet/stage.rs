@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::clusters::{self, KINDS};
 use super::searches::Target;
+use crate::pedia_clusters;
 use crate::process::cpu_seconds;
 use crate::readers::{self, READERS};
 
@@ -82,7 +83,7 @@ impl Stage {
     }
 
     async fn on_board(&self) -> Result<()> {
-        clusters::create(&self.host, STAYS.to_owned(), STAYS, &self.template).await?;
+        pedia_clusters::create(&self.host, STAYS, STAYS, &self.template).await?;
         wait_until("the cluster that stays is searched", LIMIT, || async {
             self.searches.try_all().await.map(|()| true)
         })

@@ -12,7 +12,7 @@ struct Line {
 }
 
 /// How often each warning was said in a log of JSON lines. A line that is not one counts as well: nothing else should be in there.
-pub(super) fn warnings(log: &str) -> BTreeMap<String, usize> {
+pub(crate) fn warnings(log: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for text in log.lines() {
         let said = match serde_json::from_str::<Line>(text) {
@@ -26,7 +26,7 @@ pub(super) fn warnings(log: &str) -> BTreeMap<String, usize> {
 }
 
 /// Statements that the store tells to have taken long.
-pub(super) fn slow_statements(log: &str) -> usize {
+pub(crate) fn slow_statements(log: &str) -> usize {
     let lines = log
         .lines()
         .filter_map(|text| serde_json::from_str(text).ok());

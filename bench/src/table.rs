@@ -1,0 +1,123 @@
+//! Figures, what they should be, and both as a table or as an error.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+
+/// A figure and what it should be.
+pub(crate) struct Row {
+    pub(crate) what: String,
+    pub(crate) measured: String,
+    pub(crate) aim: String,
+    pub(crate) met: bool,
+}
+
+/// A figure that may be anything.
+pub(crate) fn told(what: &str, measured: String) -> Row {
+    Row {
+        what: what.to_owned(),
+        measured,
+        aim: String::new(),
+        met: true,
+    }
+}
+
+/// A figure that has a limit, both with `digits` after the point.
+pub(crate) fn at_most(what: &str, measured: f64, most: f64, unit: &str, digits: usize) -> Row {
+    let with_unit = |number: f64| format!("{number:.digits$} {unit}").trim_end().to_owned();
+    Row {
+        what: what.to_owned(),
+        measured: with_unit(measured),
+        aim: format!("at most {}", with_unit(most)),
+        met: measured <= most,
+    }
+}
+
+/// The figures that are not what they should be.
+pub(crate) fn missed(rows: &[Row]) -> Vec<String> {
+    let missed = rows.iter().filter(|row| !row.met);
+    missed
+        .map(|row| format!("{} was {} instead of {}", row.what, row.measured, row.aim))
+        .collect()
+}
+
+/// As a table of Markdown.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let mut text = String::from("| what | measured | aim |\n| --- | --- | --- |\n");
+    for Row {
+        what,
+        measured,
+        aim,
+        met,
+    } in rows
+    {
+        let mark = if *met { "" } else { " **missed**" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "| {what} | {measured}{mark} | {aim} |");
+    }
+    text
+}
+
+/// How a report is given.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Form {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Succeed whatever the figures are.
+    #[arg(long)]
+    report_only: bool,
+}
+
+/// Prints `rows`, or the report that they were made of; an error if one was missed.
+pub(crate) fn finish(report: &impl Serialize, rows: &[Row], form: Form) -> Result<()> {
+    let text = if form.json {
+        serde_json::to_string_pretty(report)? + "\n"
+    } else {
+        table(rows)
+    };
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("cannot print the report")?;
+    match missed(rows).as_slice() {
+        missed if missed.is_empty() || form.report_only => Ok(()),
+        missed => bail!("missed: {}", missed.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_that_is_missed_is_named_and_marked() {
+        let rows = [
+            told("clusters", "7".to_owned()),
+            at_most("memory", 11.94, 12.0, "KiB", 1),
+            at_most("share of a core", 0.0214, 0.02, "", 3),
+        ];
+        assert_eq!(
+            missed(&rows),
+            ["share of a core was 0.021 instead of at most 0.020"]
+        );
+        let table = table(&rows);
+        assert!(
+            table.contains("| memory | 11.9 KiB | at most 12.0 KiB |"),
+            "{table}"
+        );
+        assert!(table.contains("0.021 **missed** |"), "{table}");
+    }
+
+    #[test]
+    fn a_report_that_is_only_told_is_no_error() {
+        let rows = [at_most("seconds", 2.0, 1.0, "s", 0)];
+        let form = |report_only| Form {
+            json: true,
+            report_only,
+        };
+        assert!(finish(&"text", &rows, form(true)).is_ok());
+        assert!(finish(&"text", &rows, form(false)).is_err());
+    }
+}
