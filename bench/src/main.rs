@@ -1,12 +1,14 @@
 //! Measures speed, memory and steadfastness of the real binary on real control planes, and prints what was seen as a table or as JSON.
 //!
-//! Not a test: `footprint` fails nowhere because a machine is slow. `fleet` and `hostile` have bounds, and end with an error when one is
-//! broken. Results that are worth keeping go into `docs/performance.md` with the command and the machine.
+//! Not a test: `footprint` fails nowhere because a machine is slow. `fleet`, `hostile` and `member` have bounds, and end with an error
+//! when one is broken. Results that are worth keeping go into `docs/performance.md` with the command and the machine.
 
 mod fleet;
 mod footprint;
 mod hostile;
 mod log;
+mod member;
+mod open_files;
 mod pedia_clusters;
 mod process;
 mod readers;
@@ -30,6 +32,8 @@ enum Command {
     Footprint(footprint::Flags),
     /// Attackers of every kind at once while an ordinary client works: whether it is answered, what that costs, what is left behind.
     Hostile(hostile::Flags),
+    /// Many members of many kinds, played by this process, some of them in trouble: what is asked of them, logged and held.
+    Member(member::Flags),
 }
 
 #[tokio::main]
@@ -38,5 +42,6 @@ async fn main() -> anyhow::Result<()> {
         Command::Fleet(flags) => fleet::run(flags).await,
         Command::Footprint(flags) => footprint::run(flags).await,
         Command::Hostile(flags) => hostile::run(flags).await,
+        Command::Member(flags) => member::run(flags).await,
     }
 }

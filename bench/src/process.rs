@@ -32,6 +32,16 @@ pub(crate) fn open_files(pid: i32) -> Result<u64> {
     Ok(entries.count() as u64)
 }
 
+/// How many of those are sockets.
+pub(crate) fn sockets(pid: i32) -> Result<u64> {
+    let path = format!("/proc/{pid}/fd");
+    let entries = std::fs::read_dir(&path).with_context(|| format!("cannot read {path}"))?;
+    // One that is closed meanwhile is none.
+    let links = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    let sockets = links.filter(|link| link.to_string_lossy().starts_with("socket:"));
+    Ok(sockets.count() as u64)
+}
+
 /// Makes the peak of its memory begin anew with what it holds now.
 pub(crate) fn forget_peak(pid: i32) -> Result<()> {
     let path = format!("/proc/{pid}/clear_refs");
@@ -79,5 +89,16 @@ mod tests {
             .map(|_| std::fs::File::open("/proc/self/stat").expect("a file"))
             .collect();
         assert!(open_files(own()).expect("readable") >= files.len() as u64);
+    }
+
+    #[test]
+    fn of_open_files_only_sockets_are_counted_as_such() {
+        let ears: Vec<_> = (0..50)
+            .map(|_| std::net::UdpSocket::bind("127.0.0.1:0").expect("a port"))
+            .collect();
+        let _file = std::fs::File::open("/proc/self/stat").expect("a file");
+        let found = sockets(own()).expect("readable");
+        assert!(found >= ears.len() as u64);
+        assert!(found < open_files(own()).expect("readable"));
     }
 }
