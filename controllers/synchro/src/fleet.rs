@@ -165,7 +165,11 @@ impl Fleet {
         }
         if !self.is_ours(&object) {
             self.awaited.remove(&name);
-            self.end(&name, Ending::Released);
+            let ending = match self.is_held(&object) {
+                true => Ending::TakenOver,
+                false => Ending::Released,
+            };
+            self.end(&name, ending);
             return;
         }
         // A tree that was planted is ours, whatever the status says before it is written.

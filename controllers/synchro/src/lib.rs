@@ -43,6 +43,7 @@ mod stream;
 mod testing;
 mod tree;
 mod turns;
+mod unwanted;
 mod writer;
 
 pub use config::Config;

@@ -94,17 +94,26 @@ pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, Inv
 /// Whether a type is asked for in this version, be it served or not.
 fn is_asked(wanted: &[GroupResources], resource: &ResourceType) -> bool {
     let GroupVersionResource { group, version, .. } = &resource.gvr;
+    let is_allowed = |entry: &GroupResources| {
+        entry.group == ALL || is_any(group, &entry.versions) || entry.versions.contains(version)
+    };
+    let mut entries = wanted.iter();
+    entries.any(|entry| asks_for(entry, resource) && is_allowed(entry))
+}
+
+/// Whether a type is asked for in some version.
+pub(crate) fn is_wanted(wanted: &[GroupResources], resource: &ResourceType) -> bool {
+    wanted.iter().any(|entry| asks_for(entry, resource))
+}
+
+fn asks_for(entry: &GroupResources, resource: &ResourceType) -> bool {
     let named = |asked: &String| {
         asked == ALL
             || asked.eq_ignore_ascii_case(&resource.gvr.resource)
             || (!resource.singular.is_empty() && asked.eq_ignore_ascii_case(&resource.singular))
     };
-    wanted.iter().any(|entry| {
-        entry.group == ALL
-            || (entry.group == *group
-                && entry.resources.iter().any(named)
-                && (is_any(group, &entry.versions) || entry.versions.contains(version)))
-    })
+    let is_of_group = || entry.group == resource.gvr.group;
+    entry.group == ALL || (is_of_group() && entry.resources.iter().any(named))
 }
 
 impl Plan {

@@ -11,6 +11,8 @@ mod reach;
 mod rediscovery;
 mod streams;
 mod task;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use armadex_crds::GroupResources;
 use armadex_member::Discovery;
 use armadex_storage::StoreError;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
@@ -54,21 +57,32 @@ impl Session {
         let mut streams = Streams::new(&self);
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
-            let Some(reached) = self.reach(&wanted, &mut health).await else {
+            let reached = self.reach(&wanted, &mut health, &mut streams).await;
+            let Some(reached) = reached else {
                 continue;
             };
             let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
             streams.stop(matches!(pause, Pause::Unhealthy)).await;
         }
         health.unasked();
+        if self.released.is_cancelled() {
+            health.released().await;
+        }
     }
 
-    /// Tries until the member answers. `None` if the wish changed or the session is to end.
-    async fn reach(&mut self, wanted: &Wanted, health: &mut Health) -> Option<Reached> {
+    /// Tries until the member answers. `None` if the wish changed or the session is to end. What is not wished for any more is hidden without it.
+    async fn reach(
+        &mut self,
+        wanted: &Wanted,
+        health: &mut Health,
+        streams: &mut Streams,
+    ) -> Option<Reached> {
         let mut told = String::new();
+        let mut withdrawn = false;
         let sink = Arc::clone(&self.shared.sink);
         let cluster = (&self.name, self.incarnation.as_str());
         loop {
+            withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
             let tried = tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
@@ -145,6 +159,7 @@ impl Session {
                         return Pause::Changed;
                     }
                     resources = now.resources;
+                    streams.withdraw(&resources).await;
                     rediscovery.now();
                 }
                 () = &mut probe => {
@@ -154,8 +169,7 @@ impl Session {
                             return Pause::Unhealthy;
                         },
                     }
-                    let next = jittered(PROBE_PERIOD, rand::random());
-                    probe.as_mut().reset(tokio::time::Instant::now() + next);
+                    probe.as_mut().reset(Instant::now() + jittered(PROBE_PERIOD, rand::random()));
                 }
                 answer = rediscovery.answer() => match answer {
                     // What ended by itself begins anew with a whole answer.
@@ -164,9 +178,10 @@ impl Session {
                     Ok(Some(discovery)) => {
                         rediscovery.found(self.apply(&resources, &discovery, streams).await);
                     }
-                    // While the member does not say what it serves, everything stays as it is.
+                    // While the member does not say what it serves, everything stays as it is that somebody asks for.
                     Err(error) => {
                         warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
+                        streams.withdraw(&resources).await;
                         rediscovery.failed();
                     }
                 }
@@ -206,8 +221,9 @@ impl Session {
             }
         };
         let plan = plan::negotiate(resources, discovery, &known);
-        streams.apply(&plan).await;
-        let found = match (plan.kept.doubted.is_empty(), plan.missing.is_empty()) {
+        let hidden = streams.apply(&plan).await;
+        let is_clear = hidden && plan.kept.doubted.is_empty();
+        let found = match (is_clear, plan.missing.is_empty()) {
             (false, _) => Found::Unclear,
             (true, false) => Found::Some,
             (true, true) => Found::All,

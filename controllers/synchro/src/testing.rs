@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::PediaCluster;
-use armadex_storage::Sink;
+use armadex_model::{GroupVersionResource, Query};
 use armadex_storage::conformance::Fixture;
-use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage::conformance::fixture::{all_pods, name};
+use armadex_storage::{Health, Sink};
 use armadex_storage_sql::{Options, SqlStore};
 use kube::Client;
 use kube::runtime::events::{Recorder, Reporter};
@@ -101,6 +102,19 @@ impl Stage {
         })
         .await;
     }
+
+    /// What a search for config maps finds.
+    pub(crate) async fn config_maps(&self) -> Vec<String> {
+        let resource = GroupVersionResource::new("", "v1", "configmaps");
+        self.store.list(&Query::all(resource), 100).await
+    }
+
+    /// What searches are told of the health of a cluster.
+    pub(crate) async fn health(&self, cluster: &str) -> Option<Health> {
+        let catalog = self.store.search.catalog().await.expect("a catalogue");
+        let entry = catalog.clusters.get(&name(cluster))?;
+        entry.health.clone()
+    }
 }
 
 /// A PediaCluster that asks for the pods of a member.
@@ -115,6 +129,20 @@ pub(crate) fn pedia_cluster(name: &str, uid: &str, member: &ScriptedMember) -> P
             "syncResources": [{"group": "", "resources": ["pods"]}]},
     });
     serde_json::from_value(object).expect("a PediaCluster")
+}
+
+/// Waits for something that takes its time, half a second of which pass at each look: short beside what a request may take.
+pub(crate) async fn in_time<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    for _ in 0..2000 {
+        if holds().await {
+            return;
+        }
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_millis(500)).await;
+        tokio::time::resume();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what} did not come");
 }
 
 /// Waits for something that nobody tells.

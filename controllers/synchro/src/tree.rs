@@ -4,6 +4,7 @@
 
 mod direct;
 mod entry;
+mod idle;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +14,6 @@ use std::time::Duration;
 use armadex_crds::PediaCluster;
 use armadex_member::Ground;
 use armadex_model::ClusterName;
-use armadex_storage::{ClusterId, Health};
 use kube::api::Api;
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
@@ -32,14 +32,12 @@ use crate::lifecycles::{Followed, Lifecycles};
 use crate::secrets::{SecretWatches, Secrets};
 use crate::session::Wanted;
 use crate::tree::entry::{Entrant, Entry};
+use crate::tree::idle::Idle;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 /// About two minutes.
 const VANISHING_TRIES: usize = 10;
-/// For whoever searches; names of Secrets are for whoever may read the PediaCluster.
-const DISMISSED: &str =
-    "its credentials may not be used any more, the conditions of its PediaCluster say why";
 
 /// The PediaCluster as it is now, and whether this synchro still looks after it.
 #[derive(Clone)]
@@ -55,8 +53,10 @@ pub(crate) struct Order {
 pub(crate) enum Ending {
     /// The process ends; everything stays.
     Shutdown,
-    /// Another synchro looks after the cluster.
+    /// Another synchro is to look after the cluster.
     Released,
+    /// Another synchro does so already.
+    TakenOver,
     /// The object went without waiting for its finalizer.
     Vanished,
     /// An object of the same name and another uid took its place.
@@ -85,6 +85,8 @@ struct Branches {
     session: Option<Live>,
     /// Since when no connection can be made of the object.
     refused: Option<Instant>,
+    /// What was done while no session ran.
+    idle: Option<Idle>,
     keeper: AbortOnDropHandle<()>,
     keeper_cancel: CancellationToken,
 }
@@ -94,6 +96,7 @@ struct Live {
     ground: Ground,
     wanted: watch::Sender<Wanted>,
     asked: watch::Sender<String>,
+    released: CancellationToken,
     cancel: CancellationToken,
     left: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -173,6 +176,9 @@ impl Tree {
                 () = until(again) => {}
             }
         };
+        if ending == Some(Ending::Released) {
+            branches.release_session();
+        }
         branches.end_session().await;
         match ending {
             None => self.off_board(branches).await,
@@ -209,6 +215,7 @@ impl Tree {
             policy: self.lifecycles.follow(self.name.as_str()),
             session: None,
             refused: None,
+            idle: None,
             keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run(keeper_cancel.clone()))),
             keeper_cancel,
             board,
@@ -247,25 +254,11 @@ impl Tree {
         if let Some(words) = directed.ends {
             warn!(cluster = %self.name, reason = words, "the session ends");
             *entry = branches.dismiss_session().await;
-            match entry.number(&entrant).await {
-                Ok(cluster) => self.tell_of_dismissal(cluster).await,
-                Err(words) => {
-                    warn!(cluster = %self.name, error = words, "the store was not told of a session that ended");
-                }
-            }
+        }
+        if directed.refused && branches.session.is_none() {
+            return self.idle(branches, entry, &entrant, &object).await;
         }
         directed.again.map_or(Turn::Wait, Turn::Settle)
-    }
-
-    /// Searches are told that the rows are not kept up to date any more.
-    async fn tell_of_dismissal(&self, cluster: ClusterId) {
-        let health = Health {
-            healthy: false,
-            reason: DISMISSED.to_owned(),
-        };
-        if let Err(error) = self.shared.sink.set_health(cluster, &health, None).await {
-            warn!(cluster = %self.name, error = %error, "the store was not told of a session that ended");
-        }
     }
 
     /// The object with its finalizer is the next order.
@@ -377,6 +370,8 @@ impl Tree {
                     warn!(cluster = %self.name, error = %error, "the last status was not written");
                 }
             }
+            // What its status says is the other's to say.
+            Ending::TakenOver => {}
             Ending::Vanished => self.vanish().await,
             // The new cluster's join hides this one; if it joins elsewhere, this one is a stray.
             Ending::Replaced => {}
@@ -423,6 +418,13 @@ impl Branches {
         match left {
             Some(left) if left.is_cancelled() => Entry::Left,
             _ => Entry::Unknown,
+        }
+    }
+
+    /// Its last word to the store is that nobody looks after the cluster.
+    fn release_session(&self) {
+        if let Some(live) = &self.session {
+            live.released.cancel();
         }
     }
 

@@ -17,6 +17,10 @@ use crate::session::task::Session;
 /// Failed probes after which the streams are paused; one may be an accident.
 const FAILURES: u32 = 2;
 const HEALTHY: &str = "cluster health responded with ok";
+/// For whoever searches, until another synchro looks after the cluster.
+const RELEASED: &str = "no synchro looks after it now";
+/// For that word; whoever takes the cluster over waits for its end.
+const LAST_WORD: Duration = Duration::from_secs(5);
 /// Before the same trouble is told in other words: an error that names a port is another one at each probe, and each is written to the
 /// control plane and to the store.
 const RESTATED: Duration = Duration::from_secs(60);
@@ -124,6 +128,14 @@ impl Health {
     pub(super) fn unasked(&self) {
         self.board
             .update(|facts| facts.health = MemberHealth::Unasked);
+    }
+
+    /// Nobody keeps the rows up to date any more.
+    pub(super) async fn released(&mut self) {
+        let told = self.store(false, RELEASED.to_owned());
+        if tokio::time::timeout(LAST_WORD, told).await.is_err() {
+            warn!(cluster = %self.name, "the store was not told in time that the cluster was let go");
+        }
     }
 
     /// A member that was away for a moment may have been upgraded.

@@ -24,7 +24,7 @@ pub(super) enum Found {
     All,
     /// Not everything.
     Some,
-    /// It is not known yet: the next answer has to be a whole one.
+    /// It is not known yet, or not all is done: the next answer has to be a whole one.
     Unclear,
 }
 

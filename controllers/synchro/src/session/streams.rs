@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use armadex_crds::GroupResources;
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_member::Member;
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
@@ -15,10 +16,11 @@ use tracing::{info, warn};
 use crate::board::Board;
 use crate::config::Shared;
 use crate::metrics::ClusterMetrics;
-use crate::plan::{Known, Plan};
+use crate::plan::{self, Known, Plan};
 use crate::report::Report;
 use crate::session::task::Session;
 use crate::stream::{self, Connected, StreamContext};
+use crate::unwanted;
 
 /// The streams of one cluster.
 pub(super) struct Streams {
@@ -34,6 +36,8 @@ pub(super) struct Streams {
     stored: Vec<StreamState>,
     /// What leaves if the member's next whole answer has no place for it either.
     doubted: BTreeSet<GroupVersionResource>,
+    /// A stream ended that the store did not have at the last look. Its opening may be on its way there.
+    unseen: bool,
 }
 
 struct Running {
@@ -55,6 +59,7 @@ impl Streams {
             running: BTreeMap::new(),
             stored: Vec::new(),
             doubted: BTreeSet::new(),
+            unseen: false,
         }
     }
 
@@ -91,19 +96,12 @@ impl Streams {
             .any(|running| running.task.is_finished())
     }
 
-    /// Stops what is no longer wanted and hides it, starts what is planned from what is known.
-    pub(super) async fn apply(&mut self, plan: &Plan) {
-        let (keep, end): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.running)
-            .into_iter()
-            .partition(|(resource, running)| !running.task.is_finished() && plan.runs_on(resource));
-        self.running = keep;
-        for (resource, running) in end {
-            info!(cluster = %self.name, resource = %resource.gvr, "the stream ends");
-            let words = "the resource synchro is moved";
-            running
-                .stop(Some(ResourceSyncReason::SynchroRemoved), words)
-                .await;
-        }
+    /// Stops what is no longer wanted and hides it, starts what is planned from what is known. Whether all that has to be is hidden.
+    pub(super) async fn apply(&mut self, plan: &Plan) -> bool {
+        let was_unseen = std::mem::take(&mut self.unseen);
+        let runs_on =
+            |resource: &_, running: &Running| !running.task.is_finished() && plan.runs_on(resource);
+        self.end_unless(runs_on).await;
         for resource in &plan.types {
             if !self.running.contains_key(resource) {
                 let running = self.start(resource);
@@ -112,12 +110,26 @@ impl Streams {
             }
         }
         self.show();
-        self.close_unwanted(plan).await;
+        let hidden = self.close_unwanted(plan).await;
         self.doubted.clone_from(&plan.kept.doubted);
+        hidden && !was_unseen && !self.unseen
+    }
+
+    /// Stops and hides what nobody asks for any more, whether the member answers or not; whether all of that is hidden.
+    pub(super) async fn withdraw(&mut self, asked: &[GroupResources]) -> bool {
+        self.end_unless(|resource, _| plan::is_wanted(asked, resource))
+            .await;
+        self.metrics.streams.set(self.running.len() as u64);
+        // Streams that are paused are shown as well.
+        let mut shown = self.board.streams();
+        shown.retain(|(resource, _)| plan::is_wanted(asked, resource));
+        self.board.show_streams(shown);
+        unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await
     }
 
     /// Stops all of them; what they held is written. Their states stay in the status.
     pub(super) async fn stop(&mut self, pause: bool) {
+        self.unseen |= !self.running.keys().all(|resource| self.is_stored(resource));
         let reason = pause.then_some(ResourceSyncReason::Pause);
         let running = std::mem::take(&mut self.running);
         for stream in running.values() {
@@ -128,6 +140,27 @@ impl Streams {
         }
         self.metrics.streams.set(0);
         self.connected = None;
+    }
+
+    /// Stops those that do not go on.
+    async fn end_unless(&mut self, goes_on: impl Fn(&ResourceType, &Running) -> bool) {
+        let (keep, end): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.running)
+            .into_iter()
+            .partition(|(resource, running)| goes_on(resource, running));
+        self.running = keep;
+        for (resource, running) in end {
+            info!(cluster = %self.name, resource = %resource.gvr, "the stream ends");
+            self.unseen |= !self.is_stored(&resource);
+            let words = "the resource synchro is moved";
+            running
+                .stop(Some(ResourceSyncReason::SynchroRemoved), words)
+                .await;
+        }
+    }
+
+    fn is_stored(&self, resource: &ResourceType) -> bool {
+        let mut stored = self.stored.iter();
+        stored.any(|stored| stored.resource.gvr == resource.gvr)
     }
 
     fn start(&self, resource: &ResourceType) -> Option<Running> {
@@ -162,18 +195,15 @@ impl Streams {
         self.board.show_streams(shown.collect());
     }
 
-    /// Includes what a former process stored. What fails now is tried again with the next discovery.
-    async fn close_unwanted(&self, plan: &Plan) {
-        for StreamState { id, resource, .. } in &self.stored {
-            if plan.keeps(&resource.gvr) {
-                continue;
+    /// Includes what a former process stored; whether all of that is hidden.
+    async fn close_unwanted(&self, plan: &Plan) -> bool {
+        let mut all = true;
+        for stored in &self.stored {
+            if !plan.keeps(&stored.resource.gvr) {
+                all &= unwanted::hide(&self.shared, (&self.name, self.cluster), stored).await;
             }
-            info!(cluster = %self.name, resource = %resource.gvr, "hiding a type that is no longer synced");
-            if let Err(error) = self.shared.sink.close(self.cluster, *id).await {
-                warn!(cluster = %self.name, resource = %resource.gvr, error = %error, "a type was not hidden");
-            }
-            self.shared.purge.notify_one();
         }
+        all
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Session {
     /// Which audit is asked for.
     pub(crate) asked: watch::Receiver<String>,
     pub(crate) cancel: CancellationToken,
+    /// Cancelled before `cancel` where nobody looks after the cluster from then on.
+    pub(crate) released: CancellationToken,
     /// Cancelled by whoever is told by the store that the cluster has left, which ends the session.
     pub(crate) left: CancellationToken,
 }

@@ -1,6 +1,6 @@
-//! A store that panics when a test says so, as a defect in what asks it would, or whose answer is late.
+//! A store that panics when a test says so, as a defect in what asks it would, that is not available, or whose answer is late.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,6 +17,8 @@ type Answer<T> = Result<T, StoreError>;
 pub(crate) struct BreakingSink {
     store: Arc<dyn Sink>,
     breaks: Mutex<BTreeSet<&'static str>>,
+    /// How often calls are refused from now on.
+    refusals: Mutex<BTreeMap<&'static str, usize>>,
     purges: AtomicUsize,
     /// Nothing can leave.
     keeps: AtomicBool,
@@ -29,6 +31,7 @@ impl BreakingSink {
         Self {
             store,
             breaks: Mutex::default(),
+            refusals: Mutex::default(),
             purges: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
@@ -60,15 +63,44 @@ impl BreakingSink {
         self.breaks.lock().expect("no panic within").insert(call);
     }
 
+    /// The next calls of `close`, `set_health` or `streams`, so many of them, are refused.
+    pub(crate) fn refuse(&self, call: &'static str, times: usize) {
+        let mut refusals = self.refusals.lock().expect("no panic within");
+        refusals.insert(call, times);
+    }
+
+    /// Whether so many were.
+    pub(crate) fn has_refused(&self, call: &'static str) -> bool {
+        let refusals = self.refusals.lock().expect("no panic within");
+        refusals.get(call).is_none_or(|left| *left == 0)
+    }
+
     /// Whether all that was to break has done so.
     pub(crate) fn has_broken(&self) -> bool {
         self.breaks.lock().expect("no panic within").is_empty()
+    }
+
+    fn admit(&self, call: &'static str) -> Answer<()> {
+        let mut refusals = self.refusals.lock().expect("no panic within");
+        match refusals.get_mut(call) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                Err(unavailable())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn pass(&self, call: &'static str) {
         let breaks = self.breaks.lock().expect("no panic within").remove(call);
         assert!(!breaks, "{call} breaks, as a test says");
     }
+}
+
+fn unavailable() -> StoreError {
+    let reason = "the disk is full, as a test says".to_owned();
+    let source = reason.clone().into();
+    StoreError::Unavailable { reason, source }
 }
 
 #[async_trait]
@@ -85,9 +117,7 @@ impl Sink for BreakingSink {
 
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Answer<()> {
         if self.keeps.load(Ordering::Acquire) {
-            let reason = "the disk is full, as a test says".to_owned();
-            let source = reason.clone().into();
-            return Err(StoreError::Unavailable { reason, source });
+            return Err(unavailable());
         }
         self.store.leave(cluster, incarnation).await
     }
@@ -116,6 +146,7 @@ impl Sink for BreakingSink {
         health: &Health,
         version: Option<&str>,
     ) -> Answer<()> {
+        self.admit("set_health")?;
         self.store.set_health(cluster, health, version).await
     }
 
@@ -153,10 +184,12 @@ impl Sink for BreakingSink {
     }
 
     async fn streams(&self, cluster: ClusterId) -> Answer<Vec<StreamState>> {
+        self.admit("streams")?;
         self.store.streams(cluster).await
     }
 
     async fn close(&self, cluster: ClusterId, resource: TypeId) -> Answer<()> {
+        self.admit("close")?;
         self.store.close(cluster, resource).await
     }
 

@@ -1,4 +1,5 @@
-//! A member with a few pods: it tells what it serves, lists them, and tells on watches what a test adds.
+//! A member with a few pods and a config map: it tells what it serves, lists them, and tells on watches what a test adds. It answers what a test
+//! says, dies and returns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -6,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use armadex_member::Member;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::request::{Request, plain};
@@ -21,7 +22,11 @@ pub(crate) struct ScriptedMember {
 struct Script {
     /// Bodies by path.
     bodies: Mutex<BTreeMap<String, String>>,
-    pods: String,
+    /// Codes by path, where they are not 200.
+    codes: Mutex<BTreeMap<String, u16>>,
+    pods: Mutex<String>,
+    /// Whatever is told here ends all connections.
+    lives: watch::Sender<bool>,
     requests: Mutex<Vec<String>>,
     discoveries: Mutex<Vec<String>>,
     /// Events for whoever watches now.
@@ -34,7 +39,10 @@ struct Script {
 const MOST_EVENTS: usize = 16;
 
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
+  {"resource":"configmaps","responseKind":{"kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","verbs":["list","watch"]},
   {"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list","watch"]}]}]}]}"#;
+const CONFIG_MAPS: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"10"},"items":[
+  {"metadata":{"name":"settings","namespace":"n","uid":"settings","resourceVersion":"5"}}]}"#;
 const OTHERS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]}]}"#;
 
 impl ScriptedMember {
@@ -47,21 +55,17 @@ impl ScriptedMember {
         let bodies = [
             ("/readyz", "ok".to_owned()),
             ("/version", r#"{"gitVersion":"v1.36.0"}"#.to_owned()),
-            (
-                "/api/v1/namespaces/kube-system",
-                format!(r#"{{"metadata":{{"uid":"{identity}"}}}}"#),
-            ),
+            (IDENTITY_PATH, identity_body(identity)),
             ("/api", CORE.to_owned()),
             ("/apis", OTHERS.to_owned()),
+            ("/api/v1/configmaps", CONFIG_MAPS.to_owned()),
         ];
         let bodies = bodies.map(|(path, body)| (path.to_owned(), body));
-        let pods: Vec<String> = pods.iter().map(|name| pod(name, 5)).collect();
         let script = Arc::new(Script {
             bodies: Mutex::new(bodies.into()),
-            pods: format!(
-                r#"{{"kind":"PodList","metadata":{{"resourceVersion":"10"}},"items":[{}]}}"#,
-                pods.join(",")
-            ),
+            codes: Mutex::default(),
+            lives: watch::Sender::new(true),
+            pods: Mutex::new(pod_list(pods)),
             requests: Mutex::default(),
             discoveries: Mutex::default(),
             events: broadcast::Sender::new(MOST_EVENTS),
@@ -87,6 +91,25 @@ impl ScriptedMember {
             r#""items":[{{"metadata":{{"name":"{name}"}},"versions":[{{"version":"v1"}}]}},"#
         );
         *told = told.replacen(r#""items":["#, &group, 1);
+    }
+
+    /// What is asked for at this path is answered with this code from now on.
+    pub(crate) fn answers(&self, path: &str, code: u16) {
+        let mut codes = self.script.codes.lock().expect("no panic");
+        codes.insert(path.to_owned(), code);
+    }
+
+    /// It breaks off all connections and answers nobody.
+    pub(crate) fn dies(&self) {
+        self.script.lives.send_replace(false);
+    }
+
+    /// It is there again, as the member of this identity with these pods. Connections that there are break off.
+    pub(crate) fn returns_as(&self, identity: &str, pods: &[&str]) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        bodies.insert(IDENTITY_PATH.to_owned(), identity_body(identity));
+        *self.script.pods.lock().expect("no panic") = pod_list(pods);
+        self.script.lives.send_replace(true);
     }
 
     /// A pod comes, which those are told of who watch now, and nobody else.
@@ -127,10 +150,24 @@ impl ScriptedMember {
         tokens.iter().cloned().collect()
     }
 
-    /// The requests for pods so far: `list`, `watch`.
+    /// The requests for pods so far, `list` and `watch`; those for other kinds with their name: `list configmaps`.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().expect("no panic").clone()
     }
+}
+
+const IDENTITY_PATH: &str = "/api/v1/namespaces/kube-system";
+
+fn identity_body(identity: &str) -> String {
+    format!(r#"{{"metadata":{{"uid":"{identity}"}}}}"#)
+}
+
+fn pod_list(pods: &[&str]) -> String {
+    let pods: Vec<String> = pods.iter().map(|name| pod(name, 5)).collect();
+    format!(
+        r#"{{"kind":"PodList","metadata":{{"resourceVersion":"10"}},"items":[{}]}}"#,
+        pods.join(",")
+    )
 }
 
 fn pod(name: &str, version: u32) -> String {
@@ -147,8 +184,19 @@ async fn accept(listener: TcpListener, script: Arc<Script>) {
     }
 }
 
-/// One request per connection.
+/// One request per connection, unless the member dies before.
 async fn serve(socket: TcpStream, script: Arc<Script>) {
+    let mut lives = script.lives.subscribe();
+    if *lives.borrow_and_update() {
+        tokio::select! {
+            biased;
+            _ = lives.changed() => {}
+            () = answer(socket, &script) => {}
+        }
+    }
+}
+
+async fn answer(socket: TcpStream, script: &Script) {
     let mut socket = BufReader::new(socket);
     let request = Request::read(&mut socket).await;
     let path = &request.path;
@@ -159,13 +207,13 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
     let head = "connection: close\r\n";
     let mut events = script.events.subscribe();
     let text = match script.answer(path) {
-        Some(body) => {
+        Some((code, body)) => {
             // Long enough to tell the bodies of a test apart.
             let etag = format!("\"{}\"", body.len());
-            let code = if known == Some(etag.as_str()) {
+            let code = if code == 200 && known == Some(etag.as_str()) {
                 304
             } else {
-                200
+                code
             };
             script.note(path, code);
             let body = if code == 304 { "" } else { &body };
@@ -178,6 +226,10 @@ async fn serve(socket: TcpStream, script: Arc<Script>) {
     };
     // Whoever asked may have gone.
     let _ = socket.write_all(text.as_bytes()).await;
+    if path.starts_with("/api/v1/configmaps") && path.contains("watch=true") {
+        // None ever comes or goes.
+        std::future::pending::<()>().await;
+    }
     while !text.contains("content-length") {
         let event = events.recv().await.expect("few events");
         let chunk = format!("{:x}\r\n{event}\n\r\n", event.len() + 1);
@@ -193,25 +245,41 @@ impl Script {
         }
     }
 
-    /// `None`: the answer begins and never ends.
-    fn answer(&self, path: &str) -> Option<String> {
+    /// Code and body; `None`: the answer begins and never ends.
+    fn answer(&self, asked: &str) -> Option<(u16, String)> {
+        let path = asked.split_once('?').map_or(asked, |(path, _)| path);
+        if let Some(code) = self.codes.lock().expect("no panic").get(path)
+            && *code != 200
+        {
+            let words = "as a test says";
+            let status = format!(r#"{{"kind":"Status","code":{code},"message":"{words}"}}"#);
+            return Some((*code, status));
+        }
+        let kind = path.trim_start_matches("/api/v1/").to_owned();
         let note = |request: &str| {
-            self.requests
-                .lock()
-                .expect("no panic")
-                .push(request.to_owned());
+            let request = match kind.as_str() {
+                "pods" => request.to_owned(),
+                other => format!("{request} {other}"),
+            };
+            self.requests.lock().expect("no panic").push(request);
         };
-        if path.contains("watch=true") {
+        if asked.contains("watch=true") {
             note("watch");
             return None;
         }
-        if path.contains("limit=1&") || path.ends_with("limit=1") {
-            return Some(r#"{"metadata":{"resourceVersion":"10"}}"#.to_owned());
+        if asked.contains("limit=1&") || asked.ends_with("limit=1") {
+            let version = r#"{"metadata":{"resourceVersion":"10"}}"#;
+            return Some((200, version.to_owned()));
         }
-        if path.starts_with("/api/v1/pods") {
+        if kind == "pods" {
             note("list");
-            return Some(self.pods.clone());
+            let pods = self.pods.lock().expect("no panic");
+            return Some((200, pods.clone()));
         }
-        self.bodies.lock().expect("no panic").get(path).cloned()
+        if kind == "configmaps" {
+            note("list");
+        }
+        let bodies = self.bodies.lock().expect("no panic");
+        bodies.get(path).cloned().map(|body| (200, body))
     }
 }

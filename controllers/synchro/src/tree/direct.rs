@@ -30,6 +30,8 @@ pub(super) struct Directed {
     pub(super) ends: Option<String>,
     /// When to look again, if nothing changes before.
     pub(super) again: Option<Instant>,
+    /// Nothing new can be made of the object, and the conditions say why.
+    pub(super) refused: bool,
 }
 
 /// A connection that may be made.
@@ -103,7 +105,10 @@ impl Tree {
             self.send(branches, wanted, ground, cluster);
             branches.ask(object);
         }
-        Directed::default()
+        Directed {
+            refused: branches.session.is_none(),
+            ..Directed::default()
+        }
     }
 
     fn send(&self, branches: &mut Branches, wanted: Wanted, ground: Ground, cluster: ClusterId) {
@@ -122,7 +127,7 @@ impl Tree {
         let (sender, receiver) = watch::channel(wanted);
         let (ask, asked) = watch::channel(String::new());
         let last = branches.board.facts().audit.map(|audit| audit.time.0);
-        let (cancel, left) = (CancellationToken::new(), CancellationToken::new());
+        let [cancel, left, released] = [(); 3].map(|()| CancellationToken::new());
         let session = Session {
             shared: Arc::clone(&self.shared),
             name: self.name.clone(),
@@ -132,13 +137,16 @@ impl Tree {
             wanted: receiver,
             audits: Arc::new(Audits::new(self.shared.config.audit_every, last)),
             asked,
+            released: released.clone(),
             cancel: cancel.clone(),
             left: left.clone(),
         };
+        branches.idle = None;
         branches.session = Some(Live {
             ground,
             wanted: sender,
             asked: ask,
+            released,
             cancel,
             left,
             task: AbortOnDropHandle::new(tokio::spawn(session.run())),
@@ -203,6 +211,7 @@ impl Branches {
         Directed {
             ends: stance.ends.then(|| error.to_string()),
             again: stance.waits.then_some(due),
+            refused: stance.told,
         }
     }
 }

@@ -196,6 +196,69 @@ async fn a_session_on_what_a_secret_says_ends_with_the_secret() {
 }
 
 #[tokio::test]
+async fn what_a_former_process_said_of_a_cluster_that_may_not_be_read_does_not_stay() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    let mut before = synchro(&stage, &host);
+    stage.relist(&mut before, [write(&host, "east", &spec(&member))]);
+    stage.shows(&["east/n/a"]).await;
+    let is_healthy = async || {
+        let health = stage.health("east").await;
+        health.map(|health| health.healthy)
+    };
+    until("healthy", || async { is_healthy().await == Some(true) }).await;
+    before.shutdown().await;
+    assert_eq!(is_healthy().await, Some(true));
+
+    host.remove(LIFECYCLE);
+    stage.breaking.refuse("set_health", 2);
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    comes_to_say(&host, "east", "Validated", "CredentialNotBound: ").await;
+    until("not healthy", || async {
+        is_healthy().await == Some(false)
+    })
+    .await;
+    assert!(stage.breaking.has_refused("set_health"));
+    stage.shows(&["east/n/a"]).await;
+    // What nobody asks for any more is not shown on.
+    stage.breaking.refuse("close", 1);
+    let mut other = spec(&member);
+    other["syncResources"][0]["resources"] = json!(["configmaps"]);
+    fleet.handle(Event::Apply(write(&host, "east", &other)));
+    stage.shows(&[]).await;
+
+    record(&host, &other);
+    until("healthy", || async { is_healthy().await == Some(true) }).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_asks_for_what_cannot_be_is_not_said_to_be_kept_up_to_date() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    let mut before = synchro(&stage, &host);
+    stage.relist(&mut before, [write(&host, "east", &spec(&member))]);
+    stage.shows(&["east/n/a"]).await;
+    before.shutdown().await;
+
+    let mut fleet = synchro(&stage, &host);
+    let mut all = spec(&member);
+    all["syncResources"][0]["group"] = json!("*");
+    stage.relist(&mut fleet, [write(&host, "east", &all)]);
+    comes_to_say(&host, "east", "Validated", "InvalidSyncResources: ").await;
+    until("not healthy", || async {
+        let health = stage.health("east").await;
+        health.is_some_and(|health| !health.healthy)
+    })
+    .await;
+    stage.shows(&["east/n/a"]).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_grant_counts_from_when_it_is_given_until_it_is_withdrawn() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("never asked", &[]).await;

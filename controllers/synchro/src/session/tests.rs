@@ -1,0 +1,208 @@
+//! Members that die and return, that do not say what they serve, and that are others; kinds that come and go. With scripted members and a
+//! real store.
+
+use armadex_crds::PediaCluster;
+use kube::runtime::watcher::Event;
+use serde_json::{Value, json};
+
+use crate::fleet::Fleet;
+use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
+
+const POD: &str = "m/n/a";
+const CONFIG_MAP: &str = "m/n/settings";
+
+/// A cluster `m` whose pods and config maps are stored and followed.
+struct Act {
+    stage: Stage,
+    member: ScriptedMember,
+    object: PediaCluster,
+    fleet: Fleet,
+}
+
+impl Act {
+    async fn begin() -> Self {
+        let stage = Stage::new().await;
+        let member = ScriptedMember::start("uid", &["a"]).await;
+        let mut fleet = stage.synchro("");
+        let object = asking_for(&member, &["pods", "configmaps"]);
+        stage.relist(&mut fleet, [object.clone()]);
+        let act = Self {
+            stage,
+            member,
+            object,
+            fleet,
+        };
+        act.stage.shows(&[POD]).await;
+        act.shows_config_maps(&[CONFIG_MAP]).await;
+        act.comes_to_say("ClusterHealthy", "True").await;
+        act.member.until_watched(1).await;
+        act
+    }
+
+    /// The PediaCluster is edited to ask for these.
+    fn asks_for(&mut self, kinds: &[&str]) {
+        self.object = asking_for(&self.member, kinds);
+        self.fleet.handle(Event::Apply(self.object.clone()));
+    }
+
+    async fn shows_config_maps(&self, expected: &[&str]) {
+        let found = || async { self.stage.config_maps().await == expected };
+        in_time(&format!("config maps {expected:?}"), found).await;
+    }
+
+    /// The last status that was written.
+    fn status(&self) -> Value {
+        let written = self.stage.control_plane.statuses("m").pop();
+        written.map_or(Value::Null, |written| written.body["status"].clone())
+    }
+
+    /// Waits until a condition has this status.
+    async fn comes_to_say(&self, condition: &str, expected: &str) {
+        let says = |status: &Value| {
+            let conditions = status["conditions"].as_array();
+            let mut found = conditions.into_iter().flatten();
+            found.any(|found| found["type"] == condition && found["status"] == expected)
+        };
+        let what = format!("{condition}={expected}");
+        in_time(&what, || async { says(&self.status()) }).await;
+    }
+
+    async fn is_healthy(&self, healthy: bool) {
+        let told = || async {
+            let health = self.stage.health("m").await;
+            health.is_some_and(|health| health.healthy == healthy)
+        };
+        in_time(&format!("healthy: {healthy}"), told).await;
+    }
+
+    /// How often pods were listed.
+    fn lists(&self) -> usize {
+        self.asked("list")
+    }
+
+    fn asked(&self, what: &str) -> usize {
+        let requests = self.member.requests();
+        requests.iter().filter(|request| *request == what).count()
+    }
+}
+
+fn asking_for(member: &ScriptedMember, kinds: &[&str]) -> PediaCluster {
+    let mut object = pedia_cluster("m", "uid-m", member);
+    let kinds = kinds.iter().map(|kind| (*kind).to_owned());
+    object.spec.sync_resources[0].resources = kinds.collect();
+    object
+}
+
+#[tokio::test]
+async fn a_member_that_dies_and_returns_is_told_of_twice_and_listed_once() {
+    let mut act = Act::begin().await;
+    act.is_healthy(true).await;
+    act.member.dies();
+    act.is_healthy(false).await;
+    act.comes_to_say("ClusterHealthy", "False").await;
+    let is_paused = || async {
+        let of_pods = &act.status()["syncResources"][0]["resources"][1]["syncConditions"][0];
+        of_pods["reason"] == "Pause"
+    };
+    in_time("a pause", is_paused).await;
+    act.stage.shows(&[POD]).await;
+
+    let watches = act.asked("watch");
+    act.member.returns_as("uid", &["a"]);
+    act.is_healthy(true).await;
+    act.comes_to_say("ClusterHealthy", "True").await;
+    in_time("a watch", || async { act.asked("watch") > watches }).await;
+    act.member.adds("b");
+    act.stage.shows(&[POD, "m/n/b"]).await;
+    assert_eq!(act.lists(), 1, "{:?}", act.member.requests());
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn another_member_at_the_same_address_is_listed() {
+    let mut act = Act::begin().await;
+    act.member.returns_as("another", &["z"]);
+    in_time("its pods", || async { act.lists() == 2 }).await;
+    act.stage.shows(&["m/n/z"]).await;
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_member_that_does_not_say_what_it_serves_keeps_everything_that_is_asked_for() {
+    let mut act = Act::begin().await;
+    act.member.take_discoveries();
+    act.member.answers("/api", 500);
+    act.member.answers("/apis", 500);
+    for _ in 0..3 {
+        let asked = || async { !act.member.take_discoveries().is_empty() };
+        in_time("another try", asked).await;
+    }
+    assert_eq!(act.stage.config_maps().await, [CONFIG_MAP]);
+    act.member.adds("b");
+    act.stage.shows(&[POD, "m/n/b"]).await;
+
+    act.stage.breaking.refuse("close", 1);
+    act.asks_for(&["pods"]);
+    act.shows_config_maps(&[]).await;
+    act.stage.shows(&[POD, "m/n/b"]).await;
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_kind_is_shown_while_somebody_asks_for_it() {
+    let mut act = Act::begin().await;
+    act.asks_for(&["pods"]);
+    act.shows_config_maps(&[]).await;
+    act.stage.shows(&[POD]).await;
+    act.asks_for(&["pods", "configmaps"]);
+    act.shows_config_maps(&[CONFIG_MAP]).await;
+    assert_eq!((act.lists(), act.asked("list configmaps")), (1, 2));
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_kind_that_could_not_be_hidden_is_hidden_though_nothing_else_changes() {
+    let mut act = Act::begin().await;
+    act.stage.breaking.refuse("close", 3);
+    act.asks_for(&["pods"]);
+    act.shows_config_maps(&[]).await;
+    assert!(act.stage.breaking.has_refused("close"));
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_dead_member_is_no_longer_asked_for_is_hidden() {
+    let mut act = Act::begin().await;
+    act.member.dies();
+    act.is_healthy(false).await;
+    act.stage.breaking.refuse("streams", 1);
+    act.stage.breaking.refuse("close", 1);
+    act.asks_for(&["pods"]);
+    act.shows_config_maps(&[]).await;
+    act.stage.shows(&[POD]).await;
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_let_go_is_not_said_to_be_kept_up_to_date() {
+    let mut act = Act::begin().await;
+    act.is_healthy(true).await;
+    act.object.spec.sharding_name = "other".to_owned();
+    let mut taken = act.object.clone();
+    let status = json!({"shardingName": "other", "conditions": [], "syncResources": []});
+    taken.status = serde_json::from_value(status).expect("a status");
+    // Whoever has it already says how it is.
+    act.fleet.handle(Event::Apply(taken));
+    act.fleet.shutdown().await;
+    act.is_healthy(true).await;
+
+    let mut again = act.stage.synchro("");
+    let object = asking_for(&act.member, &["pods"]);
+    act.stage.relist(&mut again, [object]);
+    until("a watch", || async { act.asked("watch") > 1 }).await;
+    again.handle(Event::Apply(act.object.clone()));
+    again.shutdown().await;
+    let health = act.stage.health("m").await.expect("it was healthy");
+    assert_eq!(health.reason, "no synchro looks after it now");
+    assert!(!health.healthy);
+}
