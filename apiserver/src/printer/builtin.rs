@@ -3,9 +3,12 @@
 //! Most are flat tables of paths. What has to be worked out from an object has a file of its own, with a function that reads it once.
 
 mod access;
+mod admission;
 mod autoscaler;
+mod control_plane;
 mod core;
 mod cron_job;
+mod devices;
 mod event;
 mod job;
 mod networking;
@@ -26,6 +29,7 @@ use super::engine::Printer;
 type Entry = (&'static str, &'static str, fn() -> Vec<Column>);
 
 const ENTRIES: &[Entry] = &[
+    ("", "componentstatuses", control_plane::component_statuses),
     ("", "configmaps", core::config_maps),
     ("", "endpoints", networking::endpoints),
     ("", "events", event::core_events),
@@ -51,8 +55,28 @@ const ENTRIES: &[Entry] = &[
     ("", "services", service::services),
     (
         "admissionregistration.k8s.io",
+        "mutatingadmissionpolicies",
+        admission::mutating_policies,
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings",
+        admission::bindings,
+    ),
+    (
+        "admissionregistration.k8s.io",
         "mutatingwebhookconfigurations",
         policies::webhooks,
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicies",
+        admission::validating_policies,
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings",
+        admission::bindings,
     ),
     (
         "admissionregistration.k8s.io",
@@ -63,6 +87,11 @@ const ENTRIES: &[Entry] = &[
         "apiextensions.k8s.io",
         "customresourcedefinitions",
         core::created_at,
+    ),
+    (
+        "apiregistration.k8s.io",
+        "apiservices",
+        control_plane::api_services,
     ),
     (
         "apps",
@@ -85,6 +114,21 @@ const ENTRIES: &[Entry] = &[
         "certificatesigningrequests",
         access::certificate_signing_requests,
     ),
+    (
+        "certificates.k8s.io",
+        "clustertrustbundles",
+        access::cluster_trust_bundles,
+    ),
+    (
+        "certificates.k8s.io",
+        "podcertificaterequests",
+        access::pod_certificate_requests,
+    ),
+    (
+        "coordination.k8s.io",
+        "leasecandidates",
+        policies::lease_candidates,
+    ),
     ("coordination.k8s.io", "leases", policies::leases),
     (
         "discovery.k8s.io",
@@ -94,8 +138,18 @@ const ENTRIES: &[Entry] = &[
     ("events.k8s.io", "events", event::events),
     (
         "flowcontrol.apiserver.k8s.io",
+        "flowschemas",
+        policies::flow_schemas,
+    ),
+    (
+        "flowcontrol.apiserver.k8s.io",
         "prioritylevelconfigurations",
         policies::priority_levels,
+    ),
+    (
+        "internal.apiserver.k8s.io",
+        "storageversions",
+        control_plane::storage_versions,
     ),
     (
         "networking.k8s.io",
@@ -103,6 +157,7 @@ const ENTRIES: &[Entry] = &[
         networking::ingress_classes,
     ),
     ("networking.k8s.io", "ingresses", networking::ingresses),
+    ("networking.k8s.io", "ipaddresses", networking::ip_addresses),
     (
         "networking.k8s.io",
         "networkpolicies",
@@ -138,26 +193,39 @@ const ENTRIES: &[Entry] = &[
     ("resource.k8s.io", "deviceclasses", core::name_and_age),
     (
         "resource.k8s.io",
+        "devicetaintrules",
+        devices::device_taint_rules,
+    ),
+    (
+        "resource.k8s.io",
+        "resourceclaims",
+        devices::resource_claims,
+    ),
+    (
+        "resource.k8s.io",
         "resourceclaimtemplates",
         core::name_and_age,
+    ),
+    (
+        "resource.k8s.io",
+        "resourcepoolstatusrequests",
+        devices::pool_status_requests,
     ),
     (
         "resource.k8s.io",
         "resourceslices",
         policies::resource_slices,
     ),
+    ("scheduling.k8s.io", "podgroups", workloads::pod_groups),
     (
         "scheduling.k8s.io",
         "priorityclasses",
         policies::priority_classes,
     ),
+    ("scheduling.k8s.io", "workloads", core::name_and_age),
     ("storage.k8s.io", "csidrivers", volumes::csi_drivers),
     ("storage.k8s.io", "csinodes", volumes::csi_nodes),
-    (
-        "storage.k8s.io",
-        "csistoragecapacities",
-        policies::csi_storage_capacities,
-    ),
+    ("storage.k8s.io", "csistoragecapacities", core::created_at),
     ("storage.k8s.io", "storageclasses", volumes::storage_classes),
     (
         "storage.k8s.io",
@@ -168,6 +236,11 @@ const ENTRIES: &[Entry] = &[
         "storage.k8s.io",
         "volumeattributesclasses",
         volumes::volume_attributes_classes,
+    ),
+    (
+        "storagemigration.k8s.io",
+        "storageversionmigrations",
+        control_plane::storage_version_migrations,
     ),
 ];
 

@@ -26,6 +26,12 @@ impl Text<'_> {
     }
 }
 
+impl From<&'static str> for Text<'_> {
+    fn from(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
 impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {
         self.0 == other
@@ -93,10 +99,18 @@ pub(super) struct StatusCondition<'a> {
     pub(super) status: Text<'a>,
     #[serde(borrow)]
     pub(super) reason: Text<'a>,
+    #[serde(rename = "lastTransitionTime", borrow)]
+    pub(super) last_transition_time: Text<'a>,
 }
 
 /// Whether the first condition of this type is true.
 pub(super) fn is_true(conditions: &[StatusCondition<'_>], kind: &str) -> bool {
     let found = conditions.iter().find(|condition| condition.kind == *kind);
     found.is_some_and(|condition| condition.status == *"True")
+}
+
+/// `deployments.apps`, or `pods`.
+pub(super) fn resource_and_group(resource: &Text<'_>, group: &Text<'_>) -> String {
+    let dot = if group.is_empty() { "" } else { "." };
+    format!("{}{dot}{}", resource.as_str(), group.as_str())
 }

@@ -81,7 +81,31 @@ impl LabelSelector<'_> {
     }
 }
 
+impl LabelSelector<'_> {
+    /// The selector as Go prints a value of this type.
+    pub(super) fn spelt_out(&self) -> String {
+        let labels = self.match_labels.iter();
+        let labels = labels.map(|(key, value)| format!("{}: {},", key.as_str(), value.as_str()));
+        let expressions = self.match_expressions.iter().map(Expression::spelt_out);
+        format!(
+            "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
+            labels.collect::<String>(),
+            expressions.collect::<String>()
+        )
+    }
+}
+
 impl Expression<'_> {
+    fn spelt_out(&self) -> String {
+        let values: Vec<&str> = self.values.iter().map(Text::as_str).collect();
+        format!(
+            "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
+            self.key.as_str(),
+            self.operator.as_str(),
+            values.join(" ")
+        )
+    }
+
     fn text(&self) -> String {
         let key = self.key.as_str();
         let mut values: Vec<&str> = self.values.iter().map(Text::as_str).collect();

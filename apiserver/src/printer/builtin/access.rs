@@ -7,6 +7,7 @@ use super::super::age;
 use super::super::cell::Cell;
 use super::super::column::Column;
 use super::super::object::Text;
+use super::super::projection::Path;
 use super::super::row::{NONE, Row};
 use super::super::slot::Slot;
 
@@ -89,6 +90,47 @@ pub(super) fn certificate_signing_requests() -> Vec<Column> {
             "Condition",
             "How far the request is.",
             Cell::made(&["status.conditions", "status.certificate"], progress),
+        ),
+    ]
+}
+
+pub(super) fn cluster_trust_bundles() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text(
+            "SignerName",
+            "Whose certificates it vouches for.",
+            Cell::text_or("spec.signerName", NONE),
+        ),
+    ]
+}
+
+pub(super) fn pod_certificate_requests() -> Vec<Column> {
+    let of = |field: &str| Cell::plain(&format!("spec.{field}"));
+    vec![
+        Column::name(),
+        Column::text("PodName", "The pod that asks.", of("podName")),
+        Column::text(
+            "ServiceAccountName",
+            "The account that it runs as.",
+            of("serviceAccountName"),
+        ),
+        Column::text("NodeName", "The node that it runs on.", of("nodeName")),
+        Column::text("SignerName", "Who is to sign.", of("signerName")),
+        Column::text(
+            "State",
+            "How far the request is.",
+            Cell::made(&["status.conditions"], |found, _| {
+                let conditions: Vec<Told<'_>> = found[0].read()?;
+                let mut kinds = conditions.iter().rev().map(|one| one.kind.as_str());
+                let ended = kinds.find(|kind| matches!(*kind, "Issued" | "Denied" | "Failed"));
+                Ok(ended.unwrap_or("Pending").to_owned())
+            }),
+        ),
+        Column::text(
+            "UnverifiedUserAnnotations",
+            "What the pod adds to it.",
+            Cell::Pairs(Path::of("spec.unverifiedUserAnnotations")),
         ),
     ]
 }

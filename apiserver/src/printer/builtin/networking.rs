@@ -8,7 +8,7 @@ use serde_json::Error;
 
 use super::super::cell::Cell;
 use super::super::column::Column;
-use super::super::object::{Text, nullable};
+use super::super::object::{Text, nullable, resource_and_group};
 use super::super::projection::Path;
 use super::super::row::{NONE, Row, UNSET};
 use super::super::slot::Slot;
@@ -278,7 +278,35 @@ fn slice_addresses(found: &[Slot<'_>], _: &Row<'_>) -> Result<String, Error> {
     ))
 }
 
-fn some_of(all: &[String]) -> String {
+pub(super) fn ip_addresses() -> Vec<Column> {
+    let parent = ["", ".resource", ".group", ".namespace", ".name"];
+    let parent = parent.map(|part| format!("spec.parentRef{part}"));
+    vec![
+        Column::name(),
+        Column::text(
+            "ParentRef",
+            "The object that it was given to.",
+            Cell::made(&parent.each_ref().map(String::as_str), address_holder),
+        ),
+    ]
+}
+
+fn address_holder(found: &[Slot<'_>], _: &Row<'_>) -> Result<String, Error> {
+    if !found[0].is_there() {
+        return Ok(NONE.to_owned());
+    }
+    let of_type = resource_and_group(&found[1].word()?, &found[2].word()?).to_lowercase();
+    let (namespace, name) = (found[3].word()?, found[4].word()?);
+    let slash = if namespace.is_empty() { "" } else { "/" };
+    Ok(format!(
+        "{of_type}{slash}{}/{}",
+        namespace.as_str(),
+        name.as_str()
+    ))
+}
+
+/// The first of many texts; `<unset>` for none.
+pub(super) fn some_of(all: &[String]) -> String {
     let shown: Vec<&str> = all.iter().map(String::as_str).take(SHOWN).collect();
     let text = with_more(&shown, all.len() > SHOWN, all.len());
     if text.is_empty() {

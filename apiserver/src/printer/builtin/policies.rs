@@ -2,8 +2,9 @@
 
 use super::super::cell::Cell;
 use super::super::column::Column;
+use super::super::object::StatusCondition;
 use super::super::projection::Path;
-use super::super::row::{NONE, UNSET};
+use super::super::row::NONE;
 
 pub(super) fn pod_disruption_budgets() -> Vec<Column> {
     let pods = |field: &str| Cell::NumberOrText(Path::of(field), "N/A");
@@ -35,6 +36,28 @@ pub(super) fn leases() -> Vec<Column> {
             "Holder",
             "Who holds it.",
             Cell::plain("spec.holderIdentity"),
+        ),
+        Column::age(),
+    ]
+}
+
+pub(super) fn lease_candidates() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text(
+            "LeaseName",
+            "The lease that it would hold.",
+            Cell::plain("spec.leaseName"),
+        ),
+        Column::text(
+            "BinaryVersion",
+            "The version that it is.",
+            Cell::plain("spec.binaryVersion"),
+        ),
+        Column::text(
+            "EmulationVersion",
+            "The version that it behaves as.",
+            Cell::plain("spec.emulationVersion"),
         ),
         Column::age(),
     ]
@@ -72,6 +95,37 @@ pub(super) fn runtime_classes() -> Vec<Column> {
         Column::name(),
         Column::text("Handler", "What runs its pods.", Cell::plain("handler")),
         Column::age(),
+    ]
+}
+
+pub(super) fn flow_schemas() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text(
+            "PriorityLevel",
+            "The level whose share its requests take.",
+            Cell::plain("spec.priorityLevelConfiguration.name"),
+        ),
+        Column::text(
+            "MatchingPrecedence",
+            "The lower, the earlier it is tried.",
+            Cell::number("spec.matchingPrecedence"),
+        ),
+        Column::text(
+            "DistinguisherMethod",
+            "What makes a flow of requests.",
+            Cell::optional("spec.distinguisherMethod.type", NONE),
+        ),
+        Column::age(),
+        Column::text(
+            "MissingPL",
+            "Whether its level is missing.",
+            Cell::made(&["status.conditions"], |found, _| {
+                let conditions: Vec<StatusCondition<'_>> = found[0].read()?;
+                let dangling = conditions.iter().find(|one| one.kind == *"Dangling");
+                Ok(dangling.map_or("?", |one| one.status.as_str()).to_owned())
+            }),
+        ),
     ]
 }
 
@@ -116,21 +170,5 @@ pub(super) fn resource_slices() -> Vec<Column> {
             Cell::plain("spec.pool.name"),
         ),
         Column::age(),
-    ]
-}
-
-pub(super) fn csi_storage_capacities() -> Vec<Column> {
-    vec![
-        Column::name(),
-        Column::text(
-            "StorageClassName",
-            "The class.",
-            Cell::plain("storageClassName"),
-        ),
-        Column::text(
-            "Capacity",
-            "The room that is left.",
-            Cell::optional("capacity", UNSET),
-        ),
     ]
 }

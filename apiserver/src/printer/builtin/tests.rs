@@ -37,6 +37,28 @@ fn every_kind_prints_what_a_kube_apiserver_prints() {
     }
 }
 
+/// Its list is of what a kube-apiserver 1.36 serves, not of what is here: a kind that is missing is found, and one that has a printer upstream that
+/// its API does not use.
+#[test]
+fn every_kind_of_a_kube_apiserver_has_its_columns() {
+    type Told = (String, String, String, i32);
+    let kinds: Vec<(String, String, Vec<Told>)> =
+        serde_json::from_str(include_str!("tests/columns.json")).expect("columns");
+    for (group, resource, expected) in &kinds {
+        let Some(printer) = printer(group, resource) else {
+            panic!("{resource} of the group {group:?} has no columns of its own");
+        };
+        let column = |column: &Column| -> Told {
+            let text = |text: &std::borrow::Cow<'static, str>| text.clone().into_owned();
+            let (name, kind) = (text(&column.name), text(&column.kind));
+            (name, kind, text(&column.format), column.priority)
+        };
+        let columns = printer.columns.iter().map(column);
+        assert_eq!(columns.collect::<Vec<_>>(), *expected, "{resource}");
+    }
+    assert_eq!(kinds.len(), ENTRIES.len(), "a kind that is not upstream's");
+}
+
 #[test]
 fn every_kind_prints_an_object_of_which_nothing_is_known() {
     for (group, resource, _) in ENTRIES {
@@ -51,11 +73,6 @@ fn every_kind_prints_an_object_of_which_nothing_is_known() {
                 "{resource}"
             );
         }
-        let names = printer
-            .columns
-            .iter()
-            .filter(|column| column.format == "name");
-        assert!(names.count() >= 1, "{resource} has no column that names it");
     }
 }
 

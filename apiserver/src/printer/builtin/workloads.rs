@@ -1,10 +1,11 @@
 //! What keeps pods running, but for jobs.
 
 use serde::Deserialize;
+use serde_json::Error;
 
 use super::super::cell::Cell;
 use super::super::column::Column;
-use super::super::object::Text;
+use super::super::object::{StatusCondition, Text};
 use super::super::projection::Path;
 use super::super::row::{NONE, Row};
 use super::super::slot::Slot;
@@ -23,6 +24,47 @@ fn ready() -> Column {
 
 fn selector(empty: &'static str) -> Column {
     Column::selector(Cell::Selector(Path::of("spec.selector"), empty))
+}
+
+/// Pods that are scheduled together or not at all.
+pub(super) fn pod_groups() -> Vec<Column> {
+    vec![
+        Column::name(),
+        Column::text(
+            "Policy",
+            "Whether they are scheduled together.",
+            Cell::made(&["spec.schedulingPolicy.gang"], |found, _| {
+                let is_gang = found[0].is_there();
+                Ok(if is_gang { "Gang" } else { "Basic" }.to_owned())
+            }),
+        ),
+        Column::text(
+            "Workload",
+            "What they belong to.",
+            Cell::optional("spec.podGroupTemplateRef.workload.workloadName", NONE),
+        ),
+        Column::text(
+            "Status",
+            "Whether they have their places.",
+            Cell::made(&["status.conditions"], pod_group_status),
+        ),
+        Column::age(),
+    ]
+}
+
+fn pod_group_status(found: &[Slot<'_>], _: &Row<'_>) -> Result<String, Error> {
+    let conditions: Vec<StatusCondition<'_>> = found[0].read()?;
+    let last = |kind: &str| conditions.iter().rfind(|one| one.kind == *kind);
+    if let Some(disrupted) = last("DisruptionTarget") {
+        return Ok(disrupted.reason.as_str().to_owned());
+    }
+    let scheduled = last("PodGroupScheduled").map(|one| one.status == *"True");
+    Ok(match scheduled {
+        Some(true) => "Scheduled",
+        Some(false) => "Unschedulable",
+        None => "Pending",
+    }
+    .to_owned())
 }
 
 pub(super) fn deployments() -> Vec<Column> {
