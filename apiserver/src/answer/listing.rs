@@ -98,10 +98,6 @@ impl ListStream {
             params.limits.page.map(std::num::NonZeroU64::get),
             total.map(|total| total.saturating_sub(progress.served)),
         );
-        let remaining = match params.with_remaining_count {
-            true => remaining(&searches, &params, total, progress).await?,
-            false => None,
-        };
         let reader = Reader {
             searches,
             params,
@@ -110,7 +106,7 @@ impl ListStream {
         };
         let held = reader.allowance.reserve(PAGE).await?;
         let start = start(&reader.params.start, token.as_ref());
-        let first = reader.read(&start, wanted, held).await?;
+        let (first, rows) = reader.first(&start, wanted, held).await?;
         let now = &first.page.head;
         check_revision(reader.params.revision, now)?;
         // All pages carry the revision that was there before the first row: a client that goes on from it misses nothing.
@@ -126,7 +122,7 @@ impl ListStream {
             fingerprint,
             head,
             progress,
-            remaining,
+            remaining: rows.map(|rows| remaining(rows, total, progress)),
             first,
         })
     }
@@ -260,6 +256,23 @@ impl Reader {
         Some(self.read(start, left, held).await)
     }
 
+    /// Reads the first page, and how many rows there are of all pages if the client wants to know and they can be counted.
+    async fn first(
+        &self,
+        start: &Start,
+        left: Option<u64>,
+        mut held: Reservation,
+    ) -> Result<(HeldPage, Option<u64>), StoreError> {
+        if !self.params.with_remaining_count {
+            return Ok((self.read(start, left, held).await?, None));
+        }
+        let outbox = Outbox::out_of(&mut held, self.allowance.clone());
+        let (query, budget) = (&self.params.query, budget(left, held.bytes()));
+        let counted = self.searches.counted_page(query, start, budget).await;
+        let (page, rows) = counted?;
+        Ok((HeldPage::new(page, held, outbox), rows))
+    }
+
     async fn read(
         &self,
         start: &Start,
@@ -267,13 +280,16 @@ impl Reader {
         mut held: Reservation,
     ) -> Result<HeldPage, StoreError> {
         let outbox = Outbox::out_of(&mut held, self.allowance.clone());
-        let query = &self.params.query;
-        let page = self
-            .searches
-            .page(query, start, budget(left, held.bytes()))
-            .await?;
+        let (query, budget) = (&self.params.query, budget(left, held.bytes()));
+        let page = self.searches.page(query, start, budget).await?;
+        Ok(HeldPage::new(page, held, outbox))
+    }
+}
+
+impl HeldPage {
+    fn new(page: Page, mut held: Reservation, outbox: Outbox) -> Self {
         held.shrink_to(page.rows.iter().map(|found| found.body.len()).sum());
-        Ok(HeldPage { page, held, outbox })
+        Self { page, held, outbox }
     }
 }
 
@@ -474,19 +490,11 @@ fn check_revision(asked: Revision, head: &Head) -> Result<(), ApiError> {
     }
 }
 
-/// Rows from the beginning of this response on, if they can be counted.
-async fn remaining(
-    searches: &Searches,
-    params: &ListParams,
-    total: Option<u64>,
-    progress: Progress,
-) -> Result<Option<u64>, StoreError> {
-    let Some(rows) = searches.count(&params.query).await? else {
-        return Ok(None);
-    };
+/// Rows from the beginning of this response on, of so many.
+fn remaining(rows: u64, total: Option<u64>, progress: Progress) -> u64 {
     let rows = rows.saturating_sub(progress.skipped);
     let rows = total.map_or(rows, |total| rows.min(total));
-    Ok(Some(rows.saturating_sub(progress.served)))
+    rows.saturating_sub(progress.served)
 }
 
 fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -48,9 +48,16 @@ impl Searches {
             .await
     }
 
-    pub(super) async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
-        let (store, query) = (Arc::clone(&self.store), query.clone());
-        self.search(async move { store.count(&query).await }).await
+    /// A page, and how many rows there are.
+    pub(super) async fn counted_page(
+        &self,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<(Page, Option<u64>), StoreError> {
+        let (store, query, start) = (Arc::clone(&self.store), query.clone(), start.clone());
+        self.search(async move { store.counted_page(&query, &start, budget).await })
+            .await
     }
 
     /// Waits for a turn and searches, in a task of its own, which has the turn until the store is done.

@@ -28,6 +28,8 @@ pub(crate) struct Watched {
     pub(crate) pages: AtomicUsize,
     /// Reads that find nothing before the first that does.
     pub(crate) empty_pages: AtomicUsize,
+    /// How often the catalogue was read by itself.
+    pub(crate) catalogs: AtomicUsize,
     /// How often the head was read.
     pub(crate) heads: AtomicUsize,
     /// The largest number of rows that was asked for at a time.
@@ -70,6 +72,7 @@ impl Watched {
             writing_page: AtomicUsize::new(0),
             pages: AtomicUsize::new(0),
             empty_pages: AtomicUsize::new(0),
+            catalogs: AtomicUsize::new(0),
             heads: AtomicUsize::new(0),
             largest_budget: AtomicUsize::new(0),
             largest_bytes: AtomicUsize::new(0),
@@ -119,6 +122,39 @@ impl Watched {
         opened.expect("the gate is there as long as the store");
     }
 
+    /// What happens before a page is read.
+    async fn before_page(&self, budget: PageBudget) -> Result<(), StoreError> {
+        self.check()?;
+        let read = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.failing_page.load(Ordering::Relaxed) == read {
+            return Err(StoreError::Broken {
+                reason: "the test says so".to_owned(),
+            });
+        }
+        if self.writing_page.load(Ordering::Relaxed) == read {
+            self.write().await;
+        }
+        self.largest_budget
+            .fetch_max(budget.rows as usize, Ordering::Relaxed);
+        self.largest_bytes
+            .fetch_max(budget.bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What becomes of a page that was read.
+    fn after_page(&self, query: &Query, mut page: Page) -> Page {
+        let bytes = page.rows.iter().map(|found| found.body.len());
+        self.read_bytes.fetch_add(bytes.sum(), Ordering::Relaxed);
+        page.head = self.seen(page.head);
+        let fewer = |left: usize| left.checked_sub(1);
+        let empty = &self.empty_pages;
+        if (empty.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer)).is_ok() {
+            page.rows = Vec::new();
+            page.next = Some(before_all(query));
+        }
+        page
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         match self.rewound.load(Ordering::Relaxed) {
             true => Err(StoreError::Gone {
@@ -154,6 +190,7 @@ fn before_all(query: &Query) -> Position {
 impl Search for Watched {
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
         let _still = Still::begin();
+        self.catalogs.fetch_add(1, Ordering::Relaxed);
         self.check()?;
         self.store.catalog().await
     }
@@ -173,31 +210,22 @@ impl Search for Watched {
     ) -> Result<Page, StoreError> {
         self.begin().await;
         let _still = Still::begin();
-        self.check()?;
-        let read = self.pages.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.failing_page.load(Ordering::Relaxed) == read {
-            return Err(StoreError::Broken {
-                reason: "the test says so".to_owned(),
-            });
-        }
-        if self.writing_page.load(Ordering::Relaxed) == read {
-            self.write().await;
-        }
-        self.largest_budget
-            .fetch_max(budget.rows as usize, Ordering::Relaxed);
-        self.largest_bytes
-            .fetch_max(budget.bytes, Ordering::Relaxed);
-        let mut page = self.store.page(query, start, budget).await?;
-        let bytes = page.rows.iter().map(|found| found.body.len());
-        self.read_bytes.fetch_add(bytes.sum(), Ordering::Relaxed);
-        page.head = self.seen(page.head);
-        let fewer = |left: usize| left.checked_sub(1);
-        let empty = &self.empty_pages;
-        if (empty.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer)).is_ok() {
-            page.rows = Vec::new();
-            page.next = Some(before_all(query));
-        }
-        Ok(page)
+        self.before_page(budget).await?;
+        let page = self.store.page(query, start, budget).await?;
+        Ok(self.after_page(query, page))
+    }
+
+    async fn counted_page(
+        &self,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<(Page, Option<u64>), StoreError> {
+        self.begin().await;
+        let _still = Still::begin();
+        self.before_page(budget).await?;
+        let (page, rows) = self.store.counted_page(query, start, budget).await?;
+        Ok((self.after_page(query, page), rows))
     }
 
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {

@@ -99,6 +99,14 @@ pub trait Search: Send + Sync + 'static {
         budget: PageBudget,
     ) -> Result<Page, StoreError>;
 
+    /// A page as [`Search::page`] gives it, and how many rows the query has at the same moment: [`Search::count`].
+    async fn counted_page(
+        &self,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<(Page, Option<u64>), StoreError>;
+
     /// How many rows `query` has, without its order; `None` if it would take too much work to tell.
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError>;
 

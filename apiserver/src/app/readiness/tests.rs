@@ -41,6 +41,15 @@ impl Search for Store {
         broken()
     }
 
+    async fn counted_page(
+        &self,
+        _: &Query,
+        _: &Start,
+        _: PageBudget,
+    ) -> Result<(Page, Option<u64>), StoreError> {
+        broken()
+    }
+
     async fn count(&self, _: &Query) -> Result<Option<u64>, StoreError> {
         broken()
     }

@@ -853,3 +853,20 @@ async fn what_could_break_off_unseen_is_not_sent() {
         assert_eq!(response.status(), code, "{path} {accept}");
     }
 }
+
+/// What a request reads of the store: the catalogue that its caller is reviewed by, and after the review one state of the store with
+/// catalogue, head, rows and their number.
+#[tokio::test]
+async fn a_list_is_read_in_one_transaction_after_its_review() {
+    let server = Server::open(fleet()).await;
+    for query in ["", "?limit=2", "?limit=2&withRemainingCount=true"] {
+        let read = || {
+            let store = &server.store;
+            [&store.catalogs, &store.heads, &store.searches]
+                .map(|reads| reads.load(Ordering::Relaxed))
+        };
+        let [catalogs, heads, searches] = read();
+        assert_eq!(server.get(&format!("{PODS}{query}")).await.code, 200);
+        assert_eq!(read(), [catalogs + 1, heads, searches + 1], "{query}");
+    }
+}

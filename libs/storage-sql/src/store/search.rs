@@ -8,12 +8,11 @@ use armadex_storage::{Catalog, Found, Head, Page, PageBudget, Search, StoreError
 use async_trait::async_trait;
 
 use super::{Moment, SqlStore};
-use crate::backend::Lane;
 use crate::backend::error::broken;
-use crate::backend::row;
+use crate::backend::{Lane, Transaction, row};
 use crate::read::bodies::{self, Chosen};
 use crate::read::place::{Located, Place};
-use crate::read::plan::plan;
+use crate::read::plan::{Plan, plan};
 use crate::read::streams;
 use crate::read::{self, Reading};
 use crate::sql::select;
@@ -39,43 +38,26 @@ impl Search for SqlStore {
         start: &Start,
         budget: PageBudget,
     ) -> Result<Page, StoreError> {
-        let Moment {
-            mut transaction,
-            snapshot,
-            head,
-        } = self.moment(Lane::Search).await?;
-        let plan = plan(query, &snapshot, &self.hasher)?;
-        let dialect = self.database.dialect();
-        let mut reading = Reading::new(&mut *transaction, dialect, &self.tuning);
-        let (rows, next) = read::page(&mut reading, &plan, query, start, budget).await?;
-        let looked_at = reading.looked_at;
-        let chosen = rows.into_iter().map(|row| {
-            let planned = plan.types.iter().find(|one| one.index == row.place.index);
-            let planned = planned.ok_or_else(|| broken("a row is of no type"))?;
-            Ok((Arc::clone(&planned.resource), row))
-        });
-        let chosen = chosen.collect::<Result<Vec<_>, StoreError>>()?;
-        let chosen = bodies::fetch(&mut *transaction, chosen).await?;
-        transaction.rollback().await?;
-        Ok(Page {
-            rows: unpacked(chosen).await?,
-            next: next.map(|rank| rank.into_position(query)),
-            head,
-            looked_at,
-        })
+        let planned = self.planned(query).await?;
+        self.paged(planned, query, start, budget).await
+    }
+
+    async fn counted_page(
+        &self,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<(Page, Option<u64>), StoreError> {
+        let mut planned = self.planned(query).await?;
+        let count = self.counted(&mut planned).await?;
+        let page = self.paged(planned, query, start, budget).await?;
+        Ok((page, count))
     }
 
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
-        let Moment {
-            mut transaction,
-            snapshot,
-            ..
-        } = self.moment(Lane::Search).await?;
-        let plan = plan(query, &snapshot, &self.hasher)?;
-        let dialect = self.database.dialect();
-        let mut reading = Reading::new(&mut *transaction, dialect, &self.tuning);
-        let count = read::count(&mut reading, &plan).await?;
-        transaction.rollback().await?;
+        let mut planned = self.planned(query).await?;
+        let count = self.counted(&mut planned).await?;
+        planned.transaction.rollback().await?;
         Ok(count)
     }
 
@@ -135,7 +117,66 @@ impl Search for SqlStore {
     }
 }
 
+/// A query that is planned, and the state of the database that it is planned for.
+struct Planned {
+    transaction: Box<dyn Transaction>,
+    plan: Plan,
+    head: Head,
+}
+
 impl SqlStore {
+    async fn planned(&self, query: &Query) -> Result<Planned, StoreError> {
+        let Moment {
+            transaction,
+            snapshot,
+            head,
+        } = self.moment(Lane::Search).await?;
+        let plan = plan(query, &snapshot, &self.hasher)?;
+        Ok(Planned {
+            transaction,
+            plan,
+            head,
+        })
+    }
+
+    async fn counted(&self, planned: &mut Planned) -> Result<Option<u64>, StoreError> {
+        let dialect = self.database.dialect();
+        let mut reading = Reading::new(&mut *planned.transaction, dialect, &self.tuning);
+        read::count(&mut reading, &planned.plan).await
+    }
+
+    async fn paged(
+        &self,
+        planned: Planned,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<Page, StoreError> {
+        let Planned {
+            mut transaction,
+            plan,
+            head,
+        } = planned;
+        let dialect = self.database.dialect();
+        let mut reading = Reading::new(&mut *transaction, dialect, &self.tuning);
+        let (rows, next) = read::page(&mut reading, &plan, query, start, budget).await?;
+        let looked_at = reading.looked_at;
+        let chosen = rows.into_iter().map(|row| {
+            let planned = plan.types.iter().find(|one| one.index == row.place.index);
+            let planned = planned.ok_or_else(|| broken("a row is of no type"))?;
+            Ok((Arc::clone(&planned.resource), row))
+        });
+        let chosen = chosen.collect::<Result<Vec<_>, StoreError>>()?;
+        let chosen = bodies::fetch(&mut *transaction, chosen).await?;
+        transaction.rollback().await?;
+        Ok(Page {
+            rows: unpacked(chosen).await?,
+            next: next.map(|rank| rank.into_position(query)),
+            head,
+            looked_at,
+        })
+    }
+
     /// How a query would be answered, in words.
     pub async fn explain(&self, query: &Query) -> Result<String, StoreError> {
         let moment = self.moment(Lane::Short).await?;

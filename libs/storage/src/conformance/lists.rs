@@ -8,7 +8,7 @@ use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched,
 use armadex_model::{GroupVersionResource, NameFilter, ObjectKey, Query, ResourceType};
 
 use super::fixture::{Fixture, all_pods, name, object, path, pods, resource, through_a_token};
-use crate::PageBudget;
+use crate::{Page, PageBudget};
 
 /// Three clusters with three namespaces of three pods each, stored in no particular order.
 async fn fleet(fixture: &Fixture) -> Vec<String> {
@@ -142,6 +142,27 @@ pub async fn clusters_and_namespaces_restrict_a_list(fixture: &Fixture) {
             let count = fixture.count(&query).await;
             assert_eq!(count, expected.len() as u64, "{clusters:?} {namespaces:?}");
         }
+    }
+}
+
+/// A page and the number of all rows are of one moment.
+pub async fn a_page_comes_with_the_number_of_all_rows(fixture: &Fixture) {
+    let all = fleet(fixture).await;
+    let budget = PageBudget {
+        rows: 3,
+        bytes: usize::MAX,
+    };
+    let (query, start) = (all_pods(), Start::Beginning);
+    let alone = fixture.search.page(&query, &start, budget).await;
+    let counted = fixture.search.counted_page(&query, &start, budget).await;
+    let (page, rows) = counted.expect("a page");
+    let alone = alone.expect("a page");
+    assert_eq!((&page.next, &page.head), (&alone.next, &alone.head));
+    let paths = |page: &Page| Vec::from_iter(page.rows.iter().map(path));
+    assert_eq!(paths(&page), paths(&alone));
+    match rows {
+        Some(rows) => assert_eq!(rows, all.len() as u64),
+        None => assert!(fixture.tiny, "27 rows are counted every day"),
     }
 }
 
