@@ -6,7 +6,7 @@ use armadex_model::params::{
     GetParams, ListParams, Parsed, Place, RawParams, Request, Revision, parse,
 };
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, ResourceType};
-use armadex_storage::Found;
+use armadex_storage::{Found, Phase};
 
 use super::asked::Asked;
 use super::context::Context;
@@ -129,20 +129,12 @@ impl Context {
         let most = LARGEST_OBJECT + AROUND_OBJECT + OUTBOX;
         let mut held = asked.allowance.reserve(most).await?;
         let outbox = Outbox::out_of(&mut held, asked.allowance.clone());
-        let stored = self.stored(cluster, gvr, &key, params.revision).await?;
-        let found = match stored {
-            Some(found) => found,
-            None if is_namespaces(gvr) && seen.resource(gvr, false).is_none() => {
-                self.implied_namespace(&resource, cluster, &key.name)
-                    .await?
-            }
-            None => {
-                return Err(ApiError::no_such_object(
-                    &gvr.group,
-                    &gvr.resource,
-                    &key.name,
-                ));
-            }
+        let found = if is_namespaces(gvr) && seen.resource(gvr, false).is_none() {
+            self.implied_namespace(&resource, cluster, &key.name)
+                .await?
+        } else {
+            let stored = self.stored(cluster, gvr, &key, params.revision).await?;
+            stored.ok_or_else(|| ApiError::no_such_object(&gvr.group, &gvr.resource, &key.name))?
         };
         let shape = Shape {
             form,
@@ -160,10 +152,12 @@ impl Context {
         Ok(warned(reply, unhealthy))
     }
 
-    /// Reads an object that is not older than `asked`.
+    /// Reads an object that is not older than `asked`; `None` if it is not there at that version or later.
     ///
-    /// A client may have the version from a list, whose version is the store's revision, or from an object, whose version is the
-    /// member's. Whatever it had from this store before is satisfied by either, because a store never goes back.
+    /// A client has the version from a list, whose version is the store's revision, or from an object, whose version is the member's. A
+    /// store never goes back, so up to the head it is a list's that is satisfied, or the version of an object that was read here once, which is
+    /// as well. Above the head it is a member's: as far as the stream has come in the member, what is stored is not older, and what is not
+    /// stored is gone.
     async fn stored(
         &self,
         cluster: &ClusterName,
@@ -176,17 +170,28 @@ impl Context {
         };
         // Before the object, which is then at least as new.
         let head = self.search.head().await?;
+        let is_reached = u64::try_from(head.revision).is_ok_and(|head| head >= asked)
+            || self.has_come_to(cluster, gvr, asked).await?;
         let found = self.search.get(cluster, gvr, key).await?;
-        let is_reached = |version: u64| version >= asked;
-        let member_reached = found
-            .as_ref()
-            .and_then(|found| found.resource_version.parse().ok())
-            .is_some_and(is_reached);
-        if member_reached || u64::try_from(head.revision).is_ok_and(is_reached) {
+        let is_new = |found: &Found| is_at_least(&found.resource_version, asked);
+        if is_reached || found.as_ref().is_some_and(is_new) {
             Ok(found)
         } else {
             Err(ApiError::revision_too_large(asked, head.revision))
         }
+    }
+
+    /// Whether all that happened in a member up to this version of its own is stored.
+    async fn has_come_to(
+        &self,
+        cluster: &ClusterName,
+        gvr: &GroupVersionResource,
+        asked: u64,
+    ) -> Result<bool, ApiError> {
+        let position = self.search.position(cluster, gvr).await?;
+        Ok(position.is_some_and(|position| {
+            position.phase == Phase::Live && is_at_least(&position.resource_version, asked)
+        }))
     }
 
     /// A namespace that is not stored but has rows. kubectl asks for it after it has not found an object, and would else say that
@@ -203,6 +208,11 @@ impl Context {
             Err(ApiError::no_such_object("", "namespaces", namespace))
         }
     }
+}
+
+/// Whether a member's version is not before another. One that is no number has no order.
+fn is_at_least(version: &str, asked: u64) -> bool {
+    version.parse().is_ok_and(|version: u64| version >= asked)
 }
 
 /// An object as it is answered. As a Table one of 2 MiB takes some milliseconds.

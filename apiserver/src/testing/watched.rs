@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use armadex_model::query::{Position, Start};
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, ResourceType};
-use armadex_storage::conformance::fixture::name;
+use armadex_storage::conformance::fixture::{live, name};
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer};
-use armadex_storage::{Catalog, Found, Head, Health, Page, PageBudget, Search, StoreError};
+use armadex_storage::{
+    Catalog, Change, Found, Head, Health, MemberPosition, Page, PageBudget, Search, StoreError,
+};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
@@ -155,6 +157,25 @@ impl Watched {
         page
     }
 
+    /// The stream of the object that was written last has come to this version of the member's.
+    pub(crate) async fn reach(&self, version: &str) {
+        self.write_at(version, None).await;
+    }
+
+    /// The object that was written last is gone, as of this version of the member's.
+    pub(crate) async fn delete(&self, version: &str) {
+        let Touched { object, .. } = self.touched.as_ref().expect("an object");
+        let key = object.clone().build().key;
+        self.write_at(version, Some(Change::Delete(key))).await;
+    }
+
+    async fn write_at(&self, version: &str, change: Option<Change>) {
+        let _still = Still::begin();
+        let Touched { writer, .. } = self.touched.as_ref().expect("an object");
+        let batch = writer.batch(change, Some(live(version)));
+        self.fixture.sink.write(batch).await.expect("written");
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         match self.rewound.load(Ordering::Relaxed) {
             true => Err(StoreError::Gone {
@@ -226,6 +247,16 @@ impl Search for Watched {
         self.before_page(budget).await?;
         let (page, rows) = self.store.counted_page(query, start, budget).await?;
         Ok((self.after_page(query, page), rows))
+    }
+
+    async fn position(
+        &self,
+        cluster: &ClusterName,
+        resource: &GroupVersionResource,
+    ) -> Result<Option<MemberPosition>, StoreError> {
+        let _still = Still::begin();
+        self.check()?;
+        self.store.position(cluster, resource).await
     }
 
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {

@@ -66,6 +66,7 @@ macro_rules! conformance {
             writes::a_body_comes_back_byte_for_byte,
             writes::a_deleted_object_is_gone,
             writes::a_new_uid_under_an_old_key_is_a_delete_and_an_add,
+            writes::a_position_is_told_as_long_as_its_type_is_shown,
             writes::a_position_moves_without_changes,
             writes::a_replay_writes_nothing,
             writes::a_stream_that_left_something_out_is_listed_by_whoever_opens_it_next,

@@ -8,7 +8,7 @@ use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, Resourc
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Health, StoreError};
+use crate::{Health, MemberPosition, StoreError};
 
 /// What is in the store: clusters, their types and their health. Small, shared and immutable.
 #[derive(Clone, Debug, Default)]
@@ -117,6 +117,13 @@ pub trait Search: Send + Sync + 'static {
         resource: &GroupVersionResource,
         key: &ObjectKey,
     ) -> Result<Option<Found>, StoreError>;
+
+    /// Where a type of a cluster stands in its member; `None` where the type is not shown, or was not written since it was opened.
+    async fn position(
+        &self,
+        cluster: &ClusterName,
+        resource: &GroupVersionResource,
+    ) -> Result<Option<MemberPosition>, StoreError>;
 
     /// Whether the cluster has objects of any type in this namespace.
     async fn has_namespace(

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey};
-use armadex_storage::{Catalog, Found, Head};
+use armadex_storage::{Catalog, Found, Head, MemberPosition};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
@@ -51,6 +51,14 @@ impl Search for Slow {
 
     async fn count(&self, _: &Query) -> Result<Option<u64>, StoreError> {
         unreachable!("nobody counts")
+    }
+
+    async fn position(
+        &self,
+        _: &ClusterName,
+        _: &GroupVersionResource,
+    ) -> Result<Option<MemberPosition>, StoreError> {
+        unreachable!("it is only searched")
     }
 
     async fn get(

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use armadex_model::query::Start;
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
-use armadex_storage::{Catalog, Found, Head, Page, PageBudget, StoreError};
+use armadex_storage::{Catalog, Found, Head, MemberPosition, Page, PageBudget, StoreError};
 use async_trait::async_trait;
 
 use super::*;
@@ -47,6 +47,14 @@ impl Search for Store {
         _: &Start,
         _: PageBudget,
     ) -> Result<(Page, Option<u64>), StoreError> {
+        broken()
+    }
+
+    async fn position(
+        &self,
+        _: &ClusterName,
+        _: &GroupVersionResource,
+    ) -> Result<Option<MemberPosition>, StoreError> {
         broken()
     }
 

@@ -250,3 +250,31 @@ async fn an_object_is_not_older_than_the_version_that_is_asked_for() {
         json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}])
     );
 }
+
+/// Its version was the member's, which no revision of the store ever reaches.
+#[tokio::test]
+async fn an_object_that_is_gone_is_missing_at_the_version_that_it_had() {
+    let server = Server::open(fleet()).await;
+    // The object that was stored last.
+    const POD: &str = "resources/clusters/m2/api/v1/namespaces/z/pods/d";
+    server.store.write().await;
+    let code_at = async |version: u64| {
+        let asked = format!("{POD}?resourceVersion={version}");
+        server.get(&asked).await.code
+    };
+    assert!(server.store.revision().await < 9000);
+    assert_eq!([code_at(9000).await, code_at(9001).await], [200, 504]);
+    server.store.reach("9010").await;
+    assert_eq!(
+        [code_at(9010).await, code_at(9011).await],
+        [200, 504],
+        "it did not change, and the stream says up to where"
+    );
+    server.store.delete("9020").await;
+    assert_eq!(
+        [code_at(9000).await, code_at(9020).await],
+        [404, 404],
+        "it was there, and is gone"
+    );
+    assert_eq!(code_at(9021).await, 504, "it may be there again by then");
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use armadex_model::query::Start;
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
-use armadex_storage::{Catalog, Found, Head, Page, PageBudget, Search, StoreError};
+use armadex_storage::{Catalog, Found, Head, MemberPosition, Page, PageBudget, Search, StoreError};
 use async_trait::async_trait;
 
 use super::{Moment, SqlStore};
@@ -15,7 +15,7 @@ use crate::read::place::{Located, Place};
 use crate::read::plan::{Plan, plan};
 use crate::read::streams;
 use crate::read::{self, Reading};
-use crate::sql::select;
+use crate::sql::{select, stream};
 
 #[async_trait]
 impl Search for SqlStore {
@@ -95,6 +95,29 @@ impl Search for SqlStore {
         let chosen = bodies::fetch(&mut *transaction, chosen).await?;
         transaction.rollback().await?;
         Ok(unpacked(chosen).await?.pop())
+    }
+
+    async fn position(
+        &self,
+        cluster: &ClusterName,
+        resource: &GroupVersionResource,
+    ) -> Result<Option<MemberPosition>, StoreError> {
+        let Moment {
+            mut transaction,
+            snapshot,
+            ..
+        } = self.moment(Lane::Short).await?;
+        let shown = snapshot.type_id(resource).and_then(|id| {
+            let member = snapshot.member(cluster)?;
+            member.shows(id).then_some((member.id, id))
+        });
+        let Some(stream) = shown else {
+            return Ok(None);
+        };
+        let statement = stream::several(self.database.dialect(), &[stream]);
+        let found = row(&mut *transaction, statement, stream::decode).await?;
+        transaction.rollback().await?;
+        Ok(found.and_then(|stream| stream.position))
     }
 
     async fn has_namespace(

@@ -113,6 +113,24 @@ pub async fn a_position_moves_without_changes(fixture: &Fixture) {
     assert_eq!(again.stream.position, Some(live("7")));
 }
 
+/// Readers are told how far a type has come in its member.
+pub async fn a_position_is_told_as_long_as_its_type_is_shown(fixture: &Fixture) {
+    let (cluster, gvr) = (name("member1"), super::fixture::pods());
+    let told = async || {
+        let told = fixture.search.position(&cluster, &gvr).await;
+        told.expect("an answer")
+    };
+    assert_eq!(told().await, None, "nobody has joined");
+    let pods = fixture.pods_of("member1").await;
+    assert_eq!(told().await, None, "nothing was written");
+    let batch = pods.batch([], Some(live("7")));
+    fixture.sink.write(batch).await.expect("written");
+    assert_eq!(told().await, Some(live("7")));
+    let closed = fixture.sink.close(pods.cluster, pods.stream.resource).await;
+    closed.expect("closed");
+    assert_eq!(told().await, None, "it is hidden");
+}
+
 /// Objects with the uid and version that are stored are left alone.
 pub async fn a_replay_writes_nothing(fixture: &Fixture) {
     let pods = fixture.pods_of("member1").await;
