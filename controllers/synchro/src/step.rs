@@ -157,9 +157,14 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
                 State::Watching { version }
             })
         }
-        (State::Listing(listing), Outcome::Page { version, token }) => {
-            go(listing.next_page(version, token))
-        }
+        (State::Listing(listing), Outcome::Page { version, token }) => Next {
+            // One empty page after the other would be asked for without end.
+            wait: match token.is_some() && listing.seen.of_page() == 0 {
+                true => Wait::Page,
+                false => Wait::No,
+            },
+            state: listing.next_page(version, token),
+        },
         (State::Listing(_), Outcome::Listed { version }) => go(State::Watching { version }),
         (State::Sweeping(sweep), Outcome::Swept(Some(after))) => go(State::Sweeping(Sweep {
             after: Some(after),
@@ -225,6 +230,12 @@ impl Listing {
             self.over_rows |= self.marked;
             self.seen = Seen::default();
         }
+        self.seen.begin_page();
+    }
+
+    /// Whether a page that leads to this token brings the list on: not to where it is, nor over and over the same objects.
+    pub(crate) fn gets_on(&mut self, token: &str) -> bool {
+        self.token.as_deref() != Some(token) && self.seen.grow()
     }
 
     /// Whether the first page is being read and nothing was stored before this list. What it has stored itself is in it.
@@ -248,7 +259,8 @@ impl Listing {
         })
     }
 
-    fn next_page(self, version: String, token: Option<String>) -> State {
+    fn next_page(mut self, version: String, token: Option<String>) -> State {
+        self.seen.end_page();
         let version = match self.token {
             None => version,
             Some(_) => self.version,
@@ -273,20 +285,68 @@ impl Listing {
 /// Which keys a list had, as hashes: 8 bytes for each. Two keys in 2^64 hash alike; a stale row would then stay until the next list.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
+    /// The first so many are sorted, and each is there once.
     hashes: Vec<u64>,
+    sorted: usize,
     hasher: RandomState,
+    /// Those of whole pages.
+    before: usize,
+    /// What the page has brought so far.
+    of_page: usize,
+    pages: usize,
+    /// The number of pages at which it is looked at next.
+    look_at: usize,
 }
+
+/// Pages after which a list is looked at for the first time; then after thrice as many, and so on, so that sorting costs little.
+const FIRST_LOOK: usize = 16;
+/// Keys that are noted before they are looked at again: 8 MB.
+const MOST_UNSORTED: usize = 1 << 20;
 
 impl Seen {
     /// Notes a key.
     pub(crate) fn insert(&mut self, key: &ObjectKey) {
         self.hashes.push(self.hasher.hash_one(key));
+        self.of_page += 1;
+    }
+
+    /// A page that broke off is read again.
+    fn begin_page(&mut self) {
+        self.hashes.truncate(self.before);
+        self.of_page = 0;
+    }
+
+    fn end_page(&mut self) {
+        self.before = self.hashes.len();
+    }
+
+    /// Keys that the page has brought so far.
+    pub(crate) fn of_page(&self) -> usize {
+        self.of_page
+    }
+
+    /// A page is whole. `false` if more than half of what came lately had come before: such a list has no end.
+    fn grow(&mut self) -> bool {
+        self.pages += 1;
+        let unsorted = self.hashes.len() - self.sorted;
+        if self.pages < self.look_at.max(FIRST_LOOK) && unsorted < MOST_UNSORTED {
+            return true;
+        }
+        self.look_at = 3 * self.pages;
+        let known = self.sorted;
+        self.sort();
+        2 * (self.sorted - known) >= unsorted
+    }
+
+    fn sort(&mut self) {
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self.sorted = self.hashes.len();
     }
 
     /// Ready to be asked; a page that was read twice counts once.
     fn sealed(mut self) -> Self {
-        self.hashes.sort_unstable();
-        self.hashes.dedup();
+        self.sort();
         self
     }
 
@@ -315,6 +375,10 @@ mod tests {
         let mut state = State::Opening;
         let mut words = vec![word(&state)];
         for outcome in outcomes {
+            if let State::Listing(listing) = &mut state {
+                listing.begin_page();
+                listing.seen.insert(&ObjectKey::new("n", "a"));
+            }
             let next = step(state, outcome, "m1");
             state = next.state;
             let wait = match next.wait {
@@ -529,6 +593,63 @@ mod tests {
         assert!(!over_rows(vec![Outcome::Opened(None)]));
         assert!(over_rows(vec![Outcome::Opened(None), Outcome::Gone]));
         assert!(over_rows(vec![opened("", "m1", Phase::Listing)]));
+    }
+
+    #[test]
+    fn empty_pages_are_asked_for_less_and_less_often() {
+        let listing = State::Listing(Listing::default());
+        let next = step(listing, page("10", Some("t")), "m1");
+        assert!(matches!(next.wait, Wait::Page), "{next:?}");
+        let next = step(next.state, page("10", None), "m1");
+        assert!(matches!(next.wait, Wait::No), "{next:?}");
+    }
+
+    /// The number of the page at which a list is given up, with as many objects on each as `keys` says.
+    fn given_up(keys: impl Fn(usize) -> Vec<usize>) -> Option<usize> {
+        let mut state = State::Listing(Listing::default());
+        for number in 1..200 {
+            let State::Listing(mut listing) = state else {
+                panic!("a list: {state:?}")
+            };
+            listing.begin_page();
+            for key in keys(number) {
+                listing.seen.insert(&ObjectKey::new("n", key.to_string()));
+            }
+            let token = number.to_string();
+            if !listing.gets_on(&token) {
+                return Some(number);
+            }
+            state = step(State::Listing(listing), page("10", Some(&token)), "m1").state;
+        }
+        None
+    }
+
+    #[test]
+    fn a_list_that_tells_the_same_over_and_over_is_given_up() {
+        assert_eq!(given_up(|_| vec![1, 2, 3]), Some(FIRST_LOOK));
+        let later = |number: usize| vec![number.min(100), 101 + number % 3];
+        assert!(given_up(later).is_some());
+        assert_eq!(given_up(|number| vec![2 * number, 2 * number + 1]), None);
+        let mut same_place = Listing {
+            token: Some("t".into()),
+            ..Listing::default()
+        };
+        assert!(!same_place.gets_on("t"));
+    }
+
+    #[test]
+    fn a_page_that_is_read_again_counts_once() {
+        let mut listing = Listing::default();
+        listing.begin_page();
+        listing.seen.insert(&ObjectKey::new("n", "a"));
+        let State::Listing(mut listing) = listing.next_page("10".into(), Some("t".into())) else {
+            panic!("it goes on");
+        };
+        for _ in 0..5 {
+            listing.begin_page();
+            listing.seen.insert(&ObjectKey::new("n", "b"));
+        }
+        assert_eq!((listing.seen.hashes.len(), listing.seen.of_page()), (2, 1));
     }
 
     #[test]

@@ -4,9 +4,13 @@
 //! side by side until the continue tokens of all had expired. A member that lets us wait in the middle of one loses the turn meanwhile,
 //! so that members that hang hold up nobody; it comes back before those that have not begun. So do the lists of a cluster of which one has
 //! begun: clusters become complete one after the other, not all at the end.
+//!
+//! While others wait a turn is worth so much and no more. A page that takes longer than a page may is read on in one of the few turns of those
+//! that are slow, so that members that send a byte now and then hold up nobody either; a list that has no end goes behind the others
+//! again and again.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +22,8 @@ use tokio::time::{Instant, timeout};
 const PARALLEL: usize = 8;
 /// Lists of one cluster that are read at the same time, so that one that is slow does not take the turns of all.
 const PARALLEL_OF_CLUSTER: usize = 3;
-/// Turns of clusters that did not answer the last time. Each takes [`PATIENCE`] to find out, so six turns are always for the others.
+/// Turns of clusters that did not answer the last time, or were slow. Each takes [`PATIENCE`] to find out, so six turns are always for the
+/// others.
 const PARALLEL_DOUBTFUL: usize = 2;
 /// A list of more pages has 10,000 objects or more.
 const SHORT_PAGES: u32 = 20;
@@ -26,6 +31,14 @@ const SHORT_PAGES: u32 = 20;
 const PARALLEL_LONG: usize = 4;
 /// A page of 500 objects begins to come after some 100 ms.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// How long the bytes of one page are waited for with a turn while others wait: 500 objects of 4 KB come over 4 Mbit/s in that time.
+const QUOTA: Duration = Duration::from_secs(4);
+/// How long a cluster counts as slow. Three of its lists take a quota each to find out, which is a twenty-fifth of one turn.
+const SLOW_FOR: Duration = Duration::from_secs(300);
+/// Pages that are read in one go while others wait: 100,000 objects in some 20 s, far within the five minutes that a token lives.
+const PAGES_AT_A_TIME: u32 = 200;
+/// So many bytes of one page count as a page more: 500 objects of 16 KB.
+const PAGE_BYTES: usize = 8 << 20;
 /// Requests without a turn that are waited for; each may bring a window of bytes before it has a turn again. Eight turns of half a
 /// second let in 16 others in a second at most, so each is waited for at least 4 s.
 const WAITING: usize = 64;
@@ -34,8 +47,8 @@ const WAITING: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Turns {
     line: Line,
-    doubtful: Arc<Semaphore>,
-    long: Arc<Semaphore>,
+    doubtful: Seats,
+    long: Seats,
     /// Those that wait without a turn, the longest first; each is told when it is turned out.
     waiting: Mutex<VecDeque<oneshot::Sender<()>>>,
 }
@@ -47,6 +60,8 @@ pub(crate) struct ClusterTurns {
     line: Line,
     /// It let us wait, and has sent nothing since.
     doubtful: AtomicBool,
+    /// Until when it counts as slow.
+    slow_until: Mutex<Option<Instant>>,
     /// One of its lists has had a turn.
     begun: AtomicBool,
 }
@@ -54,22 +69,88 @@ pub(crate) struct ClusterTurns {
 /// The turn of one list. Dropping it gives it back.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    held: Option<[Option<OwnedSemaphorePermit>; 3]>,
+    held: Option<Held>,
+    /// Pages so far, and what counts as one.
     pages: u32,
+    /// Of those, since it came into its turn.
+    in_a_row: u32,
+    /// Bytes that make no page yet.
+    bytes: usize,
+    /// How long the page was waited for since it came into its turn.
+    waited: Duration,
+    /// A page took more than its quota.
+    slow: bool,
+}
+
+#[derive(Debug)]
+struct Held {
+    among: Among,
+    _permits: [Option<OwnedSemaphorePermit>; 3],
+}
+
+/// Whom a list shares its turns with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Among {
+    All,
+    Long,
+    Doubtful,
 }
 
 /// Turns that are given to whoever has begun before whoever has not.
 #[derive(Debug)]
 struct Line {
-    turns: Arc<Semaphore>,
+    turns: Seats,
     /// One of those that have not begun stands in the line itself, the others stand here: who has begun waits for one of them at most.
     door: Semaphore,
+}
+
+/// Turns that are given in the order in which they are asked for.
+#[derive(Debug)]
+struct Seats {
+    free: Arc<Semaphore>,
+    /// Those who wait for one.
+    wanted: AtomicUsize,
+}
+
+impl Seats {
+    fn new(turns: usize) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(turns)),
+            wanted: AtomicUsize::new(0),
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) > 0
+    }
+
+    /// `None` only if the semaphore was closed, which none is.
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let _wants = Wants::one_of(&self.wanted);
+        Arc::clone(&self.free).acquire_owned().await.ok()
+    }
+}
+
+/// Somebody who waits for a turn, until dropped.
+struct Wants<'a>(&'a AtomicUsize);
+
+impl<'a> Wants<'a> {
+    fn one_of(wanted: &'a AtomicUsize) -> Self {
+        wanted.fetch_add(1, Ordering::Relaxed);
+        Self(wanted)
+    }
+}
+
+impl Drop for Wants<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Line {
     fn new(turns: usize) -> Self {
         Self {
-            turns: Arc::new(Semaphore::new(turns)),
+            turns: Seats::new(turns),
             door: Semaphore::new(1),
         }
     }
@@ -79,7 +160,7 @@ impl Line {
             true => None,
             false => self.door.acquire().await.ok(),
         };
-        permit(&self.turns).await
+        self.turns.turn().await
     }
 }
 
@@ -87,8 +168,8 @@ impl Default for Turns {
     fn default() -> Self {
         Self {
             line: Line::new(PARALLEL),
-            doubtful: Arc::new(Semaphore::new(PARALLEL_DOUBTFUL)),
-            long: Arc::new(Semaphore::new(PARALLEL_LONG)),
+            doubtful: Seats::new(PARALLEL_DOUBTFUL),
+            long: Seats::new(PARALLEL_LONG),
             waiting: Mutex::default(),
         }
     }
@@ -109,6 +190,20 @@ impl Turns {
         waiting.push_back(turn_out);
         turned_out
     }
+
+    /// Besides the line of all, where a list among these has to stand.
+    fn few(&self, among: Among) -> Option<&Seats> {
+        match among {
+            Among::All => None,
+            Among::Long => Some(&self.long),
+            Among::Doubtful => Some(&self.doubtful),
+        }
+    }
+
+    fn wants_turn_of(&self, held: &Held) -> bool {
+        let of_few = self.few(held.among).is_some_and(Seats::is_wanted);
+        of_few || self.line.turns.is_wanted()
+    }
 }
 
 impl ClusterTurns {
@@ -118,15 +213,36 @@ impl ClusterTurns {
             all,
             line: Line::new(PARALLEL_OF_CLUSTER),
             doubtful: AtomicBool::new(false),
+            slow_until: Mutex::new(None),
             begun: AtomicBool::new(false),
         }
     }
-}
 
-impl ClusterTurns {
+    /// The member is connected anew. That it was slow is not forgotten, or it could be slow again at once.
+    pub(crate) fn connected(&self) {
+        self.doubtful.store(false, Ordering::Relaxed);
+        self.begun.store(false, Ordering::Relaxed);
+    }
+
     /// Waits until a list that has not begun would have a turn, and takes none: whoever is not in a hurry stands behind all that are.
     pub(crate) async fn let_others_go_first(&self) {
         drop(self.all.line.turn(false).await);
+    }
+
+    fn is_slow(&self) -> bool {
+        let until = *self
+            .slow_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn was_slow(&self) {
+        let mut until = self
+            .slow_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *until = Some(Instant::now() + SLOW_FOR);
     }
 }
 
@@ -134,11 +250,23 @@ impl Turn {
     /// Waits for a turn to read the next page; `begun` says that the list has come to its middle.
     pub(crate) async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
         self.pages += 1;
-        if self.pages == SHORT_PAGES + 1 {
-            // From here on it stands with the long ones.
+        self.in_a_row += 1;
+        self.waited = Duration::ZERO;
+        if self.pages == SHORT_PAGES + 1 || self.is_used_up(cluster) {
+            // From here on it stands with the long ones, or behind them.
             self.held = None;
         }
         self.take(cluster, begun).await;
+    }
+
+    /// So much of a page has come in.
+    pub(crate) fn came(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        while self.bytes >= PAGE_BYTES {
+            self.bytes -= PAGE_BYTES;
+            self.pages += 1;
+            self.in_a_row += 1;
+        }
     }
 
     /// Gives the turn back: nothing is read any more.
@@ -152,9 +280,14 @@ impl Turn {
         cluster: &ClusterTurns,
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
+        if self.is_used_up(cluster) {
+            self.stand_back(cluster).await?;
+        }
         let begun = Instant::now();
         let mut answer = std::pin::pin!(answer);
-        if let Ok(answer) = timeout(PATIENCE, &mut answer).await {
+        let patient = timeout(PATIENCE, &mut answer).await;
+        self.waited += begun.elapsed();
+        if let Ok(answer) = patient {
             return answer.inspect(|_| cluster.doubtful.store(false, Ordering::Relaxed));
         }
         cluster.doubtful.store(true, Ordering::Relaxed);
@@ -175,29 +308,63 @@ impl Turn {
         }
     }
 
+    /// Whether others wait for this turn, and it was theirs long enough.
+    fn is_used_up(&mut self, cluster: &ClusterTurns) -> bool {
+        if self.waited > QUOTA {
+            self.slow = true;
+            cluster.was_slow();
+        }
+        let Some(held) = &self.held else { return false };
+        let is_long = held.among == Among::All && self.pages > SHORT_PAGES;
+        (is_long || self.waited > QUOTA || self.in_a_row > PAGES_AT_A_TIME)
+            && cluster.all.wants_turn_of(held)
+    }
+
+    /// Gives the turn to those who wait, and stands behind them. What the member sends meanwhile fills a window, so it is one of
+    /// those that wait without a turn.
+    async fn stand_back(&mut self, cluster: &ClusterTurns) -> Result<(), MemberError> {
+        self.held = None;
+        let begun = Instant::now();
+        let turned_out = cluster.all.wait();
+        tokio::select! {
+            () = self.take(cluster, true) => Ok(()),
+            _ = turned_out => Err(MemberError::TimedOut {
+                phase: "turn to read on",
+                after: begun.elapsed(),
+            }),
+        }
+    }
+
+    fn among(&self, cluster: &ClusterTurns) -> Among {
+        if self.slow || cluster.is_slow() || cluster.doubtful.load(Ordering::Relaxed) {
+            Among::Doubtful
+        } else if self.pages > SHORT_PAGES {
+            Among::Long
+        } else {
+            Among::All
+        }
+    }
+
     async fn take(&mut self, cluster: &ClusterTurns, begun: bool) {
         if self.held.is_some() {
             return;
         }
         let all = &cluster.all;
         let of_cluster = cluster.line.turn(begun).await;
-        let of_few = if self.pages > SHORT_PAGES {
-            permit(&all.long).await
-        } else if cluster.doubtful.load(Ordering::Relaxed) {
-            permit(&all.doubtful).await
-        } else {
-            None
+        let among = self.among(cluster);
+        let of_few = match all.few(among) {
+            Some(few) => few.turn().await,
+            None => None,
         };
         let cluster_begun = cluster.begun.load(Ordering::Relaxed);
         let of_all = all.line.turn(begun || cluster_begun).await;
         cluster.begun.store(true, Ordering::Relaxed);
-        self.held = Some([of_cluster, of_few, of_all]);
+        (self.in_a_row, self.waited) = (0, Duration::ZERO);
+        self.held = Some(Held {
+            among,
+            _permits: [of_cluster, of_few, of_all],
+        });
     }
-}
-
-/// `None` only if the semaphore was closed, which none is.
-async fn permit(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    Arc::clone(semaphore).acquire_owned().await.ok()
 }
 
 #[cfg(test)]
@@ -353,6 +520,65 @@ mod tests {
         assert!(!goes_on(PARALLEL_LONG));
         let short = (0..3).filter_map(|_| turn(&clusters[4], false));
         assert!(short.count() > 0, "a short one has a turn");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn members_that_trickle_leave_turns_to_the_others() {
+        let all = Arc::default();
+        let clusters: Vec<_> = (0..PARALLEL).map(|_| cluster(&all)).collect();
+        let turns = clusters
+            .iter()
+            .filter_map(|of| Some((turn(of, false)?, of)));
+        let trickling = turns.map(async |(mut turn, of)| {
+            let byte = || async {
+                tokio::time::sleep(PATIENCE * 4 / 5).await;
+                Ok(())
+            };
+            while turn.wait_for(of, byte()).await.is_ok() {}
+        });
+        let trickling = futures::future::join_all(trickling);
+        let healthy = async {
+            for _ in 0..200 {
+                let (of, mut turn) = (cluster(&all), Turn::default());
+                turn.page(&of, false).await;
+                tokio::time::sleep(PATIENCE / 5).await;
+            }
+        };
+        let begun = Instant::now();
+        tokio::select! {
+            () = healthy => {}
+            _ = trickling => panic!("nobody is turned out"),
+        }
+        // After a quota six turns are free, of which this takes one.
+        let most = 2 * QUOTA + 200 * (PATIENCE / 5);
+        assert!(begun.elapsed() < most, "{:?}", begun.elapsed());
+        assert!(clusters.iter().all(ClusterTurns::is_slow));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_without_end_goes_behind_the_others() {
+        let all = Arc::default();
+        let clusters: Vec<_> = (0..=PARALLEL_LONG).map(|_| cluster(&all)).collect();
+        let mut read = [0; PARALLEL_LONG + 1];
+        let endless = clusters.iter().zip(&mut read).map(async |(of, read)| {
+            let mut turn = Turn::default();
+            loop {
+                turn.page(of, true).await;
+                tokio::time::sleep(PATIENCE / 5).await;
+                *read += 1;
+            }
+        });
+        let endless = futures::future::join_all(endless);
+        assert!(timeout(Duration::from_secs(120), endless).await.is_err());
+        assert!(read.iter().all(|read| *read > PAGES_AT_A_TIME), "{read:?}");
+    }
+
+    #[test]
+    fn a_page_without_end_counts_as_many() {
+        let mut turn = Turn::default();
+        turn.came(10 * PAGE_BYTES + 1);
+        turn.came(PAGE_BYTES - 1);
+        assert_eq!((turn.pages, turn.in_a_row), (11, 11));
     }
 
     #[tokio::test(start_paused = true)]

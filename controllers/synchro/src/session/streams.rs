@@ -20,6 +20,7 @@ use crate::plan::{self, Known, Plan};
 use crate::report::Report;
 use crate::session::task::Session;
 use crate::stream::{self, Connected, StreamContext};
+use crate::turns::ClusterTurns;
 use crate::unwanted;
 
 /// The streams of one cluster.
@@ -30,6 +31,8 @@ pub(super) struct Streams {
     name: ClusterName,
     cluster: ClusterId,
     left: CancellationToken,
+    /// Turns to read lists, whichever connection they are read over.
+    lists: Arc<ClusterTurns>,
     connected: Option<Arc<Connected>>,
     running: BTreeMap<ResourceType, Running>,
     /// What the store had at the last look.
@@ -55,6 +58,7 @@ impl Streams {
             name: session.name.clone(),
             cluster: session.cluster,
             left: session.left.clone(),
+            lists: Arc::new(ClusterTurns::new(Arc::clone(&session.shared.lists))),
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
@@ -70,7 +74,7 @@ impl Streams {
         member: Arc<Member>,
         identity: String,
     ) -> Arc<Connected> {
-        let lists = Arc::clone(&self.shared.lists);
+        let lists = Arc::clone(&self.lists);
         let connected = Arc::new(Connected::new(member, identity, lists));
         self.cluster = cluster;
         self.connected = Some(Arc::clone(&connected));

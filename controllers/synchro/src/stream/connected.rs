@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::outages::Outages;
-use crate::turns::{ClusterTurns, Turns};
+use crate::turns::ClusterTurns;
 
 /// A member that streams are connected with.
 pub(crate) struct Connected {
@@ -19,7 +19,7 @@ pub(crate) struct Connected {
     /// Cancelled by the stream that finds another member behind the connection.
     pub(crate) stranger: CancellationToken,
     /// Lists of this cluster that may be read now.
-    pub(crate) lists: ClusterTurns,
+    pub(crate) lists: Arc<ClusterTurns>,
     /// What fails now.
     pub(crate) outages: Outages,
     since: Instant,
@@ -35,7 +35,8 @@ struct Asked {
 
 impl Connected {
     /// A member that has just said who it is.
-    pub(crate) fn new(member: Arc<Member>, identity: String, lists: Arc<Turns>) -> Self {
+    pub(crate) fn new(member: Arc<Member>, identity: String, lists: Arc<ClusterTurns>) -> Self {
+        lists.connected();
         let now = Instant::now();
         let asked = Asked {
             begun: now,
@@ -46,7 +47,7 @@ impl Connected {
             member,
             identity,
             stranger: CancellationToken::new(),
-            lists: ClusterTurns::new(lists),
+            lists,
             outages: Outages::default(),
             since: now,
             asked: Mutex::new(asked),

@@ -15,6 +15,8 @@ use crate::writer::Halt;
 
 /// Objects on a page; what every client of Kubernetes asks for.
 const PAGE: u32 = 500;
+/// Objects of a member that sends all it has on one page, as aggregated APIs may that know no limit. Their keys are remembered: 8 MB.
+const MOST_OF_PAGE: usize = 1 << 20;
 
 impl Stream {
     pub(super) async fn page(&mut self, listing: &mut Listing) -> Result<Outcome, Halt> {
@@ -35,7 +37,16 @@ impl Stream {
             read = page => read?,
         };
         self.turn = turn;
-        Ok(read.unwrap_or_else(|error| self.failed(&error)))
+        let outcome = read.unwrap_or_else(|error| self.failed(&error));
+        if let Outcome::Page {
+            token: Some(token), ..
+        } = &outcome
+            && !listing.gets_on(token)
+        {
+            self.failed_for("the list has no end: it tells the same objects over and over");
+            return Ok(Outcome::Gone);
+        }
+        Ok(outcome)
     }
 
     async fn request_page(
@@ -74,23 +85,31 @@ impl Stream {
                 Ok(None) => break,
                 Ok(Some(chunk)) => {
                     self.context.metrics.received_bytes.add(chunk.len() as u64);
+                    turn.came(chunk.len());
                     items.push(chunk);
                     self.take_items(&mut items, &mut gathering, listing).await?;
+                    if listing.seen.of_page() > MOST_OF_PAGE {
+                        return Ok(Err(self.no_list("it has more than a million objects")));
+                    }
                 }
             }
         }
         let Some(metadata) = items.finish() else {
             self.flush_page(&mut gathering, listing).await?;
-            return Ok(Err(MemberError::Malformed {
-                path: self.context.resource.gvr.list_path(),
-                problem: "it is no whole list".to_owned(),
-            }));
+            return Ok(Err(self.no_list("it is no whole list")));
         };
         if metadata.r#continue.is_empty() {
             // What was read is within the budget; others are read while it is written, and written with it.
             turn.end();
         }
         self.end_page(metadata, gathering, listing).await.map(Ok)
+    }
+
+    fn no_list(&self, problem: &str) -> MemberError {
+        MemberError::Malformed {
+            path: self.context.resource.gvr.list_path(),
+            problem: problem.to_owned(),
+        }
     }
 
     /// A list of one page over no rows needs no comparing: its end and the position that it leads to are stored together, which for

@@ -21,6 +21,7 @@ use self::member::{Answer, FakeMember, IDENTITY};
 use self::sink::MemorySink;
 use super::*;
 use crate::config::Config;
+use crate::turns::ClusterTurns;
 
 /// A stream of pods of one cluster, and both its ends.
 struct Scene {
@@ -54,8 +55,9 @@ impl Scene {
     }
 
     fn connect(&self, shared: &Shared) -> Arc<Connected> {
-        let (member, lists) = (self.member.connect(), Arc::clone(&shared.lists));
-        Arc::new(Connected::new(member, IDENTITY.to_owned(), lists))
+        let lists = ClusterTurns::new(Arc::clone(&shared.lists));
+        let member = self.member.connect();
+        Arc::new(Connected::new(member, IDENTITY.to_owned(), Arc::new(lists)))
     }
 
     /// Among others that share the same limits.

@@ -52,6 +52,8 @@ enum Then {
     End(Duration),
     /// The connection breaks, after a while.
     Break(Duration),
+    /// A blank now and then, for ever.
+    Trickle(Duration),
     /// Nothing, for ever.
     Silence,
 }
@@ -93,6 +95,13 @@ impl Answer {
     pub(super) fn that_breaks_after(self, after: Duration) -> Self {
         Self {
             then: Then::Break(after),
+            ..self
+        }
+    }
+
+    pub(super) fn that_trickles_every(self, period: Duration) -> Self {
+        Self {
+            then: Then::Trickle(period),
             ..self
         }
     }
@@ -182,6 +191,11 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
             let _ = socket.write_all(b"0\r\n\r\n").await;
         }
         Then::Break(after) => tokio::time::sleep(after).await,
+        Then::Trickle(period) => {
+            while socket.write_all(b"1\r\n \r\n").await.is_ok() {
+                tokio::time::sleep(period).await;
+            }
+        }
         Then::Silence => std::future::pending().await,
     }
 }

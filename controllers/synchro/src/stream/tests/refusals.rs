@@ -1,5 +1,7 @@
 //! How often a member is asked that refuses, or whose answers lead nowhere.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 const TEN_MINUTES: Duration = Duration::from_secs(600);
@@ -69,14 +71,36 @@ async fn a_long_list_whose_pages_fail_now_and_then_goes_on_quickly() {
     let scene = Scene::new();
     let mut answers = Vec::new();
     for number in 0..40 {
-        let token = if number < 39 { "more" } else { "" };
+        let name = format!("p{number}");
+        let token = if number < 39 { name.as_str() } else { "" };
         answers.push(Answer::status(500, ""));
-        answers.push(page(10, token, &[("a", 1)]));
+        answers.push(page(10, token, &[(&name, 1)]));
     }
     scene.member.lists(answers);
     let begun = tokio::time::Instant::now();
     let act = scene.run();
-    scene.comes_to(&["n/a@1"], "Live@10").await;
+    let rows: Vec<_> = (0..40).map(|number| format!("n/p{number}@1")).collect();
+    let rows: Vec<_> = rows.iter().map(String::as_str).collect();
+    scene.comes_to(&rows, "Live@10").await;
     assert!(begun.elapsed() <= 41 * FIRST_RETRY, "{:?}", begun.elapsed());
     act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_whose_lists_have_no_end_is_asked_seldom() {
+    // A list that is given up after 16 pages is begun anew after 15 to 30 s.
+    let at_most = [SELDOM, SELDOM, 16 * (600 / 15 + 8)];
+    for (kind, at_most) in at_most.into_iter().enumerate() {
+        let pages = AtomicUsize::new(0);
+        let asked = asked(move |_| {
+            let token = pages.fetch_add(1, Ordering::Relaxed).to_string();
+            match kind {
+                0 => page(10, "same", &[("a", 1)]),
+                1 => page(10, &token, &[]),
+                _ => page(10, &token, &[("a", 1)]),
+            }
+        });
+        let asked = asked.await;
+        assert!((20..=at_most).contains(&asked), "{asked} requests");
+    }
 }
