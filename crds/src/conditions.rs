@@ -295,7 +295,7 @@ pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, now: Timestamp) -
         type_,
         status: status.into(),
         reason,
-        message: shorten(message),
+        message: shortened(message),
         observed_generation,
         last_transition_time: Time(now),
     };
@@ -314,7 +314,9 @@ pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, now: Timestamp) -
     transition
 }
 
-fn shorten(message: String) -> String {
+/// A message that is not longer than one should be.
+#[must_use]
+pub fn shortened(message: String) -> String {
     match message.char_indices().nth(MESSAGE_LIMIT) {
         Some((end, _)) => format!("{}...", &message[..end]),
         None => message,

@@ -1,8 +1,11 @@
 //! Reading one line of a watch. Pure.
 
+use armadex_member::Words;
 use armadex_model::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::prune::is_fit;
 
 /// One event of a watch. The object of an addition or change is left as it came.
 #[derive(Debug)]
@@ -26,7 +29,7 @@ pub(crate) enum Event<'a> {
         /// HTTP status that it stands for.
         code: u16,
         /// The member's words.
-        message: String,
+        message: Words,
     },
 }
 
@@ -77,21 +80,33 @@ pub(crate) fn parse(line: &[u8]) -> Result<Event<'_>, &'static str> {
             if name.is_empty() {
                 return Err("a deleted object has no name");
             }
+            let namespace = namespace.unwrap_or_default();
+            if !(is_fit(&name) && is_fit(&namespace)) {
+                return Err("a deleted object has a name that no stored one has");
+            }
             Ok(Event::Delete {
-                key: ObjectKey::new(namespace.unwrap_or_default(), name),
-                version: resource_version,
+                key: ObjectKey::new(namespace, name),
+                version: fit(resource_version)?,
             })
         }
         "BOOKMARK" => Ok(Event::Bookmark {
-            version: metadata(object)?.resource_version,
+            version: fit(metadata(object)?.resource_version)?,
         }),
         "ERROR" => {
             let status: Status =
                 serde_json::from_str(object).map_err(|_| "an error event holds no Status")?;
             let Status { code, message } = status;
+            let message = Words::of(&message);
             Ok(Event::Error { code, message })
         }
         _ => Err("an event is of no known type"),
+    }
+}
+
+fn fit(version: String) -> Result<String, &'static str> {
+    match is_fit(&version) {
+        true => Ok(version),
+        false => Err("an event's version is too long"),
     }
 }
 
@@ -132,5 +147,26 @@ mod tests {
         ] {
             assert!(parse(line).is_err());
         }
+    }
+
+    #[test]
+    fn what_a_member_says_is_short_and_on_one_line() {
+        let long = "x".repeat(4 << 20);
+        for object in [
+            format!(r#""DELETED","object":{{"metadata":{{"name":"{long}"}}}}"#),
+            format!(r#""DELETED","object":{{"metadata":{{"name":"a","namespace":"{long}"}}}}"#),
+            format!(
+                r#""DELETED","object":{{"metadata":{{"name":"a","resourceVersion":"{long}"}}}}"#
+            ),
+            r#""DELETED","object":{"metadata":{"name":"a\nb"}}"#.to_owned(),
+            format!(r#""BOOKMARK","object":{{"metadata":{{"resourceVersion":"{long}"}}}}"#),
+        ] {
+            assert!(parse(format!(r#"{{"type":{object}}}"#).as_bytes()).is_err());
+        }
+        let error = format!(r#"{{"type":"ERROR","object":{{"message":"a\n{long}"}}}}"#);
+        let Ok(Event::Error { message, .. }) = parse(error.as_bytes()) else {
+            panic!("an error");
+        };
+        assert!(message.as_str().starts_with("a xx") && message.as_str().len() < 2000);
     }
 }

@@ -18,7 +18,7 @@ use armadex_storage::Object;
 use bytes::Bytes;
 
 use head::Head;
-pub(crate) use head::{Salvaged, salvage};
+pub(crate) use head::{Salvaged, is_fit, salvage};
 use members::{Member, members};
 
 /// Names the cluster of an object; clients of Clusterpedia read it.

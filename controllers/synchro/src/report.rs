@@ -2,19 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_crds::{ResourceAudit, ResourceSyncStatus};
 use armadex_model::ObjectKey;
 use jiff::Timestamp;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::place::Place;
 
 /// Skipped objects that are named; of the others only the number is told.
 const NAMED_OBJECTS: usize = 5;
-/// Skipped objects that are known by their key, so that an audit does not miss them: 100 KB. More would be listed for and compared once.
+/// Skipped objects that are known by their key, so that an audit does not miss them. More would be listed for and compared once.
 const LEFT_OUT: usize = 1000;
+/// Of all their keys: names of a hundred bytes. Names may be ten times as long.
+const LEFT_OUT_BYTES: usize = 128 << 10;
+/// Between two log lines about objects of one stream that are left out: a member may have one that changes all the time.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// The state of one stream, shared by the stream and its cluster's status.
 #[derive(Debug)]
@@ -27,7 +33,37 @@ pub(crate) struct Report {
 #[derive(Debug)]
 struct State {
     progress: Progress,
-    left_out: BTreeSet<ObjectKey>,
+    left_out: LeftOut,
+    told: Option<Instant>,
+    /// Skipped objects since then.
+    untold: u64,
+}
+
+/// Keys of skipped objects.
+#[derive(Debug, Default)]
+struct LeftOut {
+    keys: BTreeSet<ObjectKey>,
+    bytes: usize,
+}
+
+impl LeftOut {
+    fn insert(&mut self, key: &ObjectKey) {
+        let bytes = self.bytes + bytes_of(key);
+        let fits = self.keys.len() < LEFT_OUT && bytes <= LEFT_OUT_BYTES;
+        if fits && self.keys.insert(key.clone()) {
+            self.bytes = bytes;
+        }
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        if self.keys.remove(key) {
+            self.bytes -= bytes_of(key);
+        }
+    }
+}
+
+fn bytes_of(key: &ObjectKey) -> usize {
+    size_of::<ObjectKey>() + key.namespace.len() + key.name.len()
 }
 
 /// The state of one stream.
@@ -67,7 +103,9 @@ impl Report {
         Self {
             state: Mutex::new(State {
                 progress,
-                left_out: BTreeSet::new(),
+                left_out: LeftOut::default(),
+                told: None,
+                untold: 0,
             }),
             place: Place::default(),
             changed,
@@ -86,7 +124,7 @@ impl Report {
 
     /// What the member has and the stream did not store, on purpose.
     pub(crate) fn left_out(&self) -> BTreeSet<ObjectKey> {
-        self.lock().left_out.clone()
+        self.lock().left_out.keys.clone()
     }
 
     /// The copy was compared with the member.
@@ -101,7 +139,7 @@ impl Report {
 
     /// A list began; what was skipped is found anew.
     pub(crate) fn listing(&self) {
-        self.lock().left_out.clear();
+        self.lock().left_out = LeftOut::default();
         self.change(|progress| {
             progress.initial_list = true;
             progress.skipped.clear();
@@ -148,9 +186,9 @@ impl Report {
         fails && self.change(|progress| progress.store_fails.take().is_some())
     }
 
-    /// An object is left out.
-    pub(crate) fn skipped(&self, key: Option<ObjectKey>, reason: String) {
-        self.leave_out(key.as_ref());
+    /// An object is left out. If that is to be told in the log: how many have been since the last time.
+    pub(crate) fn skipped(&self, key: Option<ObjectKey>, reason: String) -> Option<u64> {
+        let told = self.leave_out(key.as_ref());
         self.change(|progress| {
             if progress.skipped.len() < NAMED_OBJECTS || progress.skipped.contains_key(&key) {
                 progress.skipped.insert(key, reason);
@@ -158,6 +196,7 @@ impl Report {
                 progress.skipped_beyond += 1;
             }
         });
+        told
     }
 
     /// Whether an object is left out.
@@ -170,7 +209,9 @@ impl Report {
     /// An object is stored, or gone: it is no longer one that is left out.
     pub(crate) fn settled(&self, key: &ObjectKey) {
         let mut state = self.lock();
-        let State { progress, left_out } = &mut *state;
+        let State {
+            progress, left_out, ..
+        } = &mut *state;
         left_out.remove(key);
         let was_named =
             !progress.skipped.is_empty() && progress.skipped.remove(&Some(key.clone())).is_some();
@@ -180,13 +221,17 @@ impl Report {
         }
     }
 
-    fn leave_out(&self, key: Option<&ObjectKey>) {
+    fn leave_out(&self, key: Option<&ObjectKey>) -> Option<u64> {
         let mut state = self.lock();
-        if let Some(key) = key
-            && state.left_out.len() < LEFT_OUT
-        {
-            state.left_out.insert(key.clone());
+        if let Some(key) = key {
+            state.left_out.insert(key);
         }
+        state.untold += 1;
+        if state.told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
+            return None;
+        }
+        state.told = Some(Instant::now());
+        Some(std::mem::take(&mut state.untold))
     }
 
     fn set(&self, status: ResourceSyncStatus, reason: Option<ResourceSyncReason>, message: String) {
@@ -300,6 +345,39 @@ mod tests {
         assert!(!report.left_out().contains(&key));
         report.listing();
         assert!(report.left_out().is_empty());
+    }
+
+    #[test]
+    fn what_is_left_out_is_bounded_in_bytes() {
+        let report = report();
+        let long = |index: usize| ObjectKey::new("n".repeat(1000), format!("{index:01000}"));
+        for index in 0..LEFT_OUT {
+            report.skipped(Some(long(index)), "no".into());
+        }
+        let bytes: usize = report.left_out().iter().map(bytes_of).sum();
+        assert!(
+            (LEFT_OUT_BYTES - 3000..=LEFT_OUT_BYTES).contains(&bytes),
+            "{bytes}"
+        );
+        report.settled(&long(0));
+        report.skipped(Some(long(LEFT_OUT)), "no".into());
+        assert!(
+            report.left_out().contains(&long(LEFT_OUT)),
+            "there is room again"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_that_is_left_out_again_and_again_is_a_line_a_minute() {
+        let report = report();
+        let key = ObjectKey::new("n", "changes");
+        let mut lines = Vec::new();
+        for _ in 0..600 {
+            lines.extend(report.skipped(Some(key.clone()), "no".into()));
+            report.settled(&key);
+            tokio::time::advance(Duration::from_millis(200)).await;
+        }
+        assert_eq!(lines, [1, 300], "in two minutes");
     }
 
     #[test]

@@ -11,8 +11,8 @@ use armadex_crds::conditions::{
     SynchroRunningReason,
 };
 use armadex_crds::{
-    GroupResourcesStatus, PediaClusterStatus, ResourceAudit, ResourceStatus, ResourceSyncCondition,
-    ResourceSyncStatus,
+    ClusterAudit, GroupResourcesStatus, PediaClusterStatus, ResourceAudit, ResourceStatus,
+    ResourceSyncCondition, ResourceSyncStatus,
 };
 use armadex_model::ResourceType;
 use jiff::Timestamp;
@@ -70,7 +70,10 @@ pub(crate) fn build(
         conditions: list,
         sync_resources: sync_resources(previous, facts, streams, now),
         sharding_name: facts.sharding_name.clone(),
-        audit: facts.audit.clone(),
+        audit: facts.audit.clone().map(|audit| ClusterAudit {
+            message: conditions::shortened(audit.message),
+            ..audit
+        }),
     };
     Built {
         status,
@@ -243,7 +246,7 @@ fn of_stream(
         storage_resource: String::new(),
         status: progress.status,
         reason: progress.reason.map(String::from).unwrap_or_default(),
-        message: progress.message.clone(),
+        message: conditions::shortened(progress.message.clone()),
         initial_list_phase: progress.initial_list && listing.contains(&progress.status),
         last_transition_time: Time(progress.since),
         audit: audit(previous, resource, progress),
@@ -273,6 +276,7 @@ fn audit(
     let proved_before = before.and_then(|before| before.proved_time);
     Some(ResourceAudit {
         proved_time: now.proved_time.clone().or(proved_before),
+        message: conditions::shortened(now.message),
         ..now
     })
 }
@@ -287,7 +291,7 @@ fn of_missing(previous: &PediaClusterStatus, missing: &Missing, now: Timestamp) 
         storage_resource: String::new(),
         status: ResourceSyncStatus::Error,
         reason: ResourceSyncReason::ResourceNotServed.into(),
-        message: missing.why.clone(),
+        message: conditions::shortened(missing.why.clone()),
         initial_list_phase: false,
         last_transition_time: since,
         audit: None,

@@ -79,7 +79,7 @@ impl Writer {
                 }
                 Err(refused) => refused,
             };
-            if !self.leave_out(&mut batch, &key, reason.clone()) {
+            if !self.leave_out(&mut batch, &key, &reason) {
                 let reason = format!("it refused {key}, which it was not given: {reason}");
                 let error = StoreError::Broken { reason };
                 self.wait_for_store(&error, &mut backoff).await?;
@@ -128,16 +128,17 @@ impl Writer {
     }
 
     /// Takes a refused object out of the batch; an older form of it that is stored goes as well. `false` if it is not in there.
-    fn leave_out(&self, batch: &mut Batch, key: &ObjectKey, reason: String) -> bool {
+    fn leave_out(&self, batch: &mut Batch, key: &ObjectKey, reason: &str) -> bool {
         let Some(index) = batch.changes.iter().position(|change| change.key() == key) else {
             return false;
         };
         if let Change::Put(_) = batch.changes.swap_remove(index) {
             batch.changes.push(Change::Delete(key.clone()));
         }
-        warn!(stream = %self.what, object = %key, reason, "the store refused an object");
         self.metrics.skipped.add(1);
-        self.report.skipped(Some(key.clone()), reason);
+        if let Some(objects) = self.report.skipped(Some(key.clone()), reason.to_owned()) {
+            warn!(stream = %self.what, object = %key, reason, objects, "the store refused an object; others are not told of for a minute");
+        }
         true
     }
 }

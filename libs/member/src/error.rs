@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::error::Category;
+
+use crate::words::Words;
+
 /// A PediaCluster from which no connection can be made. The message is shown to the user in a condition; it names the field and
 /// never what is in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,8 +94,8 @@ pub enum MemberError {
     /// No connection, or it broke.
     #[error("{reason}")]
     Unreachable {
-        /// The chain of causes, as one text.
-        reason: String,
+        /// The chain of causes, as one text. TLS and HTTP/2 quote what the peer sent.
+        reason: Words,
     },
     /// A phase of the request took too long.
     #[error("no {phase} within {} s", after.as_secs())]
@@ -107,7 +111,7 @@ pub enum MemberError {
         /// HTTP status.
         code: u16,
         /// The member's words, or the status in words.
-        message: String,
+        message: Words,
         /// How long the member asks to be left alone.
         retry_after: Option<Duration>,
         /// Of a list whose continue token has expired: where it may go on, as it is now.
@@ -119,7 +123,7 @@ pub enum MemberError {
         /// What was asked.
         path: String,
         /// What is wrong with the answer.
-        problem: String,
+        problem: Words,
     },
 }
 
@@ -160,15 +164,27 @@ impl MemberError {
 
     pub(crate) fn unreachable(error: &(dyn std::error::Error + 'static)) -> Self {
         Self::Unreachable {
-            reason: chain(error),
+            reason: chain(error).into(),
         }
     }
 
-    pub(crate) fn malformed(path: &str, problem: impl Into<String>) -> Self {
+    pub(crate) fn malformed(path: &str, problem: impl Into<Words>) -> Self {
         Self::Malformed {
             path: path.to_owned(),
             problem: problem.into(),
         }
+    }
+
+    /// An answer that was not decoded. Where, and of which kind the error is: its own words quote the answer, which may come from
+    /// anything that listens at the address.
+    pub(crate) fn undecoded(path: &str, error: &serde_json::Error) -> Self {
+        let what = match error.classify() {
+            Category::Syntax => "it is not JSON",
+            Category::Eof => "it breaks off",
+            Category::Data | Category::Io => "it is not what is expected there",
+        };
+        let (line, column) = (error.line(), error.column());
+        Self::malformed(path, format!("{what}, at line {line} column {column}"))
     }
 }
 

@@ -23,6 +23,7 @@ mod stream;
 mod tls;
 mod transport;
 mod validate;
+mod words;
 
 pub use binding::{Ground, Policy};
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
@@ -34,3 +35,4 @@ pub use secrets::{SecretContent, SecretData, SecretId, SecretScope};
 pub use sensitive::Sensitive;
 pub use stream::ByteStream;
 pub use validate::{Validated, referenced_secrets, validate};
+pub use words::Words;

@@ -19,6 +19,7 @@ use crate::lanes::Lanes;
 use crate::request::{ListRequest, WatchRequest};
 use crate::stream::ByteStream;
 use crate::transport::{self, ClientMaker, HttpClient, LIST_WINDOWS, WATCH_WINDOWS, secret_header};
+use crate::words::Words;
 
 /// A health check that takes longer has failed.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,8 +35,10 @@ const ERROR_BYTES: usize = 64 << 10;
 const ANSWER_BYTES: usize = 32 << 20;
 /// A kube-apiserver's has 130: a hash in quotes.
 const ETAG_BYTES: usize = 256;
-/// The words of a member that are repeated to a user.
-const MESSAGE_CHARS: usize = 1024;
+/// A uid has 36, a version of etcd 20 at most; both are stored with each position.
+const NUMBER_BYTES: usize = 256;
+/// `v1.36.0-eks-5e0fdde` and the like.
+const VERSION_CHARS: usize = 64;
 /// What a server may say that knows the first of two media types as little as the second.
 const NOT_ACCEPTABLE: u16 = 406;
 const JSON: &str = "application/json";
@@ -104,7 +107,8 @@ impl Member {
             git_version: String,
         }
         let version: Version = self.json("/version", JSON).await?;
-        Ok(version.git_version)
+        let version = Words::within(VERSION_CHARS, &version.git_version);
+        Ok(version.as_str().to_owned())
     }
 
     /// Who the member is: the uid of its `kube-system` namespace, which lives as long as the cluster does.
@@ -119,7 +123,7 @@ impl Member {
         }
         let path = "/api/v1/namespaces/kube-system";
         let namespace: Namespace = self.json(path, JSON).await?;
-        Ok(namespace.metadata.uid)
+        number(path, namespace.metadata.uid)
     }
 
     /// The collection's present resourceVersion, by a list of at most one object's metadata.
@@ -137,8 +141,9 @@ impl Member {
         struct ListMetadata {
             resource_version: String,
         }
-        let list: List = self.json(&request.path(), METADATA_LIST).await?;
-        Ok(list.metadata.resource_version)
+        let path = request.path();
+        let list: List = self.json(&path, METADATA_LIST).await?;
+        number(&path, list.metadata.resource_version)
     }
 
     /// One page of a list, as the bytes of its body.
@@ -182,8 +187,7 @@ impl Member {
         accept: &str,
     ) -> Result<T, MemberError> {
         let bytes = self.bytes(path, accept).await?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| MemberError::malformed(path, error.to_string()))
+        serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
     }
 
     /// A small answer.
@@ -213,13 +217,16 @@ impl Member {
         let etag = etag
             .filter(|etag| etag.len() <= ETAG_BYTES)
             .map(str::to_owned);
-        let body = whole(path, body(response, BODY_SILENCE).await?).await?;
+        let body = body(response, BODY_SILENCE, no_words).await?;
+        let body = whole(path, body).await?;
         Ok(Some((body, etag)))
     }
 
     async fn text(&self, path: &str) -> Result<Vec<u8>, MemberError> {
-        let answer = self.send(self.control.clone(), path, "*/*", PROBE_TIMEOUT);
-        let (bytes, _) = answer.await?.collect(ERROR_BYTES).await?;
+        let headers = self.headers_for(path, "*/*")?;
+        let response = self.ask(self.control.clone(), path, headers).await?;
+        let body = body(response, PROBE_TIMEOUT, failed_checks).await?;
+        let (bytes, _) = body.collect(ERROR_BYTES).await?;
         Ok(bytes)
     }
 
@@ -231,7 +238,8 @@ impl Member {
         silence: Duration,
     ) -> Result<ByteStream, MemberError> {
         let headers = self.headers_for(path, accept)?;
-        body(self.ask(client, path, headers).await?, silence).await
+        let response = self.ask(client, path, headers).await?;
+        body(response, silence, no_words).await
     }
 
     fn headers_for(&self, path: &str, accept: &str) -> Result<HeaderMap, MemberError> {
@@ -261,14 +269,29 @@ impl Member {
     }
 }
 
+/// What is told of the body of an error that is no `Status`.
+type Telling = fn(&[u8]) -> Words;
+
 /// The body of an answer, or the error that it is.
-async fn body(response: Response<Incoming>, silence: Duration) -> Result<ByteStream, MemberError> {
+async fn body(
+    response: Response<Incoming>,
+    silence: Duration,
+    telling: Telling,
+) -> Result<ByteStream, MemberError> {
     let (head, body) = response.into_parts();
     if head.status.is_success() {
         return Ok(ByteStream::new(body, silence));
     }
     let body = ByteStream::new(body, PROBE_TIMEOUT);
-    Err(status_error(head.status, &head.headers, body).await)
+    Err(status_error(head.status, &head.headers, body, telling).await)
+}
+
+/// A uid or a version.
+fn number(path: &str, text: String) -> Result<String, MemberError> {
+    if text.len() > NUMBER_BYTES || text.contains(char::is_control) {
+        return Err(MemberError::malformed(path, "a uid or version is too long"));
+    }
+    Ok(text)
 }
 
 async fn whole(path: &str, stream: ByteStream) -> Result<Vec<u8>, MemberError> {
@@ -309,9 +332,14 @@ async fn within<T>(
         .unwrap_or(Err(MemberError::TimedOut { phase, after }))
 }
 
-async fn status_error(status: StatusCode, headers: &HeaderMap, body: ByteStream) -> MemberError {
+async fn status_error(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: ByteStream,
+    telling: Telling,
+) -> MemberError {
     let body = body.collect(ERROR_BYTES).await.map(|(bytes, _)| bytes);
-    let (message, fresh_token) = read_status(status, &body.unwrap_or_default());
+    let (message, fresh_token) = read_status(status, &body.unwrap_or_default(), telling);
     MemberError::Status {
         code: status.as_u16(),
         message,
@@ -320,11 +348,13 @@ async fn status_error(status: StatusCode, headers: &HeaderMap, body: ByteStream)
     }
 }
 
-/// The message of a `Status`, else a plain text body, else the status in words; and the continue token of a `Status`, if it has one.
-fn read_status(status: StatusCode, body: &[u8]) -> (String, Option<String>) {
+/// The message of a `Status`, else the status in words; and the continue token of a `Status`, if it has one. Whoever makes a
+/// PediaCluster may have us ask whatever we can reach, so nothing else of an answer is told.
+fn read_status(status: StatusCode, body: &[u8], telling: Telling) -> (Words, Option<String>) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Status {
+        kind: String,
         message: String,
         metadata: Option<Metadata>,
     }
@@ -333,25 +363,30 @@ fn read_status(status: StatusCode, body: &[u8]) -> (String, Option<String>) {
         #[serde(default)]
         r#continue: String,
     }
-    let said = serde_json::from_slice::<Status>(body).unwrap_or_else(|_| Status {
-        message: plain_text(body),
-        ..Status::default()
-    });
-    let message = match said.message.trim() {
-        "" => format!("the member answered {status}"),
-        said => said.chars().take(MESSAGE_CHARS).collect(),
+    let said = serde_json::from_slice::<Status>(body).ok();
+    let said = said.filter(|said| said.kind == "Status");
+    let words = match &said {
+        Some(said) => Words::of(&said.message),
+        None => telling(body),
     };
-    let token = said.metadata.map(|metadata| metadata.r#continue);
+    let message = match words.as_str() {
+        "" => format!("the member answered {status}").into(),
+        _ => words,
+    };
+    let token = said.and_then(|said| said.metadata);
+    let token = token.map(|metadata| metadata.r#continue);
     (message, token.filter(|token| !token.is_empty()))
 }
 
-/// A short text in one line; the HTML page of some proxy tells nobody anything.
-fn plain_text(body: &[u8]) -> String {
+fn no_words(_: &[u8]) -> Words {
+    Words::default()
+}
+
+/// The lines of a health check that name what failed.
+fn failed_checks(body: &[u8]) -> Words {
     let text = String::from_utf8_lossy(body);
-    if text.trim_start().starts_with('<') {
-        return String::new();
-    }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let failed = text.lines().filter(|line| line.starts_with("[-]"));
+    Words::of(&failed.collect::<Vec<_>>().join(" "))
 }
 
 /// At most a minute: a member that asks for more is asked again then.
@@ -370,32 +405,80 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    const ANSWERED: &str = "the member answered 503 Service Unavailable";
+
     #[test]
-    fn an_error_is_told_in_the_members_words() {
+    fn an_error_is_told_in_the_words_of_a_status_and_in_no_others() {
         let cases = [
             (
-                r#"{"kind":"Status","message":"pods is forbidden"}"#,
+                r#"{"kind":"Status","message":"pods is\nforbidden"}"#,
                 "pods is forbidden",
             ),
-            (
-                "[-]etcd failed\nreadyz check failed",
-                "[-]etcd failed readyz check failed",
-            ),
-            (
-                "<html>nope</html>",
-                "the member answered 503 Service Unavailable",
-            ),
-            ("", "the member answered 503 Service Unavailable"),
+            (r#"{"kind":"Status"}"#, ANSWERED),
+            (r#"{"kind":"Other","message":"a secret"}"#, ANSWERED),
+            (r#"{"message":"a secret"}"#, ANSWERED),
+            ("a secret", ANSWERED),
+            ("[-]etcd failed\nreadyz check failed", ANSWERED),
+            ("<html>nope</html>", ANSWERED),
+            ("", ANSWERED),
         ];
         for (body, want) in cases {
-            let (message, _) = read_status(StatusCode::SERVICE_UNAVAILABLE, body.as_bytes());
-            assert_eq!(message, want);
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            let (message, _) = read_status(status, body.as_bytes(), no_words);
+            assert_eq!(message.as_str(), want, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_health_check_tells_what_failed_and_nothing_else() {
+        let cases = [
+            (
+                "[+]ping ok\n[-]etcd failed: reason withheld\n[-]b failed\nreadyz check failed",
+                "[-]etcd failed: reason withheld [-]b failed",
+            ),
+            ("a secret", ANSWERED),
+        ];
+        for (body, want) in cases {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            let (message, _) = read_status(status, body.as_bytes(), failed_checks);
+            assert_eq!(message.as_str(), want, "{body}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_not_understood_is_not_quoted() {
+        for body in [
+            r#""a secret""#,
+            r#"{"metadata":"a secret"}"#,
+            "a secret",
+            "{",
+        ] {
+            #[derive(Debug, Deserialize)]
+            struct Answer {
+                #[expect(dead_code, reason = "no answer has it")]
+                metadata: Vec<String>,
+            }
+            let error = serde_json::from_str::<Answer>(body).unwrap_err();
+            let error = MemberError::undecoded("/version", &error).to_string();
+            assert!(
+                error.contains("/version") && error.contains("column"),
+                "{error}"
+            );
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_uid_or_version_is_short() {
+        assert_eq!(number("/x", "42".to_owned()).unwrap(), "42");
+        for bad in ["9".repeat(257), "a\nb".to_owned()] {
+            assert!(number("/x", bad).is_err());
         }
     }
 
     #[test]
     fn an_expired_token_may_come_with_a_fresh_one() {
-        let token = |body: &str| read_status(StatusCode::GONE, body.as_bytes()).1;
+        let token = |body: &str| read_status(StatusCode::GONE, body.as_bytes(), no_words).1;
         let expired = r#"{"kind":"Status","metadata":{"continue":"fresh"},"code":410}"#;
         assert_eq!(token(expired).as_deref(), Some("fresh"));
         assert_eq!(token(r#"{"kind":"Status","metadata":{},"code":410}"#), None);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::audit::comparison::Listed;
 use crate::lines::Piece;
-use crate::prune;
+use crate::prune::{self, is_fit};
 
 #[derive(Deserialize)]
 struct Item {
@@ -27,10 +27,12 @@ pub(super) fn read(piece: &Piece, namespaced: bool) -> Option<Listed> {
         Piece::Whole(json) => {
             let Item { metadata } = serde_json::from_slice(json).ok()?;
             let name = metadata.name.filter(|name| !name.is_empty())?;
+            let fit =
+                |text: Option<String>| Some(text.unwrap_or_default()).filter(|text| is_fit(text));
             Some(Listed {
-                key: ObjectKey::new(metadata.namespace.unwrap_or_default(), name),
-                uid: metadata.uid.unwrap_or_default(),
-                resource_version: metadata.resource_version.unwrap_or_default(),
+                key: ObjectKey::new(fit(metadata.namespace)?, fit(Some(name))?),
+                uid: fit(metadata.uid)?,
+                resource_version: fit(metadata.resource_version)?,
             })
         }
         Piece::TooLong { prefix, .. } => {
@@ -82,8 +84,15 @@ mod tests {
             resource_version: String::new(),
         };
         assert_eq!(read(&item, false), Some(wanted));
-        for nothing in [r#"{"metadata":{"name":""}}"#, r#"{"metadata":null}"#, "[]"] {
-            assert_eq!(read(&Piece::Whole(Bytes::from(nothing)), false), None);
+        let overlong = format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "x".repeat(4 << 20));
+        for nothing in [
+            r#"{"metadata":{"name":""}}"#,
+            r#"{"metadata":null}"#,
+            "[]",
+            &overlong,
+        ] {
+            let nothing = Bytes::copy_from_slice(nothing.as_bytes());
+            assert_eq!(read(&Piece::Whole(nothing), false), None);
         }
     }
 }

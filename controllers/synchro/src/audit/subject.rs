@@ -182,7 +182,7 @@ impl Subject {
         }
         items.finish().ok_or_else(|| MemberError::Malformed {
             path: self.resource.gvr.list_path(),
-            problem: "it is no whole list".to_owned(),
+            problem: "it is no whole list".into(),
         })
     }
 }

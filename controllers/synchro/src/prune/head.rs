@@ -58,10 +58,15 @@ fn check(name: &str, text: &str) -> Result<(), String> {
             "metadata.{name} has {length} bytes, above the limit of {LONGEST}"
         ));
     }
-    if text.contains(|c: char| c.is_control() || c == char::MAX) {
+    if !is_fit(text) {
         return Err(format!("metadata.{name} has a control character in it"));
     }
     Ok(())
+}
+
+/// Whether a name or a version can be stored, shown and logged.
+pub(crate) fn is_fit(text: &str) -> bool {
+    text.len() <= LONGEST && !text.contains(|c: char| c.is_control() || c == char::MAX)
 }
 
 fn seconds(timestamp: &str) -> Result<i64, String> {
@@ -150,10 +155,10 @@ impl<'de> Visitor<'de> for Place<'_> {
             Self::Metadata(found) => {
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
-                        "name" => found.name = Some(map.next_value()?),
-                        "namespace" => found.namespace = Some(map.next_value()?),
-                        "uid" => found.uid = Some(map.next_value()?),
-                        "resourceVersion" => found.resource_version = Some(map.next_value()?),
+                        "name" => found.name = fit(&mut map)?,
+                        "namespace" => found.namespace = fit(&mut map)?,
+                        "uid" => found.uid = fit(&mut map)?,
+                        "resourceVersion" => found.resource_version = fit(&mut map)?,
                         _ => map.next_value::<IgnoredAny>().map(|_| ())?,
                     }
                 }
@@ -161,6 +166,12 @@ impl<'de> Visitor<'de> for Place<'_> {
         }
         Ok(())
     }
+}
+
+/// A text, unless it is one that nothing stored has.
+fn fit<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<String>, A::Error> {
+    let text: String = map.next_value()?;
+    Ok(Some(text).filter(|text| is_fit(text)))
 }
 
 #[cfg(test)]
@@ -177,5 +188,16 @@ mod tests {
         assert_eq!(cut.key(true), None, "the namespace was not reached");
         assert_eq!(cut.key(false), Some(ObjectKey::new("", "big")));
         assert_eq!(salvage(b"").key(false), None);
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_not_salvaged() {
+        for bad in ["x".repeat(LONGEST + 1), "a\\nb".to_owned()] {
+            let line = format!(
+                r#"{{"object":{{"metadata":{{"name":"{bad}","namespace":"n","resourceVersion":"{bad}"}}}}}}"#
+            );
+            let found = salvage(line.as_bytes());
+            assert_eq!((found.key(true), found.resource_version()), (None, None));
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_crds::conditions::ClusterHealthyReason;
 use armadex_member::Member;
 use armadex_storage::{ClusterId, StoreError};
 use tokio::time::Instant;
@@ -171,11 +172,13 @@ impl Health {
         self.trouble = news.or(self.trouble.take());
         let words = self.trouble.as_ref().map_or("", |trouble| &trouble.words);
         let words = words.to_owned();
-        let health = MemberHealth::NotReachable(words.clone());
+        let health = MemberHealth::NotReachable(words);
         self.board.update(|facts| facts.health = health);
         // One failed probe does not make the rows stale: the streams still run.
         if self.failures >= FAILURES {
-            self.store(false, words).await;
+            // Whoever may search is told that, and not how the synchro reaches the member.
+            let reason = ClusterHealthyReason::NotReachable;
+            self.store(false, reason.as_str().to_owned()).await;
         }
         is_news
     }

@@ -111,7 +111,7 @@ impl Rediscovery {
         self.asked = None;
         let answer = answer.unwrap_or_else(|error| {
             Err(MemberError::Unreachable {
-                reason: format!("discovery broke off: {error}"),
+                reason: format!("discovery broke off: {error}").into(),
             })
         });
         Ok(answer?.map(|(discovery, known)| {

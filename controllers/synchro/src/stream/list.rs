@@ -94,7 +94,8 @@ impl Stream {
                 }
             }
         }
-        let Some(metadata) = items.finish() else {
+        let metadata = items.finish();
+        let Some(metadata) = metadata.filter(|list| prune::is_fit(&list.resource_version)) else {
             self.flush_page(&mut gathering, listing).await?;
             return Ok(Err(self.no_list("it is no whole list")));
         };
@@ -108,7 +109,7 @@ impl Stream {
     fn no_list(&self, problem: &str) -> MemberError {
         MemberError::Malformed {
             path: self.context.resource.gvr.list_path(),
-            problem: problem.to_owned(),
+            problem: problem.into(),
         }
     }
 

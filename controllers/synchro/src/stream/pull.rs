@@ -59,9 +59,10 @@ impl Stream {
     pub(super) fn skip(&self, skipped: Skipped) {
         let Skipped { key, reason } = skipped;
         let object = key.as_ref().map(ToString::to_string);
-        warn!(stream = %self.writer.what, object, reason, "an object is left out");
         self.context.metrics.skipped.add(1);
-        self.context.report.skipped(key, reason);
+        if let Some(objects) = self.context.report.skipped(key, reason.clone()) {
+            warn!(stream = %self.writer.what, object, reason, objects, "an object is left out; others are not told of for a minute");
+        }
     }
 
     /// The key of something that could not be read as a whole.

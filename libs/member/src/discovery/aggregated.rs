@@ -69,8 +69,8 @@ struct ResponseKind {
 
 /// Reads the answer to `path`; `None` if it is one of the older way.
 pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<Option<Discovery>, MemberError> {
-    let list: GroupList = serde_json::from_slice(bytes)
-        .map_err(|error| MemberError::malformed(path, error.to_string()))?;
+    let list: GroupList =
+        serde_json::from_slice(bytes).map_err(|error| MemberError::undecoded(path, &error))?;
     if list.kind != "APIGroupDiscoveryList" {
         return Ok(None);
     }

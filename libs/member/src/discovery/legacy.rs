@@ -55,7 +55,7 @@ async fn fetch_version(member: &Member, wanted: Wanted) -> (String, Version) {
 }
 
 fn parse_root(root: &str, answer: &[u8]) -> Result<Vec<Wanted>, MemberError> {
-    let malformed = |error: serde_json::Error| MemberError::malformed(root, error.to_string());
+    let malformed = |error: serde_json::Error| MemberError::undecoded(root, &error);
     if root == "/api" {
         let versions: APIVersions = serde_json::from_slice(answer).map_err(malformed)?;
         let wanted = versions.versions.into_iter().map(|version| Wanted {
