@@ -2,7 +2,7 @@
 //!
 //! The object is split at its first two levels only; what is kept is copied as text, never decoded and encoded again. Taken out:
 //! `managedFields`, the `last-applied-configuration` annotation, `resourceVersion`, `apiVersion`, `kind` and, at level
-//! [`Level::Keys`], the values of a Secret. Put in: the annotation that names the cluster.
+//! [`Level::Keys`], the values of a Secret, of its annotations as well. Put in: the annotation that names the cluster.
 
 mod fields;
 mod head;
@@ -28,15 +28,35 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Members of a Secret whose values are secret.
 const SECRET_MEMBERS: [&str; 2] = ["data", "stringData"];
 
+/// Annotations of a Secret whose values are kept: they say what it is for and who made it. Those of others are emptied, as whoever
+/// applies objects may keep them there as a whole, values included and mostly compressed: `objectset.rio.cattle.io/applied`,
+/// `kapp.k14s.io/original`, `banzaicloud.com/last-applied` and what comes after them.
+const PLAIN_ANNOTATIONS: [&str; 12] = [
+    "argocd.argoproj.io/tracking-id",
+    "cert-manager.io/alt-names",
+    "cert-manager.io/certificate-name",
+    "cert-manager.io/common-name",
+    "cert-manager.io/ip-sans",
+    "cert-manager.io/issuer-group",
+    "cert-manager.io/issuer-kind",
+    "cert-manager.io/issuer-name",
+    "kubernetes.io/service-account.name",
+    "kubernetes.io/service-account.uid",
+    "meta.helm.sh/release-name",
+    "meta.helm.sh/release-namespace",
+];
+
 /// Raise it whenever an object of whatever type is stored in another form or its values are read in another way than before.
 const VERSION: u32 = 1;
+/// The same for what is stored at [`Level::Keys`] alone, so that the other types are not listed for it.
+const KEYS_VERSION: u32 = 2;
 
 /// How much of an object is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// All of it.
     Full,
-    /// The keys of `data` and `stringData`, with every value emptied.
+    /// The keys of `data`, `stringData` and annotations, with every value emptied but those of [`PLAIN_ANNOTATIONS`].
     Keys,
 }
 
@@ -55,7 +75,7 @@ impl Level {
 pub fn rules_version(resource: &GroupVersionResource) -> i64 {
     let pruning = match Level::of(resource) {
         Level::Full => format!("{VERSION} full"),
-        Level::Keys => format!("{VERSION} keys"),
+        Level::Keys => format!("{VERSION} keys {KEYS_VERSION}"),
     };
     fingerprint(&resource.group, &resource.resource, &pruning)
 }
@@ -147,7 +167,7 @@ fn write_body(
             out.push(b',');
         }
     }
-    write_annotations(&mut out, last(metadata, "annotations"), &rules.annotation)?;
+    write_annotations(&mut out, last(metadata, "annotations"), rules)?;
     out.push(b'}');
     for member in object {
         if ["apiVersion", "kind", "metadata"].contains(&member.name.as_ref()) {
@@ -165,7 +185,7 @@ fn write_body(
     Ok(out)
 }
 
-fn write_annotations(out: &mut Vec<u8>, found: Option<&str>, own: &str) -> Result<(), String> {
+fn write_annotations(out: &mut Vec<u8>, found: Option<&str>, rules: &Rules) -> Result<(), String> {
     let found = match found {
         None | Some("null") => Vec::new(),
         Some(value) => {
@@ -174,12 +194,18 @@ fn write_annotations(out: &mut Vec<u8>, found: Option<&str>, own: &str) -> Resul
     };
     out.extend_from_slice(b"\"annotations\":{");
     for member in found {
-        if ![LAST_APPLIED, CLUSTER_ANNOTATION].contains(&member.name.as_ref()) {
-            member.write(out);
-            out.push(b',');
+        let name = member.name.as_ref();
+        if [LAST_APPLIED, CLUSTER_ANNOTATION].contains(&name) {
+            continue;
         }
+        if rules.level == Level::Full || PLAIN_ANNOTATIONS.contains(&name) {
+            member.write(out);
+        } else {
+            write_key(out, &member);
+        }
+        out.push(b',');
     }
-    out.extend_from_slice(own.as_bytes());
+    out.extend_from_slice(rules.annotation.as_bytes());
     out.push(b'}');
     Ok(())
 }
@@ -193,8 +219,12 @@ fn write_keys(out: &mut Vec<u8>, member: &Member<'_>) {
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(key.raw_name.as_bytes());
-        out.extend_from_slice(b":\"\"");
+        write_key(out, key);
     }
     out.push(b'}');
+}
+
+fn write_key(out: &mut Vec<u8>, member: &Member<'_>) {
+    out.extend_from_slice(member.raw_name.as_bytes());
+    out.extend_from_slice(b":\"\"");
 }

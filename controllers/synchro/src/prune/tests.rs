@@ -33,6 +33,13 @@ fn edited(mut object: Value, secret: bool) -> Value {
         _ => Map::new(),
     };
     annotations.remove(LAST_APPLIED);
+    let plain = |name: &String| PLAIN_ANNOTATIONS.contains(&name.as_str());
+    for (_, value) in annotations
+        .iter_mut()
+        .filter(|(name, _)| secret && !plain(name))
+    {
+        *value = json!("");
+    }
     annotations.insert(CLUSTER_ANNOTATION.into(), json!("member1"));
     metadata.insert("annotations".into(), annotations.into());
     for name in SECRET_MEMBERS.iter().filter(|_| secret) {
@@ -276,6 +283,14 @@ fn no_value_of_a_secret_is_stored() {
     let body = String::from_utf8(secret.body.to_vec()).unwrap();
     assert!(!body.contains("hunter2"), "{body}");
     assert!(body.contains(r#""data":{"password":"","n":""}"#), "{body}");
+    let kept_by_others = r#"{"metadata":{"name":"s","annotations":{"objectset.rio.cattle.io/applied":"hunter2",
+      "kapp.k14s.io/original":"{\"data\":\"hunter2\"}","banzaicloud.com/last-applied":["hunter2"],
+      "kubernetes.io/service-account.name":"default","a\u0062":"hunter2"}},"data":{}}"#;
+    let kept = prune(kept_by_others.as_bytes(), &rules("secrets")).unwrap();
+    let annotations = json!({"objectset.rio.cattle.io/applied": "", "kapp.k14s.io/original": "",
+        "banzaicloud.com/last-applied": "", "kubernetes.io/service-account.name": "default", "ab": "",
+        CLUSTER_ANNOTATION: "member1"});
+    assert_eq!(served(&kept)["metadata"]["annotations"], annotations);
     let broken = br#"{"metadata":{"name":"s"},"data":"hunter2"}"#;
     let broken = prune(broken, &rules("secrets")).unwrap();
     assert_eq!(served(&broken)["data"], json!({}));
