@@ -15,6 +15,7 @@ use crate::outages::Outages;
 use crate::owner::Owner;
 use crate::pace::Pace;
 use crate::plan::Gates;
+use crate::reaching::Reaching;
 use crate::turns::Turns;
 
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
@@ -76,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) sink: Arc<dyn Sink>,
     /// What may be held on the way there.
     pub(crate) budget: Budget,
+    /// Members that may be asked their first questions now.
+    pub(crate) reaching: Reaching,
     /// Lists that may be read now.
     pub(crate) lists: Arc<Turns>,
     /// What the store fails with now, and whose writes.
@@ -104,6 +107,7 @@ impl Shared {
         Self {
             sink,
             budget: Budget::new(config.memory_budget),
+            reaching: Reaching::default(),
             lists: Arc::default(),
             store_outages: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),

@@ -31,6 +31,7 @@ mod pace;
 mod place;
 mod plan;
 mod prune;
+mod reaching;
 mod report;
 mod run;
 mod secrets;

@@ -79,14 +79,15 @@ impl Session {
     ) -> Option<Reached> {
         let mut told = String::new();
         let mut withdrawn = false;
-        let sink = Arc::clone(&self.shared.sink);
+        let shared = Arc::clone(&self.shared);
         let cluster = (&self.name, self.incarnation.as_str());
         loop {
             withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
+            let questions = reach::reach(&wanted.member, &*shared.sink, cluster);
             let tried = tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
-                tried = reach::reach(&wanted.member, &*sink, cluster) => tried,
+                tried = shared.reaching.ask(questions) => tried,
             };
             match tried {
                 Ok(reached) => {
