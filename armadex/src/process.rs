@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use armadex_storage::Search as _;
 use armadex_storage_sql::SqlStore;
 use kube::Client;
 
 use crate::admin::{self, AdminFlags, Checks};
+use crate::background::Background;
 use crate::control_plane::ControlPlaneFlags;
 use crate::metrics::Metrics;
 use crate::service::Parts;
@@ -23,6 +25,8 @@ pub(crate) struct Process {
     pub(crate) parts: Parts,
     /// What it counts.
     pub(crate) metrics: Metrics,
+    /// The threads of what nobody waits for.
+    pub(crate) background: Background,
 }
 
 impl Process {
@@ -31,9 +35,11 @@ impl Process {
         control_plane: &ControlPlaneFlags,
         store: &StoreFlags,
     ) -> anyhow::Result<Self> {
+        let background = Background::start().context("cannot start threads")?;
         Ok(Self {
             client: control_plane.client().await?,
-            store: store.open().await?,
+            store: store.open(background.handle()).await?,
+            background,
             parts: Parts::new(shutdown::on_signal()?),
             metrics: Metrics::new(),
         })
@@ -95,6 +101,7 @@ mod tests {
             store: Arc::clone(&store),
             parts: Parts::new(CancellationToken::new()),
             metrics: Metrics::new(),
+            background: Background::start().expect("threads"),
         };
         let flags = Flags::parse_from(["armadex", "--admin-listen", "127.0.0.1:0"]);
         let running = tokio::spawn(process.run(flags.admin));

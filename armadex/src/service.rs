@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,17 @@ impl Parts {
     ) {
         self.tasks
             .spawn(async move { (name, part.await.map_err(Into::into)) });
+    }
+
+    /// Starts a part on threads of its own.
+    pub(crate) fn start_on<E: Into<anyhow::Error>>(
+        &mut self,
+        threads: &Handle,
+        name: &'static str,
+        part: impl Future<Output = Result<(), E>> + Send + 'static,
+    ) {
+        let part = async move { (name, part.await.map_err(Into::into)) };
+        self.tasks.spawn_on(part, threads);
     }
 
     /// Waits until all parts have ended; the first failure stops the others and is returned.

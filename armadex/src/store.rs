@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use armadex_storage_sql::{Location, SqlStore};
+use armadex_storage_sql::{Location, Options, SqlStore};
 use clap::Args;
+use tokio::runtime::Handle;
 
 /// Where the copy is kept.
 #[derive(Clone, Debug, Args)]
@@ -25,10 +26,14 @@ impl StoreFlags {
         self.store.parse().context("--store")
     }
 
-    /// Opens the store; it serves both traits.
-    pub(crate) async fn open(&self) -> anyhow::Result<Arc<SqlStore>> {
+    /// Opens the store; it serves both traits, and writes on the threads of `writes`.
+    pub(crate) async fn open(&self, writes: &Handle) -> anyhow::Result<Arc<SqlStore>> {
         let location = self.location()?;
-        let store = armadex_storage_sql::open(&location)
+        let options = Options {
+            writes: Some(writes.clone()),
+            ..Options::default()
+        };
+        let store = armadex_storage_sql::open_with(&location, &options)
             .await
             .with_context(|| format!("cannot open the store {location}"))?;
         Ok(Arc::new(store))

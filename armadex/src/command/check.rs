@@ -5,6 +5,7 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use armadex_storage_sql::Location;
 use clap::Args;
+use tokio::runtime::Handle;
 
 use crate::store::StoreFlags;
 
@@ -27,7 +28,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         path.exists(),
         "there is no store at {location}: name the file with --store"
     );
-    let store = flags.store.open().await?;
+    let store = flags.store.open(&Handle::current()).await?;
     let report = store.check().await;
     store.shutdown().await;
     let report = report.with_context(|| format!("cannot check {location}"))?;

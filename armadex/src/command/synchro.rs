@@ -93,5 +93,7 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
     };
     let (client, sink) = (process.client.clone(), process.store.clone());
     let synchro = armadex_synchro::run(client, sink, config, process.parts.cancel());
-    process.parts.start("synchro", synchro);
+    process
+        .parts
+        .start_on(process.background.handle(), "synchro", synchro);
 }

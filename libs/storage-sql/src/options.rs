@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use crate::read::Tuning;
 
 /// How a store is opened.
@@ -26,6 +28,16 @@ pub struct Options {
     pub label_sample: u32,
     /// How much is read at a time.
     pub tuning: Tuning,
+    /// Where what is written is worked out and written; where the store is opened if nothing is said. A connection that writes and has a
+    /// thread of its own inherits the priority of the threads here.
+    pub writes: Option<Handle>,
+}
+
+impl Options {
+    /// The runtime of the writer.
+    pub(crate) fn writer_runtime(&self) -> Handle {
+        self.writes.clone().unwrap_or_else(Handle::current)
+    }
 }
 
 impl Default for Options {
@@ -44,6 +56,7 @@ impl Default for Options {
             // Fewer objects cost little to index, and may be all that there is of one kind.
             label_sample: 65_536,
             tuning: Tuning::default(),
+            writes: None,
         }
     }
 }

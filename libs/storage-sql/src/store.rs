@@ -78,7 +78,7 @@ impl SqlStore {
             is_over: false,
         };
         let (stopping, ending) = (stop.clone(), ended.clone().drop_guard());
-        let task = tokio::spawn(async move {
+        let task = options.writer_runtime().spawn(async move {
             // Dropped by a panic too.
             let _ending = ending;
             writer.run(waiting, stopping).await;

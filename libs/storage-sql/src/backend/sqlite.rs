@@ -25,6 +25,7 @@ use crate::backend::{Database, Lane, Transaction, head_row};
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
 
+use crate::backend::error::broken;
 use crate::backend::incarnation;
 use error::classify;
 use mark::{Mark, MarkFile, boot};
@@ -73,7 +74,10 @@ impl SqliteDatabase {
         // Before the database: whatever is committed after this cannot make the mark look ahead of it.
         let known = MarkFile::read(path).map_err(|err| out_of_reach(path, err))?;
         create_private(path)?;
-        let writer = connect(writer_options(path, options), 1).await?;
+        let opening = connect(writer_options(path, options), 1);
+        // The connection's thread is started by the one that opens it.
+        let opened = options.writer_runtime().spawn(opening).await;
+        let writer = opened.map_err(|err| broken(err.to_string()))??;
         migrate(&writer).await?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
         let inode = std::fs::metadata(path)
@@ -83,7 +87,7 @@ impl SqliteDatabase {
         mark.write_through(&marked)
             .map_err(|err| out_of_reach(path, err))?;
         Ok(Self {
-            short: connect(reader_options(path, options), SHORT_READERS).await?,
+            short: connect_all(reader_options(path, options), SHORT_READERS).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
             path: path.to_owned(),
             writer,
@@ -252,6 +256,16 @@ async fn begin(pool: &SqlitePool, how: &'static str) -> Result<Box<dyn Transacti
     let transaction: sqlx::Transaction<'static, Sqlite> =
         begun.map_err(|err| classify("opening a transaction", err))?;
     Ok(Box::new(transaction))
+}
+
+/// All at once and for as long as the file is open: whoever comes first starts the threads, and those who write are to be given way to.
+async fn connect_all(options: SqliteConnectOptions, number: u32) -> Result<SqlitePool, StoreError> {
+    let all = pool_options(number).min_connections(number);
+    all.max_lifetime(None)
+        .idle_timeout(None)
+        .connect_with(options)
+        .await
+        .map_err(|err| classify("opening the database file", err))
 }
 
 async fn connect(options: SqliteConnectOptions, most: u32) -> Result<SqlitePool, StoreError> {
