@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use armadex_crds::conditions::ClusterValidatedReason;
-use armadex_crds::{ClusterAudit, PediaClusterStatus};
+use armadex_crds::{ClusterAudit, PediaCluster};
 use armadex_model::ResourceType;
 use tokio::sync::Notify;
 
@@ -82,8 +82,8 @@ type Streams = Vec<(ResourceType, Arc<Report>)>;
 pub(crate) struct Board {
     facts: Mutex<Facts>,
     streams: Mutex<Streams>,
-    /// A status on the control plane that somebody else wrote.
-    foreign: Mutex<Option<PediaClusterStatus>>,
+    /// The object as a watch told it last.
+    object: Mutex<Option<Arc<PediaCluster>>>,
     changed: Arc<Notify>,
 }
 
@@ -130,21 +130,18 @@ impl Board {
         }
     }
 
-    /// A status was read on the control plane. One that says that nobody syncs the cluster is the last word of a process that was replaced
-    /// by this one; what is told here has to be written again.
-    pub(crate) fn read(&self, status: Option<&PediaClusterStatus>) {
-        let Some(status) = status.filter(|status| status::says_shutdown(status)) else {
-            return;
-        };
-        if lock(&self.facts).running != Running::Shutdown {
-            *lock(&self.foreign) = Some(status.clone());
+    /// The object was read on the control plane. Whoever keeps its status is told if that says that nobody syncs the cluster.
+    pub(crate) fn read(&self, object: &Arc<PediaCluster>) {
+        *lock(&self.object) = Some(Arc::clone(object));
+        let is_news = object.status.as_ref().is_some_and(status::says_shutdown);
+        if is_news && lock(&self.facts).running != Running::Shutdown {
             self.changed.notify_one();
         }
     }
 
-    /// The status that somebody else wrote since this was asked last.
-    pub(crate) fn take_foreign(&self) -> Option<PediaClusterStatus> {
-        lock(&self.foreign).take()
+    /// The object as a watch told it since this was asked last.
+    pub(crate) fn take_object(&self) -> Option<Arc<PediaCluster>> {
+        lock(&self.object).take()
     }
 
     /// Told of every change; for reports as well.

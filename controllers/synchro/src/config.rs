@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use armadex_member::SecretScope;
@@ -97,6 +98,8 @@ pub(crate) struct Shared {
     pub(crate) strays: Notify,
     /// Who looks after its clusters.
     pub(crate) owner: Owner,
+    /// The CRD of PediaClusters lacks fields of their status.
+    pub(crate) old_schema: AtomicBool,
     /// What the process was told.
     pub(crate) config: Config,
 }
@@ -117,6 +120,7 @@ impl Shared {
             purge: Notify::new(),
             listed: CancellationToken::new(),
             strays: Notify::new(),
+            old_schema: AtomicBool::new(false),
             config,
         }
     }

@@ -1,26 +1,23 @@
 //! Writes the status of one PediaCluster when it changed, not more often than the floor allows and in turns with all others, and tells
-//! transitions as Events.
+//! transitions as Events. The last word of a process is not said where another one has spoken since.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_crds::PediaClusterStatus;
 use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
-use armadex_crds::{PediaCluster, PediaClusterStatus};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::events::{Event, EventType, Recorder};
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::applied::{Applied, Put};
 use crate::backoff::Backoff;
-use crate::board::Board;
+use crate::board::{Board, Running};
 use crate::config::Shared;
 use crate::status::{self, Built};
 
-/// Who writes, in `managedFields` and Events.
-pub(crate) const MANAGER: &str = "armadex-synchro";
 /// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
 /// first already.
 const FLOOR: Duration = Duration::from_secs(2);
@@ -30,21 +27,13 @@ const HIGHEST_FLOOR: Duration = Duration::from_secs(8);
 /// What changes together is written together.
 const SETTLE: Duration = Duration::from_millis(150);
 const LAST_RETRY: Duration = Duration::from_secs(30);
-/// Fields of the status: one that is not in a new status is taken out of the old one.
-const FIELDS: [&str; 7] = [
-    "observedGeneration",
-    "apiserver",
-    "version",
-    "conditions",
-    "syncResources",
-    "shardingName",
-    "audit",
-];
+/// How often a status is made anew at once because the object had become another one; who has seen so many waits.
+const TRIES: usize = 3;
 
 /// Keeps the status of one PediaCluster.
 pub(crate) struct StatusKeeper {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) api: Api<PediaCluster>,
+    pub(crate) applied: Applied,
     pub(crate) name: String,
     pub(crate) reference: ObjectReference,
     pub(crate) recorder: Recorder,
@@ -66,7 +55,7 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = tokio::time::sleep(SETTLE) => {}
             }
-            self.written = self.board.take_foreign().unwrap_or(self.written);
+            self.look();
             if self.is_written() {
                 continue;
             }
@@ -87,7 +76,35 @@ impl StatusKeeper {
             }
             floor = next_floor(floor, self.is_written());
         }
-        self.write().await;
+        self.last_word().await;
+    }
+
+    /// Takes in how the object is. A status that says that nobody syncs the cluster is the last word of a process that was replaced by this one;
+    /// what is told here has to be written again.
+    fn look(&mut self) {
+        let Some(object) = self.board.take_object() else {
+            return;
+        };
+        if let Some(status) = self.applied.saw(&object)
+            && status::says_shutdown(status)
+            && self.board.facts().running != Running::Shutdown
+        {
+            self.written = status.clone();
+        }
+    }
+
+    /// Says what is known at the end, unless somebody else has spoken since: then that is a process that took over.
+    async fn last_word(&mut self) {
+        self.look();
+        for _ in 0..TRIES {
+            if self.applied.foreign().is_some() {
+                info!(cluster = %self.name, "somebody else writes the status by now, it stays");
+                return;
+            }
+            if self.try_to_write().await != Some(Put::Overtaken) {
+                return;
+            }
+        }
     }
 
     /// What the status should be now.
@@ -102,28 +119,46 @@ impl StatusKeeper {
 
     /// Whether the status is as it should be now.
     async fn write(&mut self) -> bool {
+        for _ in 0..TRIES {
+            match self.try_to_write().await {
+                Some(Put::Done | Put::Gone) => return true,
+                Some(Put::Overtaken) => {}
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// Writes once what there is to write. `None` if that fails.
+    async fn try_to_write(&mut self) -> Option<Put> {
         let Built {
             status,
             transitions,
         } = self.built();
         if status == self.written {
-            return true;
+            return Some(Put::Done);
         }
-        let patch = Patch::Merge(patch_of(&status));
-        let parameters = PatchParams::apply(MANAGER);
-        match self.api.patch_status(&self.name, &parameters, &patch).await {
-            Ok(_) => {
-                self.tell(&status, &transitions).await;
-                self.written = status;
-                true
-            }
-            // The object is gone; there is no status to keep.
-            Err(kube::Error::Api(error)) if error.code == 404 => true,
+        let put = match self.applied.put(&status).await {
+            Ok(put) => put,
             Err(error) => {
                 warn!(cluster = %self.name, error = %error, "the status was not written, retrying");
-                false
+                return None;
             }
+        };
+        match put {
+            Put::Done => {
+                self.tell(&status, &transitions).await;
+                self.written = status;
+            }
+            Put::Overtaken => {
+                if let Some(status) = self.applied.foreign() {
+                    self.written = status.clone();
+                }
+            }
+            // There is no status to keep.
+            Put::Gone => {}
         }
+        Some(put)
     }
 
     async fn tell(&self, status: &PediaClusterStatus, transitions: &[ClusterCondition]) {
@@ -166,17 +201,6 @@ fn next_floor(floor: Duration, quiet: bool) -> Duration {
     } else {
         (floor * 2).min(HIGHEST_FLOOR)
     }
-}
-
-/// A merge patch that leaves nothing of an older status.
-fn patch_of(status: &PediaClusterStatus) -> Value {
-    let mut value = json!(status);
-    for field in FIELDS {
-        if value.get(field).is_none() {
-            value[field] = Value::Null;
-        }
-    }
-    json!({"status": value})
 }
 
 /// The Event that tells a transition, if it is one worth telling: that something is about to begin is not.
@@ -267,22 +291,5 @@ mod tests {
         assert_eq!(event.note.as_deref(), Some(note));
         assert!(differences(&audited(2), &audited(2)).is_none());
         assert!(differences(&unaudited, &audited(0)).is_none());
-    }
-
-    #[test]
-    fn what_a_status_no_longer_has_is_taken_out() {
-        let patch = patch_of(&PediaClusterStatus::default());
-        assert_eq!(patch["status"]["version"], Value::Null);
-        assert!(
-            patch["status"]
-                .as_object()
-                .unwrap()
-                .contains_key("shardingName")
-        );
-        let status = PediaClusterStatus {
-            version: "v1.36.0".into(),
-            ..PediaClusterStatus::default()
-        };
-        assert_eq!(patch_of(&status)["status"]["version"], "v1.36.0");
     }
 }

@@ -9,6 +9,7 @@
 //! pure `step`; what is synced by the pure `plan`; what users read by the pure `status`. Beside the streams an `audit` compares what they have
 //! stored with the member.
 
+mod applied;
 mod audit;
 mod backoff;
 mod batch;

@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
+use crate::applied::MANAGER;
 use crate::backoff::Backoff;
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
 use crate::janitor;
-use crate::keeper::MANAGER;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// The CRDs may be installed any moment; whoever installs them waits.

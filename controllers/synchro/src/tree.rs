@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
+use crate::applied::Applied;
 use crate::backoff::Backoff;
 use crate::board::{Board, Facts, MemberHealth, Running};
 use crate::config::Shared;
@@ -203,7 +204,11 @@ impl Tree {
         let keeper_cancel = CancellationToken::new();
         let keeper = StatusKeeper {
             shared: Arc::clone(&self.shared),
-            api: Api::all(self.client.clone()),
+            applied: Applied::new(
+                Arc::clone(&self.shared),
+                Api::all(self.client.clone()),
+                &object,
+            ),
             name: self.name.to_string(),
             reference: object.object_ref(&()),
             recorder: self.recorder.clone(),
@@ -231,7 +236,7 @@ impl Tree {
         if object.metadata.deletion_timestamp.is_some() {
             return Turn::Delete;
         }
-        branches.board.read(object.status.as_ref());
+        branches.board.read(&object);
         if !finalizer::is_set(&object) {
             return self.add_finalizer(&object).await;
         }

@@ -358,24 +358,61 @@ async fn a_tree_and_a_session_that_break_off_begin_anew_and_say_so() {
     fleet.shutdown().await;
 }
 
+/// The object after the last word of a process.
+fn says_shutdown(mut object: PediaCluster) -> PediaCluster {
+    let status = object.status.as_mut().expect("a status");
+    for condition in &mut status.conditions {
+        if condition.type_ == "SynchroRunning" {
+            "False".clone_into(&mut condition.status);
+            "Shutdown".clone_into(&mut condition.reason);
+        }
+    }
+    let version: u64 = object
+        .resource_version()
+        .expect("one")
+        .parse()
+        .expect("a number");
+    object.metadata.resource_version = Some((version + 100).to_string());
+    object
+}
+
+#[tokio::test]
+async fn who_took_over_has_the_last_word_and_who_only_edits_the_spec_has_not() {
+    for taken_over in [true, false] {
+        let stage = Stage::new().await;
+        let member = ScriptedMember::start("uid", &["a"]).await;
+        let mut fleet = stage.synchro("");
+        stage.relist(&mut fleet, [pedia_cluster("m", "uid-m", &member)]);
+        comes_to_say(&stage, "Running").await;
+        // Nobody tells the synchro of the version that follows.
+        let mut object = stage.control_plane.cluster("m");
+        object.metadata.resource_version = Some("1000".to_owned());
+        if taken_over {
+            let status = object.status.as_mut().expect("a status");
+            "v1.99.0".clone_into(&mut status.version);
+        }
+        stage.control_plane.has([object.clone()]);
+        fleet.shutdown().await;
+        let left = stage.control_plane.cluster("m");
+        if taken_over {
+            assert_eq!(json!(left), json!(object));
+        } else {
+            assert!(json!(left).to_string().contains("Shutdown"));
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_last_word_of_a_process_that_was_replaced_does_not_stay() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a"]).await;
     let mut fleet = stage.synchro("");
     let object = pedia_cluster("m", "uid-m", &member);
-    stage.relist(&mut fleet, [object.clone()]);
+    stage.relist(&mut fleet, [object]);
     comes_to_say(&stage, "Running").await;
     let before = stage.control_plane.statuses("m");
-    let mut status: Value = before[before.len() - 1].body["status"].clone();
-    for condition in status["conditions"].as_array_mut().expect("conditions") {
-        if condition["type"] == "SynchroRunning" {
-            condition["status"] = json!("False");
-            condition["reason"] = json!("Shutdown");
-        }
-    }
-    let mut late = object;
-    late.status = serde_json::from_value(status).expect("a status");
+    let late = says_shutdown(stage.control_plane.cluster("m"));
+    stage.control_plane.has([late.clone()]);
     fleet.handle(Event::Apply(late));
     until("another status", || async {
         stage.control_plane.statuses("m").len() > before.len()

@@ -1,4 +1,5 @@
-//! A control plane that has the PediaClusters that a test gives it, takes every write of one and remembers what was asked.
+//! A control plane that has the PediaClusters that a test gives it, takes every write of one that is of its present version, and remembers what
+//! was asked.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -42,6 +43,12 @@ impl ControlPlane {
         *self.clusters.lock().expect("no panic") = named.collect();
     }
 
+    /// A PediaCluster as it is now.
+    pub(crate) fn cluster(&self, name: &str) -> PediaCluster {
+        let clusters = self.clusters.lock().expect("no panic");
+        clusters[name].clone()
+    }
+
     /// The statuses that were written of a PediaCluster, oldest first.
     pub(crate) fn statuses(&self, cluster: &str) -> Vec<Asked> {
         let path = format!("/pediaclusters/{cluster}/status");
@@ -73,35 +80,60 @@ impl ControlPlane {
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
         let body = body.collect_bytes().await.unwrap_or_default();
-        let (code, answer) = self.find(&head.method, head.uri.path());
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        let (code, answer) = self.find(&head.method, head.uri.path(), &body);
         self.asked.lock().expect("no panic").push(Asked {
             method: head.method,
             path,
-            body: serde_json::from_slice(&body).unwrap_or_default(),
+            body,
         });
         let body = Body::from(answer.to_string().into_bytes());
         let answer = Response::builder().status(code).body(body);
         answer.expect("an answer")
     }
 
-    fn find(&self, method: &Method, path: &str) -> (u16, Value) {
-        let clusters = self.clusters.lock().expect("no panic");
+    fn find(&self, method: &Method, path: &str, body: &Value) -> (u16, Value) {
+        let mut clusters = self.clusters.lock().expect("no panic");
         if path.ends_with("/pediaclusters") {
             let items = Vec::from_iter(clusters.values());
             return (200, json!({"metadata": {}, "items": items}));
         }
         if let Some((_, name)) = path.split_once("/pediaclusters/") {
             let name = name.trim_end_matches("/status");
-            match clusters.get(name) {
+            match clusters.get_mut(name) {
+                Some(cluster) if method == Method::PATCH => return patched(cluster, body),
                 Some(cluster) => return (200, json!(cluster)),
                 // Whatever is written succeeds.
                 None if method == Method::PATCH => return (200, any()),
                 None => {}
             }
         }
-        let refused = json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "no such path"});
-        (404, refused)
+        refused(404, "NotFound", "no such path")
     }
+}
+
+/// Another status or other finalizers, for whoever knows the present version.
+fn patched(cluster: &mut PediaCluster, patch: &Value) -> (u16, Value) {
+    let version = cluster.resource_version().unwrap_or_default();
+    let expected = patch["metadata"]["resourceVersion"].as_str();
+    if expected.is_some_and(|expected| expected != version) {
+        return refused(409, "Conflict", "the object has been modified");
+    }
+    if let Some(status) = patch.get("status") {
+        cluster.status = serde_json::from_value(status.clone()).expect("a status");
+    }
+    let finalizers = &patch["metadata"]["finalizers"];
+    if !finalizers.is_null() {
+        cluster.metadata.finalizers = serde_json::from_value(finalizers.clone()).expect("names");
+    }
+    let next = version.parse::<u64>().expect("a number") + 1;
+    cluster.metadata.resource_version = Some(next.to_string());
+    (200, json!(cluster))
+}
+
+fn refused(code: u16, reason: &str, message: &str) -> (u16, Value) {
+    let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message});
+    (code, status)
 }
 
 fn any() -> Value {

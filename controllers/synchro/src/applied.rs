@@ -1,0 +1,384 @@
+//! The status as it stands on the control plane, and how another one is put there: by server-side apply, under one field manager, and only onto the
+//! version of the object that is known here. What somebody else wrote meanwhile is seen before it is overwritten, and a process that was
+//! replaced can leave it as it is.
+
+mod managed;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use armadex_crds::conditions::ClusterCondition;
+use armadex_crds::{PediaCluster, PediaClusterStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+use tracing::warn;
+
+pub(crate) use self::managed::MANAGER;
+use self::managed::{FIELDS, taken_over};
+use crate::config::Shared;
+
+/// How an API server refuses a field that the CRD does not have. It tells no code of its own: it is a 500.
+const UNKNOWN_FIELD: &str = "field not declared in schema";
+
+/// The status of one PediaCluster on the control plane.
+pub(crate) struct Applied {
+    shared: Arc<Shared>,
+    api: Api<PediaCluster>,
+    name: String,
+    uid: Option<String>,
+    /// The object's, as far as it is known.
+    version: Option<String>,
+    /// What this process found or left there: a hash, since a status of many types is large.
+    left: u64,
+    /// What somebody else has written since.
+    foreign: Option<PediaClusterStatus>,
+}
+
+/// What came of a status that was to be put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// It is there.
+    Done,
+    /// The object has become another one; what it says now is known.
+    Overtaken,
+    /// The object is gone.
+    Gone,
+}
+
+impl Applied {
+    /// The status of this object.
+    pub(crate) fn new(shared: Arc<Shared>, api: Api<PediaCluster>, object: &PediaCluster) -> Self {
+        Self {
+            shared,
+            api,
+            name: object.name_any(),
+            uid: object.uid(),
+            version: object.resource_version(),
+            left: hash(object.status.as_ref()),
+            foreign: None,
+        }
+    }
+
+    /// A watch told how the object is, which may be behind the answers to what was written. What somebody else wrote there, if that is news.
+    pub(crate) fn saw(&mut self, object: &PediaCluster) -> Option<&PediaClusterStatus> {
+        let version = object.metadata.resource_version.as_deref();
+        if !is_later(version, self.version.as_deref()) {
+            return None;
+        }
+        self.stands(object);
+        self.foreign.as_ref()
+    }
+
+    /// What somebody else has written since this process did.
+    pub(crate) fn foreign(&self) -> Option<&PediaClusterStatus> {
+        self.foreign.as_ref()
+    }
+
+    fn stands(&mut self, object: &PediaCluster) {
+        self.version = object.resource_version();
+        let is_foreign = hash(object.status.as_ref()) != self.left;
+        self.foreign = is_foreign.then(|| object.status.clone().unwrap_or_default());
+    }
+
+    /// Puts another one there, if the object is still the one that is known.
+    pub(crate) async fn put(&mut self, status: &PediaClusterStatus) -> Result<Put, kube::Error> {
+        match self.write(status).await {
+            Ok(object) => {
+                self.left = hash(object.status.as_ref());
+                self.stands(&object);
+                Ok(Put::Done)
+            }
+            Err(error) if code(&error) == Some(404) => Ok(Put::Gone),
+            Err(error) if code(&error) == Some(409) => self.look_again().await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn look_again(&mut self) -> Result<Put, kube::Error> {
+        match self.api.get_opt(&self.name).await? {
+            Some(object) if object.uid() == self.uid => {
+                self.stands(&object);
+                Ok(Put::Overtaken)
+            }
+            _ => Ok(Put::Gone),
+        }
+    }
+
+    async fn write(&self, status: &PediaClusterStatus) -> Result<PediaCluster, kube::Error> {
+        let version = self.version.clone();
+        if self.shared.old_schema.load(Ordering::Relaxed) {
+            return self.merge(status, version).await;
+        }
+        let object = match self.apply(status, version.clone()).await {
+            Err(error) if is_unknown_field(&error) => {
+                self.tell_of_schema(&error);
+                return self.merge(status, version).await;
+            }
+            applied => applied?,
+        };
+        // What another manager holds too would stay when it is no longer applied.
+        let Some(managers) = taken_over(object.managed_fields()) else {
+            return Ok(object);
+        };
+        let object = self.manage(managers, object.resource_version()).await?;
+        self.apply(status, object.resource_version()).await
+    }
+
+    async fn apply(
+        &self,
+        status: &PediaClusterStatus,
+        version: Option<String>,
+    ) -> Result<PediaCluster, kube::Error> {
+        let body = json!({
+            "apiVersion": PediaCluster::api_version(&()),
+            "kind": PediaCluster::kind(&()),
+            "metadata": {"name": self.name, "resourceVersion": version},
+            "status": ours(status),
+        });
+        let parameters = PatchParams::apply(MANAGER).force();
+        let patch = Patch::Apply(body);
+        self.api.patch_status(&self.name, &parameters, &patch).await
+    }
+
+    /// Says whose the fields are.
+    async fn manage(
+        &self,
+        managers: Vec<ManagedFieldsEntry>,
+        version: Option<String>,
+    ) -> Result<PediaCluster, kube::Error> {
+        let patch = json!({"metadata": {"resourceVersion": version, "managedFields": managers}});
+        let parameters = PatchParams::apply(MANAGER);
+        let patch = Patch::Merge(patch);
+        self.api.patch(&self.name, &parameters, &patch).await
+    }
+
+    /// What a CRD does not have is left out of a merge patch, where it is an error of an apply.
+    async fn merge(
+        &self,
+        status: &PediaClusterStatus,
+        version: Option<String>,
+    ) -> Result<PediaCluster, kube::Error> {
+        let patch = json!({"metadata": {"resourceVersion": version}, "status": complete(status)});
+        let parameters = PatchParams::apply(MANAGER);
+        let patch = Patch::Merge(patch);
+        self.api.patch_status(&self.name, &parameters, &patch).await
+    }
+
+    fn tell_of_schema(&self, error: &kube::Error) {
+        if !self.shared.old_schema.swap(true, Ordering::Relaxed) {
+            warn!(error = %error, "the CRD of PediaClusters is not of this release, so parts of their status are left out: install it (armadex crds --install) and start this process anew");
+        }
+    }
+}
+
+/// The part of a status that is this program's: other conditions are somebody else's.
+fn ours(status: &PediaClusterStatus) -> Value {
+    let mut status = status.clone();
+    let place = |type_: &str| {
+        let known = ClusterCondition::ALL.iter();
+        known
+            .map(|known| known.as_str())
+            .position(|known| known == type_)
+    };
+    status
+        .conditions
+        .retain(|condition| place(&condition.type_).is_some());
+    status
+        .conditions
+        .sort_by_key(|condition| place(&condition.type_));
+    json!(status)
+}
+
+fn hash(status: Option<&PediaClusterStatus>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    if let Some(status) = status {
+        ours(status).to_string().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Whether a version is later than the one that is known.
+fn is_later(version: Option<&str>, known: Option<&str>) -> bool {
+    let number = |version: Option<&str>| version?.parse::<u64>().ok();
+    match (number(version), number(known)) {
+        (Some(version), Some(known)) => version > known,
+        _ => version != known,
+    }
+}
+
+/// For a merge patch that leaves nothing of an older status.
+fn complete(status: &PediaClusterStatus) -> Value {
+    let mut value = json!(status);
+    for field in FIELDS {
+        if value.get(field).is_none() {
+            value[field] = Value::Null;
+        }
+    }
+    value
+}
+
+fn code(error: &kube::Error) -> Option<u16> {
+    match error {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    }
+}
+
+fn is_unknown_field(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.message.contains(UNKNOWN_FIELD))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::testing::Stage;
+
+    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+
+    /// A status, and the requests by which it comes to a control plane that gives these answers in turn, the last one on and on.
+    async fn put(shared: &Arc<Shared>, answers: &[(u16, Value)]) -> (Put, Vec<(String, Value)>) {
+        let asked = Asked::default();
+        let (answers, noted) = (answers.to_vec(), Arc::clone(&asked));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (answers, asked) = (answers.clone(), Arc::clone(&noted));
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect_bytes().await.expect("a body");
+                let content = head
+                    .headers
+                    .get("content-type")
+                    .map(|kind| kind.to_str().expect("text").to_owned());
+                let mut asked = asked.lock().expect("no panic");
+                let (code, answer) = &answers[asked.len().min(answers.len() - 1)];
+                asked.push((
+                    content.unwrap_or_default(),
+                    serde_json::from_slice(&body).unwrap_or_default(),
+                ));
+                let body = Body::from(answer.to_string().into_bytes());
+                Ok::<_, Infallible>(
+                    Response::builder()
+                        .status(*code)
+                        .body(body)
+                        .expect("an answer"),
+                )
+            }
+        });
+        let object = serde_json::from_value(object(&json!({}))).expect("a PediaCluster");
+        let api = Api::all(Client::new(service, "default"));
+        let mut applied = Applied::new(Arc::clone(shared), api, &object);
+        let status = PediaClusterStatus {
+            version: "v1.36.0".to_owned(),
+            ..PediaClusterStatus::default()
+        };
+        let put = applied.put(&status).await.expect("an answer");
+        (put, std::mem::take(&mut *asked.lock().expect("no panic")))
+    }
+
+    fn object(metadata: &Value) -> Value {
+        let mut object = json!({"apiVersion": "cluster.clusterpedia.io/v1alpha2", "kind": "PediaCluster",
+            "metadata": {"name": "m", "uid": "u", "resourceVersion": "5"}, "spec": {"syncResources": []}});
+        for (field, value) in metadata.as_object().expect("fields") {
+            object["metadata"][field] = value.clone();
+        }
+        object
+    }
+
+    async fn shared() -> Arc<Shared> {
+        let stage = Stage::new().await;
+        Arc::new(Shared::new(stage.breaking, "one", Config::default()))
+    }
+
+    const APPLY: &str = "application/apply-patch+yaml";
+    const MERGE: &str = "application/merge-patch+json";
+
+    #[tokio::test]
+    async fn what_another_manager_wrote_is_taken_over_before_it_is_applied_again() {
+        let held = json!({"managedFields": [{"apiVersion": "cluster.clusterpedia.io/v1alpha2", "manager": "clustersynchro-manager",
+            "operation": "Update", "subresource": "status", "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {"f:apiserver": {}}}}],
+            "resourceVersion": "6"});
+        let answers = [
+            (200, object(&held)),
+            (200, object(&json!({"resourceVersion": "7"}))),
+        ];
+        let (put, asked) = put(&shared().await, &answers).await;
+        assert_eq!(put, Put::Done);
+        let asked: Vec<_> = asked
+            .iter()
+            .map(|(kind, body)| (kind.as_str(), &body["metadata"], &body["status"]))
+            .collect();
+        let status = json!({"version": "v1.36.0"});
+        assert_eq!(asked.len(), 3);
+        assert_eq!(
+            asked[0],
+            (
+                APPLY,
+                &json!({"name": "m", "resourceVersion": "5"}),
+                &status
+            )
+        );
+        assert_eq!(
+            (asked[1].0, &asked[1].1["resourceVersion"]),
+            (MERGE, &json!("6"))
+        );
+        assert_eq!(asked[1].1["managedFields"][0]["manager"], MANAGER);
+        assert_eq!(
+            asked[2],
+            (
+                APPLY,
+                &json!({"name": "m", "resourceVersion": "7"}),
+                &status
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn a_crd_that_lacks_a_field_has_the_rest() {
+        let unknown = json!({"kind": "Status", "status": "Failure", "code": 500,
+            "message": "failed to create typed patch object: .status.audit: field not declared in schema"});
+        let shared = shared().await;
+        let (done, asked) = put(&shared, &[(500, unknown), (200, object(&json!({})))]).await;
+        assert_eq!((done, asked.len()), (Put::Done, 2));
+        let (kind, body) = &asked[1];
+        assert_eq!(
+            (kind.as_str(), &body["metadata"]["resourceVersion"]),
+            (MERGE, &json!("5"))
+        );
+        assert_eq!(
+            (&body["status"]["version"], body["status"].get("audit")),
+            (&json!("v1.36.0"), Some(&Value::Null))
+        );
+        let (_, asked) = put(&shared, &[(200, object(&json!({})))]).await;
+        assert_eq!(asked[0].0, MERGE, "it is known from then on");
+    }
+
+    #[tokio::test]
+    async fn a_status_is_not_put_onto_another_object_of_that_name() {
+        let conflict = json!({"kind": "Status", "status": "Failure", "code": 409, "reason": "Conflict", "message": "modified"});
+        let shared = shared().await;
+        let other = object(&json!({"uid": "of another"}));
+        let (gone, asked) = put(&shared, &[(409, conflict.clone()), (200, other)]).await;
+        assert_eq!((gone, asked.len()), (Put::Gone, 2));
+        let later = object(&json!({"resourceVersion": "6"}));
+        let (overtaken, _) = put(&shared, &[(409, conflict), (200, later)]).await;
+        assert_eq!(overtaken, Put::Overtaken);
+    }
+
+    #[test]
+    fn a_watch_may_be_behind() {
+        assert!(is_later(Some("10"), Some("9")));
+        assert!(!is_later(Some("9"), Some("10")));
+        assert!(is_later(Some("a"), Some("b")), "of which one cannot tell");
+        assert!(!is_later(Some("a"), Some("a")));
+    }
+}
