@@ -6,6 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
 use tokio::process::Command;
 
 use crate::aggregation::ApiService;
@@ -74,6 +77,9 @@ impl Armadex {
     /// Starts the binary in `role` against the host of `fleet`, with `extra` arguments, and waits until it is ready.
     pub async fn start(fleet: &Harness, role: Role, extra: &[&str]) -> Result<Self> {
         let (listen, admin) = (free_port()?, free_port()?);
+        if role.syncs() {
+            make_namespace(fleet).await?;
+        }
         let mut arguments = arguments(fleet, role, listen, admin)?;
         arguments.extend(extra.iter().map(|&argument| argument.to_owned()));
         let program = Program::new(format!("armadex-{}", role.command()), binary()?, arguments);
@@ -213,6 +219,17 @@ fn registration(manifest: &str, port: u16, authority: &str) -> Result<String> {
 #[must_use]
 pub fn server_name() -> String {
     format!("{SERVICE}.{NAMESPACE}.svc")
+}
+
+/// Where its Lease lies.
+async fn make_namespace(fleet: &Harness) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(fleet.host().client().await?);
+    let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    let how = PatchParams::apply("e2e");
+    namespaces
+        .patch(NAMESPACE, &how, &Patch::Apply(&wanted))
+        .await?;
+    Ok(())
 }
 
 fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec<String>> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_synchro::{Config, Gates};
-use clap::Args;
+use armadex_synchro::{Config, Gates, LeaseTerms};
+use clap::{ArgAction, Args};
 
 use crate::admin::AdminFlags;
 use crate::control_plane::ControlPlaneFlags;
@@ -46,6 +46,18 @@ pub(crate) struct SynchroFlags {
     /// Handle only the PediaClusters with this `shardingName`.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) sharding_name: String,
+    /// Look after the PediaClusters only while this process has the Lease `armadex-synchro[-SHARDING_NAME]` in `--namespace`: others of the same
+    /// `--sharding-name` wait for it. `false`: there is one process alone, and no Lease.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true"
+    )]
+    pub(crate) leader_elect: bool,
     /// How long the rows of a cluster that left are kept, hidden from every search, in seconds: one that comes back meanwhile, be it with
     /// another PediaCluster of the same name, goes on where it was. 0: they are purged at once.
     #[arg(long, value_name = "SECONDS", default_value_t = 15 * 60)]
@@ -74,7 +86,9 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGates) {
     let counted = Arc::<armadex_synchro::Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
+    let lease = flags.leader_elect;
     let config = Config {
+        lease: lease.then(|| LeaseTerms::of_this_process(&flags.namespace)),
         namespace: flags.namespace,
         credential_namespaces: flags
             .credentials

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
+use crate::lease::LeaseTerms;
 use crate::metrics::Metrics;
 use crate::outages::Outages;
 use crate::owner::Owner;
@@ -39,6 +40,8 @@ pub struct Config {
     pub max_object_bytes: usize,
     /// Only PediaClusters with this `shardingName` are looked after; empty: those without one.
     pub sharding_name: String,
+    /// The Lease by which one of several processes with this `shardingName` looks after them; `None`: there is one process alone.
+    pub lease: Option<LeaseTerms>,
     /// How long the rows of a cluster that left are kept, hidden, in case it comes back.
     pub purge_after: Duration,
     /// How often what is stored of a cluster is compared with its member; zero: only when somebody asks.
@@ -57,6 +60,7 @@ impl Default for Config {
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
             sharding_name: String::new(),
+            lease: None,
             purge_after: Duration::from_secs(15 * 60),
             audit_every: Duration::from_secs(6 * 60 * 60),
             gates: Gates::default(),

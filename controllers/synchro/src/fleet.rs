@@ -139,11 +139,17 @@ impl Fleet {
         looked.await.expect("no panic");
     }
 
-    /// Ends all trees, within a limit.
+    /// The process ends.
+    #[cfg(test)]
     pub(crate) async fn shutdown(&mut self) {
+        self.end_all(Ending::Shutdown).await;
+    }
+
+    /// Ends all trees, within a limit.
+    pub(crate) async fn end_all(&mut self, ending: Ending) {
         let trees = std::mem::take(&mut self.trees);
         for planted in trees.values() {
-            planted.order_end(Ending::Shutdown);
+            planted.order_end(ending);
         }
         let leaving = std::mem::take(&mut self.leaving).into_values();
         let tasks = trees.into_values().map(|planted| planted.task);

@@ -23,6 +23,7 @@ mod grounds;
 mod items;
 mod janitor;
 mod keeper;
+mod lease;
 mod lifecycles;
 mod lines;
 mod metrics;
@@ -49,6 +50,7 @@ mod unwanted;
 mod writer;
 
 pub use config::Config;
+pub use lease::LeaseTerms;
 pub use metrics::{ClusterMetrics, Counter, Metrics};
 pub use plan::Gates;
 pub use prune::rules_version;

@@ -1,4 +1,7 @@
-//! The synchro as a whole: PediaClusters are watched, each has its tree, and a janitor purges what has left.
+//! The synchro as a whole: while it has the Lease of its shard, PediaClusters are watched, each has its tree, and a janitor purges what has left.
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +23,8 @@ use crate::backoff::Backoff;
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
 use crate::janitor;
+use crate::lease::{self, Claim, Held};
+use crate::tree::Ending;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// The CRDs may be installed any moment; whoever installs them waits.
@@ -33,7 +38,7 @@ pub enum Error {
     WatchEnded,
 }
 
-/// Runs until cancelled. CRDs that are not there yet are waited for.
+/// Runs until cancelled. CRDs that are not there yet are waited for, and so is a process that looks after the same clusters.
 pub async fn run(
     client: Client,
     sink: Arc<dyn Sink>,
@@ -43,7 +48,37 @@ pub async fn run(
     let Some(control_plane) = identity_of(&client, &cancel).await else {
         return Ok(());
     };
-    let shared = Arc::new(Shared::new(sink, &control_plane, config));
+    loop {
+        let Some(held) = cancel.run_until_cancelled(hold(&client, &config)).await else {
+            return Ok(());
+        };
+        // What one tenure knows is of no use to the next.
+        let shared = Shared::new(Arc::clone(&sink), &control_plane, config.clone());
+        let ended = serve(client.clone(), Arc::new(shared), held.as_ref(), &cancel).await;
+        if let Some(held) = held {
+            held.release().await;
+        }
+        if ended? == Ending::Shutdown {
+            return Ok(());
+        }
+    }
+}
+
+/// The Lease, as soon as it is held; `None` if none is needed.
+async fn hold(client: &Client, config: &Config) -> Option<Held> {
+    let terms = config.lease.as_ref()?;
+    let name = lease::name_of(&config.sharding_name);
+    let mut claim = Claim::new(client.clone(), name, terms);
+    Some(claim.hold().await)
+}
+
+/// Looks after the clusters until that is to end, and says why.
+async fn serve(
+    client: Client,
+    shared: Arc<Shared>,
+    held: Option<&Held>,
+    cancel: &CancellationToken,
+) -> Result<Ending, Error> {
     let reporter = Reporter {
         controller: MANAGER.to_owned(),
         instance: None,
@@ -52,10 +87,22 @@ pub async fn run(
     let janitor = janitor::run(Arc::clone(&shared), cancel.child_token());
     let janitor = AbortOnDropHandle::new(tokio::spawn(janitor));
     let mut fleet = Fleet::new(shared, client.clone(), recorder);
-    let ended = follow(client, &mut fleet, &cancel).await;
-    fleet.shutdown().await;
+    let ended = tokio::select! {
+        ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ending::Shutdown),
+        () = lost(held) => Ok(Ending::TakenOver),
+    };
+    let ending = *ended.as_ref().unwrap_or(&Ending::Shutdown);
+    fleet.end_all(ending).await;
     drop(janitor);
     ended
+}
+
+/// Until the Lease is held no more; for ever where there is none.
+async fn lost(held: Option<&Held>) {
+    match held {
+        Some(held) => held.lost().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The uid of the control plane's `kube-system` namespace, which lives as long as it does. `None` if cancelled.

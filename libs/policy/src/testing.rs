@@ -1,8 +1,8 @@
 //! A control plane for tests: a kube-apiserver in a value, as far as the policy controllers ask
 //! one. It takes requests of a real client and has no socket.
 //!
-//! It lists, watches, gets, applies, patches and deletes objects of the types it was told to
-//! serve, with versions, preconditions and finalizers, and refuses what a test says. Ownership of
+//! It lists, watches, gets, creates, replaces, applies, patches and deletes objects of the types
+//! it was told to serve, with versions, preconditions and finalizers, and refuses what a test says. Ownership of
 //! fields is by object: who applies what another manager made meets a conflict.
 
 mod answer;

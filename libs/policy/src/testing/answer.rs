@@ -56,6 +56,8 @@ impl Host {
                 let uid = sent.pointer("/preconditions/uid").and_then(Value::as_str);
                 whole(self.change(|store| store.delete(&place, uid)))
             }
+            "create" => whole(self.change(|store| store.create(&place, &sent))),
+            "update" => whole(self.change(|store| store.replace(&place, &sent))),
             _ => whole(self.change(|store| match content {
                 "application/apply-patch+yaml" => store.apply(&place, &sent, &parameters.apply),
                 "application/json-patch+json" => store.finalizers(&place, &sent),
@@ -200,6 +202,8 @@ fn verb(method: &Method, place: &Place, parameters: &Parameters) -> &'static str
         Method::GET if place.name.is_empty() => "list",
         Method::GET => "get",
         Method::DELETE => "delete",
+        Method::POST => "create",
+        Method::PUT => "update",
         _ => "patch",
     }
 }

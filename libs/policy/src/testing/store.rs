@@ -140,6 +140,29 @@ impl Store {
         Ok(object)
     }
 
+    /// What a POST does.
+    pub(super) fn create(&mut self, place: &Place, object: &Value) -> Result<Value, Refused> {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let place = Place {
+            name: name.to_owned(),
+            ..place.clone()
+        };
+        if self.objects.contains_key(&place.key()) {
+            return Err(place.conflict("it already exists"));
+        }
+        Ok(self.save(&place, object.clone()))
+    }
+
+    /// What a PUT does.
+    pub(super) fn replace(&mut self, place: &Place, object: &Value) -> Result<Value, Refused> {
+        let present = self.present(place)?;
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        if version(object) != version(&present) {
+            return Err(place.conflict("the object has been modified"));
+        }
+        Ok(self.save(place, object.clone()))
+    }
+
     /// What a PATCH with a configuration to apply does.
     pub(super) fn apply(
         &mut self,

@@ -1,0 +1,324 @@
+//! A Lease on the control plane: of the processes that want it one has it, for as long as it renews it.
+//!
+//! Clocks of different machines are not compared: a Lease has run out when it has not changed for its duration while it was looked at.
+//!
+//! Who cannot renew it goes on until it is seen to be somebody else's: members are synced while the control plane is away, and what two processes
+//! could do to each other meanwhile is kept right elsewhere, rows by the epochs of the store, a status by the version that it is applied onto.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{Api, ObjectMeta, PostParams};
+use kube::{Client, ResourceExt};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+/// How long others wait for a process that does not renew: as Kubernetes' own, and Clusterpedia.
+const DURATION: Duration = Duration::from_secs(15);
+/// An answer that takes longer does not come.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Between two looks at a Lease that somebody else has, and between two tries.
+const RETRY: Duration = Duration::from_secs(2);
+/// Between two renewals: one may go unanswered, and the next is still in time.
+const RENEWAL: Duration = Duration::from_secs(3);
+/// A process that ends does not wait longer to give it back.
+const RELEASE: Duration = Duration::from_secs(2);
+/// Of a `shardingName` that is part of the name of an object, which may have 253.
+const MOST_BYTES: usize = 200;
+
+/// Which Lease, and for whom.
+#[derive(Clone, Debug)]
+pub struct LeaseTerms {
+    /// Its namespace.
+    pub namespace: String,
+    /// Who holds it, different for each process.
+    pub holder: String,
+}
+
+impl LeaseTerms {
+    /// A holder that says where it runs, and is another one with each start.
+    #[must_use]
+    pub fn of_this_process(namespace: &str) -> Self {
+        let host = std::env::var("HOSTNAME")
+            .or_else(|_| std::fs::read_to_string("/proc/sys/kernel/hostname"))
+            .unwrap_or_default();
+        Self {
+            namespace: namespace.to_owned(),
+            holder: format!("{}_{:016x}", host.trim(), rand::random::<u64>()),
+        }
+    }
+}
+
+/// A Lease that others may have.
+pub(crate) struct Claim {
+    api: Api<Lease>,
+    name: String,
+    holder: String,
+    /// The version that was seen last, and since when.
+    seen: Option<(String, Instant)>,
+    told: String,
+}
+
+/// A Lease that is held. Dropping it stops the renewals, and others have it after its duration.
+pub(crate) struct Held {
+    lost: CancellationToken,
+    give_back: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// What came of a try.
+enum Tried {
+    Taken(Box<Lease>),
+    HeldBy(String),
+}
+
+/// The Lease of the synchros of a `shardingName`; one that cannot be in a name is told apart by a hash.
+pub(crate) fn name_of(sharding_name: &str) -> String {
+    let is_fit = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    match sharding_name {
+        "" => "armadex-synchro".to_owned(),
+        name if name.bytes().all(is_fit) && !name.ends_with('-') && name.len() <= MOST_BYTES => {
+            format!("armadex-synchro-{name}")
+        }
+        name => {
+            // FNV-1a: the same in all releases.
+            let step =
+                |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+            format!("armadex-synchro.{hash:016x}")
+        }
+    }
+}
+
+impl Claim {
+    pub(crate) fn new(client: Client, name: String, terms: &LeaseTerms) -> Self {
+        Self {
+            api: Api::namespaced(client, &terms.namespace),
+            name,
+            holder: terms.holder.clone(),
+            seen: None,
+            told: String::new(),
+        }
+    }
+
+    /// Waits until it is held. Safe to cancel: what was taken meanwhile is given up after its duration.
+    pub(crate) async fn hold(&mut self) -> Held {
+        loop {
+            let words = match self.try_to_take().await {
+                Ok(Tried::Taken(lease)) => {
+                    info!(
+                        lease = self.name,
+                        holder = self.holder,
+                        "this process has the Lease"
+                    );
+                    self.told.clear();
+                    return Held::new(self.api.clone(), self.holder.clone(), *lease);
+                }
+                Ok(Tried::HeldBy(holder)) => format!("{holder} has it"),
+                Err(error) => error.to_string(),
+            };
+            if words != self.told {
+                info!(
+                    lease = self.name,
+                    reason = words,
+                    "this process waits for the Lease, which it needs get, create and update for (or --leader-elect=false, where there is one process alone)"
+                );
+                self.told = words;
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn try_to_take(&mut self) -> Result<Tried, kube::Error> {
+        let parameters = PostParams::default();
+        let Some(mut lease) = self.api.get_opt(&self.name).await? else {
+            let lease = Lease {
+                metadata: ObjectMeta {
+                    name: Some(self.name.clone()),
+                    ..ObjectMeta::default()
+                },
+                spec: Some(taken(LeaseSpec::default(), &self.holder)),
+            };
+            return self.taken(self.api.create(&parameters, &lease).await);
+        };
+        let spec = lease.spec.take().unwrap_or_default();
+        if let Some(holder) = self.holder_of(&lease, &spec) {
+            return Ok(Tried::HeldBy(holder));
+        }
+        lease.spec = Some(taken(spec, &self.holder));
+        let replaced = self.api.replace(&self.name, &parameters, &lease).await;
+        self.taken(replaced)
+    }
+
+    /// Who was faster is told with the next try.
+    fn taken(&self, answer: Result<Lease, kube::Error>) -> Result<Tried, kube::Error> {
+        match answer {
+            Ok(lease) => Ok(Tried::Taken(Box::new(lease))),
+            Err(kube::Error::Api(error)) if error.code == 409 => {
+                Ok(Tried::HeldBy("another process".to_owned()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Who has it; `None` if nobody does any more.
+    fn holder_of(&mut self, lease: &Lease, spec: &LeaseSpec) -> Option<String> {
+        let holder = spec.holder_identity.clone().unwrap_or_default();
+        let version = lease.resource_version().unwrap_or_default();
+        let since = match &self.seen {
+            Some((seen, since)) if *seen == version => *since,
+            _ => Instant::now(),
+        };
+        self.seen = Some((version, since));
+        let seconds = spec.lease_duration_seconds.unwrap_or_default();
+        let duration = Duration::from_secs(seconds.try_into().unwrap_or_default());
+        let is_over = since.elapsed() > duration;
+        (!holder.is_empty() && holder != self.holder && !is_over).then_some(holder)
+    }
+}
+
+/// After one who had it before, or nobody.
+fn taken(before: LeaseSpec, holder: &str) -> LeaseSpec {
+    let now = MicroTime(Timestamp::now());
+    let transitions = before.lease_transitions.unwrap_or_default();
+    let is_first = before.holder_identity.is_none();
+    LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        lease_duration_seconds: i32::try_from(DURATION.as_secs()).ok(),
+        acquire_time: Some(now.clone()),
+        renew_time: Some(now),
+        lease_transitions: Some(if is_first {
+            0
+        } else {
+            transitions.saturating_add(1)
+        }),
+        ..before
+    }
+}
+
+impl Held {
+    fn new(api: Api<Lease>, holder: String, lease: Lease) -> Self {
+        let (lost, give_back) = (CancellationToken::new(), CancellationToken::new());
+        let renewing = Renewing { api, holder, lease };
+        let work = renewing.run(lost.clone(), give_back.clone());
+        Self {
+            lost,
+            give_back,
+            task: tokio::spawn(work),
+        }
+    }
+
+    /// Until it is held no more.
+    pub(crate) async fn lost(&self) {
+        self.lost.cancelled().await;
+    }
+
+    /// Gives it back, for whoever waits.
+    pub(crate) async fn release(mut self) {
+        self.give_back.cancel();
+        if timeout(RELEASE, &mut self.task).await.is_err() {
+            warn!("the Lease was not given back in time, others have it when it has run out");
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The renewals of a Lease.
+struct Renewing {
+    api: Api<Lease>,
+    holder: String,
+    lease: Lease,
+}
+
+impl Renewing {
+    async fn run(mut self, lost: CancellationToken, give_back: CancellationToken) {
+        tokio::select! {
+            () = give_back.cancelled() => self.release().await,
+            () = self.renew_on_and_on() => lost.cancel(),
+        }
+    }
+
+    /// Returns when it is somebody else's.
+    async fn renew_on_and_on(&mut self) {
+        let mut failing = false;
+        let mut wait = RENEWAL;
+        loop {
+            sleep(wait).await;
+            let renewed = timeout(ANSWER, self.renew()).await;
+            let words = match renewed {
+                Ok(Ok(true)) => {
+                    if std::mem::take(&mut failing) {
+                        info!(lease = self.lease.name_any(), "the Lease is renewed again");
+                    }
+                    wait = RENEWAL;
+                    continue;
+                }
+                Ok(Ok(false)) => {
+                    return warn!(
+                        lease = self.lease.name_any(),
+                        "another process has the Lease"
+                    );
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {} s", ANSWER.as_secs()),
+            };
+            if !std::mem::replace(&mut failing, true) {
+                warn!(
+                    lease = self.lease.name_any(),
+                    error = words,
+                    "the Lease was not renewed, retrying; until another process has it everything goes on"
+                );
+            }
+            wait = RETRY;
+        }
+    }
+
+    /// `false` if it is somebody else's.
+    async fn renew(&mut self) -> Result<bool, kube::Error> {
+        let spec = self.lease.spec.get_or_insert_default();
+        spec.renew_time = Some(MicroTime(Timestamp::now()));
+        match self.replace().await {
+            Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
+            replaced => return replaced.map(|()| true),
+        }
+        // Somebody may have put a label on it, or taken it away.
+        let name = self.lease.name_any();
+        let Some(lease) = self.api.get_opt(&name).await? else {
+            return Ok(false);
+        };
+        self.lease = lease;
+        let spec = self.lease.spec.as_ref();
+        let holder = spec.and_then(|spec| spec.holder_identity.as_ref());
+        if holder != Some(&self.holder) {
+            return Ok(false);
+        }
+        self.replace().await.map(|()| true)
+    }
+
+    async fn replace(&mut self) -> Result<(), kube::Error> {
+        let name = self.lease.name_any();
+        let parameters = PostParams::default();
+        self.lease = self.api.replace(&name, &parameters, &self.lease).await?;
+        Ok(())
+    }
+
+    async fn release(&mut self) {
+        let spec = self.lease.spec.get_or_insert_default();
+        spec.holder_identity = Some(String::new());
+        if let Err(error) = self.replace().await {
+            warn!(lease = self.lease.name_any(), error = %error, "the Lease was not given back, others have it when it has run out");
+        }
+    }
+}

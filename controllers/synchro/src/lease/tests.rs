@@ -1,0 +1,113 @@
+//! Processes that want one Lease, on a control plane in a value and a clock that stands still.
+
+use armadex_policy::testing::{Host, ServedType};
+use futures::FutureExt as _;
+use serde_json::json;
+
+use super::*;
+
+const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/l";
+
+fn host() -> Host {
+    Host::new(&[ServedType {
+        group: "coordination.k8s.io",
+        version: "v1",
+        resource: "leases",
+        kind: "Lease",
+        namespaced: true,
+    }])
+}
+
+fn claim(host: &Host, holder: &str) -> Claim {
+    let terms = LeaseTerms {
+        namespace: "own".to_owned(),
+        holder: holder.to_owned(),
+    };
+    Claim::new(host.client(), "l".to_owned(), &terms)
+}
+
+fn holder(host: &Host) -> String {
+    let lease = host.get(PATH).expect("a Lease");
+    lease["spec"]["holderIdentity"]
+        .as_str()
+        .expect("a holder")
+        .to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_has_it_and_the_next_as_soon_as_it_is_given_back() {
+    let host = host();
+    let first = claim(&host, "first").hold().await;
+    let mut second = claim(&host, "second");
+    let waited = timeout(10 * DURATION, second.hold()).await;
+    assert!(waited.is_err(), "it is renewed");
+    let begun = Instant::now();
+    first.release().await;
+    assert_eq!(holder(&host), "");
+    let second = second.hold().await;
+    assert!(begun.elapsed() <= RETRY, "{:?}", begun.elapsed());
+    assert_eq!(holder(&host), "second");
+    let lease = host.get(PATH).expect("a Lease");
+    assert_eq!(lease["spec"]["leaseTransitions"], json!(1));
+    assert!(second.lost().now_or_never().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_process_that_is_gone_it_is_taken_when_it_has_run_out() {
+    let host = host();
+    drop(claim(&host, "first").hold().await);
+    let begun = Instant::now();
+    let _second = claim(&host, "second").hold().await;
+    let waited = begun.elapsed();
+    assert!(
+        waited > DURATION && waited <= DURATION + 2 * RETRY,
+        "{waited:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_paused_finds_that_another_has_it() {
+    let host = host();
+    let first = claim(&host, "first").hold().await;
+    let mut lease = host.get(PATH).expect("a Lease");
+    lease["spec"]["holderIdentity"] = json!("second");
+    host.put(PATH, lease);
+    let told = timeout(2 * RENEWAL, first.lost()).await;
+    assert!(told.is_ok());
+    first.release().await;
+    assert_eq!(holder(&host), "second", "it is not given back for another");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_control_plane_that_is_away_ends_nothing() {
+    let host = host();
+    let first = claim(&host, "first").hold().await;
+    host.forbid("update", "leases");
+    assert!(timeout(10 * DURATION, first.lost()).await.is_err());
+    host.permit_all();
+    // A label is no other holder.
+    let mut lease = host.get(PATH).expect("a Lease");
+    lease["metadata"]["labels"] = json!({"a": "b"});
+    host.put(PATH, lease);
+    let renewed = || host.get(PATH).expect("a Lease")["spec"]["renewTime"].clone();
+    let before = renewed();
+    host.until(|_| renewed() != before).await;
+    assert!(first.lost().now_or_never().is_none());
+    host.remove(PATH);
+    first.lost().await;
+}
+
+#[test]
+fn every_shard_has_a_lease_of_its_own() {
+    assert_eq!(name_of(""), "armadex-synchro");
+    assert_eq!(name_of("shard-1"), "armadex-synchro-shard-1");
+    let long = "a".repeat(MOST_BYTES + 1);
+    let odd = ["Shard", "shard/1", "a.b", "a-", long.as_str()].map(name_of);
+    for (index, name) in odd.iter().enumerate() {
+        assert!(
+            name.starts_with("armadex-synchro.") && name.len() == 32,
+            "{name}"
+        );
+        assert!(!odd[..index].contains(name));
+    }
+}

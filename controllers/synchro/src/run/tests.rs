@@ -1,0 +1,132 @@
+//! Processes of one shard that come and go, on one control plane and one store.
+
+use armadex_policy::testing::{Host, ServedType};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::lease::LeaseTerms;
+use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
+
+const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/m";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/armadex-synchro";
+
+fn host() -> Host {
+    let served = |group, version, resource, kind| ServedType {
+        group,
+        version,
+        resource,
+        kind,
+        namespaced: resource == "leases",
+    };
+    let host = Host::new(&[
+        served("", "v1", "namespaces", "Namespace"),
+        served("coordination.k8s.io", "v1", "leases", "Lease"),
+        served(
+            "cluster.clusterpedia.io",
+            "v1alpha2",
+            "pediaclusters",
+            "PediaCluster",
+        ),
+    ]);
+    host.put("/api/v1/namespaces/kube-system", json!({}));
+    host
+}
+
+/// A process, and what ends it.
+fn process(stage: &Stage, host: &Host, holder: &str) -> (JoinHandle<()>, CancellationToken) {
+    let config = Config {
+        lease: Some(LeaseTerms {
+            namespace: "own".to_owned(),
+            holder: holder.to_owned(),
+        }),
+        audit_every: Duration::ZERO,
+        ..Config::default()
+    };
+    let cancel = CancellationToken::new();
+    let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
+    let running = run(host.client(), sink, config, cancel.clone());
+    let task = tokio::spawn(async { running.await.expect("a good end") });
+    (task, cancel)
+}
+
+async fn comes_to_say(host: &Host, words: &str) {
+    let says = || {
+        host.condition(CLUSTER, "SynchroRunning")
+            .unwrap_or_default()
+    };
+    until(words, || async { says().starts_with(words) }).await;
+}
+
+fn holder(host: &Host) -> Value {
+    host.get(LEASE)
+        .map_or(Value::Null, |lease| lease["spec"]["holderIdentity"].clone())
+}
+
+#[tokio::test]
+async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let object = pedia_cluster("m", "uid-m", &member);
+    host.put(CLUSTER, json!(object));
+    let (old, ends) = process(&stage, &host, "old");
+    comes_to_say(&host, "Running: ").await;
+    member.until_watched(1).await;
+
+    let (new, last) = process(&stage, &host, "new");
+    let waits = || host.asked("get", "leases");
+    let before = waits();
+    until("a wait for the Lease", || async { waits() > before }).await;
+    assert_eq!(
+        member.requests(),
+        ["list", "watch"],
+        "one looks after the member"
+    );
+    assert_eq!(holder(&host), "old");
+
+    ends.cancel();
+    old.await.expect("no panic");
+    comes_to_say(&host, "Running: ").await;
+    member.until_watched(2).await;
+    assert_eq!(holder(&host), "new");
+    assert_eq!(
+        member.requests(),
+        ["list", "watch", "watch"],
+        "nothing is listed"
+    );
+    last.cancel();
+    new.await.expect("no panic");
+    comes_to_say(&host, "Shutdown: ").await;
+    assert_eq!(holder(&host), "");
+}
+
+#[tokio::test]
+async fn who_lost_the_lease_says_nothing_and_waits_for_it() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+    let (process, ends) = process(&stage, &host, "old");
+    comes_to_say(&host, "Running: ").await;
+    member.until_watched(1).await;
+    let mut lease = host.get(LEASE).expect("a Lease");
+    lease["spec"]["holderIdentity"] = json!("other");
+    host.put(LEASE, lease);
+    // It looks whether the Lease is free again, so it has let the cluster go.
+    let looks = || host.asked("get", "leases");
+    let before = looks();
+    until("a wait for the Lease", || async { looks() > before + 2 }).await;
+    let says = host.condition(CLUSTER, "SynchroRunning");
+    assert_eq!(
+        says.as_deref(),
+        Some("Running: "),
+        "the last word is another's"
+    );
+    assert_eq!(holder(&host), "other");
+
+    let mut lease = host.get(LEASE).expect("a Lease");
+    lease["spec"]["holderIdentity"] = json!("");
+    host.put(LEASE, lease);
+    member.until_watched(2).await;
+    ends.cancel();
+    process.await.expect("no panic");
+}
