@@ -6,6 +6,7 @@
 //! Streams run only while Live. What they have stored stays, whatever happens here; only a type that is no longer wanted, or that
 //! the member says it does not have, is hidden. Where the store says that the cluster has left, the session ends.
 
+mod changes;
 mod health;
 mod reach;
 mod rediscovery;
@@ -13,6 +14,7 @@ mod streams;
 mod task;
 #[cfg(test)]
 mod tests;
+mod urgency;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -42,6 +42,8 @@ const VERSION_CHARS: usize = 64;
 /// What a server may say that knows the first of two media types as little as the second.
 const NOT_ACCEPTABLE: u16 = 406;
 const JSON: &str = "application/json";
+const METADATA: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
@@ -169,11 +171,27 @@ impl Member {
 
     /// A watch, as the bytes of its body: one JSON object per line.
     pub async fn watch(&self, request: &WatchRequest<'_>) -> Result<ByteStream, MemberError> {
+        self.watch_as(request, JSON).await
+    }
+
+    /// The same of what names each object and its version. A member that cannot leave the rest out sends whole objects.
+    pub async fn watch_metadata(
+        &self,
+        request: &WatchRequest<'_>,
+    ) -> Result<ByteStream, MemberError> {
+        self.watch_as(request, METADATA).await
+    }
+
+    async fn watch_as(
+        &self,
+        request: &WatchRequest<'_>,
+        accept: &str,
+    ) -> Result<ByteStream, MemberError> {
         let silence = Duration::from_secs(request.timeout_seconds.into()) + WATCH_MARGIN;
         let ((client, mut seat), path) = (self.watches.take(), request.path());
         let answer = async {
             let _ahead = seat.connection().await;
-            let body = self.send(client, &path, JSON, silence).await?;
+            let body = self.send(client, &path, accept, silence).await?;
             seat.answered();
             Ok(body.on(seat))
         };

@@ -1,5 +1,6 @@
-//! Asks a member again and again what it serves, beside everything else: a member that does not answer may take its time, and its
-//! health is probed meanwhile. A member that knows what it told says that it is still the same, which costs neither anything.
+//! Asks a member what it serves whenever it tells that this may have changed, and again and again, beside everything else: a member that does not answer
+//! may take its time, and its health is probed meanwhile. A member that knows what it told says that it is still the same, which costs
+//! neither anything.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +11,11 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::backoff::{Backoff, jittered};
+use crate::session::changes::Changes;
+use crate::session::urgency::Urgency;
 
+/// While the member tells of changes. It may have been upgraded by who keeps its connections open.
+const TOLD_PERIOD: Duration = Duration::from_secs(300);
 /// While everything that was asked for is there.
 const SETTLED_PERIOD: Duration = Duration::from_secs(60);
 /// While something is missing: a CRD that is being installed. What stays away is looked for less and less often, in the end as often as if
@@ -36,6 +41,10 @@ pub(super) struct Rediscovery {
     known: Etags,
     found: Found,
     missing: Backoff,
+    changes: Changes,
+    urgency: Urgency,
+    /// How soon to ask again, at the latest.
+    soon: Option<Duration>,
 }
 
 /// `None`: what the member serves is what it was.
@@ -45,6 +54,9 @@ impl Rediscovery {
     /// Asks again, after a first answer that is known by these ETags.
     pub(super) fn new(member: Arc<Member>, known: Etags, found: Found) -> Self {
         let mut rediscovery = Self {
+            changes: Changes::of(&member),
+            urgency: Urgency::default(),
+            soon: None,
             member,
             due: Box::pin(tokio::time::sleep(Duration::ZERO)),
             asked: None,
@@ -63,6 +75,7 @@ impl Rediscovery {
             self.missing.reset();
         }
         let period = match found {
+            Found::All | Found::Some if self.changes.are_told() => TOLD_PERIOD,
             Found::All => SETTLED_PERIOD,
             Found::Some => self.missing.next(1.0),
             Found::Unclear => {
@@ -80,6 +93,7 @@ impl Rediscovery {
     }
 
     fn again_in(&mut self, period: Duration) {
+        let period = self.soon.take().map_or(period, |soon| soon.min(period));
         let next = Instant::now() + jittered(period, rand::random());
         self.due.as_mut().reset(next);
     }
@@ -100,7 +114,8 @@ impl Rediscovery {
     /// The next answer; `None` if it is the last one. Safe to cancel: what was asked is not asked twice.
     pub(super) async fn answer(&mut self) -> Result<Option<Discovery>, MemberError> {
         if self.asked.is_none() {
-            self.due.as_mut().await;
+            self.until_due().await;
+            self.urgency.asks(Instant::now());
         }
         let (member, known) = (&self.member, &self.known);
         let asked = self.asked.get_or_insert_with(|| {
@@ -114,6 +129,7 @@ impl Rediscovery {
                 reason: format!("discovery broke off: {error}").into(),
             })
         });
+        self.soon = self.urgency.answered(matches!(answer, Ok(Some(_))));
         Ok(answer?.map(|(discovery, known)| {
             self.known = known;
             // Where types come and go, what is missing may come next.
@@ -121,12 +137,26 @@ impl Rediscovery {
             discovery
         }))
     }
+
+    async fn until_due(&mut self) {
+        loop {
+            tokio::select! {
+                () = self.due.as_mut() => return,
+                () = self.changes.next() => {
+                    let due = self.urgency.told(Instant::now());
+                    if due < self.due.deadline() {
+                        self.due.as_mut().reset(due);
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::ScriptedMember;
+    use crate::testing::{ScriptedMember, until};
 
     /// Asks at once for what may have changed.
     async fn ask(rediscovery: &mut Rediscovery) -> Option<Discovery> {
@@ -176,5 +206,50 @@ mod tests {
         ask(&mut rediscovery).await.expect("something new");
         rediscovery.found(Found::Some);
         assert!(wait(&rediscovery) <= 12.0);
+    }
+
+    #[tokio::test]
+    async fn what_a_member_tells_is_looked_at_at_once_and_nothing_else_is_asked_for() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        member.tells_what_changes();
+        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::All);
+        until("both watches", || async { rediscovery.changes.are_told() }).await;
+        // What happened before it told is asked for once.
+        assert!(rediscovery.answer().await.expect("an answer").is_some());
+        rediscovery.found(Found::Some);
+        let wait = |rediscovery: &Rediscovery| rediscovery.due.deadline() - Instant::now();
+        assert!(
+            wait(&rediscovery) <= 3 * Duration::from_secs(1),
+            "and soon again"
+        );
+        rediscovery.soon = None;
+        rediscovery.unchanged();
+        assert!(
+            wait(&rediscovery) > SETTLED_PERIOD,
+            "it tells whatever changes"
+        );
+
+        member.take_discoveries();
+        member.serves_group("shop.example");
+        member.changes_a_crd();
+        let found = tokio::time::timeout(SETTLED_PERIOD / 6, rediscovery.answer());
+        let found = found.await.expect("within seconds").expect("an answer");
+        assert!(found.expect("news").groups.contains_key("shop.example"));
+        assert_eq!(
+            member.take_discoveries().len(),
+            3,
+            "both, and the half that did not change"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_member_that_may_not_tell_is_asked_by_and_by() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::All);
+        member.until_refused(2).await;
+        rediscovery.unchanged();
+        let wait = rediscovery.due.deadline() - Instant::now();
+        assert!(wait <= SETTLED_PERIOD.mul_f64(1.2), "{wait:?}");
+        assert!(!rediscovery.changes.are_told());
     }
 }

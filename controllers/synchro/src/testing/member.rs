@@ -2,6 +2,7 @@
 //! says, dies and returns.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use armadex_member::Member;
@@ -29,7 +30,11 @@ struct Script {
     lives: watch::Sender<bool>,
     requests: Mutex<Vec<String>>,
     discoveries: Mutex<Vec<String>>,
-    /// Events for whoever watches now.
+    /// How often another code than 200 was answered.
+    refusals: AtomicUsize,
+    /// Events for whoever watches CRDs or APIServices now.
+    type_events: broadcast::Sender<String>,
+    /// Events for whoever watches pods now.
     events: broadcast::Sender<String>,
     /// Bearer tokens that came, each once.
     tokens: Mutex<BTreeSet<String>>,
@@ -63,7 +68,9 @@ impl ScriptedMember {
         let bodies = bodies.map(|(path, body)| (path.to_owned(), body));
         let script = Arc::new(Script {
             bodies: Mutex::new(bodies.into()),
-            codes: Mutex::default(),
+            codes: Mutex::new(TYPES.map(|path| (path.to_owned(), 403)).into()),
+            refusals: AtomicUsize::new(0),
+            type_events: broadcast::Sender::new(MOST_EVENTS),
             lives: watch::Sender::new(true),
             pods: Mutex::new(pod_list(pods)),
             requests: Mutex::default(),
@@ -97,6 +104,29 @@ impl ScriptedMember {
     pub(crate) fn answers(&self, path: &str, code: u16) {
         let mut codes = self.script.codes.lock().expect("no panic");
         codes.insert(path.to_owned(), code);
+    }
+
+    /// Waits until so many requests were answered with another code than 200.
+    pub(crate) async fn until_refused(&self, times: usize) {
+        super::until("a refusal", || async {
+            self.script.refusals.load(Ordering::Acquire) >= times
+        })
+        .await;
+    }
+
+    /// Its CRDs and APIServices may be watched from now on.
+    pub(crate) fn tells_what_changes(&self) {
+        for path in TYPES {
+            self.answers(path, 200);
+        }
+    }
+
+    /// One of its CRDs becomes another, which those are told of who watch CRDs or APIServices now.
+    pub(crate) fn changes_a_crd(&self) {
+        let event =
+            r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"12"}}}"#;
+        // Nobody may watch.
+        let _ = self.script.type_events.send(event.to_owned());
     }
 
     /// It breaks off all connections and answers nobody.
@@ -156,6 +186,12 @@ impl ScriptedMember {
     }
 }
 
+/// What tells of other types, which nobody may see unless a test says so.
+const TYPES: [&str; 2] = [
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/apiregistration.k8s.io/v1/apiservices",
+];
+
 const IDENTITY_PATH: &str = "/api/v1/namespaces/kube-system";
 
 fn identity_body(identity: &str) -> String {
@@ -205,7 +241,10 @@ async fn answer(socket: TcpStream, script: &Script) {
     let tokens = tokens.map(str::to_owned);
     script.tokens.lock().expect("no panic").extend(tokens);
     let head = "connection: close\r\n";
-    let mut events = script.events.subscribe();
+    let mut events = match is_of_types(path) {
+        true => script.type_events.subscribe(),
+        false => script.events.subscribe(),
+    };
     let text = match script.answer(path) {
         Some((code, body)) => {
             // Long enough to tell the bodies of a test apart.
@@ -237,6 +276,10 @@ async fn answer(socket: TcpStream, script: &Script) {
     }
 }
 
+fn is_of_types(asked: &str) -> bool {
+    TYPES.iter().any(|path| asked.starts_with(path))
+}
+
 impl Script {
     fn note(&self, path: &str, code: u16) {
         if path.starts_with("/api") && !path.starts_with("/api/") {
@@ -251,6 +294,7 @@ impl Script {
         if let Some(code) = self.codes.lock().expect("no panic").get(path)
             && *code != 200
         {
+            self.refusals.fetch_add(1, Ordering::AcqRel);
             let words = "as a test says";
             let status = format!(r#"{{"kind":"Status","code":{code},"message":"{words}"}}"#);
             return Some((*code, status));
@@ -264,7 +308,9 @@ impl Script {
             self.requests.lock().expect("no panic").push(request);
         };
         if asked.contains("watch=true") {
-            note("watch");
+            if !is_of_types(asked) {
+                note("watch");
+            }
             return None;
         }
         if asked.contains("limit=1&") || asked.ends_with("limit=1") {

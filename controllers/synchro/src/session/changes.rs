@@ -1,0 +1,211 @@
+//! What tells that a member may serve something else than before: watches of its CRDs and its APIServices, of metadata alone. Where these may not
+//! be watched nobody tells, and the member has to be asked by and by.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_member::{ByteStream, ListRequest, Member, MemberError, WatchRequest};
+use armadex_model::GroupVersionResource;
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tokio_util::task::AbortOnDropHandle;
+use tracing::debug;
+
+use crate::backoff::{Backoff, jittered};
+use crate::event::{self, Event};
+use crate::lines::{Lines, Piece};
+
+/// As watches of streams: below the 5 minutes after which many load balancers cut a connection off.
+const LONGEST_WATCH: u32 = 290;
+const SHORTEST_WATCH: u32 = 230;
+/// The metadata of a CRD with all its managers; a line that is longer tells a change as well, and is not kept.
+const LINE_BYTES: usize = 64 << 10;
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(60);
+/// Before a member that refuses is asked again: somebody may grant the right.
+const REFUSED_RETRY: Duration = Duration::from_secs(600);
+/// A watch that lasted has worked.
+const LASTED: Duration = Duration::from_secs(5);
+
+/// Who tells.
+const TELLERS: [(&str, &str); 2] = [
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiregistration.k8s.io", "apiservices"),
+];
+
+/// Words of a member that something may have changed.
+pub(super) struct Changes {
+    told: watch::Receiver<Told>,
+    heard: u64,
+    _tasks: Vec<AbortOnDropHandle<()>>,
+}
+
+#[derive(Default)]
+struct Told {
+    times: u64,
+    /// Whether each of them tells.
+    watched: [bool; TELLERS.len()],
+}
+
+impl Changes {
+    /// Follows what a member tells.
+    pub(super) fn of(member: &Arc<Member>) -> Self {
+        let (sender, told) = watch::channel(Told::default());
+        let follow = |(index, (group, plural)): (usize, &(&str, &str))| {
+            let teller = Teller {
+                member: Arc::clone(member),
+                resource: GroupVersionResource::new(*group, "v1", *plural),
+                index,
+                told: sender.clone(),
+                position: None,
+            };
+            AbortOnDropHandle::new(tokio::spawn(teller.follow()))
+        };
+        Self {
+            told,
+            heard: 0,
+            _tasks: TELLERS.iter().enumerate().map(follow).collect(),
+        }
+    }
+
+    /// Waits for a word. Safe to cancel.
+    pub(super) async fn next(&mut self) {
+        let heard = self.heard;
+        let told = self.told.wait_for(|told| told.times != heard).await;
+        let times = told.map(|told| told.times).ok();
+        match times {
+            Some(times) => self.heard = times,
+            // Without anybody to tell there is nothing to wait for.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether nothing that changes goes untold.
+    pub(super) fn are_told(&self) -> bool {
+        self.told.borrow().watched.iter().all(|watched| *watched)
+    }
+}
+
+/// The watch of one type.
+struct Teller {
+    member: Arc<Member>,
+    resource: GroupVersionResource,
+    index: usize,
+    told: watch::Sender<Told>,
+    /// The version of what was told last.
+    position: Option<String>,
+}
+
+impl Teller {
+    /// Runs until it is dropped.
+    async fn follow(mut self) {
+        let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+        loop {
+            let begun = Instant::now();
+            let ended = self.watch().await;
+            if begun.elapsed() >= LASTED {
+                backoff.reset();
+            }
+            let Err(error) = ended else {
+                // It is over in good order, and goes on where it was.
+                sleep(backoff.next(rand::random())).await;
+                continue;
+            };
+            debug!(resource = %self.resource, error = %error, "changes of what a member serves are not told");
+            self.told
+                .send_modify(|told| told.watched[self.index] = false);
+            if error.code().is_some() {
+                self.position = None;
+            }
+            let wait = match error.code() {
+                Some(401 | 403 | 404 | 405) => jittered(REFUSED_RETRY, rand::random()),
+                _ => backoff.next(rand::random()),
+            };
+            sleep(wait.max(error.retry_after().unwrap_or_default())).await;
+        }
+    }
+
+    async fn watch(&mut self) -> Result<(), MemberError> {
+        let (position, is_new) = match self.position.take() {
+            Some(position) => (position, false),
+            None => (self.present_version().await?, true),
+        };
+        let request = WatchRequest {
+            resource: &self.resource,
+            resource_version: &position,
+            timeout_seconds: rand::random_range(SHORTEST_WATCH..=LONGEST_WATCH),
+        };
+        let body = self.member.watch_metadata(&request).await?;
+        self.position = Some(position);
+        self.told.send_modify(|told| {
+            told.watched[self.index] = true;
+            // What happened before was told to nobody.
+            told.times += u64::from(is_new);
+        });
+        self.read(body).await
+    }
+
+    async fn present_version(&self) -> Result<String, MemberError> {
+        let request = ListRequest {
+            resource: &self.resource,
+            limit: 1,
+            continue_token: None,
+        };
+        self.member.collection_version(&request).await
+    }
+
+    async fn read(&mut self, mut body: ByteStream) -> Result<(), MemberError> {
+        let mut lines = Lines::new(LINE_BYTES);
+        while let Some(chunk) = body.next().await {
+            lines.push(chunk?);
+            let mut is_news = false;
+            while let Some(piece) = lines.next() {
+                is_news |= self.take(&piece)?;
+            }
+            if is_news {
+                self.told.send_modify(|told| told.times += 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a line, and says whether it is a change. One that is not understood is one too, and is told again by the next watch.
+    fn take(&mut self, piece: &Piece) -> Result<bool, MemberError> {
+        let Piece::Whole(line) = piece else {
+            return Ok(true);
+        };
+        let (version, is_news) = match event::parse(line) {
+            Err(_) => (None, true),
+            Ok(Event::Put(object)) => (version_of(object), true),
+            Ok(Event::Delete { version, .. }) => (Some(version), true),
+            Ok(Event::Bookmark { version }) => (Some(version), false),
+            Ok(Event::Error { code, message }) => {
+                return Err(MemberError::Status {
+                    code,
+                    message,
+                    retry_after: None,
+                    fresh_token: None,
+                });
+            }
+        };
+        if let Some(version) = version.filter(|version| !version.is_empty()) {
+            self.position = Some(version);
+        }
+        Ok(is_news)
+    }
+}
+
+fn version_of(object: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        resource_version: String,
+    }
+    let named: Named = serde_json::from_str(object).ok()?;
+    Some(named.metadata.resource_version)
+}
