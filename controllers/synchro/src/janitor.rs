@@ -2,6 +2,9 @@
 //! rows stay for a time, so that one that left by mistake comes back without a list. Nothing is removed before the PediaClusters have been
 //! listed: whoever restores a control plane may have stopped this process meanwhile.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,17 +78,5 @@ fn rest_after(worked: Duration) -> Duration {
         Duration::ZERO
     } else {
         worked.min(LONGEST_REST)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_of_the_time_is_left_to_others() {
-        assert_eq!(rest_after(SPELL / 2), Duration::ZERO);
-        assert_eq!(rest_after(2 * SPELL), 2 * SPELL);
-        assert_eq!(rest_after(9 * LONGEST_REST), LONGEST_REST);
     }
 }

@@ -6,6 +6,9 @@
 //!
 //! Only what this synchro answers for is touched: several may share a store, each with a `shardingName` or a control plane of its own.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

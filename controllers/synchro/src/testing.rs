@@ -19,7 +19,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher::Event;
 use serde_json::json;
 
-pub(crate) use self::breaking::BreakingSink;
+pub(crate) use self::breaking::{BreakingSink, unavailable};
 pub(crate) use self::control_plane::ControlPlane;
 pub(crate) use self::member::ScriptedMember;
 use crate::config::{Config, Shared};

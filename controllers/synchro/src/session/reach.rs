@@ -1,6 +1,9 @@
 //! The first questions to a member: does it answer, which version, who is it, what does it serve; and to the store: what it has of this
 //! member.
 
+#[cfg(test)]
+mod tests;
+
 use armadex_member::{Discovery, Etags, Member, MemberError};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};

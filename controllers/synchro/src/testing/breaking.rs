@@ -1,6 +1,6 @@
 //! A store that panics when a test says so, as a defect in what asks it would, that is not available, or whose answer is late.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,15 +11,35 @@ use armadex_storage::{
     StreamState, TypeId, Written,
 };
 use async_trait::async_trait;
+use tokio::time::Instant;
 
 type Answer<T> = Result<T, StoreError>;
+
+/// A purge that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purge {
+    pub(crate) at: Instant,
+    pub(crate) limit: u32,
+    pub(crate) grace: Duration,
+}
+
+/// The store cannot be written.
+pub(crate) fn unavailable() -> StoreError {
+    let reason = "the disk is full, as a test says".to_owned();
+    let source = reason.clone().into();
+    StoreError::Unavailable { reason, source }
+}
 
 pub(crate) struct BreakingSink {
     store: Arc<dyn Sink>,
     breaks: Mutex<BTreeSet<&'static str>>,
     /// How often calls are refused from now on.
     refusals: Mutex<BTreeMap<&'static str, usize>>,
-    purges: AtomicUsize,
+    /// When purges were asked for, of how many rows, and with which grace.
+    purges: Mutex<Vec<Purge>>,
+    /// What comes of purges: these in turn, and nothing more after them. Without any the store is asked.
+    purged: Mutex<Option<VecDeque<Answer<Purged>>>>,
+    adoptions: AtomicUsize,
     /// Nothing can leave.
     keeps: AtomicBool,
     /// The next adoption is done, and not answered.
@@ -32,15 +52,28 @@ impl BreakingSink {
             store,
             breaks: Mutex::default(),
             refusals: Mutex::default(),
-            purges: AtomicUsize::new(0),
+            purges: Mutex::default(),
+            purged: Mutex::default(),
+            adoptions: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
         }
     }
 
-    /// How many purges were asked for.
-    pub(crate) fn purges(&self) -> usize {
-        self.purges.load(Ordering::Acquire)
+    /// The purges that were asked for.
+    pub(crate) fn purges(&self) -> Vec<Purge> {
+        self.purges.lock().expect("no panic within").clone()
+    }
+
+    /// What comes of purges from now on; nothing is left to purge after that.
+    pub(crate) fn purges_come_to(&self, answers: impl IntoIterator<Item = Answer<Purged>>) {
+        let answers = Some(answers.into_iter().collect());
+        *self.purged.lock().expect("no panic within") = answers;
+    }
+
+    /// How many adoptions were asked for.
+    pub(crate) fn adoptions(&self) -> usize {
+        self.adoptions.load(Ordering::Acquire)
     }
 
     /// Whether clusters cannot leave from now on.
@@ -91,16 +124,21 @@ impl BreakingSink {
         }
     }
 
+    /// What comes of the next purge, if a test says so.
+    fn next_purged(&self) -> Option<Answer<Purged>> {
+        let nothing = Purged {
+            objects: 0,
+            finished: true,
+        };
+        let mut purged = self.purged.lock().expect("no panic within");
+        let answers = purged.as_mut()?;
+        Some(answers.pop_front().unwrap_or(Ok(nothing)))
+    }
+
     fn pass(&self, call: &'static str) {
         let breaks = self.breaks.lock().expect("no panic within").remove(call);
         assert!(!breaks, "{call} breaks, as a test says");
     }
-}
-
-fn unavailable() -> StoreError {
-    let reason = "the disk is full, as a test says".to_owned();
-    let source = reason.clone().into();
-    StoreError::Unavailable { reason, source }
 }
 
 #[async_trait]
@@ -129,6 +167,7 @@ impl Sink for BreakingSink {
         member: &str,
     ) -> Answer<ClusterId> {
         self.pass("adopt");
+        self.adoptions.fetch_add(1, Ordering::AcqRel);
         let adopted = self.store.adopt(cluster, incarnation, member).await;
         if self.swallows.swap(false, Ordering::AcqRel) {
             std::future::pending::<()>().await;
@@ -194,7 +233,15 @@ impl Sink for BreakingSink {
     }
 
     async fn purge(&self, limit: u32, grace: Duration) -> Answer<Purged> {
-        self.purges.fetch_add(1, Ordering::AcqRel);
-        self.store.purge(limit, grace).await
+        let purge = Purge {
+            at: Instant::now(),
+            limit,
+            grace,
+        };
+        self.purges.lock().expect("no panic within").push(purge);
+        match self.next_purged() {
+            Some(answer) => answer,
+            None => self.store.purge(limit, grace).await,
+        }
     }
 }

@@ -1,0 +1,72 @@
+//! The first questions, with a scripted member and a real store.
+
+use std::sync::Arc;
+
+use armadex_storage::conformance::fixture::name;
+
+use super::*;
+use crate::testing::{ScriptedMember, Stage};
+
+const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
+
+async fn reached(stage: &Stage, member: &ScriptedMember) -> Result<Reached, Unreached> {
+    let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
+    let (cluster, member) = (name("m"), member.connect());
+    reach(&member, &*sink, (&cluster, "uid-m")).await
+}
+
+#[tokio::test]
+async fn a_member_that_answers_tells_all_that_a_session_needs() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &[]).await;
+    let joined = stage.store.sink.join(&name("m"), "uid-m", "one/").await;
+    let found = reached(&stage, &member).await.expect("an answer");
+    assert_eq!(
+        (found.version.as_str(), found.identity.as_str()),
+        ("v1.36.0", "uid-of-member")
+    );
+    assert_eq!(found.cluster, joined.expect("joined"));
+    assert!(found.discovery.groups.contains_key("") && found.discovery.groups.contains_key("apps"));
+    // What was told is known by its ETags.
+    let asked_again = member.connect().discover(&found.etags).await;
+    assert!(asked_again.expect("an answer").is_none());
+}
+
+#[tokio::test]
+async fn the_error_names_the_first_question_that_fails_and_nothing_is_adopted() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &[]).await;
+    let joined = stage.store.sink.join(&name("m"), "uid-m", "one/").await;
+    joined.expect("joined");
+    let questions = [
+        ("/apis", "discovery: "),
+        (KUBE_SYSTEM, "identity (uid of namespace kube-system): "),
+        ("/version", "version: "),
+        ("/readyz", "health check: "),
+    ];
+    for (path, words) in questions {
+        member.answers(path, 403);
+        let error = reached(&stage, &member).await.err().expect("an error");
+        let error = error.to_string();
+        assert!(error.starts_with(words), "{error}");
+        assert_eq!(stage.breaking.adoptions(), 0, "{error}");
+    }
+    for (path, _) in questions {
+        member.answers(path, 200);
+    }
+    assert!(reached(&stage, &member).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_cluster_that_left_is_told_apart_from_a_member_that_fails() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &[]).await;
+    let sink = &stage.store.sink;
+    sink.join(&name("m"), "uid-m", "one/")
+        .await
+        .expect("joined");
+    sink.leave(&name("m"), "uid-m").await.expect("left");
+    let error = reached(&stage, &member).await.err().expect("an error");
+    let is_left = matches!(error, Unreached::Store(StoreError::Left { .. }));
+    assert!(is_left, "{error}");
+}

@@ -1,0 +1,148 @@
+//! What is let go, and what stays: a real store, and a control plane whose lists are what a test says.
+
+use std::convert::Infallible;
+use std::sync::Mutex;
+
+use armadex_model::ClusterName;
+use futures::FutureExt as _;
+use http::{Request, Response};
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::Config;
+use crate::testing::Stage;
+
+/// A store with clusters of these names, each with a uid that is its name, and of this owner.
+async fn stored(stage: &Stage, owner: &str, names: &[&str]) -> Arc<Shared> {
+    let sink = Arc::clone(&stage.breaking);
+    for name in names {
+        let cluster = ClusterName::new(name).expect("a name");
+        let joined = stage.store.sink.join(&cluster, name, owner).await;
+        joined.expect("joined");
+    }
+    Arc::new(Shared::new(sink, "one", Config::default()))
+}
+
+/// The clusters that are still there.
+async fn left_over(shared: &Shared) -> Vec<String> {
+    let clusters = shared.sink.clusters().await.expect("clusters");
+    let mut names: Vec<_> = clusters
+        .iter()
+        .map(|cluster| cluster.name.to_string())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A control plane that gives these answers in turn, and the queries by which it was asked for them.
+fn control_plane(answers: Vec<(u16, Value)>) -> (Api<PediaCluster>, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&asked);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let mut asked = noted.lock().expect("no panic");
+        let (code, answer) = &answers[asked.len()];
+        asked.push(request.uri().query().unwrap_or_default().to_owned());
+        let body = Body::from(answer.to_string().into_bytes());
+        let answer = Response::builder()
+            .status(*code)
+            .body(body)
+            .expect("an answer");
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    (Api::all(Client::new(service, "default")), asked)
+}
+
+fn page(names: &[&str], next: &str) -> (u16, Value) {
+    let item = |name: &&str| json!({"metadata": {"name": name, "uid": name}});
+    let items: Vec<_> = names.iter().map(item).collect();
+    (200, json!({"metadata": {"continue": next}, "items": items}))
+}
+
+#[tokio::test]
+async fn a_list_of_several_pages_is_read_to_its_end() {
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "one/", &["first", "second", "third", "stray"]).await;
+    let pages = vec![
+        page(&["first"], "a"),
+        page(&["second"], "b"),
+        page(&["third"], ""),
+    ];
+    let (api, asked) = control_plane(pages);
+    try_to_look(&shared, &api).await.expect("a look");
+    assert_eq!(left_over(&shared).await, ["first", "second", "third"]);
+    let asked = asked.lock().expect("no panic").clone();
+    assert!(
+        asked[0].contains("limit=500") && !asked[0].contains("continue="),
+        "{asked:?}"
+    );
+    assert!(
+        asked[1].contains("continue=a") && asked[2].contains("continue=b"),
+        "{asked:?}"
+    );
+    assert!(
+        shared.purge.notified().now_or_never().is_some(),
+        "it can be purged"
+    );
+}
+
+#[tokio::test]
+async fn who_is_asked_before_an_object_goes_lets_it_go_then() {
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "one/", &["asked", "unasked", "anew"]).await;
+    let going = |name: &str, finalizers: &[&str]| {
+        json!({"metadata": {"name": name, "uid": name, "finalizers": finalizers,
+            "deletionTimestamp": "2026-01-02T03:04:05Z"}})
+    };
+    let asked = going("asked", &["example.com/other", PEDIA_CLUSTER_FINALIZER]);
+    let unasked = going("unasked", &["example.com/other"]);
+    let anew = json!({"metadata": {"name": "anew", "uid": "another"}});
+    let list = json!({"metadata": {}, "items": [asked, unasked, anew]});
+    let (api, _) = control_plane(vec![(200, list)]);
+    try_to_look(&shared, &api).await.expect("a look");
+    assert_eq!(left_over(&shared).await, ["asked"]);
+}
+
+#[tokio::test]
+async fn nothing_leaves_until_the_whole_list_could_be_read() {
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "one/", &["stays", "stray"]).await;
+    let refused = json!({"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"});
+    let expired = json!({"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "late"});
+    let (api, asked) = control_plane(vec![
+        (403, refused),
+        page(&[], "a"),
+        (410, expired),
+        page(&["stays"], ""),
+    ]);
+    for _ in 0..2 {
+        let failed = try_to_look(&shared, &api).await.expect_err("no list");
+        assert!(matches!(failed, Failed::List(_)), "{failed}");
+        assert_eq!(left_over(&shared).await, ["stays", "stray"]);
+    }
+    look(&shared, &api).await;
+    assert_eq!(left_over(&shared).await, ["stays"]);
+    assert_eq!(asked.lock().expect("no panic").len(), 4);
+}
+
+#[tokio::test]
+async fn a_look_that_fails_is_tried_again_until_it_does_not() {
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "one/", &["stray"]).await;
+    let broken = json!({"kind": "Status", "status": "Failure", "code": 500, "reason": "InternalError", "message": "no"});
+    let answers = vec![(500, broken.clone()), (500, broken), page(&[], "")];
+    let (api, asked) = control_plane(answers);
+    look(&shared, &api).await;
+    assert_eq!(left_over(&shared).await, Vec::<String>::new());
+    assert_eq!(asked.lock().expect("no panic").len(), 3);
+}
+
+#[tokio::test]
+async fn who_answers_for_nobody_asks_nothing() {
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "two/other", &["theirs"]).await;
+    let (api, asked) = control_plane(vec![]);
+    try_to_look(&shared, &api).await.expect("a look");
+    assert_eq!(left_over(&shared).await, ["theirs"]);
+    assert_eq!(asked.lock().expect("no panic").len(), 0);
+}
