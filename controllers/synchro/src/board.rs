@@ -1,12 +1,13 @@
 //! What is known about one cluster now: written by the tasks of its tree, read when its status is made.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use armadex_crds::conditions::ClusterValidatedReason;
 use armadex_crds::{ClusterAudit, PediaCluster};
 use armadex_model::ResourceType;
 use tokio::sync::Notify;
 
+use crate::lock::lock;
 use crate::plan::Missing;
 use crate::report::{Progress, Report};
 use crate::status;
@@ -148,10 +149,6 @@ impl Board {
     pub(crate) fn changed(&self) -> &Arc<Notify> {
         &self.changed
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

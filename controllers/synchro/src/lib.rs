@@ -26,6 +26,7 @@ mod keeper;
 mod lease;
 mod lifecycles;
 mod lines;
+mod lock;
 mod metrics;
 mod outages;
 mod owner;

@@ -6,13 +6,14 @@ mod tests;
 mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use armadex_member::{ConfigError, SecretContent, SecretData, SecretId};
 use tokio::sync::Notify;
 
 use self::watches::Followed;
 pub(crate) use self::watches::SecretWatches;
+use crate::lock::lock;
 
 /// The Secrets that one PediaCluster names.
 pub(crate) struct Secrets {
@@ -91,8 +92,4 @@ impl Secrets {
         }
         Snapshot::Complete(data)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! The cluster that is audited, and what is remembered of its audits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_model::{ClusterName, GroupVersionResource};
@@ -13,6 +13,7 @@ use crate::audit::comparison::Hashes;
 use crate::audit::schedule;
 use crate::board::Board;
 use crate::config::Shared;
+use crate::lock::lock;
 use crate::metrics::ClusterMetrics;
 use crate::stream::Connected;
 
@@ -82,8 +83,4 @@ impl Audits {
             stubborn.insert(gvr.clone(), wrong.clone());
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

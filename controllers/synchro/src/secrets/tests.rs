@@ -1,6 +1,7 @@
 //! A namespace with Secrets, on a control plane that is scripted.
 
 use std::convert::Infallible;
+use std::sync::Mutex;
 
 use armadex_model::ObjectKey;
 use bytes::Bytes;
