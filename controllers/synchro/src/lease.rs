@@ -1,10 +1,12 @@
 //! A Lease on the control plane: of the processes that want it one has it, for as long as it renews it.
 //!
-//! Clocks of different machines are not compared: a Lease has run out when it has not changed for its duration while it was looked at.
+//! Clocks of different machines are not compared: a Lease has run out when it has not changed for its duration while it was looked at, or when its
+//! holder is seen to be gone.
 //!
 //! Who cannot renew it goes on until it is seen to be somebody else's: members are synced while the control plane is away, and what two processes
 //! could do to each other meanwhile is kept right elsewhere, rows by the epochs of the store, a status by the version that it is applied onto.
 
+mod holder;
 #[cfg(test)]
 mod tests;
 
@@ -43,15 +45,12 @@ pub struct LeaseTerms {
 }
 
 impl LeaseTerms {
-    /// A holder that says where it runs, and is another one with each start.
+    /// Another holder with each start.
     #[must_use]
     pub fn of_this_process(namespace: &str) -> Self {
-        let host = std::env::var("HOSTNAME")
-            .or_else(|_| std::fs::read_to_string("/proc/sys/kernel/hostname"))
-            .unwrap_or_default();
         Self {
             namespace: namespace.to_owned(),
-            holder: format!("{}_{:016x}", host.trim(), rand::random::<u64>()),
+            holder: holder::own(),
         }
     }
 }
@@ -179,7 +178,7 @@ impl Claim {
         self.seen = Some((version, since));
         let seconds = spec.lease_duration_seconds.unwrap_or_default();
         let duration = Duration::from_secs(seconds.try_into().unwrap_or_default());
-        let is_over = since.elapsed() > duration;
+        let is_over = since.elapsed() > duration || holder::is_gone(&holder);
         (!holder.is_empty() && holder != self.holder && !is_over).then_some(holder)
     }
 }
