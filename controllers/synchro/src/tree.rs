@@ -3,6 +3,7 @@
 //! Nothing here is shared with another cluster but the store and the limits in [`Shared`], so a bad cluster delays nobody.
 
 mod direct;
+mod edited;
 mod entry;
 mod idle;
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use armadex_crds::conditions::ClusterValidatedReason;
 use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};
-use armadex_member::{ConfigError, Connection, Ground, Member, referenced_secrets, validate};
+use armadex_member::{
+    ConfigError, Connection, Ground, Member, Policy, referenced_secrets, validate,
+};
 use armadex_storage::ClusterId;
 use kube::ResourceExt;
 use tokio::sync::watch;
@@ -12,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Branches, Live, Tree};
+use super::{Branches, Live, Tree, edited};
 use crate::audit::Audits;
 use crate::board::Validated;
 use crate::grounds::{SETTLING, stance};
@@ -65,8 +67,7 @@ impl Tree {
         let ready = match made {
             Ok(ready) => ready,
             Err(error) => {
-                let generation = object.metadata.generation;
-                return branches.refuse(&error, &policy, generation);
+                return branches.refuse(&error, &policy, object);
             }
         };
         branches.refused = None;
@@ -193,19 +194,14 @@ impl Branches {
     }
 
     /// No connection can be made of the object.
-    fn refuse(
-        &mut self,
-        error: &ConfigError,
-        policy: &armadex_member::Policy,
-        generation: Option<i64>,
-    ) -> Directed {
+    fn refuse(&mut self, error: &ConfigError, policy: &Policy, object: &PediaCluster) -> Directed {
         let due = *self.refused.get_or_insert_with(Instant::now) + SETTLING;
         let running = self.session.as_ref().map(|live| &live.ground);
         let stance = stance(running, error, policy, Instant::now() >= due);
         if stance.told {
             self.board.update(|facts| {
-                facts.generation = generation;
-                facts.validated = told(error);
+                facts.generation = object.metadata.generation;
+                facts.validated = told(error, policy, object);
             });
         }
         Directed {
@@ -216,12 +212,21 @@ impl Branches {
     }
 }
 
-fn told(error: &ConfigError) -> Validated {
+fn told(error: &ConfigError, policy: &Policy, object: &PediaCluster) -> Validated {
     match error {
         ConfigError::Unlisted { .. } => Validated::Waits(error.to_string()),
         ConfigError::Unbound { .. } => {
-            let reason = ClusterValidatedReason::CredentialNotBound;
-            Validated::No(reason, error.to_string())
+            let added = match policy {
+                Policy::Rendered(_) => edited::by_others(object.managed_fields()),
+                _ => None,
+            };
+            let words = match added {
+                Some(added) => format!(
+                    "{error}; {added}: take that out of the PediaCluster, or have the policy render it"
+                ),
+                None => error.to_string(),
+            };
+            Validated::No(ClusterValidatedReason::CredentialNotBound, words)
         }
         _ => {
             let words = format!("invalid cluster config: {error}");

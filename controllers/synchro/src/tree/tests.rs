@@ -113,6 +113,37 @@ async fn whoever_makes_a_pediacluster_is_not_sent_the_token_of_somebody_else() {
 }
 
 #[tokio::test]
+async fn what_somebody_added_to_what_a_policy_rendered_is_named() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    let rendered = spec(&member);
+    record(&host, &rendered);
+    let mut added = rendered.clone();
+    added["connection"]["proxyURL"] = json!("http://127.0.0.1:1");
+    let mut object = write(&host, "east", &added);
+    let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:connection": fields}}});
+    let managers = json!([
+        entry(
+            "armadex-lifecycle",
+            json!({"f:insecureSkipTLSVerification": {}})
+        ),
+        entry("kubectl-edit", json!({"f:proxyURL": {}})),
+    ]);
+    object.metadata.managed_fields = serde_json::from_value(managers).expect("managers");
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [object]);
+    let path = format!("{CLUSTERS}/east");
+    let words = "; spec.connection.proxyURL was written by kubectl-edit: take that out";
+    until(words, || async {
+        let says = host.condition(&path, "Validated").unwrap_or_default();
+        says.starts_with("CredentialNotBound: ") && says.contains(words)
+    })
+    .await;
+    assert_eq!(member.tokens(), Vec::<String>::new());
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn what_a_policy_rendered_goes_on_while_somebody_edits_it() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("member", &["a"]).await;
