@@ -13,7 +13,7 @@ mod kubeconfig;
 mod lanes;
 mod member;
 mod pem;
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 mod pipe;
 mod proxy;
 mod request;

@@ -63,7 +63,7 @@ impl Member {
     }
 
     /// A member to which every connection is a pipe that `dial` opens: a test's clock may stand still while bytes are under way.
-    #[cfg(feature = "testing")]
+    #[cfg(any(test, feature = "testing"))]
     pub fn through_pipes(
         connection: &Connection,
         dial: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static,

@@ -4,9 +4,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::client::ConfigExt;
 use kube::config::AuthInfo;
+use rustls::client::Resumption;
 
 use crate::connection::{Connection, Trust};
 use crate::error::ConfigError;
+
+/// Eight tickets each of a member and of a proxy before it. The library's own number takes 16 KB for every member.
+const SESSIONS: usize = 16;
 
 /// The TLS configuration of `connection`; the system's roots are read only if nothing else is trusted.
 pub(crate) fn client_config(connection: &Connection) -> Result<rustls::ClientConfig, ConfigError> {
@@ -23,9 +27,11 @@ pub(crate) fn client_config(connection: &Connection) -> Result<rustls::ClientCon
         Trust::Anyone => Some(Vec::new()),
         Trust::System => None,
     };
-    config
-        .rustls_client_config()
-        .map_err(|error| ConfigError::invalid("the TLS configuration", format!("fails: {error}")))
+    let mut config = config.rustls_client_config().map_err(|error| {
+        ConfigError::invalid("the TLS configuration", format!("fails: {error}"))
+    })?;
+    config.resumption = Resumption::in_memory_sessions(SESSIONS);
+    Ok(config)
 }
 
 fn auth_info(connection: &Connection) -> AuthInfo {

@@ -28,8 +28,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A dead peer is found within 25 s, well before the 295 s that a silent watch is waited for.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Above the 60 s between two uses of an idle connection that discovery and probes make.
-const IDLE_CONNECTION: Duration = Duration::from_secs(90);
+/// Five times the pause between two probes, whose connection stays. That of lists is used for moments and then not for hours, and takes
+/// 40 KB; it is closed after one of these times, or almost two.
+const IDLE_CONNECTION: Duration = Duration::from_secs(30);
 
 /// How much a peer may send ahead of its reader.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +165,8 @@ where
         .http2_initial_connection_window_size(windows.connection)
         .http2_keep_alive_interval(PING_INTERVAL)
         .http2_keep_alive_timeout(PING_TIMEOUT)
-        .http2_keep_alive_while_idle(true)
+        // Who waits for nothing does not mind a dead peer. Who probes finds out by the probe.
+        .http2_keep_alive_while_idle(false)
         .build(connector);
     BoxCloneSyncService::new(client)
 }
@@ -175,4 +177,56 @@ pub(crate) fn get(uri: Uri, headers: HeaderMap) -> Request<Empty<Bytes>> {
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{
+        AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream,
+    };
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::connection::{Endpoint, Trust};
+    use crate::member::Member;
+
+    /// Answers one health check, and says when the other side has ended the connection.
+    async fn answer_once(socket: DuplexStream, closed: mpsc::Sender<Instant>) {
+        let mut socket = BufReader::new(socket);
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            socket.read_line(&mut line).await.expect("a head");
+        }
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+        socket.write_all(answer).await.expect("a reader");
+        assert_eq!(socket.read(&mut [0; 1]).await.expect("an end"), 0);
+        closed.send(Instant::now()).await.expect("a test");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_nobody_uses_is_closed_within_a_minute() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let connection = Connection {
+            server: Endpoint::parse("test", "http://member").expect("an address"),
+            trust: Trust::Anyone,
+            server_name: None,
+            token: None,
+            certificate: None,
+            proxy: None,
+        };
+        let (closed, mut is_closed) = mpsc::channel(1);
+        let dial = move || {
+            let (near, far) = tokio::io::duplex(4096);
+            tokio::spawn(answer_once(far, closed.clone()));
+            near
+        };
+        let member = Member::through_pipes(&connection, dial).expect("a member");
+        let begun = Instant::now();
+        member.probe().await.expect("an answer");
+        let at = is_closed.recv().await.expect("an end");
+        let after = at - begun;
+        assert!((25..=61).contains(&after.as_secs()), "{after:?}");
+    }
 }
