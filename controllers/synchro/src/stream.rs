@@ -150,19 +150,23 @@ impl Stream {
         }
     }
 
+    /// A stream follows its watch nearly all of its life. What it does before that is in a box while it does it, or each task would
+    /// take as much memory for ever as the largest step takes for a moment.
     async fn perform(&mut self, state: &mut State) -> Result<Outcome, Halt> {
         debug!(stream = %self.writer.what, ?state, "next step");
         match state {
-            State::Opening => self.open().await,
-            State::Checking { .. } => {
-                let outcome = self.until_cancelled(Self::check).await?;
-                self.show(&outcome).await?;
-                Ok(outcome)
-            }
-            State::Listing(listing) => self.page(listing).await,
-            State::Sweeping(sweep) => self.sweep(sweep).await,
+            State::Opening => Box::pin(self.open()).await,
+            State::Checking { .. } => Box::pin(self.check_and_show()).await,
+            State::Listing(listing) => Box::pin(self.page(listing)).await,
+            State::Sweeping(sweep) => Box::pin(self.sweep(sweep)).await,
             State::Watching { version } => self.watch(version.clone()).await,
         }
+    }
+
+    async fn check_and_show(&mut self) -> Result<Outcome, Halt> {
+        let outcome = self.until_cancelled(Self::check).await?;
+        self.show(&outcome).await?;
+        Ok(outcome)
     }
 
     async fn open(&mut self) -> Result<Outcome, Halt> {

@@ -23,6 +23,9 @@ use super::*;
 use crate::config::Config;
 use crate::turns::ClusterTurns;
 
+/// What a task may take that follows a watch: each of forty kinds of a thousand members has one.
+const TASK_BYTES: usize = 2560;
+
 /// A stream of pods of one cluster, and both its ends.
 struct Scene {
     member: FakeMember,
@@ -37,6 +40,8 @@ struct Act {
     stranger: CancellationToken,
     cancel: CancellationToken,
     task: JoinHandle<()>,
+    /// What the task takes.
+    bytes: usize,
 }
 
 impl Scene {
@@ -82,13 +87,15 @@ impl Scene {
             cancel: cancel.clone(),
             left: CancellationToken::new(),
         };
+        let task = run(context);
         Act {
             report,
             changed,
             metrics,
             stranger,
             cancel,
-            task: tokio::spawn(run(context)),
+            bytes: size_of_val(&task),
+            task: tokio::spawn(task),
         }
     }
 
@@ -667,4 +674,12 @@ async fn what_is_held_is_written_before_a_stream_ends() {
     );
     act.end().await;
     assert_eq!(scene.sink.with(|stored| stored.place()), "Live@50");
+}
+
+#[tokio::test]
+async fn a_stream_takes_no_more_memory_than_its_watch() {
+    let scene = Scene::new();
+    let act = scene.run();
+    assert!(act.bytes <= TASK_BYTES, "{} bytes", act.bytes);
+    act.end().await;
 }

@@ -56,7 +56,9 @@ struct Watch {
     last_event: Instant,
     /// Since then.
     silence: Silence,
-    /// It has worked for a while.
+    /// When it will have worked for a while.
+    lasts_at: Instant,
+    /// It has.
     lasted: bool,
 }
 
@@ -71,7 +73,7 @@ enum End {
 impl Stream {
     pub(super) async fn watch(&mut self, version: String) -> Result<Outcome, Halt> {
         let begun = Instant::now();
-        let body = match self.request_watch(&version).await? {
+        let body = match Box::pin(self.request_watch(&version)).await? {
             Ok(body) => Some(body),
             Err(error) => {
                 // A refusal comes from somebody who answers, and is no reason to doubt who it is.
@@ -97,12 +99,13 @@ impl Stream {
             write_at,
             last_event: begun,
             silence: Silence::new(begun),
+            lasts_at: begun + LASTED,
             lasted: false,
         };
         self.context.report.place().follows(&version);
-        let end = self.follow(&mut watch, begun + LASTED).await?;
+        let end = self.follow(&mut watch).await?;
         self.doubted = Instant::now();
-        self.end_watched(&mut watch, &end).await?;
+        Box::pin(self.end_watched(&mut watch, &end)).await?;
         let (took, moved) = (begun.elapsed(), watch.complete != version);
         self.lasted = watch.lasted || took >= AT_ONCE && moved;
         if self.lasted {
@@ -137,42 +140,47 @@ impl Stream {
         }
     }
 
-    /// Reads until the watch ends. On cancellation what is gathered is written.
-    async fn follow(&self, watch: &mut Watch, lasts_at: Instant) -> Result<End, Halt> {
+    /// Reads until the watch ends. On cancellation what is gathered is written. What is done when something comes or is due is in a box:
+    /// see [`Stream::perform`].
+    async fn follow(&self, watch: &mut Watch) -> Result<End, Halt> {
         loop {
+            let due = watch.due();
             let Some(body) = &mut watch.body else {
                 return Ok(End::Closed);
             };
-            let write_at = watch.write_at;
-            let due = async {
-                match write_at {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 () = self.context.cancel.cancelled() => {
-                    self.write_watched(watch).await?;
+                    Box::pin(self.write_watched(watch)).await?;
                     return Err(Halt::Cancelled);
                 }
-                () = due => self.write_watched(watch).await?,
+                () = tokio::time::sleep_until(due) => Box::pin(self.do_what_is_due(watch)).await?,
                 () = self.context.report.place().is_to_list() => return Ok(End::Differs),
-                () = tokio::time::sleep_until(lasts_at), if !watch.lasted => {
-                    watch.lasted = true;
-                    self.recovered();
-                }
-                () = tokio::time::sleep_until(watch.silence.until()) => self.break_silence(watch).await?,
                 chunk = body.next() => match chunk {
                     None => return Ok(End::Closed),
                     Some(Err(error)) => return Ok(End::Error(error)),
                     Some(Ok(chunk)) => {
-                        if let Some(error) = self.take_lines(watch, chunk).await? {
+                        if let Some(error) = Box::pin(self.take_lines(watch, chunk)).await? {
                             return Ok(End::Error(error));
                         }
                     }
                 },
             }
         }
+    }
+
+    async fn do_what_is_due(&self, watch: &mut Watch) -> Result<(), Halt> {
+        let now = Instant::now();
+        if watch.write_at.is_some_and(|at| at <= now) {
+            self.write_watched(watch).await?;
+        }
+        if !watch.lasted && watch.lasts_at <= now {
+            watch.lasted = true;
+            self.recovered();
+        }
+        if watch.silence.until() <= now {
+            self.break_silence(watch).await?;
+        }
+        Ok(())
     }
 
     /// Finds out how far a watch is that says nothing.
@@ -332,6 +340,13 @@ enum Place {
 }
 
 impl Watch {
+    /// When something is to be done, whatever comes.
+    fn due(&self) -> Instant {
+        let lasts_at = (!self.lasted).then_some(self.lasts_at);
+        let others = [self.write_at, lasts_at].into_iter().flatten();
+        others.fold(self.silence.until(), Instant::min)
+    }
+
     /// Moves on after a line, and says when that must be written.
     fn advance(&mut self, place: Place, position_due: Instant) {
         self.last_event = Instant::now();
