@@ -41,8 +41,10 @@ pub async fn run(
             return Ok(());
         }
     }
-    let (policies, policy_stream) = watched::<ClusterImportPolicy>(Api::all(client.clone()));
-    let (lifecycles, lifecycle_stream) = watched::<PediaClusterLifecycle>(Api::all(client.clone()));
+    let (policies, policy_stream) =
+        watched::<ClusterImportPolicy>(Api::all(client.clone()), |_| ());
+    let (lifecycles, lifecycle_stream) =
+        watched::<PediaClusterLifecycle>(Api::all(client.clone()), |_| ());
     let context = Context {
         shared: Shared::new(client, watches, secrets, "armadex-importpolicy"),
         lifecycles,

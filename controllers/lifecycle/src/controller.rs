@@ -35,8 +35,11 @@ pub async fn run(
             return Ok(());
         }
     }
-    let (lifecycles, lifecycle_stream) = watched::<PediaClusterLifecycle>(Api::all(client.clone()));
-    let (clusters, cluster_stream) = watched::<PediaCluster>(Api::all(client.clone()));
+    let (lifecycles, lifecycle_stream) =
+        watched::<PediaClusterLifecycle>(Api::all(client.clone()), |_| ());
+    // How each of its resources is doing is for the synchro to say, and longer than all the rest.
+    let (clusters, cluster_stream) =
+        watched::<PediaCluster>(Api::all(client.clone()), |cluster| cluster.status = None);
     let context = Context {
         shared: Shared::new(client, watches, secrets, "armadex-lifecycle"),
         clusters,

@@ -15,9 +15,11 @@ use serde::de::DeserializeOwned;
 
 use crate::retries::WatchBackoff;
 
-/// Objects of a cluster-scoped kind, and each of them as it changes or goes.
+/// Objects of a cluster-scoped kind, and each of them as it changes or goes. `trim` takes out what nobody here reads: all of them are
+/// held in memory.
 pub fn watched<K>(
     api: Api<K>,
+    trim: fn(&mut K),
 ) -> (
     Store<K>,
     impl Stream<Item = Result<K, watcher::Error>> + Send + 'static,
@@ -27,7 +29,10 @@ where
 {
     let (store, writer) = reflector::store();
     let events = watcher::watcher(api, watcher::Config::default())
-        .modify(|object| object.managed_fields_mut().clear())
+        .modify(move |object| {
+            object.managed_fields_mut().clear();
+            trim(object);
+        })
         .backoff(WatchBackoff::default());
     (store, reflector(writer, events).touched_objects())
 }
