@@ -73,6 +73,9 @@ pub(crate) struct SynchroFlags {
     /// Objects larger than this, in bytes and after pruning, are not stored; a condition names them.
     #[arg(long, value_name = "BYTES", default_value_t = 2 << 20)]
     pub(crate) max_object_bytes: usize,
+    /// Resources that are synced of one cluster, each with a watch of its own; a condition tells how many are not.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
+    pub(crate) max_resources_per_cluster: usize,
 }
 
 /// Runs until a signal.
@@ -97,6 +100,7 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
             .collect(),
         memory_budget: flags.memory_budget,
         max_object_bytes: flags.max_object_bytes,
+        max_resources: flags.max_resources_per_cluster,
         sharding_name: flags.sharding_name,
         purge_after: Duration::from_secs(flags.purge_after),
         audit_every: Duration::from_secs(flags.audit_every),

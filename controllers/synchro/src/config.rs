@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
+use crate::discoveries::Discoveries;
 use crate::lease::LeaseTerms;
 use crate::metrics::Metrics;
 use crate::outages::Outages;
@@ -38,6 +39,8 @@ pub struct Config {
     pub memory_budget: usize,
     /// Bytes that one object may have.
     pub max_object_bytes: usize,
+    /// Resources that are synced of one cluster.
+    pub max_resources: usize,
     /// Only PediaClusters with this `shardingName` are looked after; empty: those without one.
     pub sharding_name: String,
     /// The Lease by which one of several processes with this `shardingName` looks after them; `None`: there is one process alone.
@@ -59,6 +62,7 @@ impl Default for Config {
             credential_namespaces: BTreeSet::new(),
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
+            max_resources: 1_000,
             sharding_name: String::new(),
             lease: None,
             purge_after: Duration::from_secs(15 * 60),
@@ -86,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) reaching: Reaching,
     /// Lists that may be read now.
     pub(crate) lists: Arc<Turns>,
+    /// Members that may be asked now what they serve.
+    pub(crate) discoveries: Arc<Discoveries>,
     /// What the store fails with now, and whose writes.
     pub(crate) store_outages: Outages,
     /// Statuses that are written.
@@ -116,6 +122,7 @@ impl Shared {
             budget: Budget::new(config.memory_budget),
             reaching: Reaching::default(),
             lists: Arc::default(),
+            discoveries: Arc::default(),
             store_outages: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),
             audits: Semaphore::new(PARALLEL_AUDITS),

@@ -16,6 +16,7 @@ mod batch;
 mod board;
 mod budget;
 mod config;
+mod discoveries;
 mod event;
 mod finalizer;
 mod fleet;

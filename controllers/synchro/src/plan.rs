@@ -7,7 +7,7 @@ mod keep;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_member::{Discovery, Group, ServedResource, Version, VersionState};
@@ -16,6 +16,10 @@ use armadex_model::{GroupVersionResource, ResourceType};
 pub(crate) use self::keep::{Kept, Known};
 
 const ALL: &str = "*";
+/// Resources that one PediaCluster may name: nobody names so many, and each is looked for in what the member serves.
+const MOST_ASKED: usize = 5_000;
+/// What is asked for and not synced, one by one: some 400 bytes each of a status that may have 1.5 MiB.
+const MOST_MISSING: usize = 1_000;
 
 /// What may be asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +58,11 @@ pub(crate) enum InvalidSyncResources {
     /// The group `*` while its gate is off.
     #[error("syncResources: group \"*\" needs the feature gate AllowSyncAllResources")]
     AllGroups,
+    /// More than anybody can want.
+    #[error(
+        "syncResources: {0} resources are named, above the limit of {MOST_ASKED}: name groups with \"*\""
+    )]
+    TooMany(usize),
     /// A list by reference.
     #[error(
         "syncResourcesRefName is not served by this version of Armadex: put the list into syncResources"
@@ -67,6 +76,11 @@ pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, Inv
     let all = spec.sync_resources.iter().any(|entry| entry.group == ALL);
     if all && !gates.allow_sync_all_resources {
         return Err(InvalidSyncResources::AllGroups);
+    }
+    let asked = spec.sync_resources.iter();
+    let asked = asked.map(|entry| entry.resources.len()).sum();
+    if asked > MOST_ASKED {
+        return Err(InvalidSyncResources::TooMany(asked));
     }
     if !spec.sync_resources_ref_name.is_empty() {
         return Err(InvalidSyncResources::Reference);
@@ -128,11 +142,18 @@ impl Plan {
     }
 }
 
-/// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone.
+/// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone. No
+/// more than `most` are chosen: how much a member serves is for the member to say.
 #[must_use]
-pub(crate) fn negotiate(wanted: &[GroupResources], served: &Discovery, known: &Known) -> Plan {
+pub(crate) fn negotiate(
+    wanted: &[GroupResources],
+    served: &Discovery,
+    known: &Known,
+    most: usize,
+) -> Plan {
     let mut chosen = choose(wanted, served);
     let kept = keep::keep(&mut chosen, wanted, served, known);
+    chosen.cut(known, most);
     Plan {
         types: chosen.types.into_values().collect(),
         missing: chosen.missing.into_iter().collect(),
@@ -143,6 +164,7 @@ pub(crate) fn negotiate(wanted: &[GroupResources], served: &Discovery, known: &K
 /// Of several entries for one type the first counts.
 fn choose(wanted: &[GroupResources], served: &Discovery) -> Chosen {
     let mut chosen = Chosen::default();
+    let mut names = Names::default();
     if wanted.iter().any(|entry| entry.group == ALL) {
         for (name, group) in &served.groups {
             chosen.add_all(name, group, &[]);
@@ -157,7 +179,7 @@ fn choose(wanted: &[GroupResources], served: &Discovery) -> Chosen {
                     if resource == ALL {
                         chosen.add_all(&entry.group, group, &entry.versions);
                     } else {
-                        chosen.add(&entry.group, group, &entry.versions, resource);
+                        chosen.add(entry, group, resource, &mut names);
                     }
                 }
             }
@@ -192,12 +214,42 @@ impl Chosen {
         }
     }
 
+    /// Leaves `most` types, those first that are synced already, and tells of so much that is missing as a status can hold.
+    fn cut(&mut self, known: &Known, most: usize) {
+        let known: BTreeSet<_> = known.types.iter().map(|known| &known.gvr).collect();
+        let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
+            .into_iter()
+            .partition(|(_, resource)| known.contains(&resource.gvr));
+        let beyond = (stay.len() + new.len()).saturating_sub(most);
+        self.types = stay.into_iter().chain(new).take(most).collect();
+        let untold = self.missing.len().saturating_sub(MOST_MISSING);
+        let missing = std::mem::take(&mut self.missing);
+        self.missing = missing.into_iter().take(MOST_MISSING).collect();
+        let told = [
+            (
+                beyond,
+                format!(
+                    "{beyond} more resources are not synced: a cluster may have {most} (--max-resources-per-cluster)"
+                ),
+            ),
+            (
+                untold,
+                format!("{untold} more are asked for and not served"),
+            ),
+        ];
+        for (number, why) in told {
+            if number > 0 {
+                self.miss(ALL, ALL, "", &why);
+            }
+        }
+    }
+
     /// Everything of a group that can be synced; what cannot was not asked for by name.
     fn add_all(&mut self, name: &str, group: &Group, versions: &[String]) {
         for version in allowed(name, group, versions) {
             match &version.state {
                 VersionState::Served(resources) => {
-                    for resource in resources.iter().filter(|found| found.can_sync()) {
+                    for resource in resources.iter().filter(|found| found.can_sync) {
                         self.insert(name, version, resource);
                     }
                 }
@@ -206,16 +258,27 @@ impl Chosen {
         }
     }
 
-    fn add(&mut self, name: &str, group: &Group, versions: &[String], asked: &str) {
+    fn add<'a>(
+        &mut self,
+        entry: &'a GroupResources,
+        group: &'a Group,
+        asked: &str,
+        names: &mut Names<'a>,
+    ) {
+        let GroupResources {
+            group: name,
+            versions,
+            ..
+        } = entry;
         let mut unsure = None;
         for version in allowed(name, group, versions) {
             match &version.state {
                 VersionState::Failed(why) => unsure = unsure.or(Some((version, why))),
                 VersionState::Served(resources) => {
-                    let Some(found) = resources.iter().find(|found| is_named(found, asked)) else {
+                    let Some(found) = names.find((name, &version.name), resources, asked) else {
                         continue;
                     };
-                    if found.can_sync() {
+                    if found.can_sync {
                         self.insert(name, version, found);
                     } else {
                         let why = "the member can't list and watch it";
@@ -314,10 +377,31 @@ fn is_builtin(group: &str) -> bool {
     }
 }
 
-/// Plural or singular, in any case; no short names, which may clash.
-fn is_named(found: &ServedResource, asked: &str) -> bool {
-    found.name.eq_ignore_ascii_case(asked)
-        || (!found.singular.is_empty() && found.singular.eq_ignore_ascii_case(asked))
+/// Resources by name, of those versions that somebody asked for: one name is looked for as quickly as thousands.
+#[derive(Default)]
+struct Names<'a>(HashMap<(&'a str, &'a str), HashMap<String, &'a ServedResource>>);
+
+impl<'a> Names<'a> {
+    /// Plural or singular, in any case; no short names, which may clash.
+    fn find(
+        &mut self,
+        version: (&'a str, &'a str),
+        resources: &'a [ServedResource],
+        asked: &str,
+    ) -> Option<&'a ServedResource> {
+        let names = self.0.entry(version).or_insert_with(|| {
+            let mut names = HashMap::new();
+            for resource in resources {
+                for name in [&resource.name, &resource.singular] {
+                    if !name.is_empty() {
+                        names.entry(name.to_ascii_lowercase()).or_insert(resource);
+                    }
+                }
+            }
+            names
+        });
+        names.get(&asked.to_ascii_lowercase()).copied()
+    }
 }
 
 fn resource_type(group: &str, version: &Version, found: &ServedResource) -> ResourceType {
@@ -326,7 +410,7 @@ fn resource_type(group: &str, version: &Version, found: &ServedResource) -> Reso
         singular,
         kind,
         namespaced,
-        verbs: _,
+        can_sync: _,
         short_names,
         categories,
     } = found.clone();

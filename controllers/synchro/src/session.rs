@@ -83,9 +83,10 @@ impl Session {
         let mut withdrawn = false;
         let shared = Arc::clone(&self.shared);
         let cluster = (&self.name, self.incarnation.as_str());
+        let discovery = Arc::clone(streams.discovery());
         loop {
             withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
-            let questions = reach::reach(&wanted.member, &*shared.sink, cluster);
+            let questions = reach::reach(&wanted.member, &*shared.sink, cluster, &discovery);
             let tried = tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
@@ -150,7 +151,12 @@ impl Session {
         // It is needed no more, and may have thousands of types.
         drop(discovery);
         let _auditing = AbortOnDropHandle::new(tokio::spawn(self.auditor(connected).run()));
-        let mut rediscovery = Rediscovery::new(Arc::clone(&wanted.member), etags, found);
+        let mut rediscovery = Rediscovery::new(
+            Arc::clone(&wanted.member),
+            Arc::clone(streams.discovery()),
+            etags,
+            found,
+        );
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             tokio::select! {
@@ -223,7 +229,8 @@ impl Session {
                 return Found::Unclear;
             }
         };
-        let plan = plan::negotiate(resources, discovery, &known);
+        let most = self.shared.config.max_resources;
+        let plan = plan::negotiate(resources, discovery, &known, most);
         let hidden = streams.apply(&plan).await;
         let is_clear = hidden && plan.kept.doubted.is_empty();
         let found = match (is_clear, plan.missing.is_empty()) {

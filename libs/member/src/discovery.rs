@@ -4,6 +4,7 @@
 //! that is down must not hide pods.
 
 mod aggregated;
+mod bounded;
 mod legacy;
 mod served;
 

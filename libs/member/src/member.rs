@@ -31,8 +31,10 @@ const BODY_SILENCE: Duration = Duration::from_secs(30);
 const WATCH_MARGIN: Duration = Duration::from_secs(5);
 /// A `Status` is a few hundred bytes; more of an error page is not worth reading.
 const ERROR_BYTES: usize = 64 << 10;
-/// Aggregated discovery of a member with a thousand types has about 2 MiB.
-const ANSWER_BYTES: usize = 32 << 20;
+/// Aggregated discovery of a member with a thousand types has about 2 MiB, and of one with as many as are read 8.
+const ANSWER_BYTES: usize = 8 << 20;
+/// A version or a namespace. An object of Kubernetes has 1.5 MiB at most.
+const SMALL_ANSWER_BYTES: usize = 2 << 20;
 /// A kube-apiserver's has 130: a hash in quotes.
 const ETAG_BYTES: usize = 256;
 /// A uid has 36, a version of etcd 20 at most; both are stored with each position.
@@ -108,7 +110,7 @@ impl Member {
         struct Version {
             git_version: String,
         }
-        let version: Version = self.json("/version", JSON).await?;
+        let version: Version = self.json("/version", JSON, SMALL_ANSWER_BYTES).await?;
         let version = Words::within(VERSION_CHARS, &version.git_version);
         Ok(version.as_str().to_owned())
     }
@@ -124,7 +126,7 @@ impl Member {
             uid: String,
         }
         let path = "/api/v1/namespaces/kube-system";
-        let namespace: Namespace = self.json(path, JSON).await?;
+        let namespace: Namespace = self.json(path, JSON, SMALL_ANSWER_BYTES).await?;
         number(path, namespace.metadata.uid)
     }
 
@@ -144,7 +146,7 @@ impl Member {
             resource_version: String,
         }
         let path = request.path();
-        let list: List = self.json(&path, METADATA_LIST).await?;
+        let list: List = self.json(&path, METADATA_LIST, ANSWER_BYTES).await?;
         number(&path, list.metadata.resource_version)
     }
 
@@ -198,20 +200,17 @@ impl Member {
         within("answer to the watch", HEAD_TIMEOUT, answer).await
     }
 
-    /// A small answer, decoded.
+    /// An answer of so many bytes at most, decoded.
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
         path: &str,
         accept: &str,
+        limit: usize,
     ) -> Result<T, MemberError> {
-        let bytes = self.bytes(path, accept).await?;
-        serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
-    }
-
-    /// A small answer.
-    pub(crate) async fn bytes(&self, path: &str, accept: &str) -> Result<Vec<u8>, MemberError> {
         let answer = self.send(self.control.clone(), path, accept, BODY_SILENCE);
-        whole(path, within("answer", HEAD_TIMEOUT, answer).await?).await
+        let body = within("answer", HEAD_TIMEOUT, answer).await?;
+        let bytes = whole(path, body, limit).await?;
+        serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
     }
 
     /// A small answer and its ETag, if it has one; `None` if it is still the one of the ETag that is known.
@@ -236,7 +235,7 @@ impl Member {
             .filter(|etag| etag.len() <= ETAG_BYTES)
             .map(str::to_owned);
         let body = body(response, BODY_SILENCE, no_words).await?;
-        let body = whole(path, body).await?;
+        let body = whole(path, body, ANSWER_BYTES).await?;
         Ok(Some((body, etag)))
     }
 
@@ -312,10 +311,13 @@ fn number(path: &str, text: String) -> Result<String, MemberError> {
     Ok(text)
 }
 
-async fn whole(path: &str, stream: ByteStream) -> Result<Vec<u8>, MemberError> {
-    match stream.collect(ANSWER_BYTES).await? {
+async fn whole(path: &str, stream: ByteStream, limit: usize) -> Result<Vec<u8>, MemberError> {
+    match stream.collect(limit).await? {
         (bytes, true) => Ok(bytes),
-        (_, false) => Err(MemberError::malformed(path, "it is larger than 32 MiB")),
+        (_, false) => {
+            let problem = format!("it is larger than {} MiB", limit >> 20);
+            Err(MemberError::malformed(path, problem))
+        }
     }
 }
 

@@ -78,6 +78,6 @@ fn described(served: &Discovery, gvr: &GroupVersionResource) -> Option<ResourceT
     };
     let found = resources.iter().find(|found| found.name == gvr.resource)?;
     found
-        .can_sync()
+        .can_sync
         .then(|| resource_type(&gvr.group, version, found))
 }

@@ -12,7 +12,7 @@ fn resource(name: &str, singular: &str, verbs: &[&str]) -> ServedResource {
         singular: singular.into(),
         kind: singular.to_uppercase(),
         namespaced: true,
-        verbs: verbs.iter().map(ToString::to_string).collect(),
+        can_sync: verbs.contains(&"list"),
         short_names: vec![],
         categories: vec![],
     }
@@ -97,7 +97,12 @@ fn wanted(text: &str) -> Vec<GroupResources> {
 }
 
 fn shown(text: &str) -> String {
-    told(&negotiate(&wanted(text), &member(), &Known::default()))
+    told(&negotiate(
+        &wanted(text),
+        &member(),
+        &Known::default(),
+        usize::MAX,
+    ))
 }
 
 fn told(plan: &Plan) -> String {
@@ -197,4 +202,73 @@ fn what_is_asked_for_and_not_done_is_said_and_the_rest_goes_on() {
         ..PediaClusterSpec::default()
     };
     assert_eq!(check(&plain, Gates::default()).expect("all is done"), "");
+}
+
+/// A member with as many resources in one group.
+fn with(resources: usize) -> Discovery {
+    let resources = (0..resources).map(|number| resource(&format!("r{number:06}"), "", &["list"]));
+    let group = Group {
+        versions: vec![served("v1", resources.collect())],
+    };
+    Discovery {
+        groups: [("example.com".to_owned(), group)].into(),
+    }
+}
+
+#[test]
+fn a_member_with_very_many_resources_has_so_many_streams_and_those_that_run_go_on() {
+    let all = wanted("example.com: *");
+    let few = negotiate(&all, &with(12), &Known::default(), 10);
+    assert_eq!(few.types.len(), 10);
+    let known = Known {
+        types: negotiate(
+            &wanted("example.com: r000011"),
+            &with(12),
+            &Known::default(),
+            10,
+        )
+        .types,
+        ..Known::default()
+    };
+    let plan = negotiate(&all, &with(12), &known, 10);
+    assert!(plan.types.contains(&known.types[0]) && plan.types.len() == 10);
+    assert_eq!(plan.missing.len(), 1);
+    let why = &plan.missing[0].why;
+    assert!(
+        why.starts_with("2 more resources") && why.contains("--max-resources-per-cluster"),
+        "{why}"
+    );
+}
+
+#[test]
+fn what_is_missing_fits_into_a_status() {
+    let names: Vec<_> = (0..MOST_ASKED)
+        .map(|number| format!("none{number}"))
+        .collect();
+    let plan = negotiate(
+        &wanted(&format!("example.com: {}", names.join(" "))),
+        &with(10_000),
+        &Known::default(),
+        10,
+    );
+    assert_eq!(plan.missing.len(), MOST_MISSING + 1);
+    assert_eq!(
+        plan.missing[0].why,
+        "4000 more are asked for and not served"
+    );
+}
+
+#[test]
+fn more_names_than_anybody_wants_are_refused() {
+    let spec = |number: usize| PediaClusterSpec {
+        sync_resources: vec![GroupResources {
+            group: "apps".to_owned(),
+            resources: vec!["x".to_owned(); number],
+            ..GroupResources::default()
+        }],
+        ..PediaClusterSpec::default()
+    };
+    assert!(check(&spec(MOST_ASKED), Gates::default()).is_ok());
+    let error = check(&spec(MOST_ASKED + 1), Gates::default()).unwrap_err();
+    assert!(error.to_string().contains("5001"), "{error}");
 }

@@ -8,6 +8,8 @@ use armadex_member::{Discovery, Etags, Member, MemberError};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
 
+use crate::discoveries::ClusterDiscovery;
+
 /// A member that answers.
 pub(super) struct Reached {
     pub(super) version: String,
@@ -41,6 +43,7 @@ pub(super) async fn reach(
     member: &Member,
     sink: &dyn Sink,
     (cluster, incarnation): (&ClusterName, &str),
+    discovery: &ClusterDiscovery,
 ) -> Result<Reached, Unreached> {
     let failed = |what| move |source| Unreached::Member { what, source };
     member.probe().await.map_err(failed("health check"))?;
@@ -49,7 +52,7 @@ pub(super) async fn reach(
         .identity()
         .await
         .map_err(failed("identity (uid of namespace kube-system)"))?;
-    let discovered = member.discover(&Etags::default()).await;
+    let discovered = discovery.ask(member, &Etags::default()).await;
     // Nothing is known before, so there is nothing that could be unchanged.
     let (discovery, etags) = discovered.map_err(failed("discovery"))?.unwrap_or_default();
     let adopted = sink.adopt(cluster, incarnation, &identity).await;

@@ -11,6 +11,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::backoff::{Backoff, jittered};
+use crate::discoveries::ClusterDiscovery;
 use crate::session::changes::Changes;
 use crate::session::urgency::Urgency;
 
@@ -36,6 +37,7 @@ pub(super) enum Found {
 /// When to ask next, or what is being asked.
 pub(super) struct Rediscovery {
     member: Arc<Member>,
+    turns: Arc<ClusterDiscovery>,
     due: Pin<Box<Sleep>>,
     asked: Option<AbortOnDropHandle<Answer>>,
     known: Etags,
@@ -52,12 +54,18 @@ type Answer = Result<Option<(Discovery, Etags)>, MemberError>;
 
 impl Rediscovery {
     /// Asks again, after a first answer that is known by these ETags.
-    pub(super) fn new(member: Arc<Member>, known: Etags, found: Found) -> Self {
+    pub(super) fn new(
+        member: Arc<Member>,
+        turns: Arc<ClusterDiscovery>,
+        known: Etags,
+        found: Found,
+    ) -> Self {
         let mut rediscovery = Self {
             changes: Changes::of(&member),
             urgency: Urgency::default(),
             soon: None,
             member,
+            turns,
             due: Box::pin(tokio::time::sleep(Duration::ZERO)),
             asked: None,
             known,
@@ -117,10 +125,13 @@ impl Rediscovery {
             self.until_due().await;
             self.urgency.asks(Instant::now());
         }
-        let (member, known) = (&self.member, &self.known);
+        let (member, turns, known) = (&self.member, &self.turns, &self.known);
         let asked = self.asked.get_or_insert_with(|| {
-            let (member, known) = (Arc::clone(member), known.clone());
-            AbortOnDropHandle::new(tokio::spawn(async move { member.discover(&known).await }))
+            let (member, turns) = (Arc::clone(member), Arc::clone(turns));
+            let known = known.clone();
+            AbortOnDropHandle::new(tokio::spawn(
+                async move { turns.ask(&member, &known).await },
+            ))
         });
         let answer = asked.await;
         self.asked = None;
@@ -158,6 +169,10 @@ mod tests {
     use super::*;
     use crate::testing::{ScriptedMember, until};
 
+    fn turns() -> Arc<ClusterDiscovery> {
+        Arc::new(ClusterDiscovery::new(Arc::default()))
+    }
+
     /// Asks at once for what may have changed.
     async fn ask(rediscovery: &mut Rediscovery) -> Option<Discovery> {
         rediscovery.due.as_mut().reset(Instant::now());
@@ -167,7 +182,8 @@ mod tests {
     #[tokio::test]
     async fn what_did_not_change_is_not_told_again() {
         let member = ScriptedMember::start("uid", &[]).await;
-        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::Some);
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::Some);
         assert!(ask(&mut rediscovery).await.is_some());
         member.take_discoveries();
         assert_eq!(ask(&mut rediscovery).await, None);
@@ -182,7 +198,8 @@ mod tests {
     #[tokio::test]
     async fn a_doubt_is_settled_by_a_whole_answer() {
         let member = ScriptedMember::start("uid", &[]).await;
-        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::All);
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
         assert!(ask(&mut rediscovery).await.is_some());
         rediscovery.found(Found::Unclear);
         assert!(ask(&mut rediscovery).await.is_some());
@@ -191,7 +208,8 @@ mod tests {
     #[tokio::test]
     async fn what_stays_away_is_looked_for_less_and_less_often() {
         let member = ScriptedMember::start("uid", &[]).await;
-        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::Some);
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::Some);
         let wait = |rediscovery: &Rediscovery| {
             let wait = rediscovery.due.deadline() - Instant::now();
             wait.as_secs_f64()
@@ -212,7 +230,8 @@ mod tests {
     async fn what_a_member_tells_is_looked_at_at_once_and_nothing_else_is_asked_for() {
         let member = ScriptedMember::start("uid", &[]).await;
         member.tells_what_changes();
-        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::All);
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
         until("both watches", || async { rediscovery.changes.are_told() }).await;
         // What happened before it told is asked for once.
         assert!(rediscovery.answer().await.expect("an answer").is_some());
@@ -245,7 +264,8 @@ mod tests {
     #[tokio::test]
     async fn a_member_that_may_not_tell_is_asked_by_and_by() {
         let member = ScriptedMember::start("uid", &[]).await;
-        let mut rediscovery = Rediscovery::new(member.connect(), Etags::default(), Found::All);
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
         member.until_refused(2).await;
         rediscovery.unchanged();
         let wait = rediscovery.due.deadline() - Instant::now();

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use crate::board::Board;
 use crate::config::Shared;
+use crate::discoveries::ClusterDiscovery;
 use crate::metrics::ClusterMetrics;
 use crate::plan::{self, Known, Plan};
 use crate::report::Report;
@@ -33,6 +34,8 @@ pub(super) struct Streams {
     left: CancellationToken,
     /// Turns to read lists, whichever connection they are read over.
     lists: Arc<ClusterTurns>,
+    /// Turns to ask what the member serves, over all connections as well.
+    discovery: Arc<ClusterDiscovery>,
     connected: Option<Arc<Connected>>,
     running: BTreeMap<ResourceType, Running>,
     /// What the store had at the last look.
@@ -59,12 +62,20 @@ impl Streams {
             cluster: session.cluster,
             left: session.left.clone(),
             lists: Arc::new(ClusterTurns::new(Arc::clone(&session.shared.lists))),
+            discovery: Arc::new(ClusterDiscovery::new(Arc::clone(
+                &session.shared.discoveries,
+            ))),
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
             doubted: BTreeSet::new(),
             unseen: false,
         }
+    }
+
+    /// How the member may be asked what it serves.
+    pub(super) fn discovery(&self) -> &Arc<ClusterDiscovery> {
+        &self.discovery
     }
 
     /// The cluster and the member that streams are started with from now on.

@@ -1,8 +1,13 @@
 //! Aggregated discovery: one answer with everything (`apidiscovery.k8s.io`, v2 and v2beta1, which look the same).
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::served::{Discovery, Group, ServedResource, Version, VersionState};
+use super::bounded::{AtMost, Verbs};
+use super::served::{
+    Discovery, Group, MOST_ALIASES, MOST_GROUPS, MOST_RESOURCES, MOST_VERSIONS, ServedResource,
+    TOO_MUCH, Version, VersionState, is_name,
+};
 use crate::error::MemberError;
 
 /// What is understood, best first; an old member answers with plain JSON.
@@ -13,19 +18,19 @@ pub(crate) const ACCEPT: &str = concat!(
 );
 
 #[derive(Deserialize)]
-struct GroupList {
+struct GroupList<'a> {
     #[serde(default)]
     kind: String,
-    #[serde(default)]
-    items: Vec<GroupItem>,
+    #[serde(borrow, default)]
+    items: AtMost<&'a RawValue, MOST_GROUPS>,
 }
 
 #[derive(Deserialize)]
-struct GroupItem {
+struct GroupItem<'a> {
     #[serde(default)]
     metadata: Metadata,
-    #[serde(default)]
-    versions: Vec<VersionItem>,
+    #[serde(borrow, default)]
+    versions: AtMost<VersionItem<'a>, MOST_VERSIONS>,
 }
 
 #[derive(Default, Deserialize)]
@@ -35,10 +40,10 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
-struct VersionItem {
+struct VersionItem<'a> {
     version: String,
-    #[serde(default)]
-    resources: Vec<ResourceItem>,
+    #[serde(borrow, default)]
+    resources: Option<&'a RawValue>,
     #[serde(default)]
     freshness: String,
 }
@@ -54,11 +59,11 @@ struct ResourceItem {
     #[serde(default)]
     singular_resource: String,
     #[serde(default)]
-    verbs: Vec<String>,
+    verbs: Verbs,
     #[serde(default)]
-    short_names: Vec<String>,
+    short_names: AtMost<String, MOST_ALIASES>,
     #[serde(default)]
-    categories: Vec<String>,
+    categories: AtMost<String, MOST_ALIASES>,
 }
 
 #[derive(Deserialize)]
@@ -67,50 +72,97 @@ struct ResponseKind {
     kind: String,
 }
 
-/// Reads the answer to `path`; `None` if it is one of the older way.
+/// Reads the answer to `path`; `None` if it is one of the older way. Groups are decoded one after the other, so what the answer has
+/// besides names is never held as a whole.
 pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<Option<Discovery>, MemberError> {
-    let list: GroupList =
-        serde_json::from_slice(bytes).map_err(|error| MemberError::undecoded(path, &error))?;
+    let undecoded = |error: serde_json::Error| MemberError::undecoded(path, &error);
+    let list: GroupList<'_> = serde_json::from_slice(bytes).map_err(undecoded)?;
     if list.kind != "APIGroupDiscoveryList" {
         return Ok(None);
     }
-    let groups = list.items.into_iter().map(|item| {
-        let versions = item.versions.into_iter().map(version).collect();
-        (item.metadata.name, Group { versions })
-    });
-    Ok(Some(Discovery {
-        groups: groups.collect(),
-    }))
+    let mut reading = Reading {
+        path,
+        resources: 0,
+        beyond: list.items.beyond,
+    };
+    let mut discovery = Discovery::default();
+    for item in list.items.items {
+        let item: GroupItem<'_> = serde_json::from_str(item.get()).map_err(undecoded)?;
+        let name = item.metadata.name;
+        if name.is_empty() || is_name(&name) {
+            let group = reading.group(item.versions)?;
+            discovery.groups.insert(name, group);
+        }
+    }
+    match reading.beyond {
+        false => Ok(Some(discovery)),
+        true => Err(MemberError::malformed(path, TOO_MUCH)),
+    }
 }
 
-fn version(item: VersionItem) -> Version {
-    let VersionItem {
-        version,
-        resources,
-        freshness,
-    } = item;
-    let state = if freshness == "Stale" {
-        VersionState::Failed("the API service behind it does not answer".to_owned())
-    } else {
-        VersionState::Served(resources.into_iter().filter_map(resource).collect())
-    };
-    Version {
-        name: version,
-        state,
+/// What has been read of an answer.
+struct Reading<'p> {
+    path: &'p str,
+    resources: usize,
+    beyond: bool,
+}
+
+impl Reading<'_> {
+    fn group(
+        &mut self,
+        versions: AtMost<VersionItem<'_>, MOST_VERSIONS>,
+    ) -> Result<Group, MemberError> {
+        self.beyond |= versions.beyond;
+        let mut group = Group::default();
+        for item in versions.items {
+            if is_name(&item.version) {
+                group.versions.push(self.version(item)?);
+            }
+        }
+        Ok(group)
+    }
+
+    fn version(&mut self, item: VersionItem<'_>) -> Result<Version, MemberError> {
+        let VersionItem {
+            version,
+            resources,
+            freshness,
+        } = item;
+        let state = if freshness == "Stale" {
+            VersionState::Failed("the API service behind it does not answer".to_owned())
+        } else {
+            VersionState::Served(self.resources(resources)?)
+        };
+        Ok(Version {
+            name: version,
+            state,
+        })
+    }
+
+    fn resources(&mut self, list: Option<&RawValue>) -> Result<Vec<ServedResource>, MemberError> {
+        let list = list.map_or("null", RawValue::get);
+        let list: AtMost<ResourceItem, MOST_RESOURCES> = serde_json::from_str(list)
+            .map_err(|error| MemberError::undecoded(self.path, &error))?;
+        let found: Vec<_> = list.items.into_iter().filter_map(resource).collect();
+        self.resources += found.len();
+        if list.beyond || self.resources > MOST_RESOURCES {
+            return Err(MemberError::malformed(self.path, TOO_MUCH));
+        }
+        Ok(found)
     }
 }
 
 /// A resource without a kind only groups subresources.
 fn resource(item: ResourceItem) -> Option<ServedResource> {
     let kind = item.response_kind?.kind;
-    (!kind.is_empty()).then(|| ServedResource {
+    (!kind.is_empty() && is_name(&item.resource)).then(|| ServedResource {
         name: item.resource,
         singular: item.singular_resource,
         kind,
         namespaced: item.scope == "Namespaced",
-        verbs: item.verbs,
-        short_names: item.short_names,
-        categories: item.categories,
+        can_sync: item.verbs.can_sync(),
+        short_names: item.short_names.items,
+        categories: item.categories.items,
     })
 }
 
@@ -132,7 +184,7 @@ mod tests {
             panic!("apps is served");
         };
         assert_eq!(resources[0].short_names, ["deploy"]);
-        assert!(resources[0].namespaced && resources[0].can_sync());
+        assert!(resources[0].namespaced && resources[0].can_sync);
         assert!(matches!(
             discovery.groups["metrics.k8s.io"].versions[0].state,
             VersionState::Failed(_)
@@ -144,5 +196,66 @@ mod tests {
         let older = br#"{"kind":"APIVersions","versions":["v1"]}"#;
         assert_eq!(parse("/api", older).unwrap(), None);
         assert!(parse("/api", b"<html>").is_err());
+    }
+
+    fn told(items: &str) -> Result<usize, String> {
+        let answer = format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{items}]}}"#);
+        let told = parse("/apis", answer.as_bytes()).map_err(|error| error.to_string())?;
+        let groups = told.expect("it is aggregated").groups;
+        let versions = groups.values().flat_map(|group| &group.versions);
+        let resources = versions.map(|version| match &version.state {
+            VersionState::Served(resources) => resources.len(),
+            VersionState::Failed(_) => 0,
+        });
+        Ok(resources.sum())
+    }
+
+    /// A group of so many resources.
+    fn group(name: &str, resources: usize) -> String {
+        let resource =
+            |number| format!(r#"{{"resource":"r{number}","responseKind":{{"kind":"R"}}}}"#);
+        let resources: Vec<_> = (0..resources).map(resource).collect();
+        let resources = resources.join(",");
+        format!(
+            r#"{{"metadata":{{"name":"{name}"}},"versions":[{{"version":"v1","resources":[{resources}]}}]}}"#
+        )
+    }
+
+    #[test]
+    fn a_member_tells_of_so_much_and_no_more() {
+        let half = MOST_RESOURCES / 2;
+        let groups = |sizes: &[usize]| {
+            let groups = sizes.iter().enumerate();
+            let groups = groups.map(|(number, size)| group(&format!("g{number}"), *size));
+            groups.collect::<Vec<_>>().join(",")
+        };
+        assert_eq!(told(&groups(&[half, half])), Ok(MOST_RESOURCES));
+        for too_much in [
+            groups(&[half, half, 1]),
+            groups(&[MOST_RESOURCES + 1]),
+            vec!["{}"; MOST_GROUPS + 1].join(","),
+            format!(
+                r#"{{"versions":[{}]}}"#,
+                vec![r#"{"version":"v1"}"#; MOST_VERSIONS + 1].join(",")
+            ),
+        ] {
+            let error = told(&too_much).unwrap_err();
+            assert!(
+                error.contains("/apis") && error.contains("10000"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_has_no_proper_name_is_not_read() {
+        let forged = [group("../c2", 1), group("shop.example", 1), group("a/b", 1)];
+        assert_eq!(told(&forged.join(",")), Ok(1));
+        let long = format!(
+            r#"{{"resource":"{}","responseKind":{{"kind":"R"}}}}"#,
+            "r".repeat(300)
+        );
+        let long = format!(r#"{{"versions":[{{"version":"v1","resources":[{long}]}}]}}"#);
+        assert_eq!(told(&long), Ok(0));
     }
 }

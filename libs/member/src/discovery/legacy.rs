@@ -3,16 +3,74 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
-    APIGroup, APIGroupList, APIResource, APIResourceList, APIVersions,
-};
+use serde::Deserialize;
 
-use super::served::{Discovery, Group, ServedResource, Version, VersionState};
+use super::bounded::{AtMost, Verbs};
+use super::served::{
+    Discovery, Group, MOST_ALIASES, MOST_RESOURCES, MOST_VERSIONS, ServedResource, TOO_MUCH,
+    Version, VersionState, is_name,
+};
 use crate::Member;
 use crate::error::MemberError;
 
 /// Requests at the same time; a member has about 30 groups and versions.
 const PARALLEL: usize = 8;
+/// Requests in all: a group of a thousand CRDs is one.
+const MOST_REQUESTS: usize = 1_000;
+/// The resources of one version.
+const VERSION_BYTES: usize = 2 << 20;
+
+/// What names the versions to ask for.
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(default)]
+    versions: AtMost<String, MOST_VERSIONS>,
+}
+
+#[derive(Deserialize)]
+struct Groups {
+    #[serde(default)]
+    groups: AtMost<NamedGroup, MOST_REQUESTS>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedGroup {
+    name: String,
+    #[serde(default)]
+    versions: AtMost<NamedVersion, MOST_VERSIONS>,
+    #[serde(default)]
+    preferred_version: Option<NamedVersion>,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+struct NamedVersion {
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Resources {
+    #[serde(default)]
+    resources: AtMost<NamedResource, MOST_RESOURCES>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedResource {
+    name: String,
+    #[serde(default)]
+    singular_name: String,
+    #[serde(default)]
+    namespaced: bool,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    verbs: Verbs,
+    #[serde(default)]
+    short_names: AtMost<String, MOST_ALIASES>,
+    #[serde(default)]
+    categories: AtMost<String, MOST_ALIASES>,
+}
 
 /// Asks for each version that the answer to `root` (`/api` or `/apis`) names.
 pub(crate) async fn fetch(
@@ -21,11 +79,19 @@ pub(crate) async fn fetch(
     answer: &[u8],
 ) -> Result<Discovery, MemberError> {
     let wanted = parse_root(root, answer)?;
-    let mut states: Vec<_> = stream::iter(wanted.into_iter().enumerate())
+    let mut asked = stream::iter(wanted.into_iter().enumerate())
         .map(|(index, wanted)| async move { (index, fetch_version(member, wanted).await) })
-        .buffer_unordered(PARALLEL)
-        .collect()
-        .await;
+        .buffer_unordered(PARALLEL);
+    let (mut states, mut resources) = (Vec::new(), 0);
+    while let Some((index, (group, version))) = asked.next().await {
+        if let VersionState::Served(served) = &version.state {
+            resources += served.len();
+        }
+        if resources > MOST_RESOURCES {
+            return Err(MemberError::malformed(root, TOO_MUCH));
+        }
+        states.push((index, (group, version)));
+    }
     states.sort_by_key(|(index, _)| *index);
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for (_, (group, version)) in states {
@@ -43,7 +109,8 @@ struct Wanted {
 }
 
 async fn fetch_version(member: &Member, wanted: Wanted) -> (String, Version) {
-    let state = match member.json(&wanted.path, "application/json").await {
+    let answer = member.json(&wanted.path, "application/json", VERSION_BYTES);
+    let state = match answer.await {
         Ok(list) => VersionState::Served(resources(list)),
         Err(error) => VersionState::Failed(error.to_string()),
     };
@@ -54,34 +121,49 @@ async fn fetch_version(member: &Member, wanted: Wanted) -> (String, Version) {
     (wanted.group, version)
 }
 
+/// What is no name is no part of a path either: behind a gateway a member could have others asked for with our credential.
 fn parse_root(root: &str, answer: &[u8]) -> Result<Vec<Wanted>, MemberError> {
-    let malformed = |error: serde_json::Error| MemberError::undecoded(root, &error);
-    if root == "/api" {
-        let versions: APIVersions = serde_json::from_slice(answer).map_err(malformed)?;
-        let wanted = versions.versions.into_iter().map(|version| Wanted {
-            group: String::new(),
-            path: format!("/api/{version}"),
-            version,
-        });
-        return Ok(wanted.collect());
+    let undecoded = |error: serde_json::Error| MemberError::undecoded(root, &error);
+    let (wanted, beyond) = if root == "/api" {
+        let Versions { versions } = serde_json::from_slice(answer).map_err(undecoded)?;
+        let wanted = versions.items.into_iter().map(core_version);
+        (wanted.collect(), versions.beyond)
+    } else {
+        let Groups { groups } = serde_json::from_slice(answer).map_err(undecoded)?;
+        let beyond = groups.beyond || groups.items.iter().any(|group| group.versions.beyond);
+        let named = |group: &NamedGroup| is_name(&group.name);
+        let groups = groups.items.into_iter().filter(named);
+        (groups.flat_map(group_versions).collect::<Vec<_>>(), beyond)
+    };
+    let named = |wanted: &Wanted| is_name(&wanted.version);
+    let wanted: Vec<_> = wanted.into_iter().filter(named).collect();
+    if beyond || wanted.len() > MOST_REQUESTS {
+        let problem = format!("it names more than {MOST_REQUESTS} groups and versions");
+        return Err(MemberError::malformed(root, problem));
     }
-    let list: APIGroupList = serde_json::from_slice(answer).map_err(malformed)?;
-    Ok(list.groups.into_iter().flat_map(group_versions).collect())
+    Ok(wanted)
+}
+
+fn core_version(version: String) -> Wanted {
+    Wanted {
+        group: String::new(),
+        path: format!("/api/{version}"),
+        version,
+    }
 }
 
 /// The preferred version first, the others as the member orders them.
-fn group_versions(group: APIGroup) -> Vec<Wanted> {
-    let preferred = group.preferred_version.map(|version| version.version);
-    let mut versions: Vec<_> = group
-        .versions
-        .into_iter()
-        .map(|version| version.version)
-        .collect();
+fn group_versions(group: NamedGroup) -> Vec<Wanted> {
+    let NamedGroup {
+        name,
+        versions,
+        preferred_version: preferred,
+    } = group;
+    let mut versions = versions.items;
     versions.sort_by_key(|version| Some(version) != preferred.as_ref());
-    let name = group.name;
     versions
         .into_iter()
-        .map(|version| Wanted {
+        .map(|NamedVersion { version }| Wanted {
             group: name.clone(),
             path: format!("/apis/{name}/{version}"),
             version,
@@ -89,19 +171,19 @@ fn group_versions(group: APIGroup) -> Vec<Wanted> {
         .collect()
 }
 
-fn resources(list: APIResourceList) -> Vec<ServedResource> {
-    let whole = |resource: &APIResource| !resource.name.contains('/');
+fn resources(list: Resources) -> Vec<ServedResource> {
     list.resources
+        .items
         .into_iter()
-        .filter(whole)
+        .filter(|resource| is_name(&resource.name))
         .map(|resource| ServedResource {
             name: resource.name,
             singular: resource.singular_name,
             kind: resource.kind,
             namespaced: resource.namespaced,
-            verbs: resource.verbs,
-            short_names: resource.short_names.unwrap_or_default(),
-            categories: resource.categories.unwrap_or_default(),
+            can_sync: resource.verbs.can_sync(),
+            short_names: resource.short_names.items,
+            categories: resource.categories.items,
         })
         .collect()
 }
@@ -133,6 +215,28 @@ mod tests {
         .unwrap();
         let found = resources(list);
         assert_eq!(found.len(), 1);
-        assert!(!found[0].can_sync());
+        assert!(!found[0].can_sync);
+    }
+
+    #[test]
+    fn nothing_is_asked_for_that_has_no_proper_name() {
+        let answer = br#"{"groups":[
+            {"name":"../c2/apis/apps","versions":[{"version":"v1"}]},
+            {"name":"apps","versions":[{"version":"v1"},{"version":"../../c2"},{"version":"v1?x="}]}]}"#;
+        let wanted = parse_root("/apis", answer).unwrap();
+        let paths: Vec<_> = wanted.iter().map(|wanted| wanted.path.as_str()).collect();
+        assert_eq!(paths, ["/apis/apps/v1"]);
+        let core = parse_root("/api", br#"{"versions":["v1","../c2"]}"#).unwrap();
+        assert_eq!(core.len(), 1);
+    }
+
+    #[test]
+    fn no_more_is_asked_for_than_a_member_may_have() {
+        let group = r#"{"name":"apps","versions":[{"version":"v1"},{"version":"v2"}]}"#;
+        let answer = |groups| format!(r#"{{"groups":[{}]}}"#, vec![group; groups].join(","));
+        assert!(parse_root("/apis", answer(MOST_REQUESTS / 2).as_bytes()).is_ok());
+        for groups in [MOST_REQUESTS / 2 + 1, MOST_REQUESTS + 1] {
+            assert!(parse_root("/apis", answer(groups).as_bytes()).is_err());
+        }
     }
 }

@@ -45,23 +45,23 @@ pub struct ServedResource {
     pub kind: String,
     /// Whether they live in namespaces.
     pub namespaced: bool,
-    /// For example `list`, `watch`.
-    pub verbs: Vec<String>,
+    /// Whether a copy can be kept of it: it can be listed and watched.
+    pub can_sync: bool,
     /// For example `deploy`.
     pub short_names: Vec<String>,
     /// For example `all`.
     pub categories: Vec<String>,
 }
 
-impl ServedResource {
-    /// Whether a copy can be kept of it.
-    #[must_use]
-    pub fn can_sync(&self) -> bool {
-        ["list", "watch"]
-            .iter()
-            .all(|needed| self.verbs.iter().any(|verb| verb == needed))
-    }
-}
+/// Resources of all groups and versions of one member; more are not read. Clusters with every operator there is have some thousands.
+pub(super) const MOST_RESOURCES: usize = 10_000;
+pub(super) const TOO_MUCH: &str =
+    "it tells of more than 10000 resources, 5000 groups or 50 versions of a group";
+/// API groups of one member, and versions of one group.
+pub(super) const MOST_GROUPS: usize = 5_000;
+pub(super) const MOST_VERSIONS: usize = 50;
+/// Short names or categories of one resource.
+pub(super) const MOST_ALIASES: usize = 16;
 
 impl Discovery {
     /// Leaves out what no kube-apiserver would let anybody call so: names become parts of paths, documents and answers of other clusters.
@@ -94,7 +94,7 @@ impl ServedResource {
 const MOST_NAME_BYTES: usize = 253;
 
 /// Lower case letters, digits, `-` and `.`, as in names of DNS.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let is_part =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     (1..=MOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_part)
@@ -115,7 +115,7 @@ mod tests {
             singular: "a b".into(),
             kind: kind.into(),
             namespaced: true,
-            verbs: vec![],
+            can_sync: true,
             short_names: vec!["po".into(), "a,b".into(), String::new()],
             categories: vec!["all".into(), "\"".into()],
         }

@@ -37,7 +37,7 @@ fn plans<const N: usize>(asked: &str, stored: &str, answers: [&str; N]) -> [Stri
         doubted: BTreeSet::new(),
     };
     answers.map(|versions| {
-        let plan = negotiate(&wanted(asked), &answer(versions), &known);
+        let plan = negotiate(&wanted(asked), &answer(versions), &known, usize::MAX);
         known.doubted.clone_from(&plan.kept.doubted);
         told(&plan)
     })
@@ -116,7 +116,12 @@ fn a_type_that_is_described_anew_is_one_stream() {
         types: vec![before.clone()],
         doubted: BTreeSet::new(),
     };
-    let plan = negotiate(&wanted("example.com: foos"), &answer("v2"), &known);
+    let plan = negotiate(
+        &wanted("example.com: foos"),
+        &answer("v2"),
+        &known,
+        usize::MAX,
+    );
     assert!(!plan.runs_on(&before), "its stream begins anew");
     assert!(plan.keeps(&before.gvr), "its rows stay");
 }

@@ -12,7 +12,8 @@ const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
 async fn reached(stage: &Stage, member: &ScriptedMember) -> Result<Reached, Unreached> {
     let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
     let (cluster, member) = (name("m"), member.connect());
-    reach(&member, &*sink, (&cluster, "uid-m")).await
+    let discovery = ClusterDiscovery::new(Arc::default());
+    reach(&member, &*sink, (&cluster, "uid-m"), &discovery).await
 }
 
 #[tokio::test]
