@@ -66,8 +66,9 @@ pub(crate) struct SynchroFlags {
     /// the other, a fifth earlier or later by chance. What differs is listed anew. 0: only when it is asked for (`armadex audit`).
     #[arg(long, value_name = "SECONDS", default_value_t = 6 * 60 * 60)]
     pub(crate) audit_every: u64,
-    /// Buffers for objects on their way to the store, in bytes, over all members together. What has arrived and is not read yet comes
-    /// beside it: up to 64 KiB for each watch, for five seconds at most, and 256 KiB for each page under way.
+    /// Buffers for objects on their way to the store, in bytes, over all members together; a quarter of it is for those that have not come
+    /// in as a whole. Beside it come 16 KiB of such a one for each watch, and what has arrived and is not read yet: up to 64 KiB for each
+    /// watch, for five seconds at most, and 256 KiB for each page under way.
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     pub(crate) memory_budget: usize,
     /// Objects larger than this, in bytes and after pruning, are not stored; a condition names them.

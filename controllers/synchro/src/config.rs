@@ -20,6 +20,7 @@ use crate::pace::Pace;
 use crate::plan::Gates;
 use crate::reaching::Reaching;
 use crate::turns::Turns;
+use crate::unfinished::Unfinished;
 
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.
@@ -27,6 +28,9 @@ const STATUS_PERIOD: Duration = Duration::from_millis(20);
 
 /// Types that are compared with their member at the same time; each takes 17 bytes an object, and waits for a bookmark if something differs.
 const PARALLEL_AUDITS: usize = 4;
+
+/// One part in so many of the memory is for objects that have not come in as a whole.
+const UNFINISHED: usize = 4;
 
 /// What a synchro is told when it starts.
 #[derive(Clone, Debug)]
@@ -78,6 +82,12 @@ impl Config {
     pub(crate) fn incoming_limit(&self) -> usize {
         2 * self.max_object_bytes + (64 << 10)
     }
+
+    /// What may be held of all objects that have not come in as a whole: of one at least, twice as much as it has while it grows.
+    fn unfinished_bytes(&self) -> usize {
+        let one = 2 * self.incoming_limit();
+        (self.memory_budget / UNFINISHED).max(one)
+    }
 }
 
 /// What all clusters of a process share.
@@ -86,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) sink: Arc<dyn Sink>,
     /// What may be held on the way there.
     pub(crate) budget: Budget,
+    /// What may be held of objects that have not come in as a whole.
+    pub(crate) unfinished: Arc<Unfinished>,
     /// Members that may be asked their first questions now.
     pub(crate) reaching: Reaching,
     /// Lists that may be read now.
@@ -119,7 +131,8 @@ impl Shared {
     pub(crate) fn new(sink: Arc<dyn Sink>, control_plane: &str, config: Config) -> Self {
         Self {
             sink,
-            budget: Budget::new(config.memory_budget),
+            budget: Budget::new(config.memory_budget - config.memory_budget / UNFINISHED),
+            unfinished: Arc::new(Unfinished::new(config.unfinished_bytes())),
             reaching: Reaching::default(),
             lists: Arc::default(),
             discoveries: Arc::default(),

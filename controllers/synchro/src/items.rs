@@ -118,6 +118,11 @@ impl Items {
         None
     }
 
+    /// Bytes that are held of an item which is not whole yet, and of the list's metadata.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.item.held() + self.metadata.held()
+    }
+
     /// The list's metadata, once the whole body was pushed; `None` if it was no whole list.
     pub(crate) fn finish(self) -> Option<ListMetadata> {
         self.found_metadata.filter(|_| self.place == Place::End)

@@ -48,6 +48,7 @@ mod stream;
 mod testing;
 mod tree;
 mod turns;
+mod unfinished;
 mod unwanted;
 mod writer;
 

@@ -37,6 +37,11 @@ impl Lines {
         self.chunk = chunk;
     }
 
+    /// Bytes that are held of a line which is not whole yet.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.line.held()
+    }
+
     /// The next whole line, empty ones left out.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         while !self.chunk.is_empty() {
@@ -71,6 +76,11 @@ impl Gathered {
             length: 0,
             limit,
         }
+    }
+
+    /// What it takes in memory.
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Adds bytes; past the limit only the beginning is kept.

@@ -8,10 +8,15 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::transport::HttpClient;
+use crate::transport::{HttpClient, LIST_WINDOWS, WATCH_WINDOWS};
 
 /// A server may allow as few as 100 streams; 20 are left for those that are ending while others begin.
 const STREAMS_PER_LANE: usize = 80;
+/// A stream whose reader stands still never starves another; and what the help of `--memory-budget` says comes beside it does.
+const _: () = {
+    assert!(WATCH_WINDOWS.connection == 80 * WATCH_WINDOWS.stream && STREAMS_PER_LANE == 80);
+    assert!(WATCH_WINDOWS.stream == 64 << 10 && LIST_WINDOWS.stream == 256 << 10);
+};
 /// A connection is made in three round trips and a first answer comes in a fourth. Whoever has waited longer goes by itself.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(2);
 

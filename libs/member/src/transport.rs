@@ -32,6 +32,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// 40 KB; it is closed after one of these times, or almost two.
 const IDLE_CONNECTION: Duration = Duration::from_secs(30);
 
+/// A peer that speaks HTTP/1.1 has no window: what its connection reads ahead is as much as a watch over HTTP/2 has. The default is 400 KiB.
+const HTTP1_BUFFER: usize = WATCH_WINDOWS.stream as usize;
+
 /// How much a peer may send ahead of its reader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
@@ -161,6 +164,7 @@ where
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_CONNECTION)
+        .http1_max_buf_size(HTTP1_BUFFER)
         .http2_initial_stream_window_size(windows.stream)
         .http2_initial_connection_window_size(windows.connection)
         .http2_keep_alive_interval(PING_INTERVAL)

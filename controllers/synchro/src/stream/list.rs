@@ -73,11 +73,16 @@ impl Stream {
     ) -> Result<Result<Outcome, MemberError>, Halt> {
         self.context.report.listing_goes();
         let mut items = Items::new(self.incoming_limit());
+        let mut unfinished = self.context.shared.unfinished.part();
         let mut gathering = Gathering::default();
         let lists = &self.context.connected.lists;
         loop {
             let chunk = async { body.next().await.transpose() };
-            match turn.wait_for(lists, chunk).await {
+            let came = tokio::select! {
+                came = turn.wait_for(lists, chunk) => came,
+                error = unfinished.has_to_go() => Err(error),
+            };
+            match came {
                 Err(error) => {
                     self.flush_page(&mut gathering, listing).await?;
                     return Ok(Err(error));
@@ -88,6 +93,7 @@ impl Stream {
                     turn.came(chunk.len());
                     items.push(chunk);
                     self.take_items(&mut items, &mut gathering, listing).await?;
+                    unfinished.holds(items.unfinished());
                     if listing.seen.of_page() > MOST_OF_PAGE {
                         return Ok(Err(self.no_list("it has more than a million objects")));
                     }

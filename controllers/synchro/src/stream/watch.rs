@@ -14,6 +14,7 @@ use crate::step::{Outcome, is_behind};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::silence::{Due, Silence};
+use crate::unfinished::Part;
 use crate::writer::Halt;
 
 /// Below the 5 minutes after which many load balancers cut a connection off.
@@ -43,6 +44,8 @@ struct Watch {
     /// `None` once it was given up.
     body: Option<ByteStream>,
     lines: Lines,
+    /// What of them is not whole.
+    unfinished: Part,
     gathering: Gathering,
     /// The version of the last event.
     latest: String,
@@ -92,6 +95,7 @@ impl Stream {
         let mut watch = Watch {
             body,
             lines: Lines::new(self.incoming_limit()),
+            unfinished: self.context.shared.unfinished.part(),
             gathering: Gathering::default(),
             latest: version.clone(),
             complete: version.clone(),
@@ -155,6 +159,7 @@ impl Stream {
                 }
                 () = tokio::time::sleep_until(due) => Box::pin(self.do_what_is_due(watch)).await?,
                 () = self.context.report.place().is_to_list() => return Ok(End::Differs),
+                error = watch.unfinished.has_to_go() => return Ok(End::Error(error)),
                 chunk = body.next() => match chunk {
                     None => return Ok(End::Closed),
                     Some(Err(error)) => return Ok(End::Error(error)),
@@ -231,6 +236,7 @@ impl Stream {
                 self.write_watched(watch).await?;
             }
         }
+        watch.unfinished.holds(watch.lines.unfinished());
         self.tell_place(watch);
         Ok(None)
     }

@@ -104,3 +104,27 @@ async fn a_member_whose_lists_have_no_end_is_asked_seldom() {
         assert!((20..=at_most).contains(&asked), "{asked} requests");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_come_to_its_end_is_given_up() {
+    let scene = Scene::new();
+    let filled = "x".repeat(40 << 10);
+    let item = format!(r#"{{"items":[{{"x":"{filled}"#);
+    let line = format!(r#"{{"type":"ADDED","object":{{"x":"{filled}"#);
+    let trickling = |body: String| Answer::ok(body).that_trickles_every(Duration::from_secs(10));
+    scene
+        .member
+        .lists([trickling(item), page(10, "", &[("a", 1)])]);
+    scene.member.watches([
+        trickling(line),
+        Answer::ok(event("ADDED", &pod("b", 11))).that_stays_open(),
+    ]);
+    let act = scene.run();
+    tokio::time::sleep(Duration::from_secs(150)).await;
+    scene.comes_to(&["n/a@1", "n/b@11"], "Live@11").await;
+    assert_eq!(
+        scene.member.requests(),
+        ["list", "list", "watch@10", "watch@10"]
+    );
+    act.end().await;
+}
