@@ -239,6 +239,7 @@ impl Fleet {
             secrets: Arc::clone(&self.secrets),
             lifecycles: Arc::clone(&self.lifecycles),
             recorder: self.recorder.clone(),
+            _counted: self.shared.metrics.of(&cluster_name),
             name: cluster_name,
             uid: uid.clone(),
             orders: receiver,

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use armadex_model::ClusterName;
 use armadex_storage::Written;
 
-/// What is counted over all clusters, and for each that is looked after; one that leaves is dropped, so their number is bounded.
+/// What is counted over all clusters, and for each for as long as it is looked after here, so their number is bounded.
 #[derive(Debug, Default)]
 pub struct Metrics {
     /// Rows that were removed after their cluster or type had left.
     pub purged: Counter,
     /// Events that the control plane did not take.
     pub events_failed: Counter,
-    clusters: Mutex<BTreeMap<ClusterName, Arc<ClusterMetrics>>>,
+    clusters: Mutex<BTreeMap<ClusterName, Weak<ClusterMetrics>>>,
 }
 
 /// A number that only grows, or one that is set.
@@ -104,20 +104,41 @@ impl Metrics {
     /// The counters of every cluster, by name.
     #[must_use]
     pub fn clusters(&self) -> Vec<(ClusterName, Arc<ClusterMetrics>)> {
-        let clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        clusters.retain(|_, metrics| metrics.strong_count() > 0);
         clusters
             .iter()
-            .map(|(name, metrics)| (name.clone(), Arc::clone(metrics)))
+            .filter_map(|(name, metrics)| Some((name.clone(), metrics.upgrade()?)))
             .collect()
     }
 
+    /// Those of one cluster, which are there for as long as somebody holds them.
     pub(crate) fn of(&self, cluster: &ClusterName) -> Arc<ClusterMetrics> {
         let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(clusters.entry(cluster.clone()).or_default())
+        if let Some(metrics) = clusters.get(cluster).and_then(Weak::upgrade) {
+            return metrics;
+        }
+        let metrics = Arc::<ClusterMetrics>::default();
+        clusters.insert(cluster.clone(), Arc::downgrade(&metrics));
+        metrics
     }
+}
 
-    pub(crate) fn forget(&self, cluster: &ClusterName) {
-        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
-        clusters.remove(cluster);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_counted_for_as_long_as_it_is_looked_after() {
+        let metrics = Metrics::default();
+        let name = ClusterName::new("member1").unwrap();
+        let former = metrics.of(&name);
+        former.lists.add(1);
+        let now = metrics.of(&name);
+        drop(former);
+        assert_eq!(metrics.clusters()[0].1.lists.get(), 1);
+        drop(now);
+        assert!(metrics.clusters().is_empty());
+        assert_eq!(metrics.of(&name).lists.get(), 0, "it counts anew");
     }
 }

@@ -1,43 +1,75 @@
-//! What fails now, so that an outage is told once: not by each stream that it hits, and not at each attempt. Pure.
+//! What fails now, so that an outage is told once: not by each stream that it hits, not at each attempt, and not each time that it comes back.
 //!
 //! Streams that fail with the same words share an outage. It begins with the first of them and is over when all of them work again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
-/// Words that are remembered. Whoever fails in more ways than this at a time has been told enough of.
+use tokio::time::Instant;
+
+use crate::lock::lock;
+
+/// Words that are remembered. Whoever fails in more ways than this has been told enough of.
 const WORDS: usize = 32;
+/// What is over and comes back within this time is the same outage. Of errors that are other words each time, as those are that name a
+/// port, as many lines as [`WORDS`] are told in it.
+const TOLD_FOR: Duration = Duration::from_secs(600);
 
 /// What fails now, and for whom.
 #[derive(Debug, Default)]
 pub(crate) struct Outages {
-    failing: Mutex<BTreeMap<String, BTreeSet<String>>>,
+    known: Mutex<BTreeMap<String, Outage>>,
+}
+
+#[derive(Debug)]
+struct Outage {
+    /// Whom it hits now.
+    hits: BTreeSet<String>,
+    /// When it was told.
+    told: Instant,
+    /// It was told that it is over, and nothing since.
+    over: bool,
 }
 
 impl Outages {
     /// `who` failed with these words. Whether that is news.
     pub(crate) fn begins(&self, who: &str, words: &str) -> bool {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hit) = failing.get_mut(words) {
-            hit.insert(who.to_owned());
-            return false;
+        let mut known = self.lock();
+        if let Some(outage) = known.get_mut(words) {
+            outage.hits.insert(who.to_owned());
+            let news = outage.over && outage.told.elapsed() >= TOLD_FOR;
+            if news {
+                (outage.told, outage.over) = (Instant::now(), false);
+            }
+            return news;
         }
-        let news = failing.len() < WORDS;
+        known.retain(|_, outage| !outage.hits.is_empty() || outage.told.elapsed() < TOLD_FOR);
+        let news = known.len() < WORDS;
         if news {
-            failing.insert(words.to_owned(), BTreeSet::from([who.to_owned()]));
+            let outage = Outage {
+                hits: BTreeSet::from([who.to_owned()]),
+                told: Instant::now(),
+                over: false,
+            };
+            known.insert(words.to_owned(), outage);
         }
         news
     }
 
-    /// `who` works, or is no more. Whether an outage is over with that.
+    /// `who` works, or is no more. Whether an outage is over with that which was told of.
     pub(crate) fn ends(&self, who: &str) -> bool {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = failing.len();
-        failing.retain(|_, hit| {
-            hit.remove(who);
-            !hit.is_empty()
-        });
-        failing.len() < before
+        let mut is_over = false;
+        for outage in self.lock().values_mut() {
+            if outage.hits.remove(who) && outage.hits.is_empty() {
+                is_over |= !std::mem::replace(&mut outage.over, true);
+            }
+        }
+        is_over
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Outage>> {
+        lock(&self.known)
     }
 }
 
@@ -45,8 +77,8 @@ impl Outages {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_outage_is_told_once_and_is_over_when_all_that_it_hit_work() {
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_is_told_once_and_is_over_when_all_that_it_hit_work() {
         let outages = Outages::default();
         assert!(outages.begins("pods", "connection refused"));
         assert!(!outages.begins("pods", "connection refused"));
@@ -56,15 +88,24 @@ mod tests {
         assert!(!outages.begins("pods", "connection refused"));
         assert!(!outages.ends("pods"));
         assert!(outages.ends("nodes"));
+        assert!(!outages.begins("nodes", "connection refused"), "it is back");
+        assert!(!outages.ends("nodes"), "and gone, untold");
+        tokio::time::advance(TOLD_FOR).await;
         assert!(outages.begins("nodes", "connection refused"), "another one");
         assert!(!outages.begins("secrets", "secrets is forbidden"));
     }
 
-    #[test]
-    fn what_is_remembered_is_bounded() {
+    #[tokio::test(start_paused = true)]
+    async fn what_is_remembered_is_bounded() {
         let outages = Outages::default();
-        let told = (0..1000).filter(|number| outages.begins("pods", &number.to_string()));
-        assert_eq!(told.count(), WORDS);
+        let fail = |turn: usize| {
+            let words = (0..1000).map(move |number| format!("{turn} {number}"));
+            words.filter(|words| outages.begins("pods", words)).count()
+        };
+        assert_eq!(fail(0), WORDS);
         assert!(outages.ends("pods"));
+        assert_eq!(fail(1), 0, "each port is told of for a while");
+        tokio::time::advance(TOLD_FOR).await;
+        assert_eq!(fail(2), WORDS);
     }
 }

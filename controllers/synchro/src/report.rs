@@ -22,6 +22,9 @@ const LEFT_OUT_BYTES: usize = 128 << 10;
 /// Between two log lines about objects of one stream that are left out: a member may have one that changes all the time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
+/// Before the same trouble is told in other words.
+const RESTATED: Duration = Duration::from_secs(60);
+
 /// The state of one stream, shared by the stream and its cluster's status.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -34,6 +37,9 @@ pub(crate) struct Report {
 struct State {
     progress: Progress,
     left_out: LeftOut,
+    /// When it was told how the stream fails.
+    failed: Option<Instant>,
+    /// When an object was told of that is left out.
     told: Option<Instant>,
     /// Skipped objects since then.
     untold: u64,
@@ -104,6 +110,7 @@ impl Report {
             state: Mutex::new(State {
                 progress,
                 left_out: LeftOut::default(),
+                failed: None,
                 told: None,
                 untold: 0,
             }),
@@ -163,9 +170,19 @@ impl Report {
         self.set(ResourceSyncStatus::Syncing, None, String::new());
     }
 
-    /// A list or a watch failed.
+    /// A list or a watch failed. What goes on failing is not told in other words each time: errors name ports.
     pub(crate) fn failed(&self, words: String) {
         let reason = Some(ResourceSyncReason::ResourceWatchFailed);
+        let mut state = self.lock();
+        let stands = state.progress.status == ResourceSyncStatus::Error
+            && state
+                .failed
+                .is_some_and(|failed| failed.elapsed() < RESTATED);
+        if stands {
+            return;
+        }
+        state.failed = Some(Instant::now());
+        drop(state);
         self.set(ResourceSyncStatus::Error, reason, words);
     }
 
@@ -365,6 +382,21 @@ mod tests {
             report.left_out().contains(&long(LEFT_OUT)),
             "there is room again"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_goes_on_failing_says_so_in_other_words_once_a_minute() {
+        let report = report();
+        let mut told = BTreeSet::new();
+        for port in 40_000..40_240 {
+            report.failed(format!("10.0.0.7:{port}: connection refused"));
+            told.insert(report.shown().message);
+            tokio::time::advance(Duration::from_millis(500)).await;
+        }
+        assert_eq!(told.len(), 2, "in two minutes");
+        report.syncing();
+        report.failed("forbidden".into());
+        assert_eq!(report.shown().message, "forbidden");
     }
 
     #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::GroupResources;
-use armadex_member::Discovery;
+use armadex_member::{Discovery, MemberError};
 use armadex_storage::StoreError;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::audit::{AuditedCluster, Auditor};
-use crate::backoff::jittered;
+use crate::backoff::{Backoff, jittered};
 use crate::board::Running;
 use crate::plan;
 use crate::session::health::{Health, Verdict};
@@ -41,6 +41,11 @@ use crate::stream::Connected;
 
 /// Probes, and tries to reach a member that does not answer.
 const PROBE_PERIOD: Duration = Duration::from_secs(5);
+/// A member that answers the probe and not what comes after it is asked four questions each time, one of them long: in the end once a
+/// minute.
+const LAST_RETRY: Duration = Duration::from_secs(60);
+/// Whoever is lost before that was not worth reaching.
+const LIVED: Duration = Duration::from_secs(60);
 
 /// Why the streams do not run on.
 enum Pause {
@@ -57,18 +62,35 @@ impl Session {
     pub(crate) async fn run(mut self) {
         let mut health = Health::new(&self);
         let mut streams = Streams::new(&self);
+        let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
             let reached = self.reach(&wanted, &mut health, &mut streams).await;
             let Some(reached) = reached else {
                 continue;
             };
+            let begun = Instant::now();
             let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
             streams.stop(matches!(pause, Pause::Unhealthy)).await;
+            match pause {
+                Pause::Unhealthy if begun.elapsed() < LIVED => {
+                    self.pause(backoff.next(rand::random())).await;
+                }
+                _ => backoff.reset(),
+            }
         }
         health.unasked();
         if self.released.is_cancelled() {
             health.released().await;
+        }
+    }
+
+    /// Leaves a member alone that is lost as soon as it is reached: each time its discovery, its checks and its watches begin anew.
+    async fn pause(&mut self, wait: Duration) {
+        tokio::select! {
+            () = is_to_end(&self.cancel, &self.left) => {}
+            () = changed(&mut self.wanted) => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
 
@@ -79,12 +101,13 @@ impl Session {
         health: &mut Health,
         streams: &mut Streams,
     ) -> Option<Reached> {
-        let mut told = String::new();
+        let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         let mut withdrawn = false;
         let shared = Arc::clone(&self.shared);
         let cluster = (&self.name, self.incarnation.as_str());
         let discovery = Arc::clone(streams.discovery());
         loop {
+            let mut wait = jittered(PROBE_PERIOD, rand::random());
             withdrawn = withdrawn || streams.withdraw(&wanted.resources).await;
             let questions = reach::reach(&wanted.member, &*shared.sink, cluster, &discovery);
             let tried = tokio::select! {
@@ -99,27 +122,35 @@ impl Session {
                 }
                 Err(Unreached::Store(StoreError::Left { .. })) => self.left.cancel(),
                 Err(error) => {
-                    let server = wanted.member.server().to_string();
-                    let words = error.to_string();
-                    if words != told {
-                        warn!(cluster = %self.name, error = words, "the member cannot be reached, retrying");
-                        told.clone_from(&words);
+                    self.unreached(wanted, &error, health).await;
+                    if error.is_no_silence() {
+                        wait = backoff.next(rand::random());
                     }
-                    self.board.update(|facts| {
-                        facts.apiserver = server;
-                        if facts.running != Running::Yes {
-                            facts.running = Running::Failed(words);
-                        }
-                    });
-                    health.unreachable(&error).await;
                 }
             }
             tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
-                () = tokio::time::sleep(jittered(PROBE_PERIOD, rand::random())) => {}
+                () = tokio::time::sleep(wait) => {}
             }
         }
+    }
+
+    /// Says that the member was not reached, unless that was said, maybe in other words, a moment ago.
+    async fn unreached(&self, wanted: &Wanted, error: &Unreached, health: &mut Health) {
+        let words = error.to_string();
+        let is_news = health.unreachable(error).await;
+        if is_news {
+            warn!(cluster = %self.name, error = words, "the member cannot be reached, retrying");
+        }
+        let server = wanted.member.server().to_string();
+        self.board.update(|facts| {
+            facts.apiserver = server;
+            let stands = matches!(facts.running, Running::Failed(_)) && !is_news;
+            if facts.running != Running::Yes && !stands {
+                facts.running = Running::Failed(words);
+            }
+        });
     }
 
     /// Runs the streams until something speaks against it.
@@ -151,12 +182,7 @@ impl Session {
         // It is needed no more, and may have thousands of types.
         drop(discovery);
         let _auditing = AbortOnDropHandle::new(tokio::spawn(self.auditor(connected).run()));
-        let mut rediscovery = Rediscovery::new(
-            Arc::clone(&wanted.member),
-            Arc::clone(streams.discovery()),
-            etags,
-            found,
-        );
+        let mut rediscovery = streams.rediscovery(&wanted.member, etags, found);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
             tokio::select! {
@@ -189,12 +215,17 @@ impl Session {
                     }
                     // While the member does not say what it serves, everything stays as it is that somebody asks for.
                     Err(error) => {
-                        warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
+                        self.undiscovered(&error, &mut rediscovery);
                         streams.withdraw(&resources).await;
-                        rediscovery.failed();
                     }
                 }
             }
+        }
+    }
+
+    fn undiscovered(&self, error: &MemberError, rediscovery: &mut Rediscovery) {
+        if rediscovery.failed(&error.to_string()) {
+            warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
         }
     }
 

@@ -31,6 +31,7 @@ use crate::config::Shared;
 use crate::finalizer;
 use crate::keeper::{self, StatusKeeper};
 use crate::lifecycles::{Followed, Lifecycles};
+use crate::metrics::ClusterMetrics;
 use crate::secrets::{SecretWatches, Secrets};
 use crate::session::Wanted;
 use crate::tree::entry::{Entrant, Entry};
@@ -76,6 +77,8 @@ pub(crate) struct Tree {
     pub(crate) name: ClusterName,
     pub(crate) uid: String,
     pub(crate) orders: watch::Receiver<Order>,
+    /// Its metrics are there for as long as it is.
+    pub(crate) _counted: Arc<ClusterMetrics>,
 }
 
 /// What runs beside the tree's own loop.
@@ -248,9 +251,14 @@ impl Tree {
             uid: &self.uid,
         };
         let cluster = match entry.number(&entrant).await {
-            Ok(cluster) => cluster,
+            Ok(cluster) => {
+                self.shared.store_outages.ends(self.name.as_str());
+                cluster
+            }
             Err(words) => {
-                warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying");
+                if self.shared.store_outages.begins(self.name.as_str(), &words) {
+                    warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying; others that fail alike are not told of");
+                }
                 let running = Running::Failed(words);
                 branches.board.update(|facts| facts.running = running);
                 return Turn::Retry;
@@ -345,7 +353,6 @@ impl Tree {
     async fn leave(&self) -> Result<(), String> {
         let left = self.shared.sink.leave(&self.name, &self.uid).await;
         left.map_err(|error| error.to_string())?;
-        self.shared.metrics.forget(&self.name);
         self.shared.purge.notify_one();
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! HTTP clients of one member: the connector (TLS, proxy) and what each kind of traffic needs of HTTP/2.
 
+#[cfg(test)]
+mod generations;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,16 +35,22 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// 40 KB; it is closed after one of these times, or almost two.
 const IDLE_CONNECTION: Duration = Duration::from_secs(30);
 
+/// Twice the 290 s after which each watch is begun anew: by the measure of a pool a connection is idle on which no request was begun,
+/// though it has eighty watches, and each generation of them would make another one.
+const IDLE_WATCHES: Duration = Duration::from_secs(600);
+
 /// A peer that speaks HTTP/1.1 has no window: what its connection reads ahead is as much as a watch over HTTP/2 has. The default is 400 KiB.
 const HTTP1_BUFFER: usize = WATCH_WINDOWS.stream as usize;
 
-/// How much a peer may send ahead of its reader.
+/// How much a peer may send ahead of its reader, and for how long a connection is kept for the next request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
     /// On one stream, in bytes.
     pub(crate) stream: u32,
     /// On one connection, in bytes.
     pub(crate) connection: u32,
+    /// For how long a connection stays that no request is begun on, whatever streams it has.
+    pub(crate) idle: Duration,
 }
 
 /// A watch is a trickle: 64 KiB carries 640 KB/s over 100 ms, some 200 changes. Times the 80 streams of a connection that is what the
@@ -50,11 +59,13 @@ pub(crate) struct Windows {
 pub(crate) const WATCH_WINDOWS: Windows = Windows {
     stream: 64 << 10,
     connection: 80 * (64 << 10),
+    idle: IDLE_WATCHES,
 };
 /// A page is a burst: 256 KiB carries 2.5 MB/s over 100 ms; four of them at once.
 pub(crate) const LIST_WINDOWS: Windows = Windows {
     stream: 256 << 10,
     connection: 1 << 20,
+    idle: IDLE_CONNECTION,
 };
 
 /// Makes clients of one connection, each with a pool of its own and all with the same TLS configuration.
@@ -163,7 +174,7 @@ where
     let client: Client<C, Empty<Bytes>> = Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_CONNECTION)
+        .pool_idle_timeout(windows.idle)
         .http1_max_buf_size(HTTP1_BUFFER)
         .http2_initial_stream_window_size(windows.stream)
         .http2_initial_connection_window_size(windows.connection)

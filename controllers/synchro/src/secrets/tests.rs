@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use armadex_model::ObjectKey;
 use bytes::Bytes;
@@ -29,6 +30,8 @@ struct Vault {
     requests: Arc<Mutex<Vec<String>>>,
     lines: broadcast::Sender<String>,
     watch_is_refused: bool,
+    /// Secrets that may not be read.
+    refused: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Vault {
@@ -39,6 +42,7 @@ impl Vault {
             requests: Arc::default(),
             lines: broadcast::channel(16).0,
             watch_is_refused: false,
+            refused: Arc::default(),
         }
     }
 
@@ -71,6 +75,9 @@ impl Vault {
             .expect("Secrets of ns");
         let secrets = lock(&self.secrets);
         let (note, code, body) = match name.strip_prefix('/') {
+            Some(name) if lock(&self.refused).contains(name) => {
+                (format!("get {name}"), 403, whole(&status(403)))
+            }
             Some(name) => {
                 let found = secrets.get(&ObjectKey::new("ns", name));
                 let (code, body) = found.map_or((404, status(404)), |(version, token)| {
@@ -235,4 +242,41 @@ async fn a_namespace_of_which_nothing_is_named_is_not_watched() {
     assert!(watches.watches("ns"), "somebody else names it");
     drop(second);
     assert!(!watches.watches("ns"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_read_is_asked_for_seldom_whatever_else_is_read() {
+    let vault = Vault {
+        watch_is_refused: true,
+        ..Vault::new(&["granted", "refused"])
+    };
+    lock(&vault.refused).insert("refused".to_owned());
+    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let secrets = Secrets::of(&watches, &["granted", "refused"]);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let (granted, refused) = (vault.count("get granted"), vault.count("get refused"));
+    // A round every 15 to 30 s, and some more at the beginning.
+    for asked in [granted, refused] {
+        assert!((20..=50).contains(&asked), "{granted} and {refused}");
+    }
+    lock(&vault.refused).clear();
+    secrets
+        .come_to(&["token of granted", "token of refused"])
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_secrets_that_cannot_be_watched_are_read_in_rounds() {
+    let names: Vec<String> = (0..1000).map(|number| format!("s{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let vault = Vault {
+        watch_is_refused: true,
+        ..Vault::new(&names)
+    };
+    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let _secrets = Secrets::of(&watches, &names);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let asked = lock(&vault.requests).len();
+    // A thousand at 20 in a second are a round in 50 s.
+    assert!((10_000..=15_000).contains(&asked), "{asked}");
 }

@@ -24,9 +24,12 @@ use tracing::{info, warn};
 
 use super::{Known, lock};
 use crate::backoff::Backoff;
+use crate::outages::Outages;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
+/// For each Secret between two rounds in which all are read because they cannot be watched: 20 in a second.
+const READ_PERIOD: Duration = Duration::from_millis(50);
 /// Secrets of a namespace that are read at the same time: a fleet of a thousand clusters begins with two thousand of them.
 const PARALLEL_READS: usize = 8;
 /// In the place of a version, which is a number: whatever is there has to be read.
@@ -176,13 +179,15 @@ impl Named {
         }
     }
 
-    /// Everything that is not among these is to be read, which tells whether it is there.
-    fn not_among(&self, listed: &BTreeSet<String>) {
-        for (name, entry) in lock(&self.secrets).iter_mut() {
+    /// Everything that is not among these is to be read, which tells whether it is there. How many are named.
+    fn not_among(&self, listed: &BTreeSet<String>) -> u32 {
+        let mut secrets = lock(&self.secrets);
+        for (name, entry) in secrets.iter_mut() {
             if !listed.contains(name) {
                 entry.seen(UNKNOWN);
             }
         }
+        u32::try_from(secrets.len()).unwrap_or(u32::MAX)
     }
 
     fn is_named(&self, name: &str) -> bool {
@@ -267,9 +272,7 @@ async fn follow(client: Client, namespace: String, named: Arc<Named>) {
         }
         tokio::select! {
             () = following.named.due.notified() => {}
-            () = tokio::time::sleep_until(following.reread), if !following.unread.is_empty() => {
-                following.read_again();
-            }
+            () = is_time(following.next_read()) => following.read_again(),
             Some((name, read)) = reads.next() => match read {
                 Ok(secret) => following.read(&name, secret),
                 Err(error) => following.unread(name, &error),
@@ -294,48 +297,76 @@ struct Following {
     /// When the watch is tried again.
     rewatch: Instant,
     backoff: Backoff,
-    /// What could not be read.
-    unread: BTreeSet<String>,
-    /// When that is tried again.
-    reread: Instant,
-    read_backoff: Backoff,
+    /// What could not be read, and when it is tried again.
+    unread: BTreeMap<String, (Backoff, Instant)>,
+    /// The same by time.
+    again: BTreeSet<(Instant, String)>,
+    outages: Outages,
 }
 
 impl Following {
     fn new(namespace: String, named: Arc<Named>) -> Self {
-        let backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         Self {
             namespace,
             named,
             listed: BTreeSet::new(),
             failing: false,
             rewatch: Instant::now(),
-            backoff: backoff.clone(),
-            unread: BTreeSet::new(),
-            reread: Instant::now(),
-            read_backoff: backoff,
+            backoff: Backoff::new(FIRST_RETRY, LAST_RETRY),
+            unread: BTreeMap::new(),
+            again: BTreeSet::new(),
+            outages: Outages::default(),
         }
     }
 
     fn read(&mut self, name: &str, secret: Option<Secret>) {
-        self.read_backoff.reset();
+        self.is_no_longer_unread(name);
         let version = secret.as_ref().and_then(ResourceExt::resource_version);
         let now = secret.map_or(Known::Absent, data_of);
         self.named.read(name, version.unwrap_or_default(), now);
     }
 
     fn unread(&mut self, name: String, error: &kube::Error) {
-        warn!(secret = name, namespace = self.namespace, error = %error, "a Secret cannot be read, retrying");
-        self.named.failed(&name, error.to_string());
-        if self.unread.is_empty() {
-            self.reread = Instant::now() + self.read_backoff.next(rand::random());
+        if self.outages.begins(&name, &class_of(error)) {
+            warn!(secret = name, namespace = self.namespace, error = %error, "a Secret cannot be read, retrying; others that fail alike are not told of");
         }
-        self.unread.insert(name);
+        self.named.failed(&name, error.to_string());
+        let now = Instant::now();
+        let unread = self.unread.entry(name.clone());
+        let (backoff, at) = unread.or_insert_with(|| (Backoff::new(FIRST_RETRY, LAST_RETRY), now));
+        self.again.remove(&(*at, name.clone()));
+        *at = now + backoff.next(rand::random());
+        self.again.insert((*at, name));
+    }
+
+    fn is_no_longer_unread(&mut self, name: &str) {
+        let Some((_, at)) = self.unread.remove(name) else {
+            return;
+        };
+        self.again.remove(&(at, name.to_owned()));
+        if self.outages.ends(name) {
+            info!(
+                namespace = self.namespace,
+                "Secrets that could not be read are read again"
+            );
+        }
+    }
+
+    /// When something is tried again that could not be read.
+    fn next_read(&self) -> Option<Instant> {
+        self.again.first().map(|(at, _)| *at)
     }
 
     fn read_again(&mut self) {
-        for name in std::mem::take(&mut self.unread) {
-            self.named.seen(&name, UNKNOWN);
+        let now = Instant::now();
+        while self.next_read().is_some_and(|at| at <= now)
+            && let Some((_, name)) = self.again.pop_first()
+        {
+            if self.named.is_named(&name) {
+                self.named.seen(&name, UNKNOWN);
+            } else {
+                self.is_no_longer_unread(&name);
+            }
         }
     }
 
@@ -344,8 +375,10 @@ impl Following {
         if !std::mem::replace(&mut self.failing, true) {
             warn!(namespace = self.namespace, error = %error, "Secrets cannot be watched, those that are named are read instead");
         }
-        self.named.not_among(&BTreeSet::new());
-        self.rewatch = Instant::now() + self.backoff.next(rand::random());
+        // What could not be read has a time of its own.
+        let named = self.named.not_among(&self.unread.keys().cloned().collect());
+        let wait = self.backoff.next(rand::random());
+        self.rewatch = Instant::now() + wait.max(READ_PERIOD * named);
     }
 
     fn take_in(&mut self, event: Event<PartialObjectMeta<Secret>>) {
@@ -365,10 +398,28 @@ impl Following {
                     self.listed.insert(name);
                 }
             }
-            Event::InitDone => self.named.not_among(&std::mem::take(&mut self.listed)),
+            Event::InitDone => {
+                self.named.not_among(&std::mem::take(&mut self.listed));
+            }
             Event::Apply(object) => self.named.seen(&object.name_any(), &version(&object)),
             Event::Delete(object) => self.named.seen(&object.name_any(), UNKNOWN),
         }
+    }
+}
+
+/// In which way it failed: in the same words for each Secret, which errors name.
+fn class_of(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
+        _ => "the control plane does not answer".to_owned(),
+    }
+}
+
+/// Waits until this time; without one for ever.
+async fn is_time(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

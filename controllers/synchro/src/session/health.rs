@@ -36,14 +36,14 @@ pub(super) enum Verdict {
 }
 
 /// Why a member does not answer, as it was told, and when.
-struct Trouble {
+pub(super) struct Trouble {
     words: String,
     told: Instant,
 }
 
 impl Trouble {
     /// What is told of it now; `None` as long as the former words have to do.
-    fn restated(known: Option<&Self>, words: &str) -> Option<Self> {
+    pub(super) fn restated(known: Option<&Self>, words: &str) -> Option<Self> {
         let stands = |known: &&Self| known.words == words || known.told.elapsed() < RESTATED;
         known.filter(stands).is_none().then(|| Self {
             words: words.to_owned(),
@@ -97,10 +97,10 @@ impl Health {
         self.good(HEALTHY.to_owned()).await;
     }
 
-    /// The member did not; its streams do not run.
-    pub(super) async fn unreachable(&mut self, error: &(dyn std::error::Error + Sync)) {
+    /// The member did not; its streams do not run. Whether that is to be told.
+    pub(super) async fn unreachable(&mut self, error: &(dyn std::error::Error + Sync)) -> bool {
         self.failures = FAILURES;
-        self.bad(&error.to_string()).await;
+        self.bad(&error.to_string()).await
     }
 
     /// Probes once.
@@ -195,10 +195,16 @@ impl Health {
         let version = (!self.version.is_empty()).then_some(self.version.as_str());
         let told = self.shared.sink.set_health(self.cluster, &now.0, version);
         match told.await {
-            Ok(()) => self.stored = Some(now),
+            Ok(()) => {
+                self.shared.store_outages.ends(&self.name);
+                self.stored = Some(now);
+            }
             Err(StoreError::Left { .. }) => self.left.cancel(),
             Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the store was not told of the member's health");
+                let words = error.to_string();
+                if self.shared.store_outages.begins(&self.name, &words) {
+                    warn!(cluster = %self.name, error = words, "the store was not told of the member's health, retrying; others that fail alike are not told of");
+                }
             }
         }
     }

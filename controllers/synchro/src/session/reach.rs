@@ -38,6 +38,16 @@ pub(super) enum Unreached {
     Store(#[source] StoreError),
 }
 
+/// What is asked first.
+const HEALTH_CHECK: &str = "health check";
+
+impl Unreached {
+    /// The member answers, and not as it should; or the store does not.
+    pub(super) fn is_no_silence(&self) -> bool {
+        !matches!(self, Self::Member { what, .. } if *what == HEALTH_CHECK)
+    }
+}
+
 /// Asks all of them, in this order, so that the error names the first that fails.
 pub(super) async fn reach(
     member: &Member,
@@ -46,7 +56,7 @@ pub(super) async fn reach(
     discovery: &ClusterDiscovery,
 ) -> Result<Reached, Unreached> {
     let failed = |what| move |source| Unreached::Member { what, source };
-    member.probe().await.map_err(failed("health check"))?;
+    member.probe().await.map_err(failed(HEALTH_CHECK))?;
     let version = member.version().await.map_err(failed("version"))?;
     let identity = member
         .identity()

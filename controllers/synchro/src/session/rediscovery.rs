@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::backoff::{Backoff, jittered};
 use crate::discoveries::ClusterDiscovery;
 use crate::session::changes::Changes;
+use crate::session::health::Trouble;
 use crate::session::urgency::Urgency;
 
 /// While the member tells of changes. It may have been upgraded by who keeps its connections open.
@@ -47,6 +48,8 @@ pub(super) struct Rediscovery {
     urgency: Urgency,
     /// How soon to ask again, at the latest.
     soon: Option<Duration>,
+    /// Why it does not answer.
+    trouble: Option<Trouble>,
 }
 
 /// `None`: what the member serves is what it was.
@@ -71,6 +74,7 @@ impl Rediscovery {
             known,
             found,
             missing: Backoff::new(MISSING_PERIOD, SETTLED_PERIOD),
+            trouble: None,
         };
         rediscovery.found(found);
         rediscovery
@@ -94,10 +98,14 @@ impl Rediscovery {
         self.again_in(period);
     }
 
-    /// There was no answer, so the last one holds for longer each time.
-    pub(super) fn failed(&mut self) {
+    /// There was no answer, so the last one holds for longer each time. Whether that is to be told.
+    pub(super) fn failed(&mut self, words: &str) -> bool {
+        let news = Trouble::restated(self.trouble.as_ref(), words);
+        let is_news = news.is_some();
+        self.trouble = news.or(self.trouble.take());
         let period = self.missing.next(1.0);
         self.again_in(period);
+        is_news
     }
 
     fn again_in(&mut self, period: Duration) {
@@ -141,7 +149,9 @@ impl Rediscovery {
             })
         });
         self.soon = self.urgency.answered(matches!(answer, Ok(Some(_))));
-        Ok(answer?.map(|(discovery, known)| {
+        let answer = answer?;
+        self.trouble = None;
+        Ok(answer.map(|(discovery, known)| {
             self.known = known;
             // Where types come and go, what is missing may come next.
             self.missing.reset();

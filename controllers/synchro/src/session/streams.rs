@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use armadex_crds::GroupResources;
 use armadex_crds::conditions::ResourceSyncReason;
-use armadex_member::Member;
+use armadex_member::{Etags, Member};
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{ClusterId, StoreError, StreamState};
 use jiff::Timestamp;
@@ -19,6 +19,7 @@ use crate::discoveries::ClusterDiscovery;
 use crate::metrics::ClusterMetrics;
 use crate::plan::{self, Known, Plan};
 use crate::report::Report;
+use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::task::Session;
 use crate::stream::{self, Connected, StreamContext};
 use crate::turns::ClusterTurns;
@@ -76,6 +77,17 @@ impl Streams {
     /// How the member may be asked what it serves.
     pub(super) fn discovery(&self) -> &Arc<ClusterDiscovery> {
         &self.discovery
+    }
+
+    /// Asks the member again and again what it serves.
+    pub(super) fn rediscovery(
+        &self,
+        member: &Arc<Member>,
+        known: Etags,
+        found: Found,
+    ) -> Rediscovery {
+        let (member, turns) = (Arc::clone(member), Arc::clone(&self.discovery));
+        Rediscovery::new(member, turns, known, found)
     }
 
     /// The cluster and the member that streams are started with from now on.
