@@ -39,6 +39,10 @@ const SLOW_FOR: Duration = Duration::from_secs(300);
 const PAGES_AT_A_TIME: u32 = 200;
 /// So many bytes of one page count as a page more: 500 objects of 16 KB.
 const PAGE_BYTES: usize = 8 << 20;
+/// First pages that are asked for at the same time and have not begun to be read: at 200 ms to the member and back they are 160 lists in a
+/// second, where eight turns would be 40. Each may bring a window of bytes before it has a turn, and its token lives meanwhile: behind 32
+/// lists of 20 pages of a second each, four at a time, it waits for 160 s of five minutes.
+const ASKING: usize = 32;
 /// Requests without a turn that are waited for; each may bring a window of bytes before it has a turn again. Eight turns of half a
 /// second let in 16 others in a second at most, so each is waited for at least 4 s.
 const WAITING: usize = 64;
@@ -47,6 +51,7 @@ const WAITING: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Turns {
     line: Line,
+    asking: Line,
     doubtful: Seats,
     long: Seats,
     /// Those that wait without a turn, the longest first; each is told when it is turned out.
@@ -84,8 +89,15 @@ pub(crate) struct Turn {
 
 #[derive(Debug)]
 struct Held {
+    place: Place,
+    _of_all: Option<OwnedSemaphorePermit>,
+}
+
+/// What a list holds while it stands in the line of all.
+#[derive(Debug)]
+struct Place {
     among: Among,
-    _permits: [Option<OwnedSemaphorePermit>; 3],
+    _permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
 /// Whom a list shares its turns with.
@@ -168,6 +180,7 @@ impl Default for Turns {
     fn default() -> Self {
         Self {
             line: Line::new(PARALLEL),
+            asking: Line::new(ASKING),
             doubtful: Seats::new(PARALLEL_DOUBTFUL),
             long: Seats::new(PARALLEL_LONG),
             waiting: Mutex::default(),
@@ -201,7 +214,7 @@ impl Turns {
     }
 
     fn wants_turn_of(&self, held: &Held) -> bool {
-        let of_few = self.few(held.among).is_some_and(Seats::is_wanted);
+        let of_few = self.few(held.place.among).is_some_and(Seats::is_wanted);
         of_few || self.line.turns.is_wanted()
     }
 }
@@ -247,8 +260,41 @@ impl ClusterTurns {
 }
 
 impl Turn {
-    /// Waits for a turn to read the next page; `begun` says that the list has come to its middle.
-    pub(crate) async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
+    /// Asks for the next page; `begun` says that the list has come to its middle. A list that has no turn asks before it has one: what it
+    /// takes is to read the answer, not to wait for it.
+    pub(crate) async fn ask<T>(
+        &mut self,
+        cluster: &ClusterTurns,
+        begun: bool,
+        page: impl Future<Output = Result<T, MemberError>>,
+    ) -> Result<T, MemberError> {
+        self.next_page(cluster);
+        if self.held.is_some() {
+            return self.wait_for(cluster, page).await;
+        }
+        let place = self.place(cluster, begun).await;
+        let begun = begun || cluster.begun.load(Ordering::Relaxed);
+        let asking = cluster.all.asking.turn(begun).await;
+        let since = Instant::now();
+        let mut page = std::pin::pin!(page);
+        let Ok(patient) = timeout(PATIENCE, &mut page).await else {
+            drop((place, asking));
+            return self.late(cluster, since, page).await;
+        };
+        let answer = patient?;
+        cluster.doubtful.store(false, Ordering::Relaxed);
+        self.hold(cluster, place, begun).await;
+        Ok(answer)
+    }
+
+    /// Waits for a turn to read the next page.
+    #[cfg(test)]
+    async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
+        self.next_page(cluster);
+        self.take(cluster, begun).await;
+    }
+
+    fn next_page(&mut self, cluster: &ClusterTurns) {
         self.pages += 1;
         self.in_a_row += 1;
         self.waited = Duration::ZERO;
@@ -256,7 +302,6 @@ impl Turn {
             // From here on it stands with the long ones, or behind them.
             self.held = None;
         }
-        self.take(cluster, begun).await;
     }
 
     /// So much of a page has come in.
@@ -290,6 +335,16 @@ impl Turn {
         if let Ok(answer) = patient {
             return answer.inspect(|_| cluster.doubtful.store(false, Ordering::Relaxed));
         }
+        self.late(cluster, begun, answer).await
+    }
+
+    /// Waits on without a turn for what did not come in time, and takes one for it.
+    async fn late<T>(
+        &mut self,
+        cluster: &ClusterTurns,
+        since: Instant,
+        answer: impl Future<Output = Result<T, MemberError>>,
+    ) -> Result<T, MemberError> {
         cluster.doubtful.store(true, Ordering::Relaxed);
         self.held = None;
         let turned_out = cluster.all.wait();
@@ -303,7 +358,7 @@ impl Turn {
             late = late => late,
             _ = turned_out => Err(MemberError::TimedOut {
                 phase: "data while others wait",
-                after: begun.elapsed(),
+                after: since.elapsed(),
             }),
         }
     }
@@ -315,7 +370,7 @@ impl Turn {
             cluster.was_slow();
         }
         let Some(held) = &self.held else { return false };
-        let is_long = held.among == Among::All && self.pages > SHORT_PAGES;
+        let is_long = held.place.among == Among::All && self.pages > SHORT_PAGES;
         (is_long || self.waited > QUOTA || self.in_a_row > PAGES_AT_A_TIME)
             && cluster.all.wants_turn_of(held)
     }
@@ -346,23 +401,34 @@ impl Turn {
     }
 
     async fn take(&mut self, cluster: &ClusterTurns, begun: bool) {
-        if self.held.is_some() {
-            return;
+        if self.held.is_none() {
+            let place = self.place(cluster, begun).await;
+            self.hold(cluster, place, begun).await;
         }
-        let all = &cluster.all;
+    }
+
+    /// A place among the lists of its cluster, and among the few that it belongs to.
+    async fn place(&self, cluster: &ClusterTurns, begun: bool) -> Place {
         let of_cluster = cluster.line.turn(begun).await;
         let among = self.among(cluster);
-        let of_few = match all.few(among) {
+        let of_few = match cluster.all.few(among) {
             Some(few) => few.turn().await,
             None => None,
         };
+        Place {
+            among,
+            _permits: [of_cluster, of_few],
+        }
+    }
+
+    async fn hold(&mut self, cluster: &ClusterTurns, place: Place, begun: bool) {
         let cluster_begun = cluster.begun.load(Ordering::Relaxed);
-        let of_all = all.line.turn(begun || cluster_begun).await;
+        let of_all = cluster.all.line.turn(begun || cluster_begun).await;
         cluster.begun.store(true, Ordering::Relaxed);
         (self.in_a_row, self.waited) = (0, Duration::ZERO);
         self.held = Some(Held {
-            among,
-            _permits: [of_cluster, of_few, of_all],
+            place,
+            _of_all: of_all,
         });
     }
 }
@@ -485,6 +551,24 @@ mod tests {
         drop(doubtful);
         let answers = hung.wait_for(&hanging, async { Ok(()) }).await;
         assert!(answers.is_ok() && !hanging.doubtful.load(Ordering::Relaxed));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn members_far_away_are_asked_side_by_side() {
+        let all = Arc::default();
+        let far = PATIENCE * 2 / 5;
+        let lists = (0..10 * ASKING).map(async |_| {
+            let (of, mut turn) = (cluster(&all), Turn::default());
+            let page = async {
+                tokio::time::sleep(far).await;
+                Ok(())
+            };
+            let asked = turn.ask(&of, false, page).await;
+            assert!(asked.is_ok() && turn.held.is_some());
+        });
+        let begun = Instant::now();
+        futures::future::join_all(lists).await;
+        assert!(begun.elapsed() < 15 * far, "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

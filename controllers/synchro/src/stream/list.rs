@@ -55,14 +55,13 @@ impl Stream {
         turn: &mut Turn,
     ) -> Result<ByteStream, MemberError> {
         let lists = &self.context.connected.lists;
-        turn.page(lists, listing.token.is_some()).await;
         let request = ListRequest {
             resource: &self.context.resource.gvr,
             limit: PAGE,
             continue_token: listing.token.as_deref(),
         };
-        turn.wait_for(lists, self.context.connected.member.list(&request))
-            .await
+        let page = self.context.connected.member.list(&request);
+        turn.ask(lists, listing.token.is_some(), page).await
     }
 
     async fn read_page(
