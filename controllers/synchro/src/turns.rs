@@ -23,7 +23,7 @@ const PARALLEL: usize = 8;
 /// Lists of one cluster that are read at the same time, so that one that is slow does not take the turns of all.
 const PARALLEL_OF_CLUSTER: usize = 3;
 /// Turns of clusters that did not answer the last time, or were slow. Each takes [`PATIENCE`] to find out, so six turns are always for the
-/// others.
+/// others; what those do not want, but for one, is lent.
 const PARALLEL_DOUBTFUL: usize = 2;
 /// A list of more pages has 10,000 objects or more.
 const SHORT_PAGES: u32 = 20;
@@ -90,6 +90,7 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 struct Held {
     place: Place,
+    is_lent: bool,
     _of_all: Option<OwnedSemaphorePermit>,
 }
 
@@ -97,7 +98,19 @@ struct Held {
 #[derive(Debug)]
 struct Place {
     among: Among,
-    _permits: [Option<OwnedSemaphorePermit>; 2],
+    _of_cluster: Option<OwnedSemaphorePermit>,
+    of_few: Few,
+}
+
+/// What a list holds of those few that it stands among.
+#[derive(Debug)]
+enum Few {
+    /// One of their turns, if there are any; one of all comes beside it.
+    Turn {
+        _permit: Option<OwnedSemaphorePermit>,
+    },
+    /// One of all that nobody wanted, until somebody does.
+    Lent(Option<OwnedSemaphorePermit>),
 }
 
 /// Whom a list shares its turns with.
@@ -134,6 +147,14 @@ impl Seats {
 
     fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) > 0
+    }
+
+    /// One that nobody wants. Another stays free for whoever comes next.
+    fn spare(&self) -> Option<OwnedSemaphorePermit> {
+        if self.is_wanted() || self.free.available_permits() < 2 {
+            return None;
+        }
+        Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
     /// `None` only if the semaphore was closed, which none is.
@@ -210,6 +231,22 @@ impl Turns {
             Among::All => None,
             Among::Long => Some(&self.long),
             Among::Doubtful => Some(&self.doubtful),
+        }
+    }
+
+    /// Waits for one of the turns of those few. They may have one of all that nobody wants instead.
+    async fn turn_of_few(&self, among: Among) -> Few {
+        let Some(few) = self.few(among) else {
+            return Few::Turn { _permit: None };
+        };
+        let mut turn = std::pin::pin!(few.turn());
+        loop {
+            if let Ok(permit) = timeout(PATIENCE, &mut turn).await {
+                return Few::Turn { _permit: permit };
+            }
+            if let Some(lent) = self.line.turns.spare() {
+                return Few::Lent(Some(lent));
+            }
         }
     }
 
@@ -370,6 +407,9 @@ impl Turn {
             cluster.was_slow();
         }
         let Some(held) = &self.held else { return false };
+        if held.is_lent && cluster.all.line.turns.is_wanted() {
+            return true;
+        }
         let is_long = held.place.among == Among::All && self.pages > SHORT_PAGES;
         (is_long || self.waited > QUOTA || self.in_a_row > PAGES_AT_A_TIME)
             && cluster.all.wants_turn_of(held)
@@ -411,23 +451,27 @@ impl Turn {
     async fn place(&self, cluster: &ClusterTurns, begun: bool) -> Place {
         let of_cluster = cluster.line.turn(begun).await;
         let among = self.among(cluster);
-        let of_few = match cluster.all.few(among) {
-            Some(few) => few.turn().await,
-            None => None,
-        };
         Place {
             among,
-            _permits: [of_cluster, of_few],
+            of_few: cluster.all.turn_of_few(among).await,
+            _of_cluster: of_cluster,
         }
     }
 
-    async fn hold(&mut self, cluster: &ClusterTurns, place: Place, begun: bool) {
-        let cluster_begun = cluster.begun.load(Ordering::Relaxed);
-        let of_all = cluster.all.line.turn(begun || cluster_begun).await;
+    async fn hold(&mut self, cluster: &ClusterTurns, mut place: Place, begun: bool) {
+        let (is_lent, of_all) = match &mut place.of_few {
+            Few::Lent(lent) => (true, lent.take()),
+            Few::Turn { .. } => {
+                let cluster_begun = cluster.begun.load(Ordering::Relaxed);
+                let of_all = cluster.all.line.turn(begun || cluster_begun).await;
+                (false, of_all)
+            }
+        };
         cluster.begun.store(true, Ordering::Relaxed);
         (self.in_a_row, self.waited) = (0, Duration::ZERO);
         self.held = Some(Held {
             place,
+            is_lent,
             _of_all: of_all,
         });
     }
@@ -637,6 +681,33 @@ mod tests {
         let most = 2 * QUOTA + 200 * (PATIENCE / 5);
         assert!(begun.elapsed() < most, "{:?}", begun.elapsed());
         assert!(clusters.iter().all(ClusterTurns::is_slow));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn members_that_are_slow_have_the_turns_that_nobody_else_wants() {
+        let all = Arc::default();
+        let clusters: Vec<_> = (0..2 * PARALLEL).map(|_| cluster(&all)).collect();
+        clusters.iter().for_each(ClusterTurns::was_slow);
+        let mut turns: Vec<_> = clusters.iter().map(|_| Turn::default()).collect();
+        let slow = clusters.iter().zip(&mut turns);
+        let slow = slow.map(async |(of, turn)| turn.page(of, false).await);
+        let slow = futures::future::join_all(slow);
+        assert!(timeout(4 * PATIENCE, slow).await.is_err());
+        let held = |turns: &[Turn]| turns.iter().filter(|turn| turn.held.is_some()).count();
+        assert_eq!(held(&turns), PARALLEL - 1);
+        let healthy = cluster(&all);
+        let mut first = turn(&healthy, false).unwrap();
+        let mut second = Turn::default();
+        let mut comes = std::pin::pin!(second.page(&healthy, false));
+        assert!(futures::poll!(&mut comes).is_pending());
+        let lent = |turn: &&mut Turn| turn.held.as_ref().is_some_and(|held| held.is_lent);
+        let mut lent: Vec<_> = turns.iter_mut().filter(lent).collect();
+        let cluster = &clusters[0];
+        let waits = lent[0].wait_for(cluster, pending::<Result<(), MemberError>>());
+        let mut waits = std::pin::pin!(waits);
+        assert!(futures::poll!(&mut waits).is_pending());
+        assert!(futures::poll!(&mut comes).is_ready(), "it is given back");
+        first.end();
     }
 
     #[tokio::test(start_paused = true)]
