@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
 use crate::discoveries::Discoveries;
+use crate::last_words::LastWords;
 use crate::lease::LeaseTerms;
 use crate::metrics::Metrics;
 use crate::outages::Outages;
@@ -108,6 +109,8 @@ pub(crate) struct Shared {
     pub(crate) store_outages: Outages,
     /// Statuses that are written.
     pub(crate) statuses: Pace,
+    /// Last statuses that may be written now.
+    pub(crate) last_words: LastWords,
     /// Audits that may compare now.
     pub(crate) audits: Semaphore,
     /// What is counted.
@@ -138,6 +141,7 @@ impl Shared {
             discoveries: Arc::default(),
             store_outages: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),
+            last_words: LastWords::default(),
             audits: Semaphore::new(PARALLEL_AUDITS),
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),

@@ -16,6 +16,7 @@ use crate::applied::{Applied, Put};
 use crate::backoff::Backoff;
 use crate::board::{Board, Running};
 use crate::config::Shared;
+use crate::last_words::Speaker;
 use crate::status::{self, Built};
 
 /// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
@@ -93,17 +94,11 @@ impl StatusKeeper {
         }
     }
 
-    /// Says what is known at the end, unless somebody else has spoken since: then that is a process that took over.
+    /// Says what is known at the end.
     async fn last_word(&mut self) {
-        self.look();
-        for _ in 0..TRIES {
-            if self.applied.foreign().is_some() {
-                info!(cluster = %self.name, "somebody else writes the status by now, it stays");
-                return;
-            }
-            if self.try_to_write().await != Some(Put::Overtaken) {
-                return;
-            }
+        let shared = Arc::clone(&self.shared);
+        if !shared.last_words.of(self).await {
+            warn!(cluster = %self.name, "the last status was not written");
         }
     }
 
@@ -176,6 +171,25 @@ impl StatusKeeper {
 
     async fn publish(&self, event: &Event) {
         publish(&self.shared, &self.recorder, &self.reference, event).await;
+    }
+}
+
+impl Speaker for StatusKeeper {
+    /// Whether it was said, or stays unsaid because somebody else has spoken since: then that is a process that took over.
+    async fn say(&mut self) -> bool {
+        self.look();
+        for _ in 0..TRIES {
+            if self.applied.foreign().is_some() {
+                info!(cluster = %self.name, "somebody else writes the status by now, it stays");
+                return true;
+            }
+            match self.try_to_write().await {
+                Some(Put::Overtaken) => {}
+                Some(Put::Done | Put::Gone) => return true,
+                None => return false,
+            }
+        }
+        true
     }
 }
 

@@ -24,6 +24,7 @@ mod grounds;
 mod items;
 mod janitor;
 mod keeper;
+mod last_words;
 mod lease;
 mod lifecycles;
 mod lines;
