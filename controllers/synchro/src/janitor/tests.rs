@@ -115,9 +115,10 @@ async fn nobody_waits_for_a_janitor_that_rests() {
     until_purged(&stage, 1).await;
     // What is hidden meanwhile is no reason to try a store that fails.
     shared.purge.notify_one();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(stage.breaking.purges().len(), 1);
     let begun = Instant::now();
     cancel.cancel();
     janitor.await.expect("no panic");
     assert!(begun.elapsed() < Duration::from_millis(100));
-    assert_eq!(stage.breaking.purges().len(), 1);
 }
