@@ -2,6 +2,7 @@
 //! of the fleet goes on.
 
 use std::future::Future;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use armadex_e2e::aggregation::ApiService;
@@ -20,6 +21,8 @@ use base64::engine::general_purpose::STANDARD;
 use http::Request;
 use serde_json::json;
 
+/// Some seconds, on a machine that is busy: what is missing would be looked for a minute apart in the end.
+const FOUND: Duration = Duration::from_secs(30);
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,6 +50,7 @@ async fn what_is_wrong_is_said_and_the_rest_goes_on() -> Result<()> {
     check(&mut failed, a_wrong_authority_is_never_taken(&fleet)).await;
     check(&mut failed, a_member_that_is_away_is_told(&fleet)).await;
     check(&mut failed, a_forbidden_kind_stops_only_itself(&fleet)).await;
+    check(&mut failed, a_kind_that_comes_later_is_found(&fleet)).await;
     check(&mut failed, a_large_object_does_not_stop_the_others(&fleet)).await;
     check(
         &mut failed,
@@ -220,31 +224,149 @@ async fn a_member_that_is_away_is_told(fleet: &Harness) -> Result<()> {
 
 /// A token of a ServiceAccount that may read pods and ConfigMaps, and no Secret.
 async fn reader_token(fleet: &Harness) -> Result<String> {
+    token(
+        fleet,
+        "reader",
+        &[""],
+        &["pods", "configmaps", "namespaces"],
+    )
+    .await
+}
+
+/// A token of a ServiceAccount of this name that may read these.
+async fn token(fleet: &Harness, name: &str, groups: &[&str], resources: &[&str]) -> Result<String> {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": "reader"},
-        "rules": [{"apiGroups": [""], "resources": ["pods", "configmaps", "namespaces"],
-                   "verbs": ["get", "list", "watch"]}],
+        "metadata": {"name": name},
+        "rules": [{"apiGroups": groups, "resources": resources, "verbs": ["get", "list", "watch"]}],
     });
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}],
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
     });
     let account = json!({
-        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": "default"},
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"},
     });
     let member = fleet.kubectl("member1");
     for object in [role, binding, account] {
         member.apply(&object.to_string()).await?;
     }
     let token = member
-        .run(&["create", "token", "reader", "--namespace", "default"])
+        .run(&["create", "token", name, "--namespace", "default"])
         .await?;
     Ok(token.trim().to_owned())
+}
+
+/// What is missing is looked for every ten seconds at first and then less and less often, unless the member tells.
+async fn a_kind_that_comes_later_is_found(fleet: &Harness) -> Result<()> {
+    let member = fleet.member("member1")?;
+    let groups = [
+        "",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "e2e.armadex.dev",
+    ];
+    let resources = [
+        "namespaces",
+        "customresourcedefinitions",
+        "apiservices",
+        "widgets",
+    ];
+    let token = token(fleet, "late", &groups, &resources).await?;
+    let cluster = json!({
+        "apiVersion": "cluster.clusterpedia.io/v1alpha2",
+        "kind": "PediaCluster",
+        "metadata": {"name": "late"},
+        "spec": {
+            "apiserver": member.url(),
+            "caData": STANDARD.encode(member.pki().read("ca.crt")?),
+            "tokenData": STANDARD.encode(token),
+            "syncResources": [{"group": "e2e.armadex.dev", "resources": ["widgets"]}],
+        },
+    });
+    fleet.kubectl("host").apply(&cluster.to_string()).await?;
+    let says = async |status: &str| {
+        let path = "jsonpath={.status.syncResources[*].resources[*].syncConditions[*].status}";
+        let host = fleet.kubectl("host");
+        let told = host
+            .run(&["get", "pediacluster", "late", "--output", path])
+            .await?;
+        anyhow::Ok(told == status)
+    };
+    wait_until("the kind is missing", SOON, || says("Error")).await?;
+    somebody_else_writes_the_status(fleet).await?;
+    install_widgets(fleet).await?;
+    wait_until("the kind is synced", FOUND, || says("Syncing")).await?;
+    what_was_ours_to_say_is_taken_over(fleet).await?;
+    remove_pedia_cluster(fleet, "late").await
+}
+
+async fn install_widgets(fleet: &Harness) -> Result<()> {
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.e2e.armadex.dev"},
+        "spec": {
+            "group": "e2e.armadex.dev",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema":
+                {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    });
+    fleet
+        .kubectl("member1")
+        .apply(&definition.to_string())
+        .await
+}
+
+/// As Clusterpedia did before: by an update, with a condition that there is no more, and beside it one of somebody else.
+async fn somebody_else_writes_the_status(fleet: &Harness) -> Result<()> {
+    let condition = |type_: &str| {
+        json!({"type": type_, "status": "True", "reason": "Told", "message": "",
+            "lastTransitionTime": "2024-01-02T03:04:05Z"})
+    };
+    let types = ["ClusterSynchroInitialized", "example.com/Mine"];
+    let status = json!({"status": {"conditions": types.map(condition)}});
+    let host = fleet.kubectl("host");
+    host.run(&[
+        "patch",
+        "pediacluster",
+        "late",
+        "--subresource=status",
+        "--type=merge",
+        "--field-manager=clustersynchro-manager",
+        "--patch",
+        &status.to_string(),
+    ])
+    .await
+    .map(drop)
+}
+
+async fn what_was_ours_to_say_is_taken_over(fleet: &Harness) -> Result<()> {
+    let path = "jsonpath={.status.conditions[*].type}";
+    let host = fleet.kubectl("host");
+    wait_until("the status is taken over", SOON, || async {
+        let told = host
+            .run(&["get", "pediacluster", "late", "--output", path])
+            .await?;
+        let mut types: Vec<_> = told.split_whitespace().collect();
+        types.sort_unstable();
+        let expected = [
+            "ClusterHealthy",
+            "Ready",
+            "SynchroRunning",
+            "Validated",
+            "example.com/Mine",
+        ];
+        ensure!(types == expected, "{told}");
+        Ok(true)
+    })
+    .await
 }
 
 async fn a_forbidden_kind_stops_only_itself(fleet: &Harness) -> Result<()> {
