@@ -12,6 +12,7 @@ mod grant;
 mod kubeconfig;
 mod lanes;
 mod member;
+mod names;
 mod pem;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;

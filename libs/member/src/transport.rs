@@ -21,6 +21,7 @@ use tower::util::BoxCloneSyncService;
 
 use crate::connection::{Connection, Proxy};
 use crate::error::ConfigError;
+use crate::names::Names;
 use crate::tls;
 
 /// One pool of connections; clones share it.
@@ -113,8 +114,11 @@ fn https(connection: &Connection, config: rustls::ClientConfig) -> Result<Builde
     Ok(builder.enable_all_versions())
 }
 
-fn tcp_connector() -> HttpConnector {
-    let mut connector = HttpConnector::new();
+/// Opens connections to members and proxies.
+type Tcp = HttpConnector<Names>;
+
+fn tcp_connector() -> Tcp {
+    let mut connector = HttpConnector::new_with_resolver(Names::of_the_process());
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -122,7 +126,7 @@ fn tcp_connector() -> HttpConnector {
     connector
 }
 
-fn socks(proxy: &Proxy, tcp: HttpConnector) -> SocksV5<HttpConnector> {
+fn socks(proxy: &Proxy, tcp: Tcp) -> SocksV5<Tcp> {
     let connector = SocksV5::new(proxy.url.clone(), tcp);
     match &proxy.credentials {
         None => connector,
@@ -134,10 +138,7 @@ fn socks(proxy: &Proxy, tcp: HttpConnector) -> SocksV5<HttpConnector> {
 }
 
 /// A CONNECT request is HTTP/1.1, so that is what the proxy is offered.
-fn to_https_proxy(
-    config: rustls::ClientConfig,
-    tcp: HttpConnector,
-) -> HttpsConnector<HttpConnector> {
+fn to_https_proxy(config: rustls::ClientConfig, tcp: Tcp) -> HttpsConnector<Tcp> {
     HttpsConnectorBuilder::new()
         .with_tls_config(config)
         .https_or_http()
