@@ -12,7 +12,7 @@ use super::plan::{Plan, Strategy, TypePlan};
 use super::reading::Reading;
 use super::walk::{Step, Walk};
 use crate::form::namespace_id::ids_of;
-use crate::sql::statement::MAX_LIST;
+use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::{post, stream};
 
 /// How many rows a plan has; `None` if it would take more work than ten pages to tell.
@@ -103,18 +103,26 @@ async fn by_place(
     Ok(Some(sum))
 }
 
-/// The sizes of all blocks of one clause, cluster by cluster: blocks of what has left are still there.
+/// The most terms times clusters of which one statement adds blocks up. Each is a range of the index: they take some 6 µs, and a statement 35.
+const MOST_RANGES: usize = 64;
+
+/// The sizes of all blocks of one clause, some clusters at a time: blocks of what has left are still there.
 async fn sums(
     reading: &mut Reading<'_>,
     plan: &Plan,
     planned: &TypePlan,
 ) -> Result<Option<i64>, StoreError> {
+    let ranges: Vec<(i64, i64)> = planned
+        .clusters
+        .iter()
+        .map(|space| ids_of(space.id))
+        .collect();
     let mut sum = 0;
     for terms in plan.has[0].terms.chunks(MAX_LIST) {
-        for space in &planned.clusters {
-            let ids = ids_of(space.id);
-            let statement = post::sum(reading.dialect, terms, planned.id, ids);
-            reading.looked_for(terms.len());
+        let most = (MOST_RANGES / terms.len()).max(1);
+        for ranges in ranges.chunks(most).flat_map(pieces) {
+            let statement = post::sum(reading.dialect, terms, planned.id, ranges);
+            reading.looked_for(terms.len() * ranges.len());
             for (objects, blocks) in reading.pairs(statement).await? {
                 sum += objects;
                 reading.looked_at += u64::try_from(blocks).unwrap_or(0);
@@ -147,3 +155,6 @@ async fn by_row(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

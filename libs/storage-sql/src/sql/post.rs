@@ -203,20 +203,28 @@ pub(crate) fn sizes(terms: &[i64], resource: i32, limit: i64) -> Statement {
         .build()
 }
 
-/// How many objects have one of the terms within a range of namespace ids, and in how many blocks they are: (n, blocks).
+/// How many objects have one of the terms within each of these ranges of namespace ids, and in how many blocks they are: (n, blocks).
 pub(crate) fn sum(
     dialect: Dialect,
     terms: &[i64],
     resource: i32,
-    (from, until): (i64, i64),
+    ranges: &[(i64, i64)],
 ) -> Statement {
-    Sql::new("post.sum", "SELECT ")
-        .push(dialect.sum_of_n())
-        .push(", COUNT(*) FROM post WHERE term IN ")
-        .list(terms)
-        .bound(
-            " AND type = ? AND nsid >= ? AND nsid < ?",
-            [resource.into(), from.into(), until.into()],
-        )
-        .build()
+    let mut sql = Sql::new("post.sum", "");
+    for (index, &(from, until)) in ranges.iter().enumerate() {
+        sql = sql
+            .push(if index == 0 {
+                "SELECT "
+            } else {
+                " UNION ALL SELECT "
+            })
+            .push(dialect.sum_of_n())
+            .push(", COUNT(*) FROM post WHERE term IN ")
+            .list(terms)
+            .bound(
+                " AND type = ? AND nsid >= ? AND nsid < ?",
+                [resource.into(), from.into(), until.into()],
+            );
+    }
+    sql.build()
 }

@@ -279,7 +279,7 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
         post::within(&[-77, 12], TYPE, &NSIDS, 2049),
         post::sums(dialect, &[-77, 12], TYPE, &NSIDS),
         post::sizes(&[-77, 12], TYPE, 2049),
-        post::sum(dialect, &[-77], TYPE, (0, 4096)),
+        post::sum(dialect, &[-77], TYPE, &[(0, 4096), (8192, 12_288)]),
     ]
 }
 

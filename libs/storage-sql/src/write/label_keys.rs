@@ -75,7 +75,7 @@ impl LabelKeys {
         for &(resource, key) in &self.due {
             // All blocks of the key: a walk that was paid for by meeting as many objects.
             let everywhere = (i64::MIN, i64::MAX);
-            let carriers = post::sum(dialect, &[key], resource, everywhere);
+            let carriers = post::sum(dialect, &[key], resource, &[everywhere]);
             let carriers = row(connection, carriers, |row| row.int(0)).await?;
             stored.push(((resource, key), carriers.unwrap_or(0)));
         }
