@@ -1,6 +1,7 @@
 //! What a reader must know before it plans: clusters, types and open streams. Kept in memory and brought up to date by what changed, so
 //! that one more stream costs one row, whatever the size of the fleet.
 
+pub(crate) mod holders;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use crate::sql::catalog::{self, ClusterRow, HealthRow, TypeRow};
 use crate::sql::head::HeadRow;
 use crate::sql::unposted::{self, UnpostedRow};
 use crate::sql::{gone, stream};
+use holders::{Holders, KnownHolders};
 
 /// One state of the catalogue. Immutable. Clusters and streams that wait for their purge are not in it: their rows are hidden.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,8 @@ pub(crate) struct Snapshot {
     sets: HashMap<Arc<[i32]>, Arc<BTreeSet<GroupVersionResource>>>,
     /// The terms of label keys whose values are not posted, by type.
     unposted: HashMap<i32, Arc<BTreeSet<i64>>>,
+    /// The clusters of types that were asked for.
+    known_holders: KnownHolders,
 }
 
 /// A cluster that is shown.
@@ -119,6 +123,7 @@ impl Snapshot {
         next.fill_entries(&touched, &mut catalog);
         next.take_health(health, &mut catalog);
         if structural {
+            next.known_holders = KnownHolders::default();
             let types = next.shown_types();
             if *catalog.types != types {
                 catalog.types = Arc::new(types);
@@ -303,6 +308,16 @@ impl Snapshot {
         self.members
             .iter()
             .filter(move |(_, member)| member.shows(resource))
+    }
+
+    /// All clusters of which a type is shown: the same value for as long as no cluster and no stream comes or goes.
+    pub(crate) fn all_holders(&self, resource: i32) -> Arc<Holders> {
+        self.known_holders.of(resource, || {
+            let holders = self.holders(resource);
+            holders
+                .map(|(name, member)| (name.clone(), member.id))
+                .collect()
+        })
     }
 
     /// A cluster by name, if it has a type.

@@ -56,15 +56,9 @@ pub(crate) async fn placed(
     planned: &TypePlan,
     objects: Vec<Candidate>,
 ) -> Result<Vec<Located>, StoreError> {
-    let ids: HashMap<i64, usize> = planned
-        .clusters
-        .iter()
-        .enumerate()
-        .map(|(at, space)| (space.id, at))
-        .collect();
     let objects: Vec<Candidate> = objects
         .into_iter()
-        .filter(|object| ids.contains_key(&cluster_of(object.nsid)))
+        .filter(|object| planned.clusters.at(cluster_of(object.nsid)).is_some())
         .collect();
     let mut nsids: Vec<i64> = objects.iter().map(|object| object.nsid).collect();
     nsids.sort_unstable();
@@ -73,7 +67,8 @@ pub(crate) async fn placed(
     let places: HashMap<i64, Arc<Place>> = names
         .into_iter()
         .filter_map(|(nsid, namespace)| {
-            let space = &planned.clusters[*ids.get(&cluster_of(nsid))?];
+            let at = planned.clusters.at(cluster_of(nsid))?;
+            let space = planned.clusters.get(at)?;
             space.namespaces.admits(&namespace).then(|| {
                 let place = Place {
                     index: planned.index,

@@ -107,16 +107,11 @@ impl<'a> Places<'a> {
         hits: &BTreeMap<i64, i64>,
     ) -> Self {
         let (next, namespace) = begin(planned, backwards, from);
-        let shown: HashMap<i64, usize> = planned
-            .clusters
-            .iter()
-            .enumerate()
-            .map(|(at, space)| (space.id, walked(planned, backwards, at)))
-            .filter(|&(_, at)| at >= next)
-            .collect();
         let mut by_cluster: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
         for (&nsid, &count) in hits {
-            if let Some(&at) = shown.get(&cluster_of(nsid)) {
+            let shown = planned.clusters.at(cluster_of(nsid));
+            let shown = shown.map(|at| walked(planned, backwards, at));
+            if let Some(at) = shown.filter(|&at| at >= next) {
                 by_cluster.entry(at).or_default().push((nsid, count));
             }
         }
@@ -155,7 +150,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    fn space(&self, at: usize) -> Option<&'a Space> {
+    fn space(&self, at: usize) -> Option<Space<'a>> {
         let clusters = &self.planned.clusters;
         clusters.get(if self.backwards {
             clusters.len().checked_sub(at + 1)?
@@ -181,7 +176,7 @@ impl<'a> Places<'a> {
         let Some(first) = self.space(at) else {
             return Ok(None);
         };
-        let chunk = match (&*first.namespaces, from) {
+        let chunk = match (first.namespaces, from) {
             (NameFilter::In(_), from) => self.named(reading, at, from.as_deref()).await?,
             (_, Some(from)) => self.rest(reading, at, &from, wanted).await?,
             (_, None) => self.first(reading, at, most, wanted).await?,
@@ -236,12 +231,12 @@ impl<'a> Places<'a> {
     ) -> Result<Chunk<'a>, StoreError> {
         let open = |at: &usize| {
             self.space(*at)
-                .is_some_and(|space| !matches!(&*space.namespaces, NameFilter::In(_)))
+                .is_some_and(|space| !matches!(space.namespaces, NameFilter::In(_)))
         };
         let count = (at..at + most).take_while(open).count().max(1);
         // A power of two, so that there are few texts.
         let count = 1_usize << count.ilog2();
-        let spaces: Vec<&Space> = (at..at + count).filter_map(|at| self.space(at)).collect();
+        let spaces: Vec<Space<'_>> = (at..at + count).filter_map(|at| self.space(at)).collect();
         let ids: Vec<i64> = spaces.iter().map(|space| space.id).collect();
         let limit = limit(wanted);
         let statement = counter::first(self.planned.id, &ids, limit);
@@ -268,7 +263,7 @@ impl<'a> Places<'a> {
         let Some(first) = self.space(at) else {
             return Ok(Chunk::end(at));
         };
-        let NameFilter::In(names) = &*first.namespaces else {
+        let NameFilter::In(names) = first.namespaces else {
             return Ok(Chunk::end(at));
         };
         let names: Vec<&str> = names
@@ -292,8 +287,8 @@ impl<'a> Places<'a> {
             Some(_) => 1,
             None => (MOST_LOOKUPS / names.len()).clamp(1, MAX_LIST),
         };
-        let same = |space: &&Space| space.namespaces == first.namespaces;
-        let spaces: Vec<&Space> = (at..at + most)
+        let same = |space: &Space<'_>| space.is_like(&first);
+        let spaces: Vec<Space<'_>> = (at..at + most)
             .map_while(|at| self.space(at))
             .take_while(same)
             .collect();
@@ -305,9 +300,9 @@ impl<'a> Places<'a> {
     async fn lookup(
         &self,
         reading: &mut Reading<'_>,
-        spaces: &[&'a Space],
+        spaces: &[Space<'a>],
         names: &[&str],
-    ) -> Result<Vec<(&'a Space, CounterRow)>, StoreError> {
+    ) -> Result<Vec<(Space<'a>, CounterRow)>, StoreError> {
         let ids: Vec<i64> = spaces.iter().map(|space| space.id).collect();
         let statement = counter::named(self.planned.id, &ids, names);
         let mut found = by_cluster(reading.rows(statement, counter::decode).await?);
@@ -375,7 +370,7 @@ impl<'a> Places<'a> {
 
 /// Some namespaces, and where to go on.
 struct Chunk<'a> {
-    rows: Vec<(&'a Space, CounterRow)>,
+    rows: Vec<(Space<'a>, CounterRow)>,
     next: usize,
     namespace: Option<String>,
 }
@@ -391,7 +386,7 @@ impl<'a> Chunk<'a> {
 
     /// Takes what was read of a cluster; whether it has more than that, so that the walk goes on there. The last of `limit` rows is left for
     /// the next chunk.
-    fn take(&mut self, at: usize, space: &'a Space, rows: Vec<CounterRow>, limit: i64) -> bool {
+    fn take(&mut self, at: usize, space: Space<'a>, rows: Vec<CounterRow>, limit: i64) -> bool {
         let mut rows = rows;
         let full = i64::try_from(rows.len()).is_ok_and(|count| count == limit);
         if full && let Some(last) = rows.pop() {
@@ -432,9 +427,7 @@ fn begin(planned: &TypePlan, backwards: bool, from: Option<&Point>) -> (usize, O
     let Some(from) = from else {
         return (0, None);
     };
-    let before = planned
-        .clusters
-        .partition_point(|space| space.name.as_str() < from.cluster.as_str());
+    let before = planned.clusters.before(&from.cluster);
     let here = planned
         .clusters
         .get(before)

@@ -3,6 +3,7 @@
 
 mod clause;
 pub(crate) mod order;
+mod spaces;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,6 +17,7 @@ use crate::catalog::{Member, Snapshot};
 use crate::form::term::TermHasher;
 
 pub(crate) use clause::{Clause, Lead};
+pub(crate) use spaces::{Space, Spaces};
 
 /// How a query is answered.
 #[derive(Clone, Debug)]
@@ -44,18 +46,9 @@ pub(crate) struct TypePlan {
     pub(crate) index: usize,
     pub(crate) id: i32,
     pub(crate) resource: Arc<ResourceType>,
-    /// By name.
-    pub(crate) clusters: Vec<Space>,
+    pub(crate) clusters: Spaces,
     /// The terms of label keys whose values are not posted.
     pub(crate) unposted: Arc<BTreeSet<i64>>,
-}
-
-/// What may be shown of a type in one cluster.
-#[derive(Clone, Debug)]
-pub(crate) struct Space {
-    pub(crate) name: ClusterName,
-    pub(crate) id: i64,
-    pub(crate) namespaces: Arc<NameFilter>,
 }
 
 /// What is read, and in which order.
@@ -72,9 +65,7 @@ pub(crate) enum Strategy {
 impl TypePlan {
     /// Whether no cluster is restricted to some of its namespaces.
     pub(crate) fn is_whole(&self) -> bool {
-        self.clusters
-            .iter()
-            .all(|space| *space.namespaces == NameFilter::Any)
+        self.clusters.is_whole()
     }
 }
 
@@ -160,20 +151,11 @@ fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
         .filter_map(|(index, searched)| {
             let id = snapshot.type_id(&searched.resource)?;
             let resource = Arc::clone(snapshot.resource(id)?);
-            let space = |(name, member): (&ClusterName, &Member)| {
-                Some(Space {
-                    name: name.clone(),
-                    id: member.id,
-                    namespaces: namespaces_in(query, searched, name, &asked)?,
-                })
-            };
-            let clusters: Vec<Space> = match &query.clusters {
-                // By name, however large the fleet is; a set of names is in their order.
-                NameFilter::In(names) => {
-                    let named = names.iter().filter_map(|name| snapshot.holder(id, name));
-                    named.filter_map(space).collect()
+            let clusters = match (&query.clusters, &searched.scope) {
+                (NameFilter::Any, Scope::Everything) if !admits_nothing(&asked) => {
+                    Spaces::all(snapshot.all_holders(id), &asked)
                 }
-                _ => snapshot.holders(id).filter_map(space).collect(),
+                (_, _) => spaces(query, searched, &asked, snapshot, id),
             };
             (!clusters.is_empty()).then_some(TypePlan {
                 index,
@@ -184,6 +166,33 @@ fn types(query: &Query, snapshot: &Snapshot) -> Vec<TypePlan> {
             })
         })
         .collect()
+}
+
+/// The clusters of a type of which the query and its scope let something through.
+fn spaces(
+    query: &Query,
+    searched: &Searched,
+    asked: &Arc<NameFilter>,
+    snapshot: &Snapshot,
+    resource: i32,
+) -> Spaces {
+    let space = |(name, member): (&ClusterName, &Member)| {
+        let namespaces = namespaces_in(query, searched, name, asked)?;
+        Some((name.clone(), member.id, namespaces))
+    };
+    match &query.clusters {
+        // By name, however large the fleet is; a set of names is in their order.
+        NameFilter::In(names) => {
+            let named = names.iter();
+            let named = named.filter_map(|name| snapshot.holder(resource, name));
+            Spaces::some(named.filter_map(space))
+        }
+        _ => Spaces::some(snapshot.holders(resource).filter_map(space)),
+    }
+}
+
+fn admits_nothing(names: &NameFilter) -> bool {
+    matches!(names, NameFilter::In(names) if names.is_empty())
 }
 
 /// The namespaces that the query and its scope let through in one cluster; `None` if nothing of the cluster is let through.
@@ -205,8 +214,7 @@ fn namespaces_in(
             }
         },
     };
-    let nothing = matches!(&*allowed, NameFilter::In(names) if names.is_empty());
-    (!nothing).then_some(allowed)
+    (!admits_nothing(&allowed)).then_some(allowed)
 }
 
 /// Which way rows come. It follows from the query alone, whatever clusters, types and rights there are: a position of one page is continued by
@@ -267,7 +275,7 @@ impl fmt::Display for Plan {
             let TypePlan { id, clusters, .. } = planned;
             write!(f, "\n  {} (type {id})", planned.resource.gvr)?;
             write!(f, " in {} clusters", clusters.len())?;
-            let first = clusters.first().map(|space| &*space.namespaces);
+            let first = clusters.get(0).map(|space| space.namespaces);
             match first {
                 None | Some(NameFilter::Any) => {}
                 Some(NameFilter::In(names)) => {

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use armadex_model::GroupVersionResource;
 use armadex_model::label::{Operator, Requirement};
 
+use armadex_storage::Health;
+
 use super::*;
 use crate::catalog::Delta;
-use crate::sql::catalog::{ClusterRow, TypeRow};
+use crate::sql::catalog::{ClusterRow, HealthRow, TypeRow};
 
 fn gvr(plural: &str) -> GroupVersionResource {
     GroupVersionResource::new("", "v1", plural)
@@ -116,7 +118,7 @@ fn a_scope_leaves_out_what_it_does_not_name() {
         ("b".to_owned(), NamespaceScope::Only(names(&[]))),
     ]));
     let plan = planned(&pods().scoped(&scope));
-    let [only] = plan.types[0].clusters.as_slice() else {
+    let [only] = plan.types[0].clusters.iter().collect::<Vec<_>>()[..] else {
         panic!("one cluster: {plan}")
     };
     assert_eq!(*only.namespaces, NameFilter::In(names(&["x", "y"])));
@@ -207,4 +209,45 @@ fn the_beginning_of_a_cluster_has_the_value_of_a_key_that_does_not_vary() {
     let text = |text: &str| armadex_model::query::SortValue::Text(text.into());
     let rank = beginning.into_rank(0, &planned(&query));
     assert_eq!(rank.keys, [text("x"), text("b")]);
+}
+
+/// A page of a fleet costs what is on it: of its clusters nothing is copied.
+#[test]
+fn pages_of_a_fleet_share_what_is_known_of_its_clusters() {
+    let snapshot = fleet();
+    let of_namespace = Query {
+        namespaces: NameFilter::only("shop"),
+        ..pods()
+    };
+    let spaces = |query: &Query, snapshot: &Snapshot| {
+        let plan = plan(query, snapshot, &TermHasher::new([7; 16])).expect("a plan");
+        plan.types[0].clusters.clone()
+    };
+    let first = spaces(&pods(), &snapshot);
+    assert_eq!(first.len(), 3);
+    for query in [&pods(), &of_namespace] {
+        assert!(spaces(query, &snapshot).shares_clusters_with(&first));
+    }
+    let after = |delta: Delta| snapshot.apply(delta).expect("sound rows");
+    // A cluster whose health changes is where it was.
+    let health = HealthRow {
+        cluster: 3,
+        health: Health {
+            healthy: false,
+            reason: "NotReachable".into(),
+        },
+        version: None,
+    };
+    let flapped = after(Delta {
+        version: 2,
+        health: vec![health],
+        ..Delta::default()
+    });
+    assert!(spaces(&pods(), &flapped).shares_clusters_with(&first));
+    let fewer = after(Delta {
+        version: 2,
+        streams: vec![(3, 1, false)],
+        ..Delta::default()
+    });
+    assert_eq!(spaces(&pods(), &fewer).len(), 2);
 }

@@ -1,0 +1,135 @@
+//! Clusters that have a type, in the order in which they are walked: what every page needs to know, and what does not change from page to page.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use armadex_model::ClusterName;
+
+/// The most sets of clusters that are kept. Most types are in all clusters, which is one; each takes 40 bytes a cluster.
+const MOST_SETS: usize = 16;
+
+/// Some clusters, by name and by number.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Holders {
+    by_name: Vec<(ClusterName, i64)>,
+    /// The number of a cluster, and its place by name; by number.
+    by_id: Vec<(i64, usize)>,
+}
+
+impl Holders {
+    pub(crate) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// The cluster at a place.
+    pub(crate) fn get(&self, at: usize) -> Option<(&ClusterName, i64)> {
+        self.by_name.get(at).map(|(name, id)| (name, *id))
+    }
+
+    /// The place of the cluster with a number.
+    pub(crate) fn at(&self, id: i64) -> Option<usize> {
+        let found = self.by_id.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(self.by_id[found].1)
+    }
+
+    /// How many come before a name.
+    pub(crate) fn before(&self, name: &str) -> usize {
+        self.by_name
+            .partition_point(|(other, _)| other.as_str() < name)
+    }
+}
+
+/// From clusters in the order of their names.
+impl FromIterator<(ClusterName, i64)> for Holders {
+    fn from_iter<T: IntoIterator<Item = (ClusterName, i64)>>(clusters: T) -> Self {
+        let by_name = Vec::from_iter(clusters);
+        debug_assert!(by_name.is_sorted());
+        let by_id = by_name.iter().enumerate().map(|(at, (_, id))| (*id, at));
+        let mut by_id = Vec::from_iter(by_id);
+        by_id.sort_unstable();
+        Self { by_name, by_id }
+    }
+}
+
+/// The clusters of the types that were asked for, made when they are asked for first. Types that the same clusters have share them.
+#[derive(Debug, Default)]
+pub(super) struct KnownHolders(RwLock<HashMap<i32, Arc<Holders>>>);
+
+impl KnownHolders {
+    pub(super) fn of(&self, resource: i32, make: impl FnOnce() -> Holders) -> Arc<Holders> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(holders) = known.get(&resource) {
+            return Arc::clone(holders);
+        }
+        drop(known);
+        let made = Arc::new(make());
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sets: Vec<&Arc<Holders>> = known.values().collect();
+        sets.sort_unstable_by_key(|set| Arc::as_ptr(set));
+        sets.dedup_by_key(|set| Arc::as_ptr(set));
+        let equal = sets.iter().find(|set| ***set == made);
+        let (made, is_kept) = match equal {
+            Some(equal) => (Arc::clone(equal), true),
+            None => (made, sets.len() < MOST_SETS),
+        };
+        if is_kept {
+            known.insert(resource, Arc::clone(&made));
+        }
+        made
+    }
+}
+
+/// What is known goes along: whoever changes clusters or streams forgets it.
+impl Clone for KnownHolders {
+    fn clone(&self) -> Self {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Self(RwLock::new(known.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holders(ids: impl IntoIterator<Item = i64>) -> Holders {
+        let named = ids.into_iter().enumerate();
+        let named =
+            named.map(|(at, id)| (ClusterName::new(&format!("c-{at:04}")).expect("a name"), id));
+        named.collect()
+    }
+
+    #[test]
+    fn a_cluster_is_found_by_its_number() {
+        let holders = holders([7, 3, 9]);
+        assert_eq!(
+            [7, 3, 9, 4].map(|id| holders.at(id)),
+            [Some(0), Some(1), Some(2), None]
+        );
+        assert_eq!(
+            holders.get(1).map(|(name, id)| (name.as_str(), id)),
+            Some(("c-0001", 3))
+        );
+        assert_eq!(
+            ["", "c-0001", "c-0001a", "d"].map(|name| holders.before(name)),
+            [0, 1, 2, 3]
+        );
+    }
+
+    #[test]
+    fn what_is_known_of_types_is_made_once_shared_and_bounded() {
+        let known = KnownHolders::default();
+        let first = known.of(1, || holders([1, 2]));
+        assert!(Arc::ptr_eq(
+            &first,
+            &known.of(1, || unreachable!("it is known"))
+        ));
+        assert!(Arc::ptr_eq(&first, &known.of(2, || holders([1, 2]))));
+        for number in 3..100 {
+            let others = known.of(number, || holders([1, 2, i64::from(number)]));
+            assert_eq!(others.len(), 3);
+        }
+        assert!(Arc::ptr_eq(&first, &known.of(100, || holders([1, 2]))));
+        let known = known.0.into_inner().expect("whole");
+        assert_eq!(known.len(), 3 + MOST_SETS - 1);
+    }
+}
