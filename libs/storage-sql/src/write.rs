@@ -1,4 +1,15 @@
 //! Writing: one task, one transaction at a time, from batches to rows.
+//!
+//! SQLite has one writer, and nobody waits for a row. Where several processes write, two transactions that lock the same rows in different orders
+//! would wait for each other, so that the database ends one of them, which is then done anew. Batches, which are nearly all that is written,
+//! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it.
+//!
+//! A purge goes alone and in another order, `PURGE_ORDER`: it begins with what is past, which nobody writes any more, and with the head. Then it
+//! holds the streams that it takes rows from. They are closed: while they are held no batch of theirs begins, and one that had begun finds itself
+//! refused, so whatever else is locked of them is wanted by nobody else. Nor are clusters that have left, whose streams have no writers any more.
+//!
+//! What may be in the way all the same, and is done anew: a purge that sweeps a namespace into which another type comes, a batch that shows
+//! streams again which were kept, and a change of the catalogue, which stamps rows behind the head.
 
 pub(crate) mod catalog_change;
 pub(crate) mod clusters;
@@ -14,3 +25,23 @@ pub(crate) mod purge;
 pub(crate) mod session;
 pub(crate) mod stage;
 pub(crate) mod writer;
+
+/// The tables in which batches lock rows, in this order.
+#[cfg(test)]
+const LOCK_ORDER: [&str; 9] = [
+    "cluster",
+    "allocation",
+    "post",
+    "counter",
+    "ns",
+    "stream",
+    "head",
+    "obj",
+    "ver",
+];
+
+/// The tables in which a purge locks rows of what is past and of closed streams, in this order; it looks last for clusters whose time is over.
+#[cfg(test)]
+const PURGE_ORDER: [&str; 9] = [
+    "ver", "head", "stream", "obj", "post", "counter", "ns", "gone", "cluster",
+];

@@ -1,8 +1,8 @@
 //! Batches in a transaction: read the old rows, compare, write index, counters and streams.
 //!
 //! All batches of a transaction are staged together, so that a hundred small ones take as many statements as one large one: each statement
-//! is for all of them. Their keys have nothing in common, because no two are of the same stream. Rows are locked in one order, whatever the
-//! batches: index, counters, namespaces, streams (whose epoch is the fence), and then, by publishing, the head, objects and versions.
+//! is for all of them. Their keys have nothing in common, because no two are of the same stream. Rows are locked in the order that
+//! [`crate::write`] tells: here all but the head, objects and versions, which publishing comes to. A stream's epoch is the fence.
 
 use std::collections::HashMap;
 

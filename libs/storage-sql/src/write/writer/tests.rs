@@ -18,16 +18,35 @@ fn pods() -> ResourceType {
     resource("", "pods", "Pod", true)
 }
 
-/// A connection that counts statements.
+/// A connection that counts statements, and notes which tables are written to.
 struct Counted<'a> {
     connection: &'a mut dyn Connection,
     statements: usize,
+    /// In the order in which they were first.
+    tables: Vec<String>,
+}
+
+/// The table that a statement writes to.
+fn table(sql: &str) -> Option<&str> {
+    let words: Vec<&str> = sql.split_whitespace().collect();
+    words
+        .windows(2)
+        .find_map(|pair| match *pair {
+            ["UPDATE", "SET"] => None,
+            ["INTO" | "UPDATE", table] => Some(table),
+            _ => None,
+        })
+        .or_else(|| sql.strip_prefix("DELETE FROM ")?.split(' ').next())
 }
 
 #[async_trait]
 impl Connection for Counted<'_> {
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         self.statements += 1;
+        let table = table(&statement.sql).unwrap_or_else(|| panic!("{statement}"));
+        if self.tables.iter().all(|known| known != table) {
+            self.tables.push(table.to_owned());
+        }
         self.connection.execute(statement).await
     }
 
@@ -45,6 +64,9 @@ struct Fleet {
     committed: Committed,
     clusters: Vec<ClusterId>,
     streams: Vec<Stream>,
+    retention: u64,
+    /// The tables that the last transaction wrote to.
+    tables: Vec<String>,
     _place: tempfile::TempDir,
 }
 
@@ -67,6 +89,8 @@ impl Fleet {
             },
             clusters: vec![],
             streams: vec![],
+            retention: 0,
+            tables: vec![],
             _place: place,
         };
         let joins = (0..count).map(|number| {
@@ -88,13 +112,14 @@ impl Fleet {
         let mut counted = Counted {
             connection: &mut *transaction,
             statements: 0,
+            tables: vec![],
         };
         let mut session = Session {
             connection: &mut counted,
             dialect: self.database.dialect(),
             object_ids: &mut self.object_ids,
             labels: &mut self.labels,
-            retention: 0,
+            retention: self.retention,
             now: 1,
             committed: self.committed.clone(),
             catalog: CatalogChange::default(),
@@ -102,6 +127,7 @@ impl Fleet {
         let done = do_all(&mut session, &work).await.expect("done");
         self.committed = session.committed;
         let statements = counted.statements;
+        self.tables = counted.tables;
         transaction.commit().await.expect("committed");
         (done, statements)
     }
@@ -190,6 +216,48 @@ async fn what_fifty_streams_do_at_once_takes_hardly_more_statements_than_what_on
         // Rows past 16 come in pieces, so each table may take a few statements more.
         assert!(fifty <= 2 * one + 2, "{fifty} instead of {one}");
     }
+}
+
+/// Which of these tables were written to, in the order of the list; it has all that were.
+#[track_caller]
+fn assert_locked(fleet: &Fleet, order: &[&str]) {
+    let known = order
+        .iter()
+        .filter(|table| fleet.tables.iter().any(|one| one == *table));
+    assert_eq!(fleet.tables, known.copied().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn rows_are_locked_in_the_order_that_is_written_down() {
+    use crate::write::{LOCK_ORDER, PURGE_ORDER};
+    let mut fleet = Fleet::of(3).await;
+    fleet.open().await;
+    fleet.retention = 100;
+    fleet.write("1", &objects("1", "web")).await;
+    assert_eq!(fleet.tables, LOCK_ORDER);
+    fleet.write("2", &objects("2", "db")).await;
+    assert_locked(&fleet, &LOCK_ORDER);
+    let gone = [("a", "p-1"), ("a", "p-2"), ("b", "p-3")];
+    let gone = gone.map(|(namespace, name)| Change::Delete(ObjectKey::new(namespace, name)));
+    fleet.write("3", &gone).await;
+    assert_locked(&fleet, &LOCK_ORDER);
+    let closes = fleet.clusters.iter().zip(&fleet.streams);
+    let closes = closes.map(|(cluster, stream)| Work::Close(*cluster, stream.resource));
+    fleet.carry_out(closes.collect()).await;
+    fleet.retention = 0;
+    let mut orders = vec![];
+    loop {
+        let (done, _) = fleet
+            .carry_out(vec![Work::Purge(500, Duration::ZERO)])
+            .await;
+        assert_locked(&fleet, &PURGE_ORDER);
+        orders.extend(std::mem::take(&mut fleet.tables));
+        if let [Done::Purged(Purged { finished: true, .. })] = done[..] {
+            break;
+        }
+    }
+    let met = |table: &str| orders.iter().any(|one| one == table);
+    assert!(PURGE_ORDER.iter().all(|table| met(table)), "{orders:?}");
 }
 
 /// A database in which the first transactions meet another one.
