@@ -159,6 +159,18 @@ fn the_pure_crates_have_no_io() {
     }
 }
 
+/// Whoever needs the time is told it.
+#[test]
+fn the_pure_crates_have_no_clock() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../libs");
+    for pure in ["model", "postings"] {
+        for file in rust_files(&root.join(pure).join("src")) {
+            let text = std::fs::read_to_string(&file).expect("readable");
+            assert!(!text.contains("::now()"), "{} has a clock", file.display());
+        }
+    }
+}
+
 #[test]
 fn an_api_server_cannot_write_and_a_synchro_does_not_search() {
     let forbidden = [("apiserver", "Sink"), ("controllers/synchro", "Search")];
@@ -178,6 +190,46 @@ fn an_api_server_cannot_write_and_a_synchro_does_not_search() {
                 file.display()
             );
         }
+    }
+}
+
+/// All other texts of statements are constants, or made of constants by `sql::statement::Sql`: the driver takes nothing else without being
+/// told that it is safe.
+#[test]
+fn only_the_runner_of_statements_vouches_for_their_text() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../libs/storage-sql/src");
+    let vouching = rust_files(&root).into_iter().filter_map(|file| {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let times = text.matches("AssertSqlSafe(").count();
+        let name = file.strip_prefix(&root).expect("below").to_owned();
+        (times > 0).then(|| (name.display().to_string(), times))
+    });
+    let vouching: BTreeMap<String, usize> = vouching.collect();
+    let expected = [
+        ("backend/sqlite.rs", 1),
+        ("backend/sqlite/connection.rs", 1),
+    ];
+    let expected = expected.map(|(name, times)| (name.to_owned(), times));
+    assert_eq!(vouching, BTreeMap::from(expected));
+}
+
+/// From the store to the client: what is printed in a Table is looked for by `printer`, and nothing else of an object is read.
+#[test]
+fn what_is_stored_is_not_parsed_to_be_served() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in ["libs/storage-sql/src/read", "apiserver/src/answer"] {
+        let files = rust_files(&root.join(folder)).into_iter();
+        let files = files.filter(|file| !file.ends_with("tests.rs"));
+        let mut read = 0;
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("readable");
+            let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for reader in ["serde_json::from_", "Deserialize", "sonic_rs", "RawValue"] {
+                assert!(!text.contains(reader), "{} has {reader}", file.display());
+            }
+            read += 1;
+        }
+        assert!(read > 10, "{folder} was found");
     }
 }
 
