@@ -14,6 +14,7 @@ use tokio::process::Command;
 use crate::aggregation::ApiService;
 use crate::harness::Harness;
 use crate::http::Http;
+use crate::limit::output_of;
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
 use crate::record::Record;
@@ -288,12 +289,7 @@ pub fn binary() -> Result<PathBuf> {
 /// Runs one of the binary's commands that end by themselves, and gives what it printed.
 pub async fn run(arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(binary()?);
-    let output = command
-        .args(arguments)
-        .kill_on_drop(true)
-        .output()
-        .await
-        .context("cannot run armadex")?;
+    let output = output_of(command.args(arguments)).await?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),

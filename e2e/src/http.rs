@@ -1,13 +1,19 @@
 //! Plain HTTP on loopback: etcd's gateway and admin ports.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use tokio::time::timeout;
 
 type Body = Full<bytes::Bytes>;
+
+/// Servers on loopback answer in milliseconds, and etcd within seconds on a busy disk.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A client that keeps its connections.
 #[derive(Debug, Clone)]
@@ -40,13 +46,15 @@ impl Http {
             .uri(url)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body))?;
-        let answer = self
-            .client
-            .request(request)
-            .await
-            .with_context(|| format!("no answer from {url}"))?;
-        let status = answer.status();
-        let bytes = answer.into_body().collect().await?.to_bytes();
+        let asked = async {
+            let answer = self.client.request(request).await?;
+            let status = answer.status();
+            let bytes = answer.into_body().collect().await?.to_bytes();
+            anyhow::Ok((status, bytes))
+        };
+        let answer = timeout(LIMIT, asked).await;
+        let answer = answer.with_context(|| format!("{url} does not answer"))?;
+        let (status, bytes) = answer.with_context(|| format!("no answer from {url}"))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         ensure!(status.is_success(), "{url} answered {status}: {text}");
         Ok(text)

@@ -1,11 +1,12 @@
 //! kubectl as people use it: with a kubeconfig and a context.
 
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::Output;
 
-use anyhow::{Context, Result, ensure};
-use tokio::io::AsyncWriteExt;
+use anyhow::{Result, ensure};
 use tokio::process::Command;
+
+use crate::limit::{output_given, output_of};
 
 /// A kubectl bound to one kubeconfig, and to one context of it.
 #[derive(Debug, Clone)]
@@ -40,17 +41,8 @@ impl Kubectl {
 
     /// Applies a manifest.
     pub async fn apply(&self, manifest: &str) -> Result<()> {
-        let mut child = self
-            .command(&["apply", "--filename", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot run {}", self.program.display()))?;
-        let mut stdin = child.stdin.take().context("standard input was piped")?;
-        stdin.write_all(manifest.as_bytes()).await?;
-        drop(stdin);
-        let output = child.wait_with_output().await?;
+        let mut command = self.command(&["apply", "--filename", "-"]);
+        let output = output_given(&mut command, manifest.as_bytes()).await?;
         let complaint = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "kubectl apply failed: {complaint}");
         Ok(())
@@ -58,12 +50,7 @@ impl Kubectl {
 
     /// The outcome of a run, whatever it is.
     pub async fn output(&self, arguments: &[&str]) -> Result<Output> {
-        let mut command = self.command(arguments);
-        command.stdin(Stdio::null());
-        command
-            .output()
-            .await
-            .with_context(|| format!("cannot run {}", self.program.display()))
+        output_of(&mut self.command(arguments)).await
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -72,8 +59,7 @@ impl Kubectl {
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
             .args(["--context", &self.context])
-            .args(arguments)
-            .kill_on_drop(true);
+            .args(arguments);
         // Discovery is cached on disk; a fleet of another run must not be found there.
         command.env(
             "KUBECACHEDIR",

@@ -15,6 +15,7 @@ mod harness;
 pub mod http;
 pub mod kubeconfig;
 pub mod kubectl;
+mod limit;
 pub mod pki;
 pub mod ports;
 pub mod process;

@@ -57,9 +57,14 @@ async fn ask(
     target: &str,
 ) -> Result<Option<Answer>> {
     let connector = TlsConnector::from(Arc::new(config.rustls_client_config()?));
-    let stream = TcpStream::connect(address).await?;
     let name = ServerName::try_from(name.to_owned())?;
-    let mut stream = connector.connect(name, stream).await?;
+    let connected = async {
+        connector
+            .connect(name, TcpStream::connect(address).await?)
+            .await
+    };
+    let connected = timeout(LIMIT, connected).await;
+    let mut stream = connected.context("the server takes no connection")??;
     let (host, port) = address;
     let request =
         format!("GET {target} HTTP/1.1\r\nhost: {host}:{port}\r\nconnection: close\r\n\r\n");

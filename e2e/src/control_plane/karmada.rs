@@ -11,6 +11,7 @@ use crate::aggregation::ApiService;
 use crate::cluster::Cluster;
 use crate::folder::Folder;
 use crate::kubectl::Kubectl;
+use crate::limit::output_of;
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
 use crate::tools;
@@ -106,7 +107,8 @@ impl Karmada {
     }
 
     async fn ctl(&self, host: &Cluster, member: &Cluster, verb: &str) -> Result<()> {
-        let output = Command::new(self.programs.join(CTL))
+        let mut command = Command::new(self.programs.join(CTL));
+        command
             .arg("--kubeconfig")
             .arg(host.kubeconfig())
             .args([
@@ -116,11 +118,8 @@ impl Karmada {
                 &member.name,
                 "--cluster-kubeconfig",
             ])
-            .arg(member.kubeconfig())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .context("cannot run karmadactl")?;
+            .arg(member.kubeconfig());
+        let output = output_of(&mut command).await?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(
             output.status.success(),
