@@ -69,7 +69,7 @@ async fn measure(fleet: &Harness, count: usize) -> Result<Report> {
     for name in MEMBERS {
         seed::put(&fleet.member(name)?, Plan { count, seed: 1 }).await?;
     }
-    armadex::install_crds(fleet).await?;
+    armadex::install(fleet).await?;
     let _controllers = Armadex::start(fleet, Role::Controllers, &[]).await?;
     let apiserver = Armadex::start(fleet, Role::Apiserver, &[]).await?;
     apiserver.register(fleet).await?;

@@ -4,14 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, Patch, PatchParams};
-use serde_json::json;
 use tokio::process::Command;
 
+use crate::account;
 use crate::aggregation::ApiService;
+use crate::deploy;
 use crate::harness::Harness;
 use crate::http::Http;
 use crate::limit::output_of;
@@ -78,9 +75,6 @@ impl Armadex {
     /// Starts the binary in `role` against the host of `fleet`, with `extra` arguments, and waits until it is ready.
     pub async fn start(fleet: &Harness, role: Role, extra: &[&str]) -> Result<Self> {
         let (listen, admin) = (free_port()?, free_port()?);
-        if role.syncs() {
-            make_namespace(fleet).await?;
-        }
         let mut arguments = arguments(fleet, role, listen, admin)?;
         arguments.extend(extra.iter().map(|&argument| argument.to_owned()));
         let program = Program::new(format!("armadex-{}", role.command()), binary()?, arguments);
@@ -140,7 +134,7 @@ impl Armadex {
     /// Registers it as `v1beta1.clusterpedia.io` on the host, by the shipped manifest, and waits until that is available.
     pub async fn register(&self, fleet: &Harness) -> Result<()> {
         let authority = fleet.host().pki().read("ca.crt")?;
-        let manifest = registration(&shipped("apiservice.yaml")?, self.listen, &authority)?;
+        let manifest = deploy::registration(self.listen, &authority)?;
         fleet.kubectl("host").apply(&manifest).await?;
         let host = fleet.host().client().await?;
         api_service(self.listen).wait_until_available(&host).await
@@ -200,44 +194,20 @@ fn api_service(port: u16) -> ApiService {
     }
 }
 
-/// The shipped registration of an Armadex at `port` of this machine, with the authority (PEM) of its certificate.
-fn registration(manifest: &str, port: u16, authority: &str) -> Result<String> {
-    let (body, port) = (STANDARD.encode(authority), format!("port: {port}"));
-    let fields = [
-        ("externalName: ARMADEX_HOST", "externalName: localhost"),
-        ("caBundle: CA_BUNDLE", &format!("caBundle: {body}")),
-        ("port: 8443", &port),
-    ];
-    let mut text = manifest.to_owned();
-    for (field, ours) in fields {
-        ensure!(text.contains(field), "the manifest has no {field:?}");
-        text = text.replace(field, ours);
-    }
-    Ok(text)
-}
-
 /// The name that its certificate is made for.
 #[must_use]
 pub fn server_name() -> String {
     format!("{SERVICE}.{NAMESPACE}.svc")
 }
 
-/// Where its Lease lies.
-async fn make_namespace(fleet: &Harness) -> Result<()> {
-    let namespaces: Api<Namespace> = Api::all(fleet.host().client().await?);
-    let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    let how = PatchParams::apply("e2e");
-    namespaces
-        .patch(NAMESPACE, &how, &Patch::Apply(&wanted))
-        .await?;
-    Ok(())
-}
-
 fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec<String>> {
     let pki = fleet.host().pki();
     let mut arguments = vec![
         role.command().to_owned(),
-        format!("--kubeconfig={}", fleet.host().kubeconfig().display()),
+        format!(
+            "--kubeconfig={}",
+            fleet.folder().account_kubeconfig().display()
+        ),
         format!("--admin-listen=127.0.0.1:{admin}"),
     ];
     if role.syncs() {
@@ -299,29 +269,16 @@ pub async fn run(arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Installs the CRDs on the host, and the policy for Karmada unless told otherwise by leaving this step out.
-pub async fn install_crds(fleet: &Harness) -> Result<()> {
+/// Installs the CRDs on the host, and the account as which Armadex then runs there.
+pub async fn install(fleet: &Harness) -> Result<()> {
     let kubeconfig = fleet.host().kubeconfig().display().to_string();
-    run(&["crds", "--install", "--kubeconfig", &kubeconfig])
-        .await
-        .map(drop)
-}
-
-/// The shipped policy for Karmada.
-pub fn policy() -> Result<String> {
-    shipped("policies/karmada.yaml")
-}
-
-/// A file of those that people apply.
-fn shipped(name: &str) -> Result<String> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy");
-    let path = folder.join(name);
-    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    run(&["crds", "--install", "--kubeconfig", &kubeconfig]).await?;
+    account::create(fleet).await
 }
 
 /// Applies the shipped policy for Karmada.
 pub async fn apply_policy(fleet: &Harness) -> Result<()> {
-    fleet.kubectl("host").apply(&policy()?).await
+    fleet.kubectl("host").apply(&deploy::policy()?).await
 }
 
 /// Writes the fleet's kubeconfig, with a context for every member that is on-boarded now.

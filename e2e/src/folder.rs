@@ -44,6 +44,12 @@ impl Folder {
         self.root.join("fleet.kubeconfig")
     }
 
+    /// The kubeconfig as which Armadex itself runs, with its token in a file beside it.
+    #[must_use]
+    pub fn account_kubeconfig(&self) -> PathBuf {
+        self.root.join("state/armadex.kubeconfig")
+    }
+
     /// The SQLite database of Armadex.
     #[must_use]
     pub fn store(&self) -> PathBuf {

@@ -18,6 +18,7 @@ use crate::kubectl::Kubectl;
 use crate::process::{Guard, stop_all};
 use crate::progress::note;
 use crate::record::Record;
+use crate::requests;
 use crate::tools::Tools;
 
 /// The record of the process that owns a fleet: `down` ends it, and it ends the rest.
@@ -34,6 +35,8 @@ pub struct Options {
     pub late_cluster_api: bool,
     /// More arguments for the apiservers of members, such as APIs that are off by default.
     pub member_arguments: Vec<String>,
+    /// Whether the control plane writes down what Armadex asks of it, for [`crate::requests`].
+    pub writes_requests_down: bool,
 }
 
 /// What is remembered of the control plane in its folder.
@@ -86,8 +89,7 @@ impl Harness {
         Record::write(&folder.run(), OWNER, own)?;
         let tools = Tools::ensure()?;
         let guard = Guard::start(&folder)?;
-        let arguments = options.member_arguments;
-        let started = Self::start_in(&folder, tools, options.members, arguments).await;
+        let started = Self::start_in(&folder, tools, &options).await;
         let mut harness = match started {
             Ok(harness) => harness,
             Err(error) => {
@@ -112,7 +114,11 @@ impl Harness {
         install_crypto();
         prepare(folder)?;
         let started = async {
-            let fleet = Self::start_in(folder, Tools::ensure()?, members, Vec::new()).await?;
+            let options = Options {
+                members,
+                ..Options::default()
+            };
+            let fleet = Self::start_in(folder, Tools::ensure()?, &options).await?;
             fleet.control_plane.install(&fleet.tools.kubectl).await?;
             Ok(fleet)
         };
@@ -143,12 +149,8 @@ impl Harness {
         })
     }
 
-    async fn start_in(
-        folder: &Folder,
-        tools: Tools,
-        members: usize,
-        member_arguments: Vec<String>,
-    ) -> Result<Self> {
+    async fn start_in(folder: &Folder, tools: Tools, options: &Options) -> Result<Self> {
+        let members = options.members;
         let kind = ControlPlaneKind::detect();
         note(format_args!(
             "starting etcd, the control plane and {members} members; the control plane is {kind}"
@@ -157,7 +159,11 @@ impl Harness {
             note(format_args!("  not run here: {part}"));
         }
         let etcd = etcd::start(folder, &tools, "etcd").await?;
-        let host = Cluster::create(folder, &tools, "host", at(&etcd, "host"), &[]).await?;
+        let written = match options.writes_requests_down {
+            true => requests::arguments(folder)?,
+            false => Vec::new(),
+        };
+        let host = Cluster::create(folder, &tools, "host", at(&etcd, "host"), &written).await?;
         std::fs::write(
             folder.control_plane(),
             serde_json::to_vec_pretty(&Description {
@@ -171,7 +177,7 @@ impl Harness {
             tools,
             control_plane,
             etcd,
-            member_arguments,
+            member_arguments: options.member_arguments.clone(),
             lifetime: Lifetime::Detached,
         };
         let names: Vec<_> = (1..=members)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 
 use crate::pki::{Pki, write_private};
 
@@ -15,36 +15,25 @@ const ANSWER: Duration = Duration::from_secs(3);
 
 /// Writes the kubeconfig of an administrator of the apiserver at `url`.
 pub fn write(path: &Path, name: &str, url: &str, pki: &Pki) -> Result<()> {
-    write_private(path, &render(name, url, &Credentials::read(pki, "admin")?))
+    write_for_user(path, name, url, pki, "admin")
 }
 
 /// Writes the kubeconfig of `user`, whose certificate was issued before.
 pub fn write_for_user(path: &Path, name: &str, url: &str, pki: &Pki, user: &str) -> Result<()> {
-    write_private(path, &render(name, url, &Credentials::read(pki, user)?))
+    let certificate = STANDARD.encode(pki.read(&format!("{user}.crt"))?);
+    let key = STANDARD.encode(pki.read(&format!("{user}.key"))?);
+    let user = format!("client-certificate-data: {certificate}\n    client-key-data: {key}");
+    write_private(path, &render(name, url, &pki.read("ca.crt")?, &user))
 }
 
-struct Credentials {
-    authority: String,
-    certificate: String,
-    key: String,
+/// Writes the kubeconfig of whoever has the token in the file `token`, which lies beside it.
+pub fn write_for_token(path: &Path, name: &str, url: &str, pki: &Pki, token: &str) -> Result<()> {
+    let user = format!("tokenFile: {token}");
+    write_private(path, &render(name, url, &pki.read("ca.crt")?, &user))
 }
 
-impl Credentials {
-    fn read(pki: &Pki, user: &str) -> Result<Self> {
-        Ok(Self {
-            authority: STANDARD.encode(pki.read("ca.crt")?),
-            certificate: STANDARD.encode(pki.read(&format!("{user}.crt"))?),
-            key: STANDARD.encode(pki.read(&format!("{user}.key"))?),
-        })
-    }
-}
-
-fn render(name: &str, url: &str, credentials: &Credentials) -> String {
-    let Credentials {
-        authority,
-        certificate,
-        key,
-    } = credentials;
+fn render(name: &str, url: &str, authority: &str, user: &str) -> String {
+    let authority = STANDARD.encode(authority);
     format!(
         "apiVersion: v1\n\
          kind: Config\n\
@@ -52,7 +41,7 @@ fn render(name: &str, url: &str, credentials: &Credentials) -> String {
          clusters:\n\
          - name: {name}\n  cluster:\n    server: {url}\n    certificate-authority-data: {authority}\n\
          users:\n\
-         - name: {name}\n  user:\n    client-certificate-data: {certificate}\n    client-key-data: {key}\n\
+         - name: {name}\n  user:\n    {user}\n\
          contexts:\n\
          - name: {name}\n  context:\n    cluster: {name}\n    user: {name}\n"
     )
@@ -70,9 +59,18 @@ pub async fn client(path: &Path) -> Result<kube::Client> {
 
 /// A client that shows `token` to the apiserver at `url`, whose certificate is checked against `authority` (PEM).
 pub fn client_with_token(url: &str, authority: &[u8], token: &str) -> Result<kube::Client> {
+    let caller = AuthInfo {
+        token: Some(token.to_owned().into()),
+        ..AuthInfo::default()
+    };
+    client_of(url, authority, caller)
+}
+
+/// The same for whoever it is.
+pub fn client_of(url: &str, authority: &[u8], caller: AuthInfo) -> Result<kube::Client> {
     let mut config = kube::Config::new(url.parse()?);
     config.root_cert = Some(certificates(authority)?);
-    config.auth_info.token = Some(token.to_owned().into());
+    config.auth_info = caller;
     config.connect_timeout = Some(ANSWER);
     config.read_timeout = Some(ANSWER);
     config.default_retry = false;

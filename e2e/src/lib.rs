@@ -2,12 +2,14 @@
 //!
 //! Tests start a [`Harness`] and see kubeconfigs; the binary `armadex-e2e` does the same for people (`make demo`).
 
+pub mod account;
 pub mod aggregation;
 mod apiserver;
 pub mod armadex;
 pub mod churn;
 pub mod cluster;
 pub mod control_plane;
+pub mod deploy;
 pub mod equality;
 pub mod etcd;
 pub mod folder;
@@ -22,6 +24,8 @@ pub mod process;
 pub mod progress;
 pub mod raw;
 pub mod record;
+pub mod requests;
+pub mod rights;
 pub mod scenario;
 pub mod seed;
 pub mod stand_in;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::armadex::{self, Armadex, Role};
+use crate::deploy;
 use crate::equality::{Difference, Kind, Objects, list_fleet, list_member};
 use crate::harness::Harness;
 use crate::wait::{wait_for, wait_until};
@@ -13,14 +14,14 @@ use crate::wait::{wait_for, wait_until};
 /// On-boarding and off-boarding follow within seconds; the limit is for a busy machine of two cores.
 pub const SOON: Duration = Duration::from_secs(90);
 
-/// Installs the CRDs, starts `armadex all`, registers its API and applies the shipped policy.
+/// Installs the CRDs and the account of Armadex, starts `armadex all` as that, registers its API and applies the shipped policy.
 pub async fn on_board(fleet: &Harness) -> Result<Armadex> {
-    on_board_by(fleet, &armadex::policy()?).await
+    on_board_by(fleet, &deploy::policy()?).await
 }
 
 /// The same with a policy of one's own.
 pub async fn on_board_by(fleet: &Harness, policy: &str) -> Result<Armadex> {
-    armadex::install_crds(fleet).await?;
+    armadex::install(fleet).await?;
     let armadex = Armadex::start(fleet, Role::All, &[]).await?;
     armadex.register(fleet).await?;
     fleet.kubectl("host").apply(policy).await?;

@@ -10,15 +10,19 @@ use armadex_e2e::scenario::{
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Harness, Options, wait_until};
+use armadex_e2e::{deploy, requests, rights};
 use serde_json::json;
 
 const OBJECTS: usize = 200;
+/// Where Karmada keeps the credentials of its members.
+const KARMADA: &str = "karmada-cluster";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> Result<()> {
     let options = Options {
         members: 2,
         late_cluster_api: true,
+        writes_requests_down: true,
         ..Options::default()
     };
     let mut fleet = Harness::start(options).await?;
@@ -33,8 +37,37 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> R
     a_member_that_comes_back_goes_on_where_it_was(&fleet, &armadex).await?;
     a_pediacluster_by_hand_gets_no_credential(&fleet).await?;
     a_pediacluster_by_hand_gets_what_the_secret_grants(&fleet).await?;
+    a_secret_by_hand_lies_in_the_namespace_of_armadex(&fleet).await?;
     armadex.stop();
+    every_right_was_used_and_none_was_missed(&fleet)?;
     fleet.finish().await;
+    Ok(())
+}
+
+/// What is asked only after somebody else was quicker, while an Event repeats itself, or where a caller shows a token, as in `callers`.
+const ELSEWHERE: [&str; 3] = [
+    "get pediaclusterlifecycles.policy.clusterpedia.io",
+    "patch events.events.k8s.io in default",
+    "create tokenreviews.authentication.k8s.io",
+];
+
+fn every_right_was_used_and_none_was_missed(fleet: &Harness) -> Result<()> {
+    let asked = requests::read(fleet.folder())?;
+    let refused: Vec<_> = asked.iter().filter(|asked| asked.is_refused()).collect();
+    ensure!(refused.is_empty(), "the manifests forget {refused:#?}");
+    let rights = rights::parse(&deploy::rights()?)?;
+    let unused = rights
+        .iter()
+        .filter(|right| !asked.iter().any(|asked| right.covers(asked)));
+    let unused: Vec<String> = unused.map(ToString::to_string).collect();
+    let unused: Vec<_> = unused
+        .iter()
+        .filter(|right| !ELSEWHERE.contains(&right.as_str()))
+        .collect();
+    ensure!(
+        unused.is_empty(),
+        "the manifests grant what nobody uses: {unused:#?}"
+    );
     Ok(())
 }
 
@@ -291,9 +324,15 @@ async fn a_member_that_comes_back_goes_on_where_it_was(
     .await
 }
 
-/// A PediaCluster that wants the credentials of member1 sent to `url`.
-async fn make_by_hand(fleet: &Harness, name: &str, url: &str, insecure: bool) -> Result<()> {
-    let secret = |key: &str| json!({"namespace": "karmada-cluster", "name": "member1", "key": key});
+/// A PediaCluster that wants the credentials of member1 in `namespace` sent to `url`.
+async fn make_by_hand(
+    fleet: &Harness,
+    name: &str,
+    namespace: &str,
+    url: &str,
+    insecure: bool,
+) -> Result<()> {
+    let secret = |key: &str| json!({"namespace": namespace, "name": "member1", "key": key});
     let cluster = json!({
         "apiVersion": "cluster.clusterpedia.io/v1alpha2",
         "kind": "PediaCluster",
@@ -328,7 +367,7 @@ async fn a_pediacluster_by_hand_gets_no_credential(fleet: &Harness) -> Result<()
     let thief = std::net::TcpListener::bind("127.0.0.1:0")?;
     thief.set_nonblocking(true)?;
     let url = format!("https://{}", thief.local_addr()?);
-    make_by_hand(fleet, "thief", &url, true).await?;
+    make_by_hand(fleet, "thief", KARMADA, &url, true).await?;
     is_refused(fleet, "thief").await?;
     // Nor by way of what a policy made.
     let patch =
@@ -358,7 +397,7 @@ async fn a_pediacluster_by_hand_gets_no_credential(fleet: &Harness) -> Result<()
 
 async fn a_pediacluster_by_hand_gets_what_the_secret_grants(fleet: &Harness) -> Result<()> {
     let url = fleet.member("member1")?.url();
-    make_by_hand(fleet, "by-hand", &url, false).await?;
+    make_by_hand(fleet, "by-hand", KARMADA, &url, false).await?;
     is_refused(fleet, "by-hand").await?;
     let annotate = async |grant: &str| {
         let namespace = "--namespace=karmada-cluster";
@@ -374,4 +413,22 @@ async fn a_pediacluster_by_hand_gets_what_the_secret_grants(fleet: &Harness) -> 
     wait_for_condition(fleet, "pediacluster/by-hand", "SynchroRunning", "False").await?;
     wait_for_condition(fleet, "pediacluster/member1", "Ready", "True").await?;
     remove_by_hand(fleet, "by-hand").await
+}
+
+/// A copy of what Karmada has, with the grant that makes it good for a PediaCluster by hand.
+async fn a_secret_by_hand_lies_in_the_namespace_of_armadex(fleet: &Harness) -> Result<()> {
+    let (host, url) = (fleet.kubectl("host"), fleet.member("member1")?.url());
+    let within = ["--namespace", KARMADA, "--output=json"];
+    let secret = host
+        .run(&[&["get", "secret", "member1"][..], &within].concat())
+        .await?;
+    let mut secret: serde_json::Value = serde_json::from_str(&secret)?;
+    secret["metadata"] = json!({
+        "name": "member1", "namespace": armadex::NAMESPACE,
+        "annotations": {"armadex.dev/endpoints": url},
+    });
+    host.apply(&secret.to_string()).await?;
+    make_by_hand(fleet, "at-home", armadex::NAMESPACE, &url, false).await?;
+    wait_for_condition(fleet, "pediacluster/at-home", "Ready", "True").await?;
+    remove_by_hand(fleet, "at-home").await
 }

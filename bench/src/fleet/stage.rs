@@ -56,7 +56,7 @@ impl Stage {
             seed: 1,
         };
         seed::put(&cluster, plan).await?;
-        armadex::install_crds(fleet).await?;
+        armadex::install(fleet).await?;
         let armadex =
             Armadex::start(fleet, Role::All, &["--log-format=json", "--purge-after=0"]).await?;
         grant(fleet, &cluster.url()).await?;

@@ -24,7 +24,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Starts Armadex over an empty control plane.
     pub(super) async fn set(fleet: &Harness) -> Result<Self> {
-        armadex::install_crds(fleet).await?;
+        armadex::install(fleet).await?;
         let armadex = Armadex::start(fleet, Role::All, &["--log-format=json"]).await?;
         let host = fleet.host().client().await?;
         let mut stage = Self {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::json;
 use tokio::process::Command;
 
 use crate::aggregation::ApiService;
@@ -52,9 +53,11 @@ impl Karmada {
     ) -> Result<()> {
         let kubectl = Kubectl::new(kubectl, host.kubeconfig(), &host.name);
         kubectl.run(&["create", "namespace", NAMESPACE]).await?;
-        kubectl
-            .run(&["create", "namespace", crate::stand_in::NAMESPACE])
-            .await?;
+        // It may be there: the account of Armadex has rights in it.
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": crate::stand_in::NAMESPACE},
+        });
+        kubectl.apply(&namespace.to_string()).await?;
         let definitions = self.definitions.display().to_string();
         kubectl
             .run(&[

@@ -7,7 +7,7 @@ mod labels;
 mod samples;
 
 use anyhow::{Context, Result, ensure};
-use armadex_e2e::armadex;
+use armadex_e2e::deploy;
 use armadex_e2e::equality::{Kind, selected};
 use armadex_e2e::etcd::Writer;
 use armadex_e2e::progress::note;
@@ -50,7 +50,7 @@ async fn a_field_selector_finds_what_the_members_apiserver_finds() -> Result<()>
     for (key, json) in samples::all() {
         writer.put(&key, &json).await?;
     }
-    let policy = armadex::policy()?;
+    let policy = deploy::policy()?;
     let armadex = on_board_by(&fleet, &format!("{}{MORE_KINDS}", policy.trim_end())).await?;
     fleet.join(MEMBER).await?;
     let both = Both {

@@ -1,0 +1,45 @@
+//! The manifests that people apply, with what has to be filled in filled in for this machine.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// The shipped policy for Karmada.
+pub fn policy() -> Result<String> {
+    shipped("policies/karmada.yaml")
+}
+
+/// What Armadex may do, and what the policy for Karmada needs besides.
+pub fn rights() -> Result<String> {
+    let parts = [shipped("rbac/armadex.yaml")?, shipped("rbac/karmada.yaml")?];
+    Ok(parts.join("\n---\n"))
+}
+
+/// The shipped registration of an Armadex at `port` of this machine, with the authority (PEM) of its certificate.
+pub fn registration(port: u16, authority: &str) -> Result<String> {
+    let (body, port) = (STANDARD.encode(authority), format!("port: {port}"));
+    let fields = [
+        ("externalName: ARMADEX_HOST", "externalName: localhost"),
+        ("caBundle: CA_BUNDLE", &format!("caBundle: {body}")),
+        ("port: 8443", &port),
+    ];
+    let mut text = shipped("apiservice.yaml")?;
+    for (field, ours) in fields {
+        ensure!(text.contains(field), "the manifest has no {field:?}");
+        text = text.replace(field, ours);
+    }
+    Ok(text)
+}
+
+/// The folder of the manifests.
+#[must_use]
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy")
+}
+
+fn shipped(name: &str) -> Result<String> {
+    let path = folder().join(name);
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}

@@ -1,0 +1,234 @@
+//! The rights that manifests grant, one by one.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::requests::Asked;
+
+/// The right to do one thing to one resource.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Right {
+    /// The Role or ClusterRole that grants it.
+    pub role: String,
+    /// The namespace it is good for; empty for all.
+    pub namespace: String,
+    /// The verb.
+    pub verb: String,
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The resource, with its subresource behind a slash.
+    pub resource: String,
+    /// The object it is good for; empty for all.
+    pub name: String,
+}
+
+impl Right {
+    /// Whether it is what a request was allowed by.
+    #[must_use]
+    pub fn covers(&self, asked: &Asked) -> bool {
+        let fits = |granted: &str, asked: &str| granted.is_empty() || granted == asked;
+        self.group == asked.group
+            && self.resource == asked.resource
+            && asked.verbs().contains(self.verb.as_str())
+            && fits(&self.namespace, &asked.namespace)
+            && fits(&self.name, &asked.name)
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.verb, self.resource)?;
+        for (word, part) in [
+            (".", &self.group),
+            ("/", &self.name),
+            (" in ", &self.namespace),
+        ] {
+            if !part.is_empty() {
+                write!(out, "{word}{part}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct Object {
+    kind: String,
+    metadata: Metadata,
+    #[serde(default)]
+    rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    #[serde(default)]
+    namespace: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+    verbs: Vec<String>,
+    #[serde(default)]
+    resource_names: Vec<String>,
+}
+
+/// All rights that the Roles and ClusterRoles among some manifests grant.
+pub fn parse(manifests: &str) -> Result<BTreeSet<Right>> {
+    let mut rights = BTreeSet::new();
+    for manifest in manifests.split("\n---\n") {
+        let object: Object =
+            serde_saphyr::from_str(manifest).with_context(|| format!("no object: {manifest}"))?;
+        if object.kind == "Role" || object.kind == "ClusterRole" {
+            let rules = object.rules.iter();
+            rights.extend(rules.flat_map(|rule| rule.rights(&object.metadata)));
+        }
+    }
+    Ok(rights)
+}
+
+impl Rule {
+    fn rights(&self, role: &Metadata) -> Vec<Right> {
+        let everything = [String::new()];
+        let names = match self.resource_names.as_slice() {
+            [] => &everything,
+            names => names,
+        };
+        let mut rights = Vec::new();
+        for group in &self.api_groups {
+            for resource in &self.resources {
+                for verb in &self.verbs {
+                    rights.extend(names.iter().map(|name| Right {
+                        role: role.name.clone(),
+                        namespace: role.namespace.clone(),
+                        verb: verb.clone(),
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        name: name.clone(),
+                    }));
+                }
+            }
+        }
+        rights
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{account, armadex, deploy};
+
+    fn asked(verb: &str, resource: &str, namespace: &str, name: &str) -> Asked {
+        Asked {
+            verb: verb.to_owned(),
+            group: String::new(),
+            resource: resource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            code: 200,
+        }
+    }
+
+    #[test]
+    fn rights_are_bounded_by_namespace_and_name() {
+        let rights = parse(&deploy::rights().unwrap()).unwrap();
+        let covered = |asked: &Asked| rights.iter().any(|right| right.covers(asked));
+        assert!(covered(&asked(
+            "get",
+            "secrets",
+            "karmada-cluster",
+            "member1"
+        )));
+        assert!(!covered(&asked("get", "secrets", "default", "member1")));
+        assert!(covered(&asked("get", "namespaces", "", "kube-system")));
+        assert!(!covered(&asked("get", "namespaces", "", "default")));
+        assert!(!covered(&asked("list", "namespaces", "", "kube-system")));
+    }
+
+    #[test]
+    fn nothing_is_granted_by_a_wildcard() {
+        for right in parse(&deploy::rights().unwrap()).unwrap() {
+            assert!(!right.to_string().contains('*'), "{right}");
+        }
+    }
+
+    /// The words in backticks of a cell.
+    fn words(cell: &str) -> Vec<String> {
+        let words = cell.split('`').skip(1).step_by(2);
+        words.map(str::to_owned).collect()
+    }
+
+    /// The rights that a row of the table of docs/permissions.md tells.
+    fn told(row: &str) -> Vec<Right> {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        let [role, group, resource, verbs, reason] = cells[..] else {
+            panic!("not five cells: {row}");
+        };
+        assert!(!reason.trim().is_empty(), "no reason: {row}");
+        let second = |cell| words(cell).get(1).cloned().unwrap_or_default();
+        let first = |cell| words(cell).first().cloned().unwrap_or_default();
+        let right = |verb: &str| Right {
+            role: first(role),
+            namespace: second(role),
+            verb: verb.trim().to_owned(),
+            group: first(group),
+            resource: first(resource),
+            name: second(resource),
+        };
+        verbs.split(',').map(right).collect()
+    }
+
+    #[test]
+    fn the_page_about_permissions_tells_every_right_and_no_other() {
+        let page = deploy::folder().join("../docs/permissions.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let table = page.split("| role | group |").nth(1).unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with('|'));
+        let told: BTreeSet<Right> = rows.flat_map(told).collect();
+        assert_eq!(told, parse(&deploy::rights().unwrap()).unwrap());
+    }
+
+    /// A role that nobody has, or one that somebody else has, shows only where it is missed.
+    #[test]
+    fn every_role_is_bound_to_the_account_and_to_nobody_else() {
+        let manifests = deploy::rights().unwrap();
+        let objects = manifests.split("\n---\n");
+        let objects: Vec<serde_json::Value> = objects
+            .map(|text| serde_saphyr::from_str(text).unwrap())
+            .collect();
+        let of = |kind: &str| {
+            let objects = objects.iter().filter(|object| object["kind"] == kind);
+            objects.collect::<Vec<_>>()
+        };
+        for (kind, binding) in [
+            ("Role", "RoleBinding"),
+            ("ClusterRole", "ClusterRoleBinding"),
+        ] {
+            assert_eq!(of(kind).len(), of(binding).len());
+            for role in of(kind) {
+                let metadata = &role["metadata"];
+                let bound = of(binding)
+                    .into_iter()
+                    .find(|bound| bound["metadata"] == *metadata);
+                let bound = bound.unwrap_or_else(|| panic!("nobody has {metadata}"));
+                assert_eq!(bound["roleRef"]["kind"], kind);
+                assert_eq!(bound["roleRef"]["name"], metadata["name"]);
+                let account = json!([{
+                    "kind": "ServiceAccount", "name": account::ACCOUNT, "namespace": armadex::NAMESPACE,
+                }]);
+                assert_eq!(bound["subjects"], account);
+            }
+        }
+    }
+}
