@@ -9,11 +9,12 @@ use anyhow::{Context, Result, ensure};
 use http::Request;
 use kube::Client;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// kubectl's own page size.
 const PAGE: usize = 500;
 /// The annotation by which Armadex tells an object's cluster.
-const CLUSTER: &str = "shadow.clusterpedia.io/cluster-name";
+pub(crate) const CLUSTER: &str = "shadow.clusterpedia.io/cluster-name";
 /// Differences that are told one by one.
 const TOLD: usize = 10;
 
@@ -51,11 +52,29 @@ pub const SEEDED_KINDS: [Kind; 8] = [
     },
 ];
 
+/// All kinds that the shipped policy collects.
+pub const COLLECTED_KINDS: [Kind; 12] = [
+    SEEDED_KINDS[0],
+    SEEDED_KINDS[1],
+    SEEDED_KINDS[2],
+    SEEDED_KINDS[3],
+    SEEDED_KINDS[4],
+    SEEDED_KINDS[5],
+    SEEDED_KINDS[6],
+    SEEDED_KINDS[7],
+    Kind::at("/apis/apps/v1/daemonsets"),
+    Kind::at("/apis/apps/v1/statefulsets"),
+    Kind::at("/apis/batch/v1/jobs"),
+    Kind::at("/apis/batch/v1/cronjobs"),
+];
+
 impl Kind {
     /// Pods.
     pub const PODS: Self = SEEDED_KINDS[0];
     /// ConfigMaps.
     pub const CONFIG_MAPS: Self = SEEDED_KINDS[2];
+    /// Secrets.
+    pub const SECRETS: Self = SEEDED_KINDS[3];
 
     /// The kind whose list over all namespaces is at `path`.
     #[must_use]
@@ -190,10 +209,15 @@ pub async fn list_fleet(host: &Client, kinds: &[Kind]) -> Result<Objects> {
     Ok(objects)
 }
 
+/// All pages of a list as one.
 #[derive(Deserialize)]
-struct Page {
+pub(crate) struct Listed<T> {
+    /// `PodList`, ...
+    pub(crate) kind: String,
+    #[serde(rename = "apiVersion")]
+    pub(crate) api_version: String,
     metadata: PageMetadata,
-    items: Vec<Item>,
+    pub(crate) items: Vec<T>,
 }
 
 #[derive(Deserialize)]
@@ -234,10 +258,15 @@ impl Metadata {
 
 /// Walks all pages of the list at `path`.
 async fn list(client: &Client, path: &str) -> Result<Vec<Item>> {
-    list_with(client, path, &[]).await
+    Ok(list_with(client, path, &[]).await?.items)
 }
 
-async fn list_with(client: &Client, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<Item>> {
+/// The same with more in the query.
+pub(crate) async fn list_with<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    parameters: &[(&str, &str)],
+) -> Result<Listed<T>> {
     let asked: String = parameters
         .iter()
         .map(|(name, value)| format!("&{name}={}", encode(value)))
@@ -254,25 +283,43 @@ async fn list_with(client: &Client, path: &str, parameters: &[(&str, &str)]) -> 
             .request_text(Request::get(&url).body(Vec::new())?)
             .await;
         let text = text.with_context(|| format!("cannot list {path}"))?;
-        let page: Page =
+        let mut page: Listed<T> =
             serde_json::from_str(&text).with_context(|| format!("{path} is no list"))?;
-        items.extend(page.items);
+        items.append(&mut page.items);
         ensure!(
             page.metadata.token.is_empty() || page.metadata.token != token,
             "{path} repeats its token"
         );
-        token = page.metadata.token;
+        token.clone_from(&page.metadata.token);
         if token.is_empty() {
-            return Ok(items);
+            return Ok(Listed { items, ..page });
         }
     }
 }
 
+/// Whole objects of the list at `path`, page by page, in its order.
+pub async fn objects(
+    client: &Client,
+    path: &str,
+    parameters: &[(&str, &str)],
+) -> Result<Vec<serde_json::Value>> {
+    Ok(list_with(client, path, parameters).await?.items)
+}
+
 /// `namespace/name` of what the list at `path` has for a field selector, page by page.
 pub async fn selected(client: &Client, path: &str, selector: &str) -> Result<BTreeSet<String>> {
-    let items = list_with(client, path, &[("fieldSelector", selector)]).await?;
+    selected_by(client, path, &[("fieldSelector", selector)]).await
+}
+
+/// The same for whatever parameters.
+pub async fn selected_by(
+    client: &Client,
+    path: &str,
+    parameters: &[(&str, &str)],
+) -> Result<BTreeSet<String>> {
+    let listed: Listed<Item> = list_with(client, path, parameters).await?;
     let place = |item: Item| format!("{}/{}", item.metadata.namespace, item.metadata.name);
-    Ok(items.into_iter().map(place).collect())
+    Ok(listed.items.into_iter().map(place).collect())
 }
 
 /// Percent-encodes everything but letters, digits, dashes and underscores.

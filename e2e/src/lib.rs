@@ -6,6 +6,7 @@ pub mod account;
 pub mod aggregation;
 mod apiserver;
 pub mod armadex;
+pub mod bodies;
 pub mod churn;
 pub mod cluster;
 pub mod control_plane;
@@ -29,6 +30,7 @@ pub mod rights;
 pub mod scenario;
 pub mod seed;
 pub mod stand_in;
+pub mod table;
 pub mod tools;
 pub mod wait;
 

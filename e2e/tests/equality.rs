@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex};
+use armadex_e2e::bodies;
 use armadex_e2e::churn::{Churn, Done};
-use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::equality::COLLECTED_KINDS;
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{on_board, wait_until_equal};
 use armadex_e2e::seed::{self, Plan};
@@ -39,14 +40,15 @@ async fn every_object_is_there_after_sync_and_after_sigkill_in_churn() -> Result
     for name in MEMBERS {
         fleet.join(name).await?;
     }
-    let objects = wait_until_equal(&fleet, &MEMBERS, &SEEDED_KINDS, FIRST_SYNC).await?;
+    let objects = wait_until_equal(&fleet, &MEMBERS, &COLLECTED_KINDS, FIRST_SYNC).await?;
     note(format_args!(
         "{objects} objects are equal after the first sync"
     ));
     kubectl_walks_all_pages(&fleet).await?;
     let done = churn_with_kills(&fleet, &mut armadex).await?;
     note(format_args!("churn: {done:?}"));
-    wait_until_equal(&fleet, &MEMBERS, &SEEDED_KINDS, AFTER_CHURN).await?;
+    wait_until_equal(&fleet, &MEMBERS, &COLLECTED_KINDS, AFTER_CHURN).await?;
+    all_bodies_are_equal(&fleet).await?;
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{lists} lists were begun after a restart");
     armadex.stop();
@@ -54,6 +56,19 @@ async fn every_object_is_there_after_sync_and_after_sigkill_in_churn() -> Result
     let store = format!("--store=sqlite:{}", fleet.folder().store().display());
     note(armadex::run(&["check", &store]).await?.trim());
     fleet.finish().await;
+    Ok(())
+}
+
+/// Of what came by lists, by watches, and by watches that went on after a kill.
+async fn all_bodies_are_equal(fleet: &Harness) -> Result<()> {
+    let (host, mut objects) = (fleet.host().client().await?, 0);
+    for name in MEMBERS {
+        let member = fleet.member(name)?.client().await?;
+        for kind in COLLECTED_KINDS {
+            objects += bodies::compare(&host, &member, name, kind).await?;
+        }
+    }
+    note(format_args!("the bodies of {objects} objects are equal"));
     Ok(())
 }
 
