@@ -126,17 +126,30 @@ impl Both {
         Ok(theirs.len())
     }
 
+    /// Where the member names the field, Armadex does: what cannot be parsed has none.
     async fn refuse(&self, path: &str, fleet_path: &str, selector: &str) -> Result<()> {
-        for (client, path) in [(&self.member, path), (&self.host, fleet_path)] {
-            let Err(error) = selected(client, path, selector).await else {
-                anyhow::bail!("{path} takes {selector}");
-            };
-            let code = match error.downcast_ref::<kube::Error>() {
-                Some(kube::Error::Api(status)) => status.code,
-                _ => return Err(error),
-            };
-            ensure!(code == 400, "{path}, {selector}: {code} instead of 400");
-        }
+        let theirs = refusal(&self.member, path, selector).await?;
+        let ours = refusal(&self.host, fleet_path, selector).await?;
+        let field = selector.split('=').next().unwrap_or_default();
+        ensure!(
+            ours.contains(field) || !theirs.contains(field),
+            "{path}, {selector}: {ours}"
+        );
         Ok(())
     }
+}
+
+/// The words of the one right answer to what is not taken.
+async fn refusal(client: &Client, path: &str, selector: &str) -> Result<String> {
+    let Err(error) = selected(client, path, selector).await else {
+        anyhow::bail!("{path} takes {selector}");
+    };
+    let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() else {
+        return Err(error);
+    };
+    ensure!(
+        status.code == 400 && status.reason == "BadRequest" && !status.message.is_empty(),
+        "{path}, {selector}: {status:?}"
+    );
+    Ok(status.message.clone())
 }
