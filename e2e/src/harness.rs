@@ -89,15 +89,17 @@ impl Harness {
         Record::write(&folder.run(), OWNER, own)?;
         let tools = Tools::ensure()?;
         let guard = Guard::start(&folder)?;
+        let half_way = HalfWay(Some(&folder));
         let started = Self::start_in(&folder, tools, &options).await;
         let mut harness = match started {
             Ok(harness) => harness,
             Err(error) => {
-                stop_all(&folder);
+                drop(half_way);
                 keep(temporary, &folder);
                 return Err(error);
             }
         };
+        half_way.succeeded();
         harness.lifetime = Lifetime::Owned {
             _guard: guard,
             controllers: None,
@@ -302,6 +304,24 @@ impl Drop for Harness {
             let temporary = temporary.take();
             stop_all(&self.folder);
             keep(temporary, &self.folder);
+        }
+    }
+}
+
+/// Ends what was started when a start is given up, be it by an error or by Ctrl-C, and waits until it is gone. The guard would end it too,
+/// and not wait.
+struct HalfWay<'a>(Option<&'a Folder>);
+
+impl HalfWay<'_> {
+    fn succeeded(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for HalfWay<'_> {
+    fn drop(&mut self) {
+        if let Some(folder) = self.0 {
+            stop_all(folder);
         }
     }
 }
