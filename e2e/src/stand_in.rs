@@ -9,7 +9,7 @@ mod host;
 mod join;
 mod unjoin;
 
-pub use cluster::{Cluster, ClusterSpec, ClusterStatus, SecretReference};
+pub use cluster::{Cluster, ClusterSpec, ClusterStatus, SecretReference, Taint};
 pub use control::run;
 pub use credentials::rotate;
 pub use host::{NAMESPACE, install};

@@ -27,6 +27,7 @@ async fn members_join_are_seeded_rotated_and_leave_and_nothing_is_left_running()
     resource_versions_of_members_are_unrelated(&fleet).await?;
     a_rotated_token_replaces_the_old_one(&fleet).await?;
     a_member_that_leaves_can_join_again(&fleet).await?;
+    a_member_that_is_away_is_tainted_until_it_is_back(&fleet).await?;
     let processes = Record::all(&fleet.folder().run());
     ensure!(processes.len() > 8, "{processes:?}");
     fleet.finish().await;
@@ -157,4 +158,29 @@ async fn a_member_that_leaves_can_join_again(fleet: &Harness) -> Result<()> {
     ensure!(!clusters.contains("member3"), "{clusters}");
     fleet.join("member3").await?;
     becomes_ready(fleet, "member3").await
+}
+
+async fn a_member_that_is_away_is_tainted_until_it_is_back(fleet: &Harness) -> Result<()> {
+    let member = fleet.member("member3")?;
+    member.kill_apiserver();
+    let fields = "jsonpath={.status.conditions[?(@.type==\"Ready\")].reason} {.spec.taints[*].key}";
+    let is = async |expected: &str| {
+        let get = [
+            "get",
+            "clusters.cluster.karmada.io",
+            "member3",
+            "--output",
+            fields,
+        ];
+        let kubectl = fleet.kubectl("host");
+        wait_until(expected, LIMIT, || async {
+            let found = kubectl.run(&get).await?;
+            ensure!(found.trim() == expected, "{found:?}");
+            Ok(true)
+        })
+        .await
+    };
+    is("ClusterNotReachable cluster.karmada.io/not-ready").await?;
+    member.start_apiserver(fleet.tools()).await?;
+    is("ClusterReady").await
 }

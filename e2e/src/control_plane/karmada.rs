@@ -165,6 +165,9 @@ fn controller_arguments(host: &Cluster) -> Result<Vec<String>> {
         "--leader-elect=false".to_owned(),
         format!("--controllers={ENABLED}"),
         "--cluster-status-update-frequency=5s".to_owned(),
+        // By default both are 30 s, which is long for a test.
+        "--cluster-success-threshold=3s".to_owned(),
+        "--cluster-failure-threshold=3s".to_owned(),
         format!("--metrics-bind-address=127.0.0.1:{}", free_port()?),
         format!("--health-probe-bind-address=127.0.0.1:{}", free_port()?),
     ])

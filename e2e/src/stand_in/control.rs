@@ -19,8 +19,11 @@ use super::host::ensure_namespace;
 use crate::progress::note;
 
 mod probe;
+mod taints;
+mod threshold;
 
 use probe::Depth;
+use threshold::Thresholds;
 
 /// Karmada's default is 10 s; a demo and its tests should not wait that long.
 const ROUND: Duration = Duration::from_secs(1);
@@ -32,14 +35,14 @@ const FINALIZER: &str = "karmada.io/cluster-controller";
 
 /// Runs until `stop` is cancelled.
 pub async fn run(host: Client, stop: CancellationToken) {
-    let mut told = None;
+    let (mut told, thresholds) = (None, Thresholds::default());
     for number in 0_usize.. {
         let depth = if number % COLLECT_EVERY == 0 {
             Depth::Collect
         } else {
             Depth::Health
         };
-        let failure = round(&host, depth)
+        let failure = round(&host, &thresholds, depth)
             .await
             .err()
             .map(|error| format!("{error:#}"));
@@ -57,19 +60,25 @@ pub async fn run(host: Client, stop: CancellationToken) {
     }
 }
 
-async fn round(host: &Client, depth: Depth) -> Result<()> {
+async fn round(host: &Client, thresholds: &Thresholds, depth: Depth) -> Result<()> {
     let clusters: Api<Cluster> = Api::all(host.clone());
     let all = clusters.list(&ListParams::default()).await?;
+    thresholds.retain(&all.items);
     let steps = all
         .iter()
-        .map(|cluster| timeout(STEP_LIMIT, step(host, cluster, depth)));
+        .map(|cluster| timeout(STEP_LIMIT, step(host, thresholds, cluster, depth)));
     for outcome in join_all(steps).await {
         outcome??;
     }
     Ok(())
 }
 
-async fn step(host: &Client, cluster: &Cluster, depth: Depth) -> Result<()> {
+async fn step(
+    host: &Client,
+    thresholds: &Thresholds,
+    cluster: &Cluster,
+    depth: Depth,
+) -> Result<()> {
     let departed = cluster.metadata.deletion_timestamp.is_some();
     let held = cluster
         .finalizers()
@@ -79,7 +88,10 @@ async fn step(host: &Client, cluster: &Cluster, depth: Depth) -> Result<()> {
         (true, true) => let_go(host, cluster).await,
         (true, false) => Ok(()),
         (false, false) => take_hold(host, cluster).await,
-        (false, true) => probe::update_status(host, cluster, depth).await,
+        (false, true) => {
+            probe::update_status(host, thresholds, cluster, depth).await?;
+            taints::follow(host, cluster).await
+        }
     }
 }
 

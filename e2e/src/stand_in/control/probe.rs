@@ -10,6 +10,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use super::super::cluster::{ApiEnablement, ApiResource, Cluster, ClusterStatus, NodeSummary};
+use super::threshold::Thresholds;
 use crate::kubeconfig;
 
 /// How much of a healthy member is read.
@@ -22,18 +23,21 @@ pub(super) enum Depth {
 }
 
 /// Probes the member and writes its status if that changed.
-pub(super) async fn update_status(host: &Client, cluster: &Cluster, depth: Depth) -> Result<()> {
+pub(super) async fn update_status(
+    host: &Client,
+    thresholds: &Thresholds,
+    cluster: &Cluster,
+    depth: Depth,
+) -> Result<()> {
     let before = cluster.status.clone().unwrap_or_default();
     let depth = if is_ready(&before.conditions) {
         depth
     } else {
         Depth::Collect
     };
-    let after = status(
-        &before,
-        observe(host, cluster, depth).await,
-        Timestamp::now(),
-    );
+    let now = Timestamp::now();
+    let mut after = status(&before, observe(host, cluster, depth).await, now);
+    after.conditions = thresholds.hold(cluster, after.conditions, now);
     if after == before {
         return Ok(());
     }
@@ -119,9 +123,14 @@ async fn collect(member: &Client) -> Result<Observed> {
 }
 
 fn is_ready(conditions: &[Condition]) -> bool {
+    ready(conditions).is_some_and(|condition| condition.status == "True")
+}
+
+/// The condition `Ready`.
+pub(super) fn ready(conditions: &[Condition]) -> Option<&Condition> {
     conditions
         .iter()
-        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        .find(|condition| condition.type_ == "Ready")
 }
 
 fn node_is_ready(node: &Node) -> bool {
