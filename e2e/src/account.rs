@@ -25,6 +25,5 @@ pub async fn create(fleet: &Harness) -> Result<()> {
     let token = host.run(&token).await?;
     let path = fleet.folder().account_kubeconfig();
     write_private(&path.with_file_name(TOKEN), token.trim())?;
-    let cluster = fleet.host();
-    kubeconfig::write_for_token(&path, "host", &cluster.url(), &cluster.pki(), TOKEN)
+    kubeconfig::write_for_token(&path, &fleet.host().kubeconfig(), TOKEN)
 }

@@ -134,7 +134,7 @@ impl Armadex {
     /// Registers it as `v1beta1.clusterpedia.io` on the host, by the shipped manifest, and waits until that is available.
     pub async fn register(&self, fleet: &Harness) -> Result<()> {
         let authority = fleet.host().pki().read("ca.crt")?;
-        let manifest = deploy::registration(self.listen, &authority)?;
+        let manifest = deploy::registration(&fleet.reach().name, self.listen, &authority)?;
         fleet.kubectl("host").apply(&manifest).await?;
         let host = fleet.host().client().await?;
         api_service(self.listen).wait_until_available(&host).await
@@ -223,7 +223,7 @@ fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec
     }
     if role.serves() {
         pki.issue_for_service(SERVICE, NAMESPACE)?;
-        arguments.push(format!("--listen=127.0.0.1:{listen}"));
+        arguments.push(format!("--listen={}:{listen}", fleet.reach().listen()));
         arguments.push(format!(
             "--tls-cert-file={}",
             pki.file(&format!("{SERVICE}.crt")).display()

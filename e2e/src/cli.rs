@@ -30,7 +30,11 @@ enum Command {
     /// Find the programs that are needed, or build them once.
     Tools,
     /// Run the demo until Ctrl-C: a fleet, Armadex, a policy, rows.
-    Demo,
+    Demo {
+        /// A folder of kubeconfigs of clusters that run already (see e2e/kind/up.sh), instead of starting a fleet.
+        #[arg(long, value_name = "FOLDER")]
+        attach: Option<PathBuf>,
+    },
     /// Start a control plane and members, without Armadex; they go on until `down`.
     Up {
         /// How many members to start and join.
@@ -72,7 +76,7 @@ async fn dispatch(arguments: Arguments) -> Result<()> {
     let folder = Folder::new(&arguments.folder)?;
     match arguments.command {
         Command::Tools => tools(),
-        Command::Demo => demo::run(&folder).await,
+        Command::Demo { attach } => demo::run(&folder, attach).await,
         Command::Up { members } => up::run(&folder, members).await,
         Command::Down => down::run(&folder),
         Command::Join { name } => join(&folder, &name).await,

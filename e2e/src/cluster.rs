@@ -1,6 +1,6 @@
 //! One Kubernetes API as plain processes: a kube-apiserver and its kube-controller-manager.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,7 @@ use crate::apiserver;
 use crate::etcd::Etcd;
 use crate::folder::Folder;
 use crate::kubeconfig;
-use crate::pki::Pki;
+use crate::pki::{Pki, write_private};
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
 use crate::record::Record;
@@ -26,8 +26,11 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 const ATTEMPTS: usize = 3;
 
 /// What is remembered of a cluster in its folder.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Description {
+    /// Where it is, if somebody else runs it: what follows is nothing then.
+    #[serde(default)]
+    url: Option<String>,
     port: u16,
     etcd: Etcd,
     /// Arguments of its apiserver beside those that all have.
@@ -56,6 +59,7 @@ impl Cluster {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let description = Description {
+                url: None,
                 port: free_port()?,
                 etcd: etcd.clone(),
                 arguments: arguments.to_owned(),
@@ -73,6 +77,30 @@ impl Cluster {
             }
         }
         Err(last.expect("at least one attempt was made"))
+    }
+
+    /// Takes in a cluster that somebody else runs, of which there is a kubeconfig.
+    pub fn adopt(folder: &Folder, name: &str, kubeconfig: &Path) -> Result<Self> {
+        let cluster = Self {
+            name: name.to_owned(),
+            folder: folder.clone(),
+            description: Description {
+                url: Some(kubeconfig::server(kubeconfig)?),
+                ..Description::default()
+            },
+        };
+        let text = std::fs::read_to_string(kubeconfig)?;
+        write_private(&cluster.kubeconfig(), &text)?;
+        // For the certificate of Armadex; nobody else's is of these authorities.
+        cluster.pki().create()?;
+        cluster.describe()?;
+        Ok(cluster)
+    }
+
+    /// Whether somebody else runs it.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.description.url.is_some()
     }
 
     /// The cluster called `name` that was created in `folder` before.
@@ -98,7 +126,9 @@ impl Cluster {
     /// The address of its apiserver.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.description.port)
+        let Description { url, port, .. } = &self.description;
+        let own = || format!("https://127.0.0.1:{port}");
+        url.clone().unwrap_or_else(own)
     }
 
     /// Where its objects are kept.
@@ -193,11 +223,12 @@ impl Cluster {
         self.kill_apiserver();
     }
 
-    /// Whether its apiserver runs.
+    /// Whether its apiserver runs, as far as this harness can know.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        Record::find(&self.folder.run(), &self.apiserver_name())
-            .is_some_and(|record| record.is_alive())
+        self.is_foreign()
+            || Record::find(&self.folder.run(), &self.apiserver_name())
+                .is_some_and(|record| record.is_alive())
     }
 
     fn kill(&self, process: &str) {
@@ -222,6 +253,10 @@ impl Cluster {
         let pki = self.pki();
         pki.create()?;
         kubeconfig::write(&self.kubeconfig(), &self.name, &self.url(), &pki)?;
+        self.describe()
+    }
+
+    fn describe(&self) -> Result<()> {
         let path = self.folder.cluster(&self.name).join("cluster.json");
         std::fs::write(&path, serde_json::to_vec_pretty(&self.description)?)
             .with_context(|| format!("cannot write {}", path.display()))

@@ -4,7 +4,7 @@ mod karmada;
 
 use std::fmt;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,8 @@ pub enum ControlPlaneKind {
     Karmada,
     /// The Cluster API and the controllers of [`crate::stand_in`].
     StandIn,
+    /// One that somebody else runs, with members that have joined it.
+    Attached,
 }
 
 impl fmt::Display for ControlPlaneKind {
@@ -29,6 +31,7 @@ impl fmt::Display for ControlPlaneKind {
         out.write_str(match self {
             Self::Karmada => "Karmada",
             Self::StandIn => "the stand-in (Karmada's programs were not found)",
+            Self::Attached => "one that was there before",
         })
     }
 }
@@ -39,6 +42,7 @@ impl ControlPlaneKind {
     pub fn skipped(self) -> &'static [&'static str] {
         match self {
             Self::Karmada => &[],
+            Self::Attached => &["what needs the processes or the etcd of a cluster"],
             Self::StandIn => &[
                 "the Cluster API as karmada-aggregated-apiserver serves it",
                 "the cluster and cluster-status controllers of karmada-controller-manager",
@@ -93,6 +97,7 @@ impl ControlPlane {
                     .await
             }
             ControlPlaneKind::StandIn => stand_in::install(&self.host.client().await?).await,
+            ControlPlaneKind::Attached => Ok(()),
         }
     }
 
@@ -104,11 +109,15 @@ impl ControlPlane {
                 let (host, client) = (self.host.client().await?, member.client().await?);
                 stand_in::join(&host, &client, &member.name, &member.url()).await
             }
+            ControlPlaneKind::Attached => self.not_ours("join"),
         }
     }
 
     /// Takes `member` out, and cleans up in it when it runs.
     pub async fn unjoin(&self, member: &Cluster) -> Result<()> {
+        if self.kind == ControlPlaneKind::Attached {
+            return self.not_ours("unjoin");
+        }
         let client = if member.is_running() {
             Some(member.client().await?)
         } else {
@@ -120,7 +129,7 @@ impl ControlPlane {
                 stand_in::wait_until_clean(client, &member.name).await
             }
             (ControlPlaneKind::Karmada, None) => self.karmada()?.unjoin(&self.host, member).await,
-            (ControlPlaneKind::StandIn, client) => {
+            (ControlPlaneKind::StandIn | ControlPlaneKind::Attached, client) => {
                 stand_in::unjoin(&self.host.client().await?, client.as_ref(), &member.name).await
             }
         }
@@ -139,9 +148,13 @@ impl ControlPlane {
     /// Starts the controllers that no program of its own runs: the stand-in's.
     pub async fn start_controllers(&self) -> Result<Option<Controllers>> {
         match self.kind {
-            ControlPlaneKind::Karmada => Ok(None),
+            ControlPlaneKind::Karmada | ControlPlaneKind::Attached => Ok(None),
             ControlPlaneKind::StandIn => Ok(Some(Controllers::start(self.host.client().await?))),
         }
+    }
+
+    fn not_ours(&self, verb: &str) -> Result<()> {
+        bail!("somebody else runs this control plane: {verb} members there, by its own tools")
     }
 
     fn karmada(&self) -> Result<Karmada> {

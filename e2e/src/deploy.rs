@@ -17,11 +17,14 @@ pub fn rights() -> Result<String> {
     Ok(parts.join("\n---\n"))
 }
 
-/// The shipped registration of an Armadex at `port` of this machine, with the authority (PEM) of its certificate.
-pub fn registration(port: u16, authority: &str) -> Result<String> {
+/// The shipped registration of an Armadex at `port` of `host`, with the authority (PEM) of its certificate.
+pub fn registration(host: &str, port: u16, authority: &str) -> Result<String> {
     let (body, port) = (STANDARD.encode(authority), format!("port: {port}"));
     let fields = [
-        ("externalName: ARMADEX_HOST", "externalName: localhost"),
+        (
+            "externalName: ARMADEX_HOST",
+            &format!("externalName: {host}"),
+        ),
         ("caBundle: CA_BUNDLE", &format!("caBundle: {body}")),
         ("port: 8443", &port),
     ];

@@ -20,7 +20,7 @@ use crate::wait::wait_until;
 const LARGEST_REQUEST: usize = 2 << 20;
 
 /// Where an apiserver keeps its objects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Etcd {
     /// The client URL.
     pub url: String,

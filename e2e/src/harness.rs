@@ -3,13 +3,14 @@
 //! A harness either owns its processes (tests, the demo: they end with it, whatever ends it) or attaches to a folder whose
 //! processes another terminal started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use crate::attached::{self, Reach};
 use crate::cluster::Cluster;
 use crate::control_plane::{ControlPlane, ControlPlaneKind, Controllers};
 use crate::etcd::{self, Etcd};
@@ -35,6 +36,9 @@ pub struct Options {
     pub late_cluster_api: bool,
     /// More arguments for the apiservers of members, such as APIs that are off by default.
     pub member_arguments: Vec<String>,
+    /// A folder of kubeconfigs of clusters that somebody else runs, as `e2e/kind/up.sh` makes it: nothing is started, and all members that have
+    /// joined are known.
+    pub attach_to: Option<PathBuf>,
     /// Whether the control plane writes down what Armadex asks of it, for [`crate::requests`].
     pub writes_requests_down: bool,
 }
@@ -44,6 +48,16 @@ pub struct Options {
 struct Description {
     kind: ControlPlaneKind,
     etcd: String,
+    reach: Reach,
+}
+
+impl Description {
+    fn write(&self, folder: &Folder) -> Result<()> {
+        Ok(std::fs::write(
+            folder.control_plane(),
+            serde_json::to_vec_pretty(self)?,
+        )?)
+    }
 }
 
 /// Who ends the processes.
@@ -66,6 +80,7 @@ pub struct Harness {
     tools: Tools,
     control_plane: ControlPlane,
     etcd: String,
+    reach: Reach,
     member_arguments: Vec<String>,
     lifetime: Lifetime,
 }
@@ -133,7 +148,7 @@ impl Harness {
         let path = folder.control_plane();
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("no fleet in {}: start one first", folder.root().display()))?;
-        let Description { kind, etcd } = serde_json::from_str(&text)?;
+        let Description { kind, etcd, reach } = serde_json::from_str(&text)?;
         let host = Cluster::open(folder, "host")?;
         if !host.is_running() {
             bail!(
@@ -146,12 +161,41 @@ impl Harness {
             tools: Tools::ensure()?,
             control_plane: ControlPlane::new(kind, host, folder.clone()),
             etcd,
+            reach,
+            member_arguments: Vec::new(),
+            lifetime: Lifetime::Detached,
+        })
+    }
+
+    /// Takes the clusters as they are.
+    fn attached(folder: &Folder, tools: Tools, clusters: &Path) -> Result<Self> {
+        note(format_args!(
+            "attaching to the clusters of {}",
+            clusters.display()
+        ));
+        let reach = attached::adopt(folder, clusters)?;
+        let (kind, host) = (ControlPlaneKind::Attached, Cluster::open(folder, "host")?);
+        let description = Description {
+            kind,
+            etcd: String::new(),
+            reach: reach.clone(),
+        };
+        description.write(folder)?;
+        Ok(Self {
+            folder: folder.clone(),
+            tools,
+            control_plane: ControlPlane::new(kind, host, folder.clone()),
+            etcd: String::new(),
+            reach,
             member_arguments: Vec::new(),
             lifetime: Lifetime::Detached,
         })
     }
 
     async fn start_in(folder: &Folder, tools: Tools, options: &Options) -> Result<Self> {
+        if let Some(clusters) = &options.attach_to {
+            return Self::attached(folder, tools, clusters);
+        }
         let members = options.members;
         let kind = ControlPlaneKind::detect();
         note(format_args!(
@@ -166,19 +210,19 @@ impl Harness {
             false => Vec::new(),
         };
         let host = Cluster::create(folder, &tools, "host", at(&etcd, "host"), &written).await?;
-        std::fs::write(
-            folder.control_plane(),
-            serde_json::to_vec_pretty(&Description {
-                kind,
-                etcd: etcd.clone(),
-            })?,
-        )?;
+        let description = Description {
+            kind,
+            etcd: etcd.clone(),
+            reach: Reach::default(),
+        };
+        description.write(folder)?;
         let control_plane = ControlPlane::new(kind, host, folder.clone());
         let harness = Self {
             folder: folder.clone(),
             tools,
             control_plane,
             etcd,
+            reach: Reach::default(),
             member_arguments: options.member_arguments.clone(),
             lifetime: Lifetime::Detached,
         };
@@ -213,6 +257,12 @@ impl Harness {
     #[must_use]
     pub fn tools(&self) -> &Tools {
         &self.tools
+    }
+
+    /// How its control plane reaches this machine.
+    #[must_use]
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The control plane.

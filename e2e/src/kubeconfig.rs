@@ -26,10 +26,36 @@ pub fn write_for_user(path: &Path, name: &str, url: &str, pki: &Pki, user: &str)
     write_private(path, &render(name, url, &pki.read("ca.crt")?, &user))
 }
 
-/// Writes the kubeconfig of whoever has the token in the file `token`, which lies beside it.
-pub fn write_for_token(path: &Path, name: &str, url: &str, pki: &Pki, token: &str) -> Result<()> {
-    let user = format!("tokenFile: {token}");
-    write_private(path, &render(name, url, &pki.read("ca.crt")?, &user))
+/// Writes to `path` what is at `from`, with the token in the file `token` beside it in the place of every user's credentials.
+pub fn write_for_token(path: &Path, from: &Path, token: &str) -> Result<()> {
+    let mut kubeconfig = read(from)?;
+    for user in &mut kubeconfig.auth_infos {
+        user.auth_info = Some(AuthInfo {
+            token_file: Some(token.to_owned()),
+            ..AuthInfo::default()
+        });
+    }
+    write_private(path, &serde_json::to_string_pretty(&kubeconfig)?)
+}
+
+/// The server of the current context of the kubeconfig at `path`.
+pub fn server(path: &Path) -> Result<String> {
+    let kubeconfig = read(path)?;
+    let context = kubeconfig.contexts.iter().find(|context| {
+        let current = kubeconfig.current_context.as_ref();
+        current == Some(&context.name)
+    });
+    let context = context.and_then(|named| named.context.as_ref());
+    let cluster = context.and_then(|context| {
+        let mut clusters = kubeconfig.clusters.iter();
+        clusters.find(|cluster| cluster.name == context.cluster)
+    });
+    let server = cluster.and_then(|named| named.cluster.as_ref()?.server.clone());
+    server.with_context(|| format!("{} has no server in its current context", path.display()))
+}
+
+fn read(path: &Path) -> Result<Kubeconfig> {
+    Kubeconfig::read_from(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn render(name: &str, url: &str, authority: &str, user: &str) -> String {
@@ -49,10 +75,8 @@ fn render(name: &str, url: &str, authority: &str, user: &str) -> String {
 
 /// A client for the current context of the kubeconfig at `path`.
 pub async fn client(path: &Path) -> Result<kube::Client> {
-    let kubeconfig =
-        Kubeconfig::read_from(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        kube::Config::from_custom_kubeconfig(read(path)?, &KubeConfigOptions::default()).await?;
     config.default_retry = false;
     Ok(kube::Client::try_from(config)?)
 }

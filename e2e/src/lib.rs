@@ -6,6 +6,7 @@ pub mod account;
 pub mod aggregation;
 mod apiserver;
 pub mod armadex;
+pub mod attached;
 pub mod bodies;
 pub mod churn;
 pub mod cluster;

@@ -11,7 +11,7 @@ mod workload;
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::cluster::Cluster;
@@ -36,6 +36,11 @@ pub struct Outcome {
 
 /// Puts the objects of `plan` into `cluster`.
 pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Outcome> {
+    ensure!(
+        !cluster.is_foreign(),
+        "somebody else runs {}, and its etcd is not known here",
+        cluster.name
+    );
     let started = Instant::now();
     let writer = Writer::new(cluster.etcd().clone());
     let mut random = Random::new(&cluster.name, plan.seed);

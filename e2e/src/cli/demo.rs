@@ -1,7 +1,7 @@
 //! `demo`: from nothing to rows of two members in kubectl, and then on until Ctrl-C.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::progress::{note, result};
 use armadex_e2e::scenario;
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Folder, Harness, Options, Tools, wait_for};
+use armadex_e2e::{ControlPlaneKind, Folder, Harness, Options, Tools, wait_for};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::readme;
@@ -26,14 +26,14 @@ const FOLLOW: Duration = Duration::from_secs(2);
 const SHOWN: usize = 6;
 
 /// Runs the demo. Signals are taken in hand only when there is something to stop: a build ends by Ctrl-C as builds do.
-pub(crate) async fn run(folder: &Folder) -> Result<()> {
+pub(crate) async fn run(folder: &Folder, attach: Option<PathBuf>) -> Result<()> {
     Tools::ensure()?;
     build()?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let started = Instant::now();
     tokio::select! {
-        outcome = show(folder, started) => outcome,
+        outcome = show(folder, attach, started) => outcome,
         _ = interrupt.recv() => { stopped(); Ok(()) }
         _ = terminate.recv() => { stopped(); Ok(()) }
     }
@@ -44,10 +44,11 @@ fn stopped() {
     note("stopped: nothing of the demo runs any more");
 }
 
-async fn show(folder: &Folder, started: Instant) -> Result<()> {
+async fn show(folder: &Folder, attach: Option<PathBuf>, started: Instant) -> Result<()> {
     let options = Options {
         members: MEMBERS,
         folder: Some(folder.root().to_owned()),
+        attach_to: attach,
         ..Options::default()
     };
     let fleet = Harness::start(options).await?;
@@ -90,6 +91,9 @@ fn build() -> Result<()> {
 async fn on_board(fleet: &Harness) -> Result<Armadex> {
     note("installing the CRDs, starting armadex, applying the policy");
     let armadex = scenario::on_board(fleet).await?;
+    if fleet.control_plane().kind() == ControlPlaneKind::Attached {
+        return Ok(armadex);
+    }
     note("joining the members and seeding them");
     for name in fleet.folder().members()? {
         fleet.join(&name).await?;
@@ -138,7 +142,8 @@ fn present(fleet: &Harness, rows: &str, started: Instant) {
         fleet.control_plane().kind()
     ));
     result("Try, in another terminal:\n");
-    result(readme::commands(fleet.folder(), fleet.tools()));
+    let kind = fleet.control_plane().kind();
+    result(readme::commands(fleet.folder(), fleet.tools(), kind));
     result("Ctrl-C stops everything.");
 }
 

@@ -3,11 +3,20 @@
 use anyhow::{Context, Result};
 use armadex_e2e::{ControlPlaneKind, Folder, Tools};
 
+/// Where the demo runs the control plane itself.
+const MEMBERS: &str = "  make demo-join NAME=member3      # its rows appear by themselves\n\
+    \x20 make demo-unjoin NAME=member3    # and go\n\
+    \x20 make demo-seed COUNT=20000       # realistic objects into every member\n";
+
 /// The commands that the demo prints when it is ready.
-pub(crate) fn commands(folder: &Folder, tools: &Tools) -> String {
+pub(crate) fn commands(folder: &Folder, tools: &Tools, kind: ControlPlaneKind) -> String {
     let kubectl = tools.kubectl.display();
     let fleet = folder.fleet_kubeconfig();
     let fleet = fleet.display();
+    let members = match kind {
+        ControlPlaneKind::Attached => "",
+        ControlPlaneKind::Karmada | ControlPlaneKind::StandIn => MEMBERS,
+    };
     format!(
         "  alias kf='{kubectl} --kubeconfig {fleet}'\n\
          \n\
@@ -16,9 +25,7 @@ pub(crate) fn commands(folder: &Folder, tools: &Tools) -> String {
          \x20 kf --context clusterpedia get pods -A -l 'search.clusterpedia.io/clusters in (member1),app=cache'\n\
          \x20 kf --context member1 get nodes                                 # one member, from the store\n\
          \n\
-         \x20 make demo-join NAME=member3      # its rows appear by themselves\n\
-         \x20 make demo-unjoin NAME=member3    # and go\n\
-         \x20 make demo-seed COUNT=20000       # realistic objects into every member\n\
+         {members}\
          \x20 make demo-down                   # or Ctrl-C in the demo's terminal\n"
     )
 }
@@ -41,7 +48,7 @@ pub(crate) fn write(folder: &Folder, tools: &Tools, kind: ControlPlaneKind) -> R
          Try\n\
          ---\n\
          \n{}",
-        commands(folder, tools)
+        commands(folder, tools, kind)
     );
     let path = folder.root().join("README");
     std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
