@@ -107,6 +107,8 @@ pub(crate) struct Shared {
     pub(crate) discoveries: Arc<Discoveries>,
     /// What the store fails with now, and whose writes.
     pub(crate) store_outages: Outages,
+    /// What the control plane refuses now, and of which cluster.
+    pub(crate) refusals: Outages,
     /// Statuses that are written.
     pub(crate) statuses: Pace,
     /// Last statuses that may be written now.
@@ -140,6 +142,7 @@ impl Shared {
             lists: Arc::default(),
             discoveries: Arc::default(),
             store_outages: Outages::default(),
+            refusals: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),
             last_words: LastWords::default(),
             audits: Semaphore::new(PARALLEL_AUDITS),

@@ -17,6 +17,7 @@ use crate::backoff::Backoff;
 use crate::board::{Board, Running};
 use crate::config::Shared;
 use crate::last_words::Speaker;
+use crate::outages;
 use crate::status::{self, Built};
 
 /// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
@@ -100,6 +101,7 @@ impl StatusKeeper {
         if !shared.last_words.of(self).await {
             warn!(cluster = %self.name, "the last status was not written");
         }
+        shared.refusals.ends(&self.name);
     }
 
     /// What the status should be now.
@@ -136,10 +138,13 @@ impl StatusKeeper {
         let put = match self.applied.put(&status).await {
             Ok(put) => put,
             Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the status was not written, retrying");
+                self.refused(&error);
                 return None;
             }
         };
+        if self.shared.refusals.ends(&self.name) {
+            info!("statuses are written again");
+        }
         match put {
             Put::Done => {
                 self.tell(&status, &transitions).await;
@@ -154,6 +159,16 @@ impl StatusKeeper {
             Put::Gone => {}
         }
         Some(put)
+    }
+
+    fn refused(&self, error: &kube::Error) {
+        let news = self
+            .shared
+            .refusals
+            .begins(&self.name, &outages::class_of(error));
+        if news {
+            warn!(cluster = %self.name, error = %error, "the status was not written, retrying; others that are refused alike are not told of");
+        }
     }
 
     async fn tell(&self, status: &PediaClusterStatus, transitions: &[ClusterCondition]) {

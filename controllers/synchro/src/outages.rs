@@ -73,8 +73,18 @@ impl Outages {
     }
 }
 
+/// In which way a request to the control plane failed: in the same words for each object, which errors name.
+pub(crate) fn class_of(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
+        _ => "the control plane does not answer".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use kube::core::Status;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -107,5 +117,15 @@ mod tests {
         assert_eq!(fail(1), 0, "each port is told of for a while");
         tokio::time::advance(TOLD_FOR).await;
         assert_eq!(fail(2), WORDS);
+    }
+
+    #[test]
+    fn a_refusal_is_the_same_whichever_object_it_names() {
+        let refusal = |name: &str, code| {
+            let status = Status::failure(&format!("{name} is refused"), "Forbidden");
+            class_of(&kube::Error::Api(status.with_code(code).boxed()))
+        };
+        assert_eq!(refusal("a", 403), refusal("b", 403));
+        assert_ne!(refusal("a", 403), refusal("a", 429));
     }
 }

@@ -185,6 +185,8 @@ impl Tree {
             branches.release_session();
         }
         branches.end_session().await;
+        // What failed for this cluster fails for nobody any more.
+        self.shared.store_outages.ends(self.name.as_str());
         match ending {
             None => self.off_board(branches).await,
             Some(ending) => self.end(branches, ending).await,

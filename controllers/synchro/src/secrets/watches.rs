@@ -24,7 +24,7 @@ use tracing::{info, warn};
 
 use super::{Known, lock};
 use crate::backoff::Backoff;
-use crate::outages::Outages;
+use crate::outages::{self, Outages};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -327,7 +327,7 @@ impl Following {
     }
 
     fn unread(&mut self, name: String, error: &kube::Error) {
-        if self.outages.begins(&name, &class_of(error)) {
+        if self.outages.begins(&name, &outages::class_of(error)) {
             warn!(secret = name, namespace = self.namespace, error = %error, "a Secret cannot be read, retrying; others that fail alike are not told of");
         }
         self.named.failed(&name, error.to_string());
@@ -404,14 +404,6 @@ impl Following {
             Event::Apply(object) => self.named.seen(&object.name_any(), &version(&object)),
             Event::Delete(object) => self.named.seen(&object.name_any(), UNKNOWN),
         }
-    }
-}
-
-/// In which way it failed: in the same words for each Secret, which errors name.
-fn class_of(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
-        _ => "the control plane does not answer".to_owned(),
     }
 }
 
