@@ -19,12 +19,17 @@ use crate::store::StoreFlags;
 pub(crate) struct Process {
     /// The control plane.
     pub(crate) client: Client,
+    /// The control plane again, over connections of their own: those are served by the threads that open them, and what callers wait for must
+    /// not ride on ones that give way.
+    pub(crate) background_client: Client,
     /// The store, as both of its traits.
     pub(crate) store: Arc<SqlStore>,
     /// What runs in it.
     pub(crate) parts: Parts,
     /// What it counts.
     pub(crate) metrics: Metrics,
+    /// What has to hold before it is ready.
+    pub(crate) checks: Checks,
     /// The threads of what nobody waits for.
     pub(crate) background: Background,
 }
@@ -38,18 +43,19 @@ impl Process {
         let background = Background::start().context("cannot start threads")?;
         Ok(Self {
             client: control_plane.client().await?,
+            background_client: control_plane.client().await?,
             store: store.open(background.handle()).await?,
             background,
             parts: Parts::new(shutdown::on_signal()?),
             metrics: Metrics::new(),
+            checks: Checks::default(),
         })
     }
 
     /// Opens the admin port, runs until a signal or a failure, and closes the store.
     pub(crate) async fn run(mut self, admin: AdminFlags) -> anyhow::Result<()> {
-        let mut checks = Checks::default();
         let store = Arc::clone(&self.store);
-        checks.add("store", move || {
+        self.checks.add("store", move || {
             let store = Arc::clone(&store);
             async move {
                 store
@@ -69,7 +75,7 @@ impl Process {
             }
         });
         let cancel = self.parts.cancel();
-        let port = admin::serve(admin, checks, Arc::new(self.metrics), cancel);
+        let port = admin::serve(admin, self.checks, Arc::new(self.metrics), cancel);
         self.parts.start("admin port", port);
         let ended = self.parts.run().await;
         self.store.shutdown().await;
@@ -97,10 +103,12 @@ mod tests {
         let store = Arc::new(store.expect("a store"));
         let nowhere = kube::Config::new("http://127.0.0.1:1".parse().expect("an address"));
         let process = Process {
-            client: Client::try_from(nowhere).expect("a client"),
+            client: Client::try_from(nowhere.clone()).expect("a client"),
+            background_client: Client::try_from(nowhere).expect("a client"),
             store: Arc::clone(&store),
             parts: Parts::new(CancellationToken::new()),
             metrics: Metrics::new(),
+            checks: Checks::default(),
             background: Background::start().expect("threads"),
         };
         let flags = Flags::parse_from(["armadex", "--admin-listen", "127.0.0.1:0"]);

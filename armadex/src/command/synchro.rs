@@ -46,8 +46,8 @@ pub(crate) struct SynchroFlags {
     /// Handle only the PediaClusters with this `shardingName`.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) sharding_name: String,
-    /// Look after the PediaClusters only while this process has the Lease `armadex-synchro[-SHARDING_NAME]` in `--namespace`: others of the same
-    /// `--sharding-name` wait for it. `false`: there is one process alone, and no Lease.
+    /// Look after the PediaClusters only while this process has the Lease `armadex-synchro[-SHARDING_NAME]-STORE` in `--namespace`: others of the same
+    /// `--sharding-name` and the same store wait for it. `false`: there is one process alone, and no Lease.
     #[arg(
         long,
         value_name = "BOOL",
@@ -90,9 +90,24 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGates) {
     let counted = Arc::<armadex_synchro::Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
-    let lease = flags.leader_elect;
+    let store = process.store.identity();
+    let lease = flags
+        .leader_elect
+        .then(|| LeaseTerms::of_this_process(&flags.namespace, &store));
+    if let Some(lease) = &lease {
+        let refused = lease.refused.subscribe();
+        process.checks.add("lease", move || {
+            let words = refused.borrow().clone();
+            async move {
+                match words.is_empty() {
+                    true => Ok(()),
+                    false => Err(words),
+                }
+            }
+        });
+    }
     let config = Config {
-        lease: lease.then(|| LeaseTerms::of_this_process(&flags.namespace)),
+        lease,
         namespace: flags.namespace,
         credential_namespaces: flags
             .credentials
@@ -110,7 +125,7 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
         },
         metrics: counted,
     };
-    let (client, sink) = (process.client.clone(), process.store.clone());
+    let (client, sink) = (process.background_client.clone(), process.store.clone());
     let synchro = armadex_synchro::run(client, sink, config, process.parts.cancel());
     process
         .parts

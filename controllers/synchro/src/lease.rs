@@ -17,6 +17,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -42,15 +43,21 @@ pub struct LeaseTerms {
     pub namespace: String,
     /// Who holds it, different for each process.
     pub holder: String,
+    /// The store that is written, as a part of the Lease's name: those who write others are in nobody's way.
+    pub store: String,
+    /// Why the Lease cannot even be asked for; nobody then looks after the clusters for want of a right. Empty while it can.
+    pub refused: watch::Sender<String>,
 }
 
 impl LeaseTerms {
-    /// Another holder with each start.
+    /// Another holder with each start. `store` tells the store from all others, in lower-case letters and digits.
     #[must_use]
-    pub fn of_this_process(namespace: &str) -> Self {
+    pub fn of_this_process(namespace: &str, store: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
             holder: holder::own(),
+            store: store.to_owned(),
+            refused: watch::Sender::default(),
         }
     }
 }
@@ -60,6 +67,7 @@ pub(crate) struct Claim {
     api: Api<Lease>,
     name: String,
     holder: String,
+    refused: watch::Sender<String>,
     /// The version that was seen last, and since when.
     seen: Option<(String, Instant)>,
     told: String,
@@ -78,8 +86,13 @@ enum Tried {
     HeldBy(String),
 }
 
-/// The Lease of the synchros of a `shardingName`; one that cannot be in a name is told apart by a hash.
-pub(crate) fn name_of(sharding_name: &str) -> String {
+/// The Lease of the synchros of a `shardingName` that write one store.
+pub(crate) fn name_of(sharding_name: &str, store: &str) -> String {
+    format!("{}-{store}", of_shard(sharding_name))
+}
+
+/// A `shardingName` that cannot be in a name is told apart by a hash.
+fn of_shard(sharding_name: &str) -> String {
     let is_fit = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     match sharding_name {
         "" => "armadex-synchro".to_owned(),
@@ -102,6 +115,7 @@ impl Claim {
             api: Api::namespaced(client, &terms.namespace),
             name,
             holder: terms.holder.clone(),
+            refused: terms.refused.clone(),
             seen: None,
             told: String::new(),
         }
@@ -110,8 +124,9 @@ impl Claim {
     /// Waits until it is held. Safe to cancel: what was taken meanwhile is given up after its duration.
     pub(crate) async fn hold(&mut self) -> Held {
         loop {
-            let words = match self.try_to_take().await {
-                Ok(Tried::Taken(lease)) => {
+            match timeout(ANSWER, self.try_to_take()).await {
+                Ok(Ok(Tried::Taken(lease))) => {
+                    self.refused.send_replace(String::new());
                     info!(
                         lease = self.name,
                         holder = self.holder,
@@ -120,19 +135,36 @@ impl Claim {
                     self.told.clear();
                     return Held::new(self.api.clone(), self.holder.clone(), *lease);
                 }
-                Ok(Tried::HeldBy(holder)) => format!("{holder} has it"),
-                Err(error) => error.to_string(),
-            };
-            if words != self.told {
-                info!(
-                    lease = self.name,
-                    reason = words,
-                    "this process waits for the Lease, which it needs get, create and update for (or --leader-elect=false, where there is one process alone)"
-                );
-                self.told = words;
+                Ok(Ok(Tried::HeldBy(holder))) => self.waits_for(&holder),
+                Ok(Err(error)) => self.cannot_ask(error.to_string()),
+                Err(_) => self.cannot_ask(format!("no answer within {} s", ANSWER.as_secs())),
             }
             sleep(RETRY).await;
         }
+    }
+
+    fn waits_for(&mut self, holder: &str) {
+        self.refused.send_replace(String::new());
+        if self.told != holder {
+            info!(
+                lease = self.name,
+                holder,
+                "another process has the Lease and looks after the clusters: this one waits"
+            );
+            holder.clone_into(&mut self.told);
+        }
+    }
+
+    fn cannot_ask(&mut self, words: String) {
+        if self.told != words {
+            warn!(
+                lease = self.name,
+                error = words,
+                "the Lease cannot be asked for, without which this process looks after no cluster, retrying: it needs get, create and update (or --leader-elect=false, where there is one process alone)"
+            );
+            self.told.clone_from(&words);
+        }
+        self.refused.send_replace(words);
     }
 
     async fn try_to_take(&mut self) -> Result<Tried, kube::Error> {

@@ -67,7 +67,7 @@ pub async fn run(
 /// The Lease, as soon as it is held; `None` if none is needed.
 async fn hold(client: &Client, config: &Config) -> Option<Held> {
     let terms = config.lease.as_ref()?;
-    let name = lease::name_of(&config.sharding_name);
+    let name = lease::name_of(&config.sharding_name, &terms.store);
     let mut claim = Claim::new(client.clone(), name, terms);
     Some(claim.hold().await)
 }

@@ -7,6 +7,7 @@
 //! the member says it does not have, is hidden. Where the store says that the cluster has left, the session ends.
 
 mod changes;
+mod doubts;
 mod health;
 mod reach;
 mod rediscovery;

@@ -98,6 +98,12 @@ impl SqlStore {
         })
     }
 
+    /// By what this store is told from all others, though not from its own copies: eight hexadecimal digits, the same for as long as it is there.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        self.hasher.identity()
+    }
+
     /// Returns when nothing can be written any more: after [`SqlStore::shutdown`], or because the writer failed. A process whose
     /// writer failed must not live on: it would look sound and store nothing.
     pub async fn ended(&self) {

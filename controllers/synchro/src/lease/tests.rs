@@ -22,6 +22,8 @@ fn claim(host: &Host, holder: &str) -> Claim {
     let terms = LeaseTerms {
         namespace: "own".to_owned(),
         holder: holder.to_owned(),
+        store: "1".to_owned(),
+        refused: watch::Sender::default(),
     };
     Claim::new(host.client(), "l".to_owned(), &terms)
 }
@@ -99,10 +101,10 @@ async fn a_control_plane_that_is_away_ends_nothing() {
 
 #[test]
 fn every_shard_has_a_lease_of_its_own() {
-    assert_eq!(name_of(""), "armadex-synchro");
-    assert_eq!(name_of("shard-1"), "armadex-synchro-shard-1");
+    assert_eq!(name_of("", "1f"), "armadex-synchro-1f");
+    assert_eq!(name_of("shard-1", "1f"), "armadex-synchro-shard-1-1f");
     let long = "a".repeat(MOST_BYTES + 1);
-    let odd = ["Shard", "shard/1", "a.b", "a-", long.as_str()].map(name_of);
+    let odd = ["Shard", "shard/1", "a.b", "a-", long.as_str()].map(of_shard);
     for (index, name) in odd.iter().enumerate() {
         assert!(
             name.starts_with("armadex-synchro.") && name.len() == 32,

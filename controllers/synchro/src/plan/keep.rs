@@ -17,7 +17,7 @@ use super::{Chosen, is_asked, resource_type};
 pub(crate) struct Known {
     /// The types that are stored, or that a stream runs for.
     pub(crate) types: Vec<ResourceType>,
-    /// Those that the last whole answer had no place for.
+    /// Those that whole answers had no place for, seconds ago and the last time.
     pub(crate) doubted: BTreeSet<GroupVersionResource>,
 }
 

@@ -9,7 +9,7 @@ use crate::lease::LeaseTerms;
 use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
 
 const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/m";
-const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/armadex-synchro";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/armadex-synchro-1";
 
 fn host() -> Host {
     let served = |group, version, resource, kind| ServedType {
@@ -35,11 +35,23 @@ fn host() -> Host {
 
 /// A process, and what ends it.
 fn process(stage: &Stage, host: &Host, holder: &str) -> (JoinHandle<()>, CancellationToken) {
+    process_with(stage, host, terms(holder, "1"))
+}
+
+fn terms(holder: &str, store: &str) -> LeaseTerms {
+    LeaseTerms {
+        holder: holder.to_owned(),
+        ..LeaseTerms::of_this_process("own", store)
+    }
+}
+
+fn process_with(
+    stage: &Stage,
+    host: &Host,
+    terms: LeaseTerms,
+) -> (JoinHandle<()>, CancellationToken) {
     let config = Config {
-        lease: Some(LeaseTerms {
-            namespace: "own".to_owned(),
-            holder: holder.to_owned(),
-        }),
+        lease: Some(terms),
         audit_every: Duration::ZERO,
         ..Config::default()
     };
@@ -127,6 +139,35 @@ async fn who_lost_the_lease_says_nothing_and_waits_for_it() {
     lease["spec"]["holderIdentity"] = json!("");
     host.put(LEASE, lease);
     member.until_watched(2).await;
+    ends.cancel();
+    process.await.expect("no panic");
+}
+
+#[tokio::test]
+async fn who_writes_another_store_waits_for_nobody() {
+    let (stage, other, host) = (Stage::new().await, Stage::new().await, host());
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+    let (one, ends) = process_with(&stage, &host, terms("one", "1"));
+    stage.shows(&["m/n/a"]).await;
+    let (two, ends_too) = process_with(&other, &host, terms("two", "2"));
+    other.shows(&["m/n/a"]).await;
+    ends.cancel();
+    ends_too.cancel();
+    one.await.expect("no panic");
+    two.await.expect("no panic");
+}
+
+#[tokio::test]
+async fn who_may_not_ask_for_the_lease_says_so() {
+    let (stage, host) = (Stage::new().await, host());
+    host.forbid("get", "leases");
+    let terms = terms("one", "1");
+    let mut refused = terms.refused.subscribe();
+    let (process, ends) = process_with(&stage, &host, terms);
+    let words = refused.wait_for(|words| !words.is_empty()).await;
+    let words = words.expect("a process").clone();
+    assert!(words.contains("forbidden"), "{words}");
     ends.cancel();
     process.await.expect("no panic");
 }

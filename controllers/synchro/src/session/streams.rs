@@ -1,14 +1,15 @@
 //! The streams of one cluster: started and stopped as the plan says, each a task of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use armadex_crds::GroupResources;
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_member::{Etags, Member};
-use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_model::{ClusterName, ResourceType};
 use armadex_storage::{ClusterId, StoreError, StreamState};
 use jiff::Timestamp;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
@@ -19,6 +20,7 @@ use crate::discoveries::ClusterDiscovery;
 use crate::metrics::ClusterMetrics;
 use crate::plan::{self, Known, Plan};
 use crate::report::Report;
+use crate::session::doubts::Doubts;
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::task::Session;
 use crate::stream::{self, Connected, StreamContext};
@@ -42,7 +44,7 @@ pub(super) struct Streams {
     /// What the store had at the last look.
     stored: Vec<StreamState>,
     /// What leaves if the member's next whole answer has no place for it either.
-    doubted: BTreeSet<GroupVersionResource>,
+    doubts: Doubts,
     /// A stream ended that the store did not have at the last look. Its opening may be on its way there.
     unseen: bool,
 }
@@ -69,7 +71,7 @@ impl Streams {
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
-            doubted: BTreeSet::new(),
+            doubts: Doubts::default(),
             unseen: false,
         }
     }
@@ -112,7 +114,7 @@ impl Streams {
         let unstored = runs.filter(|runs| !stored.clone().any(|stored| stored.gvr == runs.gvr));
         Ok(Known {
             types: stored.clone().chain(unstored).cloned().collect(),
-            doubted: self.doubted.clone(),
+            doubted: self.doubts.ripe(Instant::now()),
         })
     }
 
@@ -138,7 +140,7 @@ impl Streams {
         }
         self.show();
         let hidden = self.close_unwanted(plan).await;
-        self.doubted.clone_from(&plan.kept.doubted);
+        self.doubts.are(&plan.kept.doubted, Instant::now());
         hidden && !was_unseen && !self.unseen
     }
 

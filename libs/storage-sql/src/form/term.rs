@@ -23,6 +23,11 @@ impl TermHasher {
         Self { key }
     }
 
+    /// What is known of the key by whoever may know which store this is, as eight digits.
+    pub(crate) fn identity(&self) -> String {
+        format!("{:016x}", self.parts(0, "", ""))[..8].to_owned()
+    }
+
     /// The number of a term.
     pub(crate) fn term(&self, term: &Term) -> i64 {
         match term {
