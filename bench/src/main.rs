@@ -12,6 +12,7 @@ mod open_files;
 mod pedia_clusters;
 mod process;
 mod readers;
+mod store;
 mod table;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +35,8 @@ enum Command {
     Hostile(hostile::Flags),
     /// Many members of many kinds, played by this process, some of them in trouble: what is asked of them, logged and held.
     Member(member::Flags),
+    /// The store alone, without any other process: writing, writing again, listing, and each way to read a page.
+    Store(store::Flags),
 }
 
 #[tokio::main]
@@ -43,5 +46,6 @@ async fn main() -> anyhow::Result<()> {
         Command::Footprint(flags) => footprint::run(flags).await,
         Command::Hostile(flags) => hostile::run(flags).await,
         Command::Member(flags) => member::run(flags).await,
+        Command::Store(flags) => store::run(flags).await,
     }
 }

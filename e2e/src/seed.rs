@@ -23,6 +23,9 @@ pub use plan::Plan;
 /// Objects under way at once: enough to keep etcd and the encoder busy on two cores.
 const AT_ONCE: usize = 32;
 
+/// Objects of other kinds that the fewest pods come with.
+const MOST_OTHERS: usize = 10;
+
 /// What was put, and how long it took.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
@@ -56,6 +59,18 @@ pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Outcome> {
     })
 }
 
+/// So many pods of such a member as JSON, without a version, which a store gives them.
+pub fn pods(member: &str, count: usize, seed: u64) -> impl Iterator<Item = Vec<u8>> {
+    // Half of all objects are pods; of the last ones some make room for nodes and namespaces.
+    let plan = Plan {
+        count: 2 * count + count / 10 + 2 * MOST_OTHERS,
+        seed,
+    };
+    let waves = objects::generate(member, plan, &mut Random::new(member, seed));
+    let pods = waves.rest.into_iter().filter(Seeded::is_pod);
+    pods.map(|pod| pod.json).take(count)
+}
+
 async fn put_wave(writer: &Writer, wave: &[Seeded]) -> Result<usize> {
     let puts = stream::iter(wave).map(|seeded| async move {
         writer.put(&seeded.key, &seeded.json).await?;
@@ -64,4 +79,17 @@ async fn put_wave(writer: &Writer, wave: &[Seeded]) -> Result<usize> {
     puts.buffer_unordered(AT_ONCE)
         .try_fold(0, |sum, bytes| async move { Ok(sum + bytes) })
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_pods_as_are_asked_for() {
+        for count in [1, 7, 999, 2_000] {
+            let pods: Vec<_> = pods("member1", count, 1).collect();
+            assert_eq!(pods.len(), count);
+        }
+    }
 }

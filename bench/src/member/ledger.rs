@@ -34,7 +34,7 @@ impl From<&Asked> for Purpose {
             Asked::CoreDiscovery | Asked::Discovery => Self::Discovery,
             Asked::List { .. } => Self::List,
             Asked::Watch { .. } => Self::Watch,
-            Asked::Version | Asked::Identity | Asked::Unknown => Self::Others,
+            Asked::Version | Asked::Identity | Asked::OtherGroup | Asked::Unknown => Self::Others,
         }
     }
 }

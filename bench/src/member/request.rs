@@ -25,6 +25,8 @@ pub(super) enum Asked {
         version: u64,
         seconds: u64,
     },
+    /// A collection of another group, such as CRDs.
+    OtherGroup,
     Unknown,
 }
 
@@ -74,9 +76,15 @@ pub(super) fn read(path: &str, query: &str) -> Option<(usize, Asked)> {
         "api/v1/namespaces/kube-system" => Asked::Identity,
         "api" => Asked::CoreDiscovery,
         "apis" => Asked::Discovery,
+        path if is_of_other_group(path) => Asked::OtherGroup,
         path => collection(path, query).unwrap_or(Asked::Unknown),
     };
     Some((number.parse().ok()?, asked))
+}
+
+fn is_of_other_group(path: &str) -> bool {
+    let of_group = path.strip_prefix("apis/");
+    of_group.is_some_and(|of_group| !of_group.starts_with(GROUP))
 }
 
 fn collection(path: &str, query: &str) -> Option<Asked> {
@@ -137,11 +145,8 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_not_taken_for_something_else() {
-        check(
-            "/members/7/apis/apps/v1/things05",
-            "limit=1",
-            Asked::Unknown,
-        );
+        let deployments = "/members/7/apis/apps/v1/deployments";
+        check(deployments, "limit=1", Asked::OtherGroup);
         let things = "/members/7/apis/bench.armadex.dev/v1/things05";
         check(things, "limit=500&continue=odd", Asked::Unknown);
         check(things, "watch=true", Asked::Unknown);

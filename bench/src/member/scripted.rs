@@ -178,6 +178,12 @@ impl Members {
                 version,
                 seconds,
             } => member.watch(kind, version, (seconds, head.now)),
+            // So nobody tells that a CRD was installed, and discovery is asked for now and then.
+            Asked::OtherGroup => refusal(
+                StatusCode::FORBIDDEN,
+                "Forbidden",
+                "other groups are forbidden",
+            ),
             Asked::Unknown => {
                 self.ledger.unknown.fetch_add(1, Ordering::Relaxed);
                 refusal(StatusCode::NOT_FOUND, "NotFound", "no such path")

@@ -57,5 +57,5 @@ pub use config::Config;
 pub use lease::LeaseTerms;
 pub use metrics::{ClusterMetrics, Counter, Metrics};
 pub use plan::Gates;
-pub use prune::rules_version;
+pub use prune::{Rules as PruneRules, Skipped, prune, rules_version};
 pub use run::{Error, run};

@@ -82,7 +82,7 @@ pub fn rules_version(resource: &GroupVersionResource) -> i64 {
 
 /// How objects of one stream are pruned.
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
+pub struct Rules {
     /// `"shadow.clusterpedia.io/cluster-name":"member1"`.
     annotation: String,
     level: Level,
@@ -92,21 +92,17 @@ pub(crate) struct Rules {
 
 /// An object that is left out, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Skipped {
+pub struct Skipped {
     /// Namespace and name, if they could be read.
-    pub(crate) key: Option<ObjectKey>,
+    pub key: Option<ObjectKey>,
     /// Why, in words; nothing of the object's content.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl Rules {
     /// The rules for objects of `resource` in `cluster`; what would be stored of one may have `max_bytes`.
     #[must_use]
-    pub(crate) fn new(
-        cluster: &ClusterName,
-        resource: &GroupVersionResource,
-        max_bytes: usize,
-    ) -> Self {
+    pub fn new(cluster: &ClusterName, resource: &GroupVersionResource, max_bytes: usize) -> Self {
         Self {
             // A cluster name is a DNS name and needs no escape.
             annotation: format!("\"{CLUSTER_ANNOTATION}\":\"{cluster}\""),
@@ -118,7 +114,7 @@ impl Rules {
 }
 
 /// Prunes one object.
-pub(crate) fn prune(json: &[u8], rules: &Rules) -> Result<Object, Skipped> {
+pub fn prune(json: &[u8], rules: &Rules) -> Result<Object, Skipped> {
     let nameless = |reason: String| Skipped { key: None, reason };
     let text = std::str::from_utf8(json).map_err(|_| nameless("it is not UTF-8".to_owned()))?;
     let object = members(text).map_err(|problem| nameless(format!("it {problem}")))?;

@@ -34,6 +34,10 @@ impl Seeded {
             json: object.to_string().into_bytes(),
         }
     }
+
+    pub(super) fn is_pod(&self) -> bool {
+        self.key.starts_with("pods/")
+    }
 }
 
 /// Objects by what has to be there before them: the garbage collector takes what it sees before its owner.

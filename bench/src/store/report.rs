@@ -1,0 +1,98 @@
+//! What was measured of the store. Nothing here has a bound: `libs/storage-sql/tests/budgets.rs` holds what pages look at, which no
+//! machine changes. Pure.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::queries::PAGES;
+use crate::table::{Row, told};
+
+/// What was measured.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Report {
+    pub(super) pods: usize,
+    /// Of one, on average, as it is stored but for packing.
+    pub(super) body_bytes: usize,
+    pub(super) pruned: Written,
+    pub(super) written: Vec<Written>,
+    pub(super) list: Written,
+    pub(super) pages: Vec<Page>,
+    /// For each object, in the file.
+    pub(super) disk_bytes: u64,
+}
+
+/// Something that was done to all pods.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Written {
+    what: &'static str,
+    seconds: f64,
+    per_second: f64,
+}
+
+/// A query.
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    pub(super) query: &'static str,
+    pub(super) milliseconds: [f64; PAGES.len()],
+    pub(super) rows: [usize; PAGES.len()],
+    pub(super) looked_at: [u64; PAGES.len()],
+    pub(super) counted: String,
+    pub(super) count_milliseconds: f64,
+}
+
+impl Written {
+    pub(super) fn new(what: &'static str, count: usize, took: Duration) -> Self {
+        let seconds = took.as_secs_f64();
+        Self {
+            what,
+            seconds,
+            per_second: count as f64 / seconds,
+        }
+    }
+
+    fn row(&self) -> Row {
+        let Self {
+            what,
+            seconds,
+            per_second,
+        } = self;
+        told(what, format!("{seconds:.2} s, {per_second:.0}/s"))
+    }
+}
+
+impl Report {
+    /// Each figure.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let size = format!("{} of {} bytes on average", self.pods, self.body_bytes);
+        let mut rows = vec![told("pods", size), self.pruned.row()];
+        rows.extend(self.written.iter().map(Written::row));
+        rows.push(self.list.row());
+        for page in &self.pages {
+            rows.extend(page.rows_of_table());
+        }
+        rows.push(told(
+            "bytes per object on disk",
+            self.disk_bytes.to_string(),
+        ));
+        rows
+    }
+}
+
+impl Page {
+    fn rows_of_table(&self) -> Vec<Row> {
+        let page = |index: usize| {
+            let (found, looked_at) = (self.rows[index], self.looked_at[index]);
+            let what = format!("{}, page of {}", self.query, PAGES[index]);
+            let milliseconds = self.milliseconds[index];
+            told(
+                &what,
+                format!("{milliseconds:.1} ms, {found} rows, {looked_at} looked at"),
+            )
+        };
+        let count = format!("{:.1} ms, {}", self.count_milliseconds, self.counted);
+        let mut rows: Vec<_> = (0..PAGES.len()).map(page).collect();
+        rows.push(told(&format!("{}, count", self.query), count));
+        rows
+    }
+}
