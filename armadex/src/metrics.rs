@@ -48,7 +48,79 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use armadex_synchro::{ClusterMetrics, Counter};
+
     use super::*;
+
+    /// Each number of a cluster by the name that operators know it by, in the order of the names.
+    fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 21] {
+        let ClusterMetrics {
+            received_bytes,
+            received_objects,
+            lists,
+            watches,
+            failures,
+            batches,
+            added,
+            changed,
+            deleted,
+            unchanged,
+            skipped,
+            store_retries,
+            healthy,
+            streams,
+            proved,
+            unproved,
+            audited_objects,
+            audit_bytes,
+            differences,
+            mended,
+            proved_at,
+        } = cluster;
+        [
+            ("audit_differences_total", differences),
+            ("audit_mended_total", mended),
+            ("audit_objects_total", audited_objects),
+            ("audit_proved_timestamp_seconds", proved_at),
+            ("audit_proved_total", proved),
+            ("audit_received_bytes_total", audit_bytes),
+            ("audit_unproved_total", unproved),
+            ("cluster_up", healthy),
+            ("member_failures_total", failures),
+            ("member_lists_total", lists),
+            ("member_received_bytes_total", received_bytes),
+            ("member_received_objects_total", received_objects),
+            ("member_watches_total", watches),
+            ("sync_added_total", added),
+            ("sync_batches_total", batches),
+            ("sync_changed_total", changed),
+            ("sync_deleted_total", deleted),
+            ("sync_skipped_total", skipped),
+            ("sync_store_retries_total", store_retries),
+            ("sync_streams", streams),
+            ("sync_unchanged_total", unchanged),
+        ]
+    }
+
+    #[test]
+    fn every_number_of_a_cluster_has_its_own_name() {
+        let counted = Arc::<armadex_synchro::Metrics>::default();
+        let cluster = counted.of(&"m1".parse().unwrap());
+        let mut expected = Vec::new();
+        for (value, (name, counter)) in (100..).zip(named(&cluster)) {
+            counter.set(value);
+            expected.push(format!("armadex_{name}{{cluster=\"m1\"}} {value}"));
+        }
+        let mut metrics = Metrics::new();
+        metrics.add_members(counted);
+        let text = metrics.encode();
+        let mut told: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("cluster="))
+            .collect();
+        told.sort_unstable();
+        assert_eq!(told, expected);
+    }
 
     #[test]
     fn every_name_has_the_prefix_and_the_unit_of_its_kind() {

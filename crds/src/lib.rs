@@ -47,6 +47,8 @@ pub const ENDPOINTS_ANNOTATION: &str = "armadex.dev/endpoints";
 pub const PEDIA_CLUSTER_FINALIZER: &str = "clusterpedia.io/cluster-synchro-controller";
 /// Annotation of a PediaCluster: any value that its status has not answered yet asks for an audit now.
 pub const AUDIT_ANNOTATION: &str = "armadex.dev/audit";
+/// Characters of that value which are told again in the status.
+pub const AUDIT_REQUEST_CHARS: usize = 64;
 /// Set on a ClusterImportPolicy by the policy controller.
 pub const IMPORT_POLICY_FINALIZER: &str = "clusterpedia.io/cluster-import-policy-controller";
 /// Set on a PediaClusterLifecycle by the lifecycle controller.

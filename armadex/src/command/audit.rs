@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail, ensure};
-use armadex_crds::{AUDIT_ANNOTATION, ClusterAudit, PediaCluster, PediaClusterStatus};
+use armadex_crds::{
+    AUDIT_ANNOTATION, AUDIT_REQUEST_CHARS, ClusterAudit, PediaCluster, PediaClusterStatus,
+};
 use clap::Args;
-use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::{self, await_condition};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use crate::control_plane::ControlPlaneFlags;
@@ -17,7 +19,8 @@ use crate::control_plane::ControlPlaneFlags;
 ///
 /// The synchro that looks after the cluster does it: every synced resource is listed by keys and versions and compared with the store; what
 /// differs is listed anew and compared once more. It does the same every `--audit-every` by itself. This sets the annotation
-/// `armadex.dev/audit` of the PediaCluster and waits for its status. Fails if something could not be compared, or differs still.
+/// `armadex.dev/audit` of the PediaCluster and waits for its status. If somebody else asks meanwhile, the audit that answers both counts. Fails if
+/// something could not be compared, or differs still.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Name of the PediaCluster.
@@ -37,13 +40,15 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         timeout,
     } = flags;
     let api = Api::<PediaCluster>::all(control_plane.client().await?);
+    let asking = || format!("cannot ask for an audit of the PediaCluster {name}");
+    let before = asked_for(&api.get(&name).await.with_context(asking)?);
     let request = new_request();
     let patch = json!({"metadata": {"annotations": {AUDIT_ANNOTATION: request}}});
     api.patch(&name, &PatchParams::default(), &Patch::Merge(patch))
         .await
-        .with_context(|| format!("cannot ask for an audit of the PediaCluster {name}"))?;
+        .with_context(asking)?;
     let answered = await_condition(api.clone(), &name, |object: Option<&PediaCluster>| {
-        object.is_none_or(|object| answer(object, &request).is_some())
+        object.is_none_or(|object| answer(object, &request, &before).is_some())
     });
     let waited = tokio::time::timeout(Duration::from_secs(timeout), answered).await;
     let object = match waited {
@@ -59,12 +64,27 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let audit = status.audit.clone();
     let audit = audit.with_context(|| format!("the PediaCluster {name} has no audit"))?;
     print(&name, &status, &audit).context("cannot print the audit")?;
+    verdict(&name, &audit)
+}
+
+/// An audit of nothing proves nothing.
+fn verdict(name: &str, audit: &ClusterAudit) -> anyhow::Result<()> {
+    let ClusterAudit {
+        proved,
+        unproved,
+        message,
+        ..
+    } = audit;
+    let words = match message.as_str() {
+        "" => String::new(),
+        words => format!(": {words}"),
+    };
     ensure!(
-        audit.unproved == 0,
-        "{} of {} resources of {name} are not proved to be as the cluster has them",
-        audit.unproved,
-        audit.unproved + audit.proved
+        *unproved == 0,
+        "{unproved} of {} resources of {name} are not proved to be as the cluster has them{words}",
+        unproved + proved
     );
+    ensure!(*proved > 0, "nothing of {name} could be compared{words}");
     Ok(())
 }
 
@@ -78,9 +98,19 @@ fn new_request() -> String {
     )
 }
 
-fn answer<'a>(object: &'a PediaCluster, request: &str) -> Option<&'a ClusterAudit> {
+/// The request that the annotation makes, as a status tells it.
+fn asked_for(object: &PediaCluster) -> String {
+    let asked = object.annotations().get(AUDIT_ANNOTATION);
+    let asked = asked.map_or("", String::as_str).chars();
+    asked.take(AUDIT_REQUEST_CHARS).collect()
+}
+
+/// The answer to this request, or to one that somebody made after it: the annotation was `before` when this one was made.
+fn answer<'a>(object: &'a PediaCluster, request: &str, before: &str) -> Option<&'a ClusterAudit> {
     let audit = object.status.as_ref()?.audit.as_ref()?;
-    (audit.request == request).then_some(audit)
+    let asked = asked_for(object);
+    let is_later = asked != before && !asked.is_empty() && audit.request == asked;
+    (audit.request == request || is_later).then_some(audit)
 }
 
 fn cannot_watch(error: wait::Error, name: &str) -> anyhow::Error {
@@ -89,6 +119,11 @@ fn cannot_watch(error: wait::Error, name: &str) -> anyhow::Error {
 
 /// Why there may be no answer.
 fn no_answer(name: &str, seconds: u64, object: Option<&PediaCluster>) -> String {
+    if object.is_some_and(|object| asked_for(object).is_empty()) {
+        return format!(
+            "no audit of {name} within {seconds} s; somebody took the annotation {AUDIT_ANNOTATION} away"
+        );
+    }
     let conditions = object.and_then(|object| object.status.as_ref());
     let conditions = conditions.map_or(&[][..], |status| status.conditions.as_slice());
     let ready = conditions.iter().find(|known| known.type_ == "Ready");
@@ -143,8 +178,13 @@ mod tests {
     use super::*;
 
     fn object(status: &serde_json::Value) -> PediaCluster {
-        let object =
-            json!({"metadata": {"name": "m"}, "spec": {"syncResources": []}, "status": status});
+        asking_for("1", status)
+    }
+
+    fn asking_for(asked: &str, status: &serde_json::Value) -> PediaCluster {
+        let annotations = json!({AUDIT_ANNOTATION: asked});
+        let object = json!({"metadata": {"name": "m", "annotations": annotations},
+            "spec": {"syncResources": []}, "status": status});
         serde_json::from_value(object).unwrap()
     }
 
@@ -153,12 +193,40 @@ mod tests {
     }
 
     #[test]
-    fn only_the_answer_to_this_very_request_counts() {
-        let answered = object(&json!({"audit": audit("1")}));
-        assert!(answer(&answered, "1").is_some());
-        assert!(answer(&answered, "2").is_none());
-        assert!(answer(&object(&json!({})), "").is_none());
+    fn only_an_answer_to_this_request_or_to_a_later_one_counts() {
+        let is_answered = |asked: &str, answered: &str| {
+            let object = asking_for(asked, &json!({"audit": audit(answered)}));
+            answer(&object, "2", "1").is_some()
+        };
+        assert!(is_answered("2", "2"));
+        assert!(!is_answered("2", "1"));
+        assert!(!is_answered("1", "1"), "an object of before");
+        // Somebody else asked.
+        assert!(is_answered("3", "2") && is_answered("3", "3"));
+        assert!(!is_answered("3", "1"));
+        let long = "x".repeat(AUDIT_REQUEST_CHARS);
+        assert!(is_answered(&format!("{long}y"), &long));
+        assert!(!is_answered("", ""));
+        assert!(answer(&object(&json!({})), "", "").is_none());
         assert_ne!(new_request(), "");
+    }
+
+    #[test]
+    fn an_audit_of_nothing_fails_as_one_that_could_not_compare_does() {
+        let check = |proved: u64, unproved: u64, message: &str| {
+            let audit = json!({"request": "1", "time": "2026-04-02T10:11:12Z", "proved": proved, "unproved": unproved,
+                "objects": 0, "message": message});
+            let verdict = verdict("m", &serde_json::from_value(audit).unwrap());
+            verdict.map_err(|error| error.to_string())
+        };
+        assert_eq!(check(2, 0, "not synced: shops"), Ok(()));
+        let unproved = "1 of 3 resources of m are not proved to be as the cluster has them: pods: not compared: why";
+        assert_eq!(
+            check(2, 1, "pods: not compared: why"),
+            Err(unproved.to_owned())
+        );
+        let nothing = "nothing of m could be compared: not synced: shops";
+        assert_eq!(check(0, 0, "not synced: shops"), Err(nothing.to_owned()));
     }
 
     #[test]
@@ -186,6 +254,10 @@ mod tests {
         assert_eq!(
             no_answer("m", 5, Some(&object(&json!({})))),
             "no audit of m within 5 s; no synchro looks after it"
+        );
+        assert_eq!(
+            no_answer("m", 5, Some(&asking_for("", &json!({})))),
+            "no audit of m within 5 s; somebody took the annotation armadex.dev/audit away"
         );
         let condition = json!({"type": "Ready", "status": "False", "reason": "NotReady", "message": "no route",
             "lastTransitionTime": "2026-04-02T10:11:12Z"});

@@ -13,6 +13,9 @@ use crate::feature_gates::{FeatureGateFlags, FeatureGates};
 use crate::process::Process;
 use crate::store::StoreFlags;
 
+/// Ten years: beyond what clocks count lies no period. Who wants no audits says 0.
+const LONGEST_PERIOD: u64 = 10 * 365 * 24 * 60 * 60;
+
 /// Copy the resources of the members into the store.
 ///
 /// Follows PediaCluster objects. A restart resumes each stream where it stood and lists nothing again.
@@ -64,7 +67,7 @@ pub(crate) struct SynchroFlags {
     pub(crate) purge_after: u64,
     /// How often what is stored of a cluster is compared with the cluster, in seconds: keys and versions of every synced resource, one after
     /// the other, a fifth earlier or later by chance. What differs is listed anew. 0: only when it is asked for (`armadex audit`).
-    #[arg(long, value_name = "SECONDS", default_value_t = 6 * 60 * 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 6 * 60 * 60, value_parser = clap::value_parser!(u64).range(..=LONGEST_PERIOD))]
     pub(crate) audit_every: u64,
     /// Buffers for objects on their way to the store, in bytes, over all members together; a quarter of it is for those that have not come
     /// in as a whole. Beside it come 16 KiB of such a one for each watch, and what has arrived and is not read yet: up to 64 KiB for each
@@ -130,4 +133,30 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
     process
         .parts
         .start_on(process.background.handle(), "synchro", synchro);
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        flags: SynchroFlags,
+    }
+
+    #[test]
+    fn a_period_that_no_clock_has_is_refused_with_the_longest() {
+        let every = |seconds: u64| {
+            let flag = format!("--audit-every={seconds}");
+            let parsed = Command::try_parse_from(["synchro", &flag]);
+            parsed.map(|command| command.flags.audit_every)
+        };
+        assert_eq!(every(0).unwrap(), 0);
+        assert_eq!(every(LONGEST_PERIOD).unwrap(), LONGEST_PERIOD);
+        let error = every(u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("not in 0..=315360000"), "{error}");
+    }
 }

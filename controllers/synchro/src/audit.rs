@@ -12,39 +12,56 @@ mod round;
 mod schedule;
 mod subject;
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::error;
+
+use armadex_crds::ClusterAudit;
 
 pub(crate) use crate::audit::cluster::{AuditedCluster, Audits};
 use crate::audit::round::Round;
 
-/// Between two audits, for whoever asks again and again.
-const PAUSE: Duration = Duration::from_secs(2);
-
 /// Audits one cluster for as long as its session lives.
 pub(crate) struct Auditor {
-    pub(crate) cluster: AuditedCluster,
+    pub(crate) cluster: Arc<AuditedCluster>,
     /// What somebody asks for; each new value is one audit.
     pub(crate) asked: watch::Receiver<String>,
 }
 
 impl Auditor {
-    /// Audits whenever it is time, until dropped. An audit that breaks off is begun anew by the next session.
+    /// Audits whenever it is time, until dropped.
     pub(crate) async fn run(mut self) {
         loop {
             self.until_wanted().await;
             let request = self.asked.borrow_and_update().clone();
-            let outcome = Round::new(&self.cluster, request).run().await;
-            let AuditedCluster { audits, board, .. } = &self.cluster;
+            let begun = Instant::now();
+            let outcome = self.audit(request).await;
+            let AuditedCluster { audits, board, .. } = &*self.cluster;
             audits.again_after(self.cluster.shared.config.audit_every);
             board.update(|facts| facts.audit = Some(outcome));
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(schedule::rest(begun.elapsed())).await;
+        }
+    }
+
+    /// Whoever asked is told of an audit that broke off as well.
+    async fn audit(&self, request: String) -> ClusterAudit {
+        let cluster = Arc::clone(&self.cluster);
+        let asked = request.clone();
+        let round = tokio::spawn(async move { Round::new(&cluster, asked).run().await });
+        match AbortOnDropHandle::new(round).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                error!(cluster = %self.cluster.name, error = %error, "an audit broke off");
+                Round::new(&self.cluster, request).broke_off()
+            }
         }
     }
 
     async fn until_wanted(&mut self) {
-        let AuditedCluster { audits, board, .. } = &self.cluster;
+        let AuditedCluster { audits, board, .. } = &*self.cluster;
         let answered = board.facts().audit.map(|audit| audit.request);
         let answered = answered.unwrap_or_default();
         let asked = async {

@@ -20,15 +20,26 @@ use crate::owner::Owner;
 use crate::pace::Pace;
 use crate::plan::Gates;
 use crate::reaching::Reaching;
-use crate::turns::Turns;
+use crate::turns::{Turns, Width};
 use crate::unfinished::Unfinished;
 
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.
 const STATUS_PERIOD: Duration = Duration::from_millis(20);
 
-/// Types that are compared with their member at the same time; each takes 17 bytes an object, and waits for a bookmark if something differs.
-const PARALLEL_AUDITS: usize = 4;
+/// Types that are compared with their member at the same time, each of another cluster. Each takes 17 bytes an object, as do those whose
+/// member lets them wait.
+const AUDITS: Width = Width {
+    parallel: 4,
+    asking: 4,
+    of_cluster: 1,
+    doubtful: 1,
+    long: 2,
+    waiting: 12,
+};
+
+/// Types of which so much differs that it takes megabytes, up to four, to wait for their streams.
+const LARGE_AUDITS: usize = 4;
 
 /// One part in so many of the memory is for objects that have not come in as a whole.
 const UNFINISHED: usize = 4;
@@ -114,7 +125,9 @@ pub(crate) struct Shared {
     /// Last statuses that may be written now.
     pub(crate) last_words: LastWords,
     /// Audits that may compare now.
-    pub(crate) audits: Semaphore,
+    pub(crate) audits: Arc<Turns>,
+    /// Those that wait for a stream with much that differs.
+    pub(crate) large_audits: Semaphore,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
     /// Something was hidden and can be purged.
@@ -145,7 +158,8 @@ impl Shared {
             refusals: Outages::default(),
             statuses: Pace::new(STATUS_PERIOD),
             last_words: LastWords::default(),
-            audits: Semaphore::new(PARALLEL_AUDITS),
+            audits: Arc::new(Turns::new(AUDITS)),
+            large_audits: Semaphore::new(LARGE_AUDITS),
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),
             purge: Notify::new(),

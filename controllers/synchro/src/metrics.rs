@@ -79,7 +79,8 @@ impl Counter {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    pub(crate) fn set(&self, value: u64) {
+    /// Sets it.
+    pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 }
@@ -113,7 +114,7 @@ impl Metrics {
     }
 
     /// Those of one cluster, which are there for as long as somebody holds them.
-    pub(crate) fn of(&self, cluster: &ClusterName) -> Arc<ClusterMetrics> {
+    pub fn of(&self, cluster: &ClusterName) -> Arc<ClusterMetrics> {
         let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(metrics) = clusters.get(cluster).and_then(Weak::upgrade) {
             return metrics;

@@ -1,5 +1,6 @@
 //! How far a stream has brought the store, for whoever compares the two, and the wish that it lists anew.
 
+use futures::FutureExt as _;
 use tokio::sync::{Notify, watch};
 
 use crate::step::is_behind;
@@ -15,7 +16,9 @@ pub(crate) struct Place {
 struct State {
     /// All that the member told up to this version is stored; empty before the first list.
     version: String,
-    /// Lists that are stored to their end.
+    /// Lists that have begun.
+    begun: u64,
+    /// Those that had begun when the last list began that is stored to its end.
     lists: u64,
     /// A watch has begun.
     followed: bool,
@@ -45,17 +48,18 @@ impl Place {
         });
     }
 
-    /// A list is stored to its end.
-    pub(crate) fn listed(&self, version: &str) {
-        self.state.send_modify(|state| {
-            state.lists += 1;
-            state.reach(version);
-        });
+    /// A list begins, which is what anybody who wished for one until now waits for.
+    pub(crate) fn lists(&self) {
+        let _ = self.anew.notified().now_or_never();
+        self.state.send_modify(|state| state.begun += 1);
     }
 
-    /// How many lists are stored.
-    pub(crate) fn lists(&self) -> u64 {
-        self.state.borrow().lists
+    /// That list is stored to its end.
+    pub(crate) fn listed(&self, version: &str) {
+        self.state.send_modify(|state| {
+            state.lists = state.begun;
+            state.reach(version);
+        });
     }
 
     /// Waits until everything up to this version is stored.
@@ -69,14 +73,11 @@ impl Place {
         self.until(|state| state.followed).await;
     }
 
-    /// Waits until more lists are stored than these.
-    pub(crate) async fn lists_beyond(&self, lists: u64) {
-        self.until(|state| state.lists > lists).await;
-    }
-
-    /// Wishes for a list, at the next moment that the stream follows its watch.
-    pub(crate) fn list_anew(&self) {
+    /// Wishes for a list, at the next moment that the stream follows its watch, and waits until one is stored that began after this.
+    pub(crate) async fn list_anew(&self) {
+        let begun = self.state.borrow().begun;
         self.anew.notify_one();
+        self.until(|state| state.lists > begun).await;
     }
 
     /// Waits for that wish, which is fulfilled then. Safe to cancel.
@@ -92,8 +93,6 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
-
     use super::*;
 
     #[test]
@@ -111,11 +110,19 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_told_even_if_it_leads_to_the_same_version() {
+    fn who_wishes_for_a_list_is_told_of_one_that_began_afterwards() {
         let place = Place::default();
-        place.listed("5");
-        let mut waits = Box::pin(place.lists_beyond(place.lists()));
+        place.lists();
+        let mut waits = Box::pin(place.list_anew());
         assert!((&mut waits).now_or_never().is_none());
+        // It had begun before, and may have passed what it was wished for.
+        place.listed("5");
+        assert!((&mut waits).now_or_never().is_none());
+        place.lists();
+        assert!(
+            place.is_to_list().now_or_never().is_none(),
+            "it is fulfilled"
+        );
         place.listed("5");
         assert!(waits.now_or_never().is_some());
     }

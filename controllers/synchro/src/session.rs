@@ -169,26 +169,23 @@ impl Session {
             etags,
             cluster,
         } = reached;
-        info!(cluster = %self.name, version, "connected");
-        self.board.update(|facts| {
-            facts.apiserver = wanted.member.server().to_string();
-            facts.running = Running::Yes;
-        });
+        self.say_connected(wanted, &version);
         health.concerns(cluster);
         health.reached(version).await;
         let connected = streams.connect(cluster, Arc::clone(&wanted.member), identity);
-        let stranger = connected.stranger.clone();
         let mut resources = wanted.resources.clone();
         let found = self.apply(&resources, &discovery, streams).await;
         // It is needed no more, and may have thousands of types.
         drop(discovery);
-        let _auditing = AbortOnDropHandle::new(tokio::spawn(self.auditor(connected).run()));
+        let mut auditing = None;
         let mut rediscovery = streams.rediscovery(&wanted.member, etags, found);
         let mut probe = std::pin::pin!(tokio::time::sleep(PROBE_PERIOD));
         loop {
+            let audit = || streams.are_known().then(|| self.audit(&connected));
+            auditing = auditing.or_else(audit);
             tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
-                () = stranger.cancelled() => return Pause::Changed,
+                () = connected.stranger.cancelled() => return Pause::Changed,
                 () = changed(&mut self.wanted) => {
                     let now = self.wanted.borrow_and_update().clone();
                     if now.connection != wanted.connection {
@@ -230,20 +227,30 @@ impl Session {
         }
     }
 
-    /// Compares what is stored with the member that is connected.
-    fn auditor(&self, connected: Arc<Connected>) -> Auditor {
-        Auditor {
-            cluster: AuditedCluster {
-                shared: Arc::clone(&self.shared),
-                name: self.name.clone(),
-                id: self.cluster,
-                board: Arc::clone(&self.board),
-                metrics: self.shared.metrics.of(&self.name),
-                connected,
-                audits: Arc::clone(&self.audits),
-            },
+    fn say_connected(&self, wanted: &Wanted, version: &str) {
+        info!(cluster = %self.name, version, "connected");
+        self.board.update(|facts| {
+            facts.apiserver = wanted.member.server().to_string();
+            facts.running = Running::Yes;
+        });
+    }
+
+    /// Compares what is stored with the member that is connected, for as long as that is held.
+    fn audit(&self, connected: &Arc<Connected>) -> AbortOnDropHandle<()> {
+        let cluster = AuditedCluster {
+            shared: Arc::clone(&self.shared),
+            name: self.name.clone(),
+            id: self.cluster,
+            board: Arc::clone(&self.board),
+            metrics: self.shared.metrics.of(&self.name),
+            connected: Arc::clone(connected),
+            audits: Arc::clone(&self.audits),
+        };
+        let auditor = Auditor {
+            cluster: Arc::new(cluster),
             asked: self.asked.clone(),
-        }
+        };
+        AbortOnDropHandle::new(tokio::spawn(auditor.run()))
     }
 
     /// Starts and stops streams as the plan says; gives what that was of what is asked for.

@@ -47,9 +47,40 @@ const ASKING: usize = 32;
 /// second let in 16 others in a second at most, so each is waited for at least 4 s.
 const WAITING: usize = 64;
 
+/// How many turns there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Width {
+    /// Over all members.
+    pub(crate) parallel: usize,
+    /// First pages that are asked for without a turn.
+    pub(crate) asking: usize,
+    /// Of one cluster.
+    pub(crate) of_cluster: usize,
+    /// Of clusters that did not answer the last time.
+    pub(crate) doubtful: usize,
+    /// Of long lists.
+    pub(crate) long: usize,
+    /// Requests without a turn that are waited for.
+    pub(crate) waiting: usize,
+}
+
+impl Default for Width {
+    fn default() -> Self {
+        Self {
+            parallel: PARALLEL,
+            asking: ASKING,
+            of_cluster: PARALLEL_OF_CLUSTER,
+            doubtful: PARALLEL_DOUBTFUL,
+            long: PARALLEL_LONG,
+            waiting: WAITING,
+        }
+    }
+}
+
 /// Turns over all clusters.
 #[derive(Debug)]
 pub(crate) struct Turns {
+    width: Width,
     line: Line,
     asking: Line,
     doubtful: Seats,
@@ -199,23 +230,29 @@ impl Line {
 
 impl Default for Turns {
     fn default() -> Self {
-        Self {
-            line: Line::new(PARALLEL),
-            asking: Line::new(ASKING),
-            doubtful: Seats::new(PARALLEL_DOUBTFUL),
-            long: Seats::new(PARALLEL_LONG),
-            waiting: Mutex::default(),
-        }
+        Self::new(Width::default())
     }
 }
 
 impl Turns {
+    /// So many.
+    pub(crate) fn new(width: Width) -> Self {
+        Self {
+            width,
+            line: Line::new(width.parallel),
+            asking: Line::new(width.asking),
+            doubtful: Seats::new(width.doubtful),
+            long: Seats::new(width.long),
+            waiting: Mutex::default(),
+        }
+    }
+
     /// Waits without a turn; told if it has to go, as whoever waits longest when there are too many.
     fn wait(&self) -> oneshot::Receiver<()> {
         let (turn_out, turned_out) = oneshot::channel();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|waits| !waits.is_closed());
-        if waiting.len() >= WAITING
+        if waiting.len() >= self.width.waiting
             && let Some(longest) = waiting.pop_front()
         {
             // Who has just gone need not be told.
@@ -260,8 +297,8 @@ impl ClusterTurns {
     /// Turns of one cluster among `all`.
     pub(crate) fn new(all: Arc<Turns>) -> Self {
         Self {
+            line: Line::new(all.width.of_cluster),
             all,
-            line: Line::new(PARALLEL_OF_CLUSTER),
             doubtful: AtomicBool::new(false),
             slow_until: Mutex::new(None),
             begun: AtomicBool::new(false),
@@ -324,9 +361,8 @@ impl Turn {
         Ok(answer)
     }
 
-    /// Waits for a turn to read the next page.
-    #[cfg(test)]
-    async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
+    /// Waits for a turn to ask for the next page and read it.
+    pub(crate) async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
         self.next_page(cluster);
         self.take(cluster, begun).await;
     }

@@ -66,7 +66,7 @@ impl Audits {
         }
     }
 
-    /// Whether a list has left all of this as it is.
+    /// Whether a list has left all of this as it is, and nothing has put it right since.
     pub(super) fn is_stubborn(&self, gvr: &GroupVersionResource, wrong: &BTreeSet<u64>) -> bool {
         let stubborn = lock(&self.stubborn);
         stubborn
@@ -74,7 +74,7 @@ impl Audits {
             .is_some_and(|known| wrong.is_subset(known))
     }
 
-    /// What a list has left as it is.
+    /// All that is wrong and was before a list as well; of the type nothing else is remembered.
     pub(super) fn remains(&self, gvr: &GroupVersionResource, wrong: &BTreeSet<u64>) {
         let mut stubborn = lock(&self.stubborn);
         if wrong.is_empty() {

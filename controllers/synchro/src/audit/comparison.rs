@@ -196,6 +196,11 @@ impl Comparison {
 }
 
 impl Suspects {
+    /// How many objects differed.
+    pub(crate) fn count(&self) -> usize {
+        self.suspects.len()
+    }
+
     /// Whether the copy is what the list had.
     pub(crate) fn is_empty(&self) -> bool {
         self.suspects.is_empty()
@@ -271,6 +276,16 @@ impl Missing {
 }
 
 impl Found {
+    /// And what was found of the same type later.
+    pub(crate) fn and(mut self, later: &Self) -> Self {
+        self.wrong.extend(&later.wrong);
+        for key in &later.named {
+            self.name(key);
+        }
+        self.beyond |= later.beyond;
+        self
+    }
+
     /// Without these.
     pub(crate) fn without(&self, keys: &BTreeSet<ObjectKey>, hashes: &Hashes) -> Self {
         let mut found = self.clone();
@@ -283,6 +298,10 @@ impl Found {
 
     fn is_wrong(&mut self, hash: u64, key: &ObjectKey) {
         self.wrong.insert(hash);
+        self.name(key);
+    }
+
+    fn name(&mut self, key: &ObjectKey) {
         if self.named.len() < NAMED {
             self.named.insert(key.clone());
         }

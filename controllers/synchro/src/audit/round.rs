@@ -15,6 +15,7 @@ use crate::audit::cluster::AuditedCluster;
 use crate::audit::comparison::Found;
 use crate::audit::subject::{Subject, Unproved};
 use crate::report::Report;
+use crate::turns::ClusterTurns;
 
 /// Types whose troubles are told in the words of a whole cluster; each is told beside its type.
 const TOLD: usize = 5;
@@ -22,11 +23,21 @@ const TOLD: usize = 5;
 /// A list of a few pages, or a position that is checked, and a watch.
 const FOLLOWED_WITHIN: Duration = Duration::from_secs(30);
 
+/// Lists that are made of a type in one audit. One puts right what was wrong before it; the watch that follows it may lose something as well.
+const LISTS: usize = 3;
+
+/// A type that is synced, and how it is doing.
+type Synced = (ResourceType, Arc<Report>);
+
 /// An audit under way.
 pub(super) struct Round<'a> {
     cluster: &'a AuditedCluster,
+    /// In which it stands behind clusters whose audit began before.
+    turns: Arc<ClusterTurns>,
     outcome: ClusterAudit,
     words: Vec<String>,
+    /// What is stored was seen.
+    is_whole: bool,
 }
 
 /// What came of one type.
@@ -43,6 +54,7 @@ impl<'a> Round<'a> {
     pub(super) fn new(cluster: &'a AuditedCluster, request: String) -> Self {
         Self {
             cluster,
+            turns: Arc::new(ClusterTurns::new(Arc::clone(&cluster.shared.audits))),
             outcome: ClusterAudit {
                 request,
                 time: Time(Timestamp::now()),
@@ -54,10 +66,12 @@ impl<'a> Round<'a> {
                 message: String::new(),
             },
             words: Vec::new(),
+            is_whole: true,
         }
     }
 
-    /// Audits the types that are synced now. What has just been connected is given a moment.
+    /// Audits the types that are synced now. What has just been connected is given a moment. Types that are stored and not followed are shown
+    /// as well, and nobody knows whether they are right.
     pub(super) async fn run(mut self) -> ClusterAudit {
         let AuditedCluster {
             shared, board, id, ..
@@ -68,15 +82,46 @@ impl<'a> Round<'a> {
             // Which are followed by then is looked at below.
             let _ = timeout_at(soon, report.place().begins()).await;
         }
-        let stored = shared.sink.streams(*id).await;
-        for (resource, report) in streams {
-            let verdict = match &stored {
-                Ok(stored) => self.audit(&resource, &report, stored).await,
-                Err(error) => Verdict::unproved(&format!("the store: {error}")),
-            };
-            self.tell(&resource, &report, verdict);
+        match shared.sink.streams(*id).await {
+            Err(error) => self.fail(&streams, &format!("the store: {error}")),
+            Ok(stored) => {
+                for (resource, report) in &streams {
+                    let verdict = self.audit(resource, report, &stored).await;
+                    self.tell(resource, Some(report), verdict);
+                }
+                self.tell_of_unfollowed(&streams, &stored);
+            }
         }
         self.end()
+    }
+
+    /// What is told of an audit that did not come to its end.
+    pub(super) fn broke_off(mut self) -> ClusterAudit {
+        let streams = self.cluster.board.streams();
+        self.fail(&streams, "the audit broke off");
+        self.end()
+    }
+
+    fn fail(&mut self, streams: &[Synced], words: &str) {
+        self.is_whole = false;
+        for (resource, report) in streams {
+            self.tell(resource, Some(report), Verdict::unproved(words));
+        }
+        if streams.is_empty() {
+            self.words.push(words.to_owned());
+        }
+    }
+
+    /// Of types whose streams began meanwhile the next audit tells.
+    fn tell_of_unfollowed(&mut self, streams: &[Synced], stored: &[StreamState]) {
+        let now = self.cluster.board.streams();
+        for StreamState { resource, .. } in stored {
+            let mut followed = streams.iter().chain(&now);
+            if !followed.any(|(followed, _)| followed.gvr == resource.gvr) {
+                let why = Unproved::NotFollowed.to_string();
+                self.tell(resource, None, Verdict::unproved(&why));
+            }
+        }
     }
 
     async fn audit(
@@ -107,34 +152,50 @@ impl<'a> Round<'a> {
             resource: resource.clone(),
             id: state.id,
             report: Arc::clone(report),
+            turns: Arc::clone(&self.turns),
         };
         match subject.compare(&audits.hashes).await {
-            Ok(found) if found.wrong.is_empty() => Verdict::right(&found),
-            Ok(found) => self.mend(&subject, &found).await,
+            Ok(found) if found.wrong.is_empty() => {
+                audits.remains(&resource.gvr, &found.wrong);
+                Verdict::right(&found)
+            }
+            Ok(found) => self.mend(&subject, found).await,
             Err(error) => Verdict::unproved(&error.to_string()),
         }
     }
 
-    /// Has what is wrong listed anew, unless a list left all of it as it is before.
-    async fn mend(&self, subject: &Subject, found: &Found) -> Verdict {
+    /// Has what is wrong listed anew until nothing is wrong that was not before the last list, unless a list left all of it as it is in
+    /// an audit before.
+    async fn mend(&self, subject: &Subject, found: Found) -> Verdict {
         let (audits, gvr) = (&self.cluster.audits, &subject.resource.gvr);
         if audits.is_stubborn(gvr, &found.wrong) {
-            return Verdict::wrong(found, found);
+            audits.remains(gvr, &found.wrong);
+            return Verdict::wrong(&found, &found);
         }
-        let compared = async {
-            subject.list_anew().await?;
-            subject.compare(&audits.hashes).await
-        };
-        let again = match compared.await {
-            Ok(again) => again,
-            Err(error) => return Verdict::not_seen_mended(found, &error),
-        };
-        audits.remains(gvr, &again.wrong);
+        let (mut all, mut last) = (found.clone(), found);
+        for _ in 0..LISTS {
+            let compared = async {
+                subject.list_anew().await?;
+                subject.compare(&audits.hashes).await
+            };
+            let again = match compared.await {
+                Ok(again) => again,
+                Err(error) => return Verdict::not_seen_mended(&all, &error),
+            };
+            let remains = last.wrong.intersection(&again.wrong).copied().collect();
+            audits.remains(gvr, &remains);
+            all = all.and(&again);
+            last = again;
+            if last.wrong == remains {
+                break;
+            }
+        }
         let left_out = subject.report.left_out();
-        Verdict::wrong(&found.without(&left_out, &audits.hashes), &again)
+        Verdict::wrong(&all.without(&left_out, &audits.hashes), &last)
     }
 
-    fn tell(&mut self, resource: &ResourceType, report: &Report, verdict: Verdict) {
+    /// `report` is that of a type that is followed.
+    fn tell(&mut self, resource: &ResourceType, report: Option<&Arc<Report>>, verdict: Verdict) {
         let AuditedCluster { name, metrics, .. } = self.cluster;
         let gvr = &resource.gvr;
         let Verdict {
@@ -167,35 +228,42 @@ impl<'a> Round<'a> {
         outcome.differences += number(differences);
         outcome.mended += number(mended);
         if !words.is_empty() {
-            self.words.push(format!("{}: {words}", name_of(resource)));
+            let resource = name_of(&gvr.group, &gvr.resource);
+            self.words.push(format!("{resource}: {words}"));
         }
-        report.audited(ResourceAudit {
-            proved_time: proved.then(|| Time(Timestamp::now())),
-            objects: number(objects),
-            differences: number(differences),
-            mended: number(mended),
-            message: words,
-        });
+        if let Some(report) = report {
+            report.audited(ResourceAudit {
+                proved_time: proved.then(|| Time(Timestamp::now())),
+                objects: number(objects),
+                differences: number(differences),
+                mended: number(mended),
+                message: words,
+            });
+        }
     }
 
     fn end(self) -> ClusterAudit {
         let Self {
             cluster,
             mut outcome,
-            words,
+            mut words,
+            is_whole,
+            turns: _,
         } = self;
         let now = Timestamp::now();
         outcome.time = Time(now);
-        outcome.message = words
+        let missing = cluster.board.facts().missing;
+        let missing = missing
             .iter()
-            .take(TOLD)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("; ");
-        if words.len() > TOLD {
-            outcome.message += &format!("; and {} more", words.len() - TOLD);
+            .map(|missing| name_of(&missing.group, &missing.resource));
+        let missing = Vec::from_iter(missing);
+        if !missing.is_empty() {
+            words.push(format!("not synced: {}", a_few(&missing, ", ")));
         }
-        if outcome.unproved == 0 {
+        outcome.message = a_few(&words, "; ");
+        // Where nothing is asked for there is nothing to compare.
+        let is_all = outcome.proved > 0 || missing.is_empty();
+        if is_whole && outcome.unproved == 0 && is_all {
             let seconds = u64::try_from(now.as_second()).unwrap_or_default();
             cluster.metrics.proved_at.set(seconds);
         }
@@ -273,12 +341,21 @@ fn differed(found: &Found) -> String {
     )
 }
 
+/// The first of them, and how many more there are.
+fn a_few(words: &[String], separator: &str) -> String {
+    let (told, more) = words.split_at(words.len().min(TOLD));
+    let mut text = told.join(separator);
+    if !more.is_empty() {
+        text += &format!("{separator}and {} more", more.len());
+    }
+    text
+}
+
 /// `deployments.apps`, as people write it.
-fn name_of(resource: &ResourceType) -> String {
-    let gvr = &resource.gvr;
-    match gvr.group.as_str() {
-        "" => gvr.resource.clone(),
-        group => format!("{}.{group}", gvr.resource),
+fn name_of(group: &str, resource: &str) -> String {
+    match group {
+        "" => resource.to_owned(),
+        group => format!("{resource}.{group}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use armadex_member::{ListRequest, MemberError};
 use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::{ClusterId, Sink, StoreError, StoredVersion, TypeId};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::audit::comparison::{Comparison, Found, Hashes, Listed, StoredCopy};
 use crate::audit::item;
@@ -15,6 +15,7 @@ use crate::items::{Items, ListMetadata};
 use crate::metrics::ClusterMetrics;
 use crate::report::Report;
 use crate::stream::Connected;
+use crate::turns::{ClusterTurns, Turn};
 
 /// Objects on a page, as in every list: a member reads them whole, however little of them it sends.
 const PAGE: u32 = 500;
@@ -22,8 +23,10 @@ const PAGE: u32 = 500;
 const ROWS: u32 = 1000;
 /// A bookmark comes every minute; where none does, a silence is broken after 75 s and believed after 30 s more.
 const ON_ITS_WAY: Duration = Duration::from_secs(150);
-/// A million objects take 2,000 pages of some 100 ms, twice. A member that takes longer holds up the others.
+/// For the member: a million objects take 2,000 pages of some 100 ms, twice. What others are waited for does not count.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
+/// Suspects of a type that may wait for the stream beside those of any number of others: 40 KB.
+const FEW: usize = 1000;
 /// A list waits for its turn, and a million objects are written in a minute.
 const LISTED_WITHIN: Duration = Duration::from_secs(15 * 60);
 
@@ -36,6 +39,15 @@ pub(super) struct Subject {
     pub(super) resource: ResourceType,
     pub(super) id: TypeId,
     pub(super) report: Arc<Report>,
+    pub(super) turns: Arc<ClusterTurns>,
+}
+
+/// What a comparison has of what all share, and how long its member has taken. The turn is there while rows are compared with a list; a
+/// member that lets it wait loses it meanwhile.
+#[derive(Default)]
+struct Visit {
+    turn: Turn,
+    took: Duration,
 }
 
 /// Why it could not be found out whether a copy is right.
@@ -73,9 +85,7 @@ pub(super) enum Unproved {
 impl Subject {
     /// What is wrong. Nothing is, if the member listed what the store had; otherwise the stream is waited for and both are asked again.
     pub(super) async fn compare(&self, hashes: &Hashes) -> Result<Found, Unproved> {
-        let _turn = self.shared.audits.acquire().await;
-        let compared = timeout(LONGEST, self.compared(hashes)).await;
-        let found = compared.unwrap_or(Err(Unproved::TooLong))?;
+        let found = self.compared(hashes).await?;
         self.metrics.audited_objects.add(found.objects);
         if found.beyond && found.wrong.is_empty() {
             return Err(Unproved::Busy);
@@ -85,29 +95,38 @@ impl Subject {
 
     /// Has the stream list anew, and waits until that is stored.
     pub(super) async fn list_anew(&self) -> Result<(), Unproved> {
-        let place = self.report.place();
-        let lists = place.lists();
-        place.list_anew();
-        timeout(LISTED_WITHIN, place.lists_beyond(lists))
+        let listed = self.report.place().list_anew();
+        timeout(LISTED_WITHIN, listed)
             .await
             .map_err(|_| Unproved::NotListed)
     }
 
     async fn compared(&self, hashes: &Hashes) -> Result<Found, Unproved> {
+        let mut visit = Visit::default();
+        self.connected.lists.let_others_go_first().await;
+        visit.turn.page(&self.turns, false).await;
         let mut copy = StoredCopy::new(hashes.clone());
         self.stored(|row| copy.stored(row)).await?;
         let mut comparison = sorted(copy).await?;
-        let version = self.list(|listed| comparison.listed(listed)).await?;
+        let version = self
+            .list(&mut visit, |listed| comparison.listed(listed))
+            .await?;
         let mut suspects = comparison.end();
         if suspects.is_empty() {
             return Ok(suspects.into_found());
         }
+        visit.turn.end();
+        let _room = match suspects.count() > FEW {
+            true => self.shared.large_audits.acquire().await.ok(),
+            false => None,
+        };
         self.passes(version).await?;
         self.stored(|row| suspects.stored(row)).await?;
         let mut missing = suspects.end();
         missing.leave_out(&self.report.left_out());
         if !missing.is_empty() {
-            self.list(|listed| missing.listed(listed)).await?;
+            self.list(&mut visit, |listed| missing.listed(listed))
+                .await?;
         }
         Ok(missing.end())
     }
@@ -137,12 +156,21 @@ impl Subject {
 
     /// Lists the member to the end; gives the version up to which this tells how things were. Where a token has expired the rest comes of a
     /// later version, and for each object it holds that it was so at some time.
-    async fn list(&self, mut each: impl FnMut(&Listed)) -> Result<String, Unproved> {
+    async fn list(
+        &self,
+        visit: &mut Visit,
+        mut each: impl FnMut(&Listed),
+    ) -> Result<String, Unproved> {
         let mut token = None;
         let mut renewed = false;
         loop {
             self.connected.lists.let_others_go_first().await;
-            match self.page(token.as_deref(), &mut each).await {
+            visit.turn.page(&self.turns, true).await;
+            let begun = Instant::now();
+            let page = self.page(&mut visit.turn, token.as_deref(), &mut each);
+            let page = timeout(LONGEST.saturating_sub(visit.took), page).await;
+            visit.took += begun.elapsed();
+            match page.map_err(|_| Unproved::TooLong)? {
                 Ok(ListMetadata {
                     resource_version,
                     r#continue,
@@ -160,6 +188,7 @@ impl Subject {
 
     async fn page(
         &self,
+        turn: &mut Turn,
         token: Option<&str>,
         each: &mut impl FnMut(&Listed),
     ) -> Result<ListMetadata, MemberError> {
@@ -168,11 +197,16 @@ impl Subject {
             limit: PAGE,
             continue_token: token,
         };
-        let mut body = self.connected.member.list_metadata(&request).await?;
+        let body = self.connected.member.list_metadata(&request);
+        let mut body = turn.wait_for(&self.turns, body).await?;
         let mut items = Items::new(self.shared.config.incoming_limit());
-        while let Some(chunk) = body.next().await {
-            let chunk = chunk?;
+        loop {
+            let chunk = async { body.next().await.transpose() };
+            let Some(chunk) = turn.wait_for(&self.turns, chunk).await? else {
+                break;
+            };
             self.metrics.audit_bytes.add(chunk.len() as u64);
+            turn.came(chunk.len());
             items.push(chunk);
             while let Some(piece) = items.next() {
                 if let Some(listed) = item::read(&piece, self.resource.namespaced) {

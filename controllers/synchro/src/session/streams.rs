@@ -45,6 +45,8 @@ pub(super) struct Streams {
     stored: Vec<StreamState>,
     /// What leaves if the member's next whole answer has no place for it either.
     doubts: Doubts,
+    /// What runs is what a plan says.
+    known: bool,
     /// A stream ended that the store did not have at the last look. Its opening may be on its way there.
     unseen: bool,
 }
@@ -72,6 +74,7 @@ impl Streams {
             running: BTreeMap::new(),
             stored: Vec::new(),
             doubts: Doubts::default(),
+            known: false,
             unseen: false,
         }
     }
@@ -102,6 +105,7 @@ impl Streams {
         let lists = Arc::clone(&self.lists);
         let connected = Arc::new(Connected::new(member, identity, lists));
         self.cluster = cluster;
+        self.known = false;
         self.connected = Some(Arc::clone(&connected));
         connected
     }
@@ -116,6 +120,11 @@ impl Streams {
             types: stored.clone().chain(unstored).cloned().collect(),
             doubted: self.doubts.ripe(Instant::now()),
         })
+    }
+
+    /// Whether all that can run has been begun since the member was connected.
+    pub(super) fn are_known(&self) -> bool {
+        self.known
     }
 
     /// Whether one of them ended without being told to.
@@ -141,6 +150,7 @@ impl Streams {
         self.show();
         let hidden = self.close_unwanted(plan).await;
         self.doubts.are(&plan.kept.doubted, Instant::now());
+        self.known = true;
         hidden && !was_unseen && !self.unseen
     }
 

@@ -1,7 +1,8 @@
 //! Members that die and return, that do not say what they serve, and that are others; kinds that come and go. With scripted members and a
 //! real store.
 
-use armadex_crds::PediaCluster;
+use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};
+use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 
@@ -181,6 +182,29 @@ async fn what_a_dead_member_is_no_longer_asked_for_is_hidden() {
     act.shows_config_maps(&[]).await;
     act.stage.shows(&[POD]).await;
     act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_audit_waits_until_it_is_known_what_there_is_to_compare() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    let mut object = asking_for(&member, &["pods", "configmaps"]);
+    let annotations = object.annotations_mut();
+    annotations.insert(AUDIT_ANNOTATION.to_owned(), "7".to_owned());
+    stage.breaking.refuse("streams", 2);
+    stage.relist(&mut fleet, [object]);
+    let is_listed = || async { !member.requests().is_empty() };
+    in_time("a list", is_listed).await;
+    let audit = || {
+        let written = stage.control_plane.statuses("m").pop()?;
+        let audit = written.body["status"]["audit"].clone();
+        (audit["request"] == "7").then_some(audit)
+    };
+    until("an audit", || async { audit().is_some() }).await;
+    let audit = audit().expect("an audit");
+    assert_eq!(audit["proved"], 2, "{audit}");
+    fleet.shutdown().await;
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ impl Stream {
     pub(super) async fn page(&mut self, listing: &mut Listing) -> Result<Outcome, Halt> {
         if listing.token.is_none() {
             self.context.report.listing();
+            self.context.report.place().lists();
             self.context.metrics.lists.add(1);
         }
         listing.begin_page();

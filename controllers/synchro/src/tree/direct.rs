@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use armadex_crds::conditions::ClusterValidatedReason;
-use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};
+use armadex_crds::{AUDIT_ANNOTATION, AUDIT_REQUEST_CHARS, PediaCluster};
 use armadex_member::{
     ConfigError, Connection, Ground, Member, Policy, referenced_secrets, validate,
 };
@@ -21,9 +21,6 @@ use crate::grounds::{SETTLING, stance};
 use crate::plan;
 use crate::secrets::Snapshot;
 use crate::session::{Session, Wanted};
-
-/// Of a request for an audit, which is told again in the status.
-const ASKED_CHARS: usize = 64;
 
 /// What is left to do.
 #[derive(Default)]
@@ -160,7 +157,7 @@ impl Branches {
     fn ask(&self, object: &PediaCluster) {
         let asked = object.annotations().get(AUDIT_ANNOTATION);
         let asked = asked.map_or("", String::as_str).chars();
-        let asked: String = asked.take(ASKED_CHARS).collect();
+        let asked: String = asked.take(AUDIT_REQUEST_CHARS).collect();
         if let Some(live) = &self.session {
             live.asked.send_if_modified(|known| {
                 let modified = *known != asked;

@@ -4,16 +4,20 @@ use armadex_crds::{ClusterAudit, ResourceAudit};
 use tokio::sync::watch;
 
 use super::living::{Life, LivingMember, Metadata};
+use super::sink::Sinks;
 use super::*;
 use crate::audit::{AuditedCluster, Auditor, Audits};
 use crate::board::Board;
 use crate::metrics::Counter;
+use crate::plan::Missing;
+use crate::turns::ClusterTurns;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A member, a store, and what is between them.
 struct Stage {
     member: LivingMember,
+    cluster: ClusterId,
     sink: Arc<MemorySink>,
     shared: Arc<Shared>,
     board: Arc<Board>,
@@ -32,16 +36,31 @@ struct Act {
 impl Stage {
     fn new(member: LivingMember, audit_every: Duration) -> Self {
         let sink = Arc::<MemorySink>::default();
-        let config = Config {
-            max_object_bytes: 4096,
-            audit_every,
-            ..Config::default()
-        };
-        let shared = Shared::new(Arc::clone(&sink) as Arc<dyn Sink>, "", config);
+        let shared = shared_by(Arc::clone(&sink) as Arc<dyn Sink>, audit_every);
+        Self::of(member, ClusterId(1), sink, shared)
+    }
+
+    /// Clusters of one synchro, which audits none by itself.
+    fn several(members: Vec<LivingMember>) -> Vec<Self> {
+        let sinks: Vec<_> = members.iter().map(|_| Arc::default()).collect();
+        let shared = shared_by(Arc::new(Sinks(sinks.clone())), Duration::ZERO);
+        let clusters = (0..).map(ClusterId).zip(members.into_iter().zip(sinks));
+        clusters
+            .map(|(cluster, (member, sink))| Self::of(member, cluster, sink, Arc::clone(&shared)))
+            .collect()
+    }
+
+    fn of(
+        member: LivingMember,
+        cluster: ClusterId,
+        sink: Arc<MemorySink>,
+        shared: Arc<Shared>,
+    ) -> Self {
         Self {
             member,
+            cluster,
             sink,
-            shared: Arc::new(shared),
+            shared,
             board: Arc::default(),
             metrics: Arc::default(),
         }
@@ -59,7 +78,7 @@ impl Stage {
         let context = StreamContext {
             shared: Arc::clone(&self.shared),
             connected: Arc::clone(&connected),
-            cluster: ClusterId(1),
+            cluster: self.cluster,
             cluster_name: name.clone(),
             resource: pods(),
             report: Arc::clone(&report),
@@ -68,16 +87,17 @@ impl Stage {
             left: CancellationToken::new(),
         };
         let (asks, asked) = watch::channel(String::new());
+        let cluster = AuditedCluster {
+            shared: Arc::clone(&self.shared),
+            name,
+            id: self.cluster,
+            board: Arc::clone(&self.board),
+            metrics: Arc::clone(&self.metrics),
+            connected,
+            audits: Arc::new(Audits::new(self.shared.config.audit_every, None)),
+        };
         let auditor = Auditor {
-            cluster: AuditedCluster {
-                shared: Arc::clone(&self.shared),
-                name,
-                id: ClusterId(1),
-                board: Arc::clone(&self.board),
-                metrics: Arc::clone(&self.metrics),
-                connected,
-                audits: Arc::new(Audits::new(self.shared.config.audit_every, None)),
-            },
+            cluster: Arc::new(cluster),
             asked,
         };
         Act {
@@ -120,6 +140,15 @@ impl Stage {
     fn lists(&self) -> usize {
         self.member.lives(|life| life.asked_for("list"))
     }
+}
+
+fn shared_by(sink: Arc<dyn Sink>, audit_every: Duration) -> Arc<Shared> {
+    let config = Config {
+        max_object_bytes: 4096,
+        audit_every,
+        ..Config::default()
+    };
+    Arc::new(Shared::new(sink, "", config))
 }
 
 impl Act {
@@ -324,6 +353,143 @@ async fn what_a_list_leaves_as_it_is_is_told_each_time_and_listed_for_once() {
     stage.member.lives(Life::bookmark);
     let audit = stage.audit(&act, "third").await;
     assert_eq!(counts(&audit), [2, 2, 1, 0, 1]);
+
+    // What was healed since is listed for again.
+    stage.sink.with(|stored| stored.lost = None);
+    stage.member.lives(|life| life.put("lost"));
+    stage.is_equal().await;
+    let audit = stage.audit(&act, "healed").await;
+    assert_eq!(counts(&audit), [2, 0, 0, 1, 0]);
+    stage.member.lives(|life| life.put_silently("lost"));
+    stage.member.lives(Life::bookmark);
+    let audit = stage.audit(&act, "lost again").await;
+    assert_eq!(counts(&audit), [2, 1, 1, 1, 0], "{audit:?}");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_watch_loses_after_a_list_is_mended_by_another() {
+    let (stage, act) = on(&["a", "b", "c", "d"]).await;
+    stage.member.lives(|life| life.put_silently("a"));
+    stage.member.lives(Life::bookmark);
+    let (lists, compared) = (
+        stage.lists(),
+        stage.member.lives(|life| life.asked_for("metadata")),
+    );
+    let mut lost = false;
+    stage.member.meanwhile(move |life| {
+        // The list is made, and the first page of the second comparison is asked for.
+        if !lost && life.asked_for("metadata") > compared + 2 {
+            lost = true;
+            life.put_silently("b");
+            life.bookmark();
+        }
+    });
+    let audit = stage.audit(&act, "twice").await;
+    assert_eq!(counts(&audit), [4, 2, 2, 1, 0], "{audit:?}");
+    assert_eq!(audit.message, "pods: 2 differed: n/a, n/b");
+    assert_eq!(stage.lists(), lists + 4, "two lists of two pages");
+    stage.is_equal().await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_compared_is_not_proved() {
+    let (stage, act) = on(&["a"]).await;
+    let proved_at = || stage.metrics.proved_at.get();
+    // Its group does not answer, so it is shown and not followed.
+    stage.board.show_streams(Vec::new());
+    let audit = stage.audit(&act, "unfollowed").await;
+    assert_eq!(counts(&audit), [0, 0, 0, 0, 1]);
+    assert_eq!(audit.message, "pods: not compared: it is not followed now");
+    stage.sink.with(|stored| stored.unreadable = true);
+    let audit = stage.audit(&act, "unreadable").await;
+    assert!(audit.message.starts_with("the store: "), "{audit:?}");
+    stage.sink.with(|stored| stored.unreadable = false);
+
+    let closed = stage.sink.close(ClusterId(1), armadex_storage::TypeId(1));
+    closed.await.expect("closed");
+    let missing = Missing {
+        group: "apps".to_owned(),
+        resource: "deploymnets".to_owned(),
+        version: String::new(),
+        why: "the member does not serve it".to_owned(),
+    };
+    stage.board.update(|facts| facts.missing = vec![missing]);
+    let audit = stage.audit(&act, "misspelt").await;
+    assert_eq!(counts(&audit), [0; 5]);
+    assert_eq!(audit.message, "not synced: deploymnets.apps");
+    assert_eq!(proved_at(), 0);
+    stage.board.update(|facts| facts.missing = Vec::new());
+    stage.audit(&act, "nothing is asked for").await;
+    assert!(proved_at() > 0);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asked_for_an_audit_that_breaks_off_is_told_so() {
+    let (stage, act) = on(&["a"]).await;
+    stage.sink.with(|stored| stored.panics = true);
+    let audit = stage.audit(&act, "broken").await;
+    assert_eq!(counts(&audit), [0, 0, 0, 0, 1]);
+    assert_eq!(audit.message, "pods: not compared: the audit broke off");
+    stage.sink.with(|stored| stored.panics = false);
+    let audit = stage.audit(&act, "whole").await;
+    assert_eq!(counts(&audit), [1, 0, 0, 1, 0]);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_hang_and_streams_that_are_waited_for_hold_up_nobody() {
+    let members = (0..9).map(|_| LivingMember::with(&["a", "b", "c", "d"]));
+    let stages = Stage::several(members.collect());
+    let mut acts = Vec::new();
+    for stage in &stages {
+        acts.push(stage.run());
+        stage.is_equal().await;
+    }
+    for (index, stage) in stages[..8].iter().enumerate() {
+        stage.member.lives(|life| match index < 4 {
+            true => life.answers_metadata(Metadata::Hangs),
+            false => {
+                three_in_silence(life);
+                life.says_version(false);
+            }
+        });
+        acts[index].asks.send_replace("odd".to_owned());
+    }
+    let asked = |stage: &Stage| stage.member.lives(|life| life.asked_for("metadata") > 0);
+    while !stages[..8].iter().all(asked) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let begun = tokio::time::Instant::now();
+    let audit = stages[8].audit(&acts[8], "healthy").await;
+    assert_eq!(counts(&audit), [4, 0, 0, 1, 0]);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    let audit = stages[0].audited(|audit| audit.request == "odd").await;
+    assert_eq!(counts(&audit), [0, 0, 0, 0, 1], "{audit:?}");
+    for act in acts {
+        act.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_audit_waits_for_a_fleet_that_is_being_listed() {
+    let (stage, act) = on(&["a"]).await;
+    let mut turns = Vec::new();
+    for _ in 0..8 {
+        let cluster = ClusterTurns::new(Arc::clone(&stage.shared.lists));
+        let mut turn = Turn::default();
+        turn.page(&cluster, false).await;
+        turns.push(turn);
+    }
+    act.asks.send_replace("patient".to_owned());
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(stage.board.facts().audit, None);
+    drop(turns);
+    let audit = stage.audit(&act, "patient").await;
+    assert_eq!(counts(&audit), [1, 0, 0, 1, 0]);
     act.end().await;
 }
 

@@ -51,6 +51,8 @@ pub(super) enum Metadata {
     Alone,
     WholeObjects,
     Refused,
+    /// Nothing, for ever.
+    Hangs,
 }
 
 impl Life {
@@ -237,6 +239,9 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
         return;
     }
     let (status, body) = script.answer(&path, alone);
+    if alone && script.life.lock().unwrap().metadata == Metadata::Hangs {
+        std::future::pending::<()>().await;
+    }
     let text = format!(
         "HTTP/1.1 {status} X\r\n{head}{:x}\r\n{body}\r\n0\r\n\r\n",
         body.len()

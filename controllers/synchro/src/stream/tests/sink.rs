@@ -43,6 +43,10 @@ pub(super) struct Stored {
     pub(super) refused: Option<ObjectKey>,
     /// A key that is taken and not stored, as no store should.
     pub(super) lost: Option<ObjectKey>,
+    /// Streams cannot be read.
+    pub(super) unreadable: bool,
+    /// Whoever reads versions panics.
+    pub(super) panics: bool,
 }
 
 impl Stored {
@@ -212,6 +216,7 @@ impl Sink for MemorySink {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<StoredVersion>, StoreError> {
+        assert!(!self.with(|stored| stored.panics), "as a test says");
         let later = |row: &&Object| after.is_none_or(|after| row.key > *after);
         let version = |row: &Object| StoredVersion {
             key: row.key.clone(),
@@ -225,6 +230,11 @@ impl Sink for MemorySink {
     }
 
     async fn streams(&self, _: ClusterId) -> Result<Vec<StreamState>, StoreError> {
+        if self.with(|stored| stored.unreadable) {
+            let reason = "it is away".to_owned();
+            let source = reason.clone().into();
+            return Err(StoreError::Unavailable { reason, source });
+        }
         let state = self.with(|stored| {
             Some(StreamState {
                 id: TYPE,
@@ -329,8 +339,8 @@ impl Sink for Sinks {
         sink.versions(cluster, resource, after, limit).await
     }
 
-    async fn streams(&self, _: ClusterId) -> Result<Vec<StreamState>, StoreError> {
-        Ok(Vec::new())
+    async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError> {
+        self.of(cluster).streams(cluster).await
     }
 
     async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError> {
