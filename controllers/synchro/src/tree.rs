@@ -272,7 +272,10 @@ impl Tree {
             *entry = branches.dismiss_session().await;
         }
         if directed.refused && branches.session.is_none() {
-            return self.idle(branches, entry, &entrant, &object).await;
+            return match idle::tell(&mut branches.idle, entry, &entrant, &object).await {
+                true => Turn::Wait,
+                false => Turn::Retry,
+            };
         }
         directed.again.map_or(Turn::Wait, Turn::Settle)
     }

@@ -5,8 +5,7 @@ use armadex_crds::{GroupResources, PediaCluster};
 use armadex_storage::{ClusterId, Health, StoreError};
 use tracing::warn;
 
-use super::entry::{Entrant, Entry};
-use super::{Branches, Tree, Turn};
+use crate::tree::entry::{Entrant, Entry};
 use crate::{plan, unwanted};
 
 /// For whoever searches; names of Secrets are for whoever may read the PediaCluster.
@@ -20,57 +19,55 @@ pub(super) struct Idle {
     asked: Option<Vec<GroupResources>>,
 }
 
-impl Tree {
-    /// Tells the store once what it has to know; tries again until that succeeded.
-    pub(super) async fn idle(
-        &self,
-        branches: &mut Branches,
-        entry: &mut Entry,
-        entrant: &Entrant<'_>,
-        object: &PediaCluster,
-    ) -> Turn {
-        let cluster = match entry.number(entrant).await {
-            Ok(cluster) => cluster,
-            Err(words) => {
-                warn!(cluster = %self.name, error = words, "the store was not told that a cluster is not kept up to date, retrying");
-                return Turn::Retry;
-            }
-        };
-        let spec = &object.spec;
-        let is_valid = plan::check(spec, self.shared.config.gates).is_ok();
-        let idle = Idle {
-            cluster,
-            asked: is_valid.then(|| spec.sync_resources.clone()),
-        };
-        if branches.idle.as_ref() == Some(&idle) {
-            return Turn::Wait;
-        }
-        match self.tell_of(&idle).await {
-            Ok(true) => {
-                branches.idle = Some(idle);
-                Turn::Wait
-            }
-            Ok(false) => Turn::Retry,
-            Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the store was not told that a cluster is not kept up to date, retrying");
-                if let StoreError::Left { .. } = error {
-                    *entry = Entry::Left;
-                }
-                Turn::Retry
-            }
-        }
-    }
+/// Tells the store what it has to know, unless it is `known` to it; whether it has been told all of it.
+pub(super) async fn tell(
+    known: &mut Option<Idle>,
+    entry: &mut Entry,
+    entrant: &Entrant<'_>,
+    object: &PediaCluster,
+) -> bool {
+    let told = tell_anew(known, entry, entrant, object).await;
+    told.unwrap_or_else(|words| {
+        warn!(cluster = %entrant.name, error = words, "the store was not told that a cluster is not kept up to date, retrying");
+        false
+    })
+}
 
+async fn tell_anew(
+    known: &mut Option<Idle>,
+    entry: &mut Entry,
+    entrant: &Entrant<'_>,
+    object: &PediaCluster,
+) -> Result<bool, String> {
+    let cluster = entry.number(entrant).await?;
+    let spec = &object.spec;
+    let is_valid = plan::check(spec, entrant.shared.config.gates).is_ok();
+    let asked = is_valid.then(|| spec.sync_resources.clone());
+    let idle = Idle { cluster, asked };
+    if known.as_ref() == Some(&idle) {
+        return Ok(true);
+    }
+    let told = idle.tell(entrant).await.map_err(|error| {
+        if let StoreError::Left { .. } = error {
+            *entry = Entry::Left;
+        }
+        error.to_string()
+    })?;
+    *known = told.then_some(idle);
+    Ok(told)
+}
+
+impl Idle {
     /// Whether all is hidden that has to be.
-    async fn tell_of(&self, idle: &Idle) -> Result<bool, StoreError> {
+    async fn tell(&self, entrant: &Entrant<'_>) -> Result<bool, StoreError> {
+        let Entrant { shared, name, .. } = entrant;
         let health = Health {
             healthy: false,
             reason: REASON.to_owned(),
         };
-        let Idle { cluster, asked } = idle;
-        self.shared.sink.set_health(*cluster, &health, None).await?;
-        Ok(match asked {
-            Some(asked) => unwanted::hide_all(&self.shared, (&self.name, *cluster), asked).await,
+        shared.sink.set_health(self.cluster, &health, None).await?;
+        Ok(match &self.asked {
+            Some(asked) => unwanted::hide_all(shared, (name, self.cluster), asked).await,
             None => true,
         })
     }
