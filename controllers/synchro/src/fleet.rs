@@ -19,6 +19,7 @@ use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::finalizer;
+use crate::heartbeat;
 use crate::lifecycles::Lifecycles;
 use crate::secrets::SecretWatches;
 use crate::strays;
@@ -47,6 +48,7 @@ pub(crate) struct Fleet {
     awaited: HashMap<String, (Instant, PediaCluster)>,
     /// Lets clusters leave that are in the store alone.
     strays: Option<Strays>,
+    _heartbeat: AbortOnDropHandle<()>,
 }
 
 /// The task, and how often it has looked.
@@ -64,6 +66,7 @@ struct Planted {
 
 impl Fleet {
     pub(crate) fn new(shared: Arc<Shared>, client: Client, recorder: Recorder) -> Self {
+        let heartbeat = heartbeat::beat(Arc::clone(&shared));
         Self {
             shared,
             secrets: Arc::new(SecretWatches::new(client.clone())),
@@ -75,6 +78,7 @@ impl Fleet {
             listed: BTreeSet::new(),
             awaited: HashMap::new(),
             strays: None,
+            _heartbeat: AbortOnDropHandle::new(tokio::spawn(heartbeat)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Removes the rows of clusters and types that have left, in small steps, so that nobody waits for it: half of the time it rests. A cluster's
 //! rows stay for a time, so that one that left by mistake comes back without a list. Nothing is removed before the PediaClusters have been
-//! listed: whoever restores a control plane may have stopped this process meanwhile.
+//! listed, and no cluster for some minutes after that: whoever restores a control plane may have stopped this process meanwhile.
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +28,10 @@ const PERIOD: Duration = Duration::from_secs(300);
 /// Where clusters are kept for a shorter time than that: looking takes less than a millisecond.
 const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 
+/// After the PediaClusters were listed, what left before has this time to come back, or as long as it is kept if that is shorter: its tree waits for
+/// its Secret and asks its member some questions first.
+const RETURNING: Duration = Duration::from_secs(600);
+
 /// Runs until cancelled.
 pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
     tokio::select! {
@@ -37,10 +41,13 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
     let grace = shared.config.purge_after;
     let period = PERIOD.min(grace.max(SHORTEST_PERIOD));
+    let returned = Instant::now() + grace.min(RETURNING);
     let mut removed = 0;
     let mut begun = Instant::now();
     loop {
-        let wait = match shared.sink.purge(STEP, grace).await {
+        let may_return = Instant::now() < returned;
+        let kept_for = if may_return { Duration::MAX } else { grace };
+        let wait = match shared.sink.purge(STEP, kept_for).await {
             Ok(step) => {
                 backoff.reset();
                 removed += step.objects;
@@ -67,6 +74,7 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
             () = shared.purge.notified(), if wait.is_none() => {}
+            () = tokio::time::sleep_until(returned), if may_return && wait.is_none() => {}
         }
         begun = Instant::now();
     }

@@ -21,6 +21,7 @@ mod event;
 mod finalizer;
 mod fleet;
 mod grounds;
+mod heartbeat;
 mod items;
 mod janitor;
 mod keeper;

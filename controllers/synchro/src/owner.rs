@@ -2,16 +2,16 @@
 //!
 //! A synchro sees every PediaCluster of its control plane, whichever shard it is of, so it can tell what has left of all of them. Of what another
 //! control plane looks after it knows nothing. A control plane that was built anew is another one, though, and nobody speaks for the former:
-//! what that had is let go by the synchro of the same `shardingName`, once nothing of it has been written for a while. So is what was stored before
-//! owners were.
+//! what that had is let go by the synchro of the same `shardingName`, once neither anything of it has been written nor its synchro has said that it
+//! lives for a while. So is what was stored before owners were.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use armadex_storage::Joined;
 
-/// Three times as long as a stream whose member moves goes without storing its position.
-pub(crate) const FORSAKEN: Duration = Duration::from_secs(600);
+/// Ten times as long as the words of a synchro are apart: whoever stops one to repair something has half an hour.
+pub(crate) const FORSAKEN: Duration = Duration::from_secs(1800);
 
 /// Who looks after a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Owner {
 mod tests {
     use super::*;
 
-    /// Whether a synchro of shard `x` on the control plane `one` answers for a cluster of this owner, one of whose clusters was written to so
+    /// Whether a synchro of shard `x` on the control plane `one` answers for a cluster of this owner, one of whose clusters was heard of so
     /// long ago.
     #[track_caller]
     fn check(owner: &str, silent: Option<u64>, expected: bool) {
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn another_control_plane_is_let_be_while_it_lives() {
-        check("two/x", Some(599), false);
-        check("two/x", Some(600), true);
+        check("two/x", Some(1799), false);
+        check("two/x", Some(1800), true);
         check("two/x", None, true);
         check("two/y", None, false);
         check("two/", None, false);
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn what_was_stored_before_owners_were_is_let_be_while_it_is_written_to() {
         check("", Some(10), false);
-        check("", Some(600), true);
-        check("x", Some(600), true);
+        check("", Some(1800), true);
+        check("x", Some(1800), true);
         check("y", None, true);
     }
 }

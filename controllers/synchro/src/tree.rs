@@ -140,7 +140,7 @@ impl Tree {
             error!(cluster = %self.name, error = %error, "the tree of a cluster broke off, it begins anew");
             let wait = backoff.next(rand::random());
             tokio::select! {
-                () = self.is_ended() => {}
+                _ = self.is_ended() => {}
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -174,7 +174,7 @@ impl Tree {
                 broke = broke(&mut branches.session) => {
                     entry = self.bury(&mut branches, broke);
                     tokio::select! {
-                        () = self.is_ended() => {}
+                        _ = self.is_ended() => {}
                         () = tokio::time::sleep(sessions.next(rand::random())) => {}
                     }
                 }
@@ -319,7 +319,7 @@ impl Tree {
             warn!(cluster = %self.name, error = words, "the cluster has not left yet, retrying");
             let wait = backoff.next(rand::random());
             tokio::select! {
-                () = self.is_ended() => return,
+                ending = self.is_ended() => return self.leave_anyway(ending).await,
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -334,7 +334,18 @@ impl Tree {
         keeper::publish(&self.shared, &self.recorder, &reference, &event).await;
     }
 
-    /// Hides the rows of a cluster whose object went by itself. A store that does not answer for so long is told when strays are looked for.
+    /// The tree ends before its cluster has left. Somebody may have taken the finalizer away.
+    async fn leave_anyway(&self, ending: Ending) {
+        match ending {
+            Ending::Vanished => self.vanish().await,
+            Ending::Shutdown => {}
+            Ending::Released | Ending::TakenOver | Ending::Replaced => {
+                self.shared.strays.notify_one();
+            }
+        }
+    }
+
+    /// Hides the rows of a cluster whose object went by itself. A store that does not answer for so long is told by whoever looks for strays.
     async fn vanish(&self) {
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         for _ in 0..VANISHING_TRIES {
@@ -346,6 +357,7 @@ impl Tree {
             }
             tokio::time::sleep(backoff.next(rand::random())).await;
         }
+        self.shared.strays.notify_one();
     }
 
     async fn leave_and_release(&self, api: &Api<PediaCluster>) -> Result<(), String> {
@@ -363,9 +375,11 @@ impl Tree {
     }
 
     /// Until there is an order to end.
-    async fn is_ended(&mut self) {
+    async fn is_ended(&mut self) -> Ending {
+        let order = self.orders.wait_for(|order| order.ending.is_some()).await;
         // A channel that is closed means the same.
-        let _ = self.orders.wait_for(|order| order.ending.is_some()).await;
+        let ending = order.ok().and_then(|order| order.ending);
+        ending.unwrap_or(Ending::Shutdown)
     }
 
     async fn end(self, branches: Branches, ending: Ending) {

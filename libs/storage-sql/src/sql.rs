@@ -9,6 +9,7 @@ pub(crate) mod head;
 pub(crate) mod meta;
 pub(crate) mod namespace;
 pub(crate) mod object;
+pub(crate) mod owner;
 pub(crate) mod post;
 pub(crate) mod select;
 pub(crate) mod sort;

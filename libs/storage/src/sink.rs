@@ -54,7 +54,7 @@ pub struct Joined {
     pub incarnation: String,
     /// Who looks after it, in the words of its last [`Sink::join`]; empty if it joined a store that did not remember that yet.
     pub owner: String,
-    /// For how long nothing of it has been written; `None` if nothing was.
+    /// For how long neither has anything of it been written nor its owner been heard ([`Sink::keep_alive`], [`Sink::join`]); `None` if never.
     pub silent: Option<Duration>,
 }
 
@@ -94,6 +94,10 @@ pub trait Sink: Send + Sync + 'static {
     /// Hides the cluster from every search at once, fences its writers, and leaves its rows to [`Sink::purge`], which lets it come back
     /// for a time. Unknown clusters are no error.
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError>;
+
+    /// Says that this owner lives, for [`Sink::clusters`]: whoever shares the store tells by it a synchro whose members are silent from one
+    /// that is no more.
+    async fn keep_alive(&self, owner: &str) -> Result<(), StoreError>;
 
     /// Gives a cluster that has joined and has no stream yet the rows and positions of the one that left last under its name and was
     /// read from the member of this identity and no other; its number from now on, which is another one then. A control plane that was

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::HANDOVER;
-use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
+use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 use crate::{janitor, strays};
 
 const GRACE: Duration = Duration::from_secs(900);
@@ -217,18 +217,84 @@ async fn nothing_is_purged_before_the_control_plane_was_read() {
     sink.leave(&name("m"), "first").await.expect("left");
 
     let mut fleet = stage.synchro("");
-    let purges = || stage.breaking.purges().len();
+    let purges = || {
+        let purges = stage.breaking.purges().into_iter();
+        purges.map(|purge| purge.grace).collect::<Vec<_>>()
+    };
     let cancel = CancellationToken::new();
     let janitor = tokio::spawn(janitor::run(fleet.shared(), cancel.clone()));
     // What is ready to run has run.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(purges(), 0);
+    assert!(purges().is_empty());
     stage.relist(&mut fleet, []);
-    until("a purge", || async { purges() > 0 }).await;
+    // What left before may come back first, however long ago that was.
+    until("a purge", || async { !purges().is_empty() }).await;
+    let listed = tokio::time::Instant::now();
+    assert_eq!(purges()[0], Duration::MAX);
+    in_time("a purge of what has left", || async {
+        purges().contains(&GRACE)
+    })
+    .await;
+    let waited = listed.elapsed();
+    assert!(waited >= Duration::from_secs(590), "{waited:?}");
+    assert!(waited <= Duration::from_secs(610), "{waited:?}");
     cancel.cancel();
     janitor.await.expect("no panic");
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_forced_away_while_the_store_is_down_is_hidden_when_it_is_back() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    let mut object = pedia_cluster("m", "uid-m", &member);
+    stage.relist(&mut fleet, [object.clone()]);
+    stage.shows(&["m/n/a"]).await;
+    stage.breaking.keep(true);
+    object.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    fleet.handle(Event::Apply(object.clone()));
+    until("a try", || async { stage.breaking.leaves() > 0 }).await;
+    // Somebody takes the finalizer away.
+    stage.control_plane.has([]);
+    fleet.handle(Event::Delete(object));
+    stage.breaking.keep(false);
+    stage.shows(&[]).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_control_plane_whose_members_are_all_silent_is_not_taken_for_a_dead_one() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let away = ScriptedMember::start("away", &[]).await;
+    away.dies();
+    let (mut one, mut two) = (stage.synchro_of("one", ""), stage.synchro_of("two", ""));
+    let clusters = async || {
+        let catalog = stage.store.search.catalog().await.expect("a catalogue");
+        let names = catalog.clusters.keys();
+        names.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    stage.relist(&mut two, [pedia_cluster("n", "n", &away)]);
+    until("n", || async { clusters().await == ["n"] }).await;
+    stage.relist(&mut one, [pedia_cluster("m", "m", &member)]);
+    one.has_looked(1).await;
+    stage.shows(&["m/n/a"]).await;
+    assert_eq!(clusters().await, ["m", "n"]);
+    for mut fleet in [one, two] {
+        fleet.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_synchro_says_that_it_lives_whatever_its_members_do() {
+    let stage = Stage::new().await;
+    stage.breaking.refuse("keep_alive", 2);
+    let mut fleet = stage.synchro("");
+    in_time("three words", || async { stage.breaking.beats() >= 3 }).await;
+    assert!(stage.breaking.has_refused("keep_alive"));
     fleet.shutdown().await;
 }
 

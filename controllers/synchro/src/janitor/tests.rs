@@ -55,10 +55,11 @@ async fn what_left_is_removed_step_by_step_whatever_the_store_says_in_between() 
     let janitor = tokio::spawn(run(Arc::clone(&shared), cancel.clone()));
     until_purged(&stage, 4).await;
     let purges = stage.breaking.purges();
+    // Whatever left before may come back yet.
     assert!(
         purges
             .iter()
-            .all(|purge| (purge.limit, purge.grace) == (STEP, grace))
+            .all(|purge| (purge.limit, purge.grace) == (STEP, Duration::MAX))
     );
     let waited = purges[2].at - purges[1].at;
     assert!(

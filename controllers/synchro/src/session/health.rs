@@ -26,6 +26,10 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 /// control plane and to the store.
 const RESTATED: Duration = Duration::from_secs(60);
 
+/// Before the store is told again that the member does not answer: nothing else is written of such a cluster, by which it would be found that it has
+/// left the store by mistake.
+const RETOLD: Duration = Duration::from_secs(180);
+
 /// What a probe means for the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -63,8 +67,8 @@ pub(super) struct Health {
     version: String,
     failures: u32,
     trouble: Option<Trouble>,
-    /// What the store was told last.
-    stored: Option<(armadex_storage::Health, String)>,
+    /// What the store was told last, and when.
+    stored: Option<((armadex_storage::Health, String), Instant)>,
 }
 
 impl Health {
@@ -189,7 +193,10 @@ impl Health {
             armadex_storage::Health { healthy, reason },
             self.version.clone(),
         );
-        if self.stored.as_ref() == Some(&now) {
+        let stands = |(known, told): &(_, Instant)| {
+            *known == now && (now.0.healthy || told.elapsed() < RETOLD)
+        };
+        if self.stored.as_ref().is_some_and(stands) {
             return;
         }
         let version = (!self.version.is_empty()).then_some(self.version.as_str());
@@ -197,7 +204,7 @@ impl Health {
         match told.await {
             Ok(()) => {
                 self.shared.store_outages.ends(&self.name);
-                self.stored = Some(now);
+                self.stored = Some((now, Instant::now()));
             }
             Err(StoreError::Left { .. }) => self.left.cancel(),
             Err(error) => {

@@ -6,6 +6,8 @@ use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 
+use armadex_storage::conformance::fixture::name;
+
 use crate::fleet::Fleet;
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 
@@ -116,6 +118,20 @@ async fn a_member_that_dies_and_returns_is_told_of_twice_and_listed_once() {
     act.member.adds("b");
     act.stage.shows(&[POD, "m/n/b"]).await;
     assert_eq!(act.lists(), 1, "{:?}", act.member.requests());
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_somebody_let_leave_while_its_member_was_dead_comes_back() {
+    let mut act = Act::begin().await;
+    act.member.dies();
+    act.is_healthy(false).await;
+    let left = act.stage.store.sink.leave(&name("m"), "uid-m").await;
+    left.expect("left");
+    act.stage.shows(&[]).await;
+    let is_back = || async { act.stage.health("m").await.is_some() };
+    in_time("the cluster", is_back).await;
+    act.stage.shows(&[POD]).await;
     act.fleet.shutdown().await;
 }
 

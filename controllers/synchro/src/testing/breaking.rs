@@ -40,6 +40,10 @@ pub(crate) struct BreakingSink {
     /// What comes of purges: these in turn, and nothing more after them. Without any the store is asked.
     purged: Mutex<Option<VecDeque<Answer<Purged>>>>,
     adoptions: AtomicUsize,
+    /// How often clusters were to leave.
+    leaves: AtomicUsize,
+    /// How often an owner said that it lives.
+    beats: AtomicUsize,
     /// Nothing can leave.
     keeps: AtomicBool,
     /// The next adoption is done, and not answered.
@@ -55,6 +59,8 @@ impl BreakingSink {
             purges: Mutex::default(),
             purged: Mutex::default(),
             adoptions: AtomicUsize::new(0),
+            leaves: AtomicUsize::new(0),
+            beats: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
         }
@@ -74,6 +80,16 @@ impl BreakingSink {
     /// How many adoptions were asked for.
     pub(crate) fn adoptions(&self) -> usize {
         self.adoptions.load(Ordering::Acquire)
+    }
+
+    /// How often clusters were to leave.
+    pub(crate) fn leaves(&self) -> usize {
+        self.leaves.load(Ordering::Acquire)
+    }
+
+    /// How often an owner said that it lives, and was heard.
+    pub(crate) fn beats(&self) -> usize {
+        self.beats.load(Ordering::Acquire)
     }
 
     /// Whether clusters cannot leave from now on.
@@ -96,7 +112,7 @@ impl BreakingSink {
         self.breaks.lock().expect("no panic within").insert(call);
     }
 
-    /// The next calls of `close`, `set_health` or `streams`, so many of them, are refused.
+    /// The next calls of `close`, `keep_alive`, `set_health` or `streams`, so many of them, are refused.
     pub(crate) fn refuse(&self, call: &'static str, times: usize) {
         let mut refusals = self.refusals.lock().expect("no panic within");
         refusals.insert(call, times);
@@ -154,10 +170,18 @@ impl Sink for BreakingSink {
     }
 
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Answer<()> {
+        self.leaves.fetch_add(1, Ordering::AcqRel);
         if self.keeps.load(Ordering::Acquire) {
             return Err(unavailable());
         }
         self.store.leave(cluster, incarnation).await
+    }
+
+    async fn keep_alive(&self, owner: &str) -> Answer<()> {
+        self.admit("keep_alive")?;
+        self.store.keep_alive(owner).await?;
+        self.beats.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 
     async fn adopt(

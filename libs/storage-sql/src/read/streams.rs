@@ -37,7 +37,7 @@ pub(crate) async fn clusters(
                 name: ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?,
                 incarnation: row.incarnation,
                 owner: row.owner,
-                silent: row.written.map(silent).map(Duration::from_secs),
+                silent: row.heard.map(silent).map(Duration::from_secs),
             });
         }
     }

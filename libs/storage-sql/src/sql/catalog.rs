@@ -134,20 +134,21 @@ pub(crate) fn joined_clusters(after: i64, limit: u32) -> Statement {
     Statement::fixed(
         "cluster.joined",
         "SELECT id, name, incarnation, owner, \
-         COALESCE((SELECT MAX(at) FROM stream WHERE cluster = id), 0) FROM cluster \
+         COALESCE((SELECT MAX(at) FROM stream WHERE cluster = id), 0), \
+         COALESCE((SELECT seen FROM owner o WHERE o.name = cluster.owner), 0) FROM cluster \
          WHERE active = ? AND id > ? ORDER BY id LIMIT ?",
         [ACTIVE.into(), after.into(), limit.into()],
     )
 }
 
-/// A cluster that has not left, and when something of it was written last, in seconds since 1970.
+/// A cluster that has not left, and when something of it was written or its owner was seen last, in seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JoinedRow {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) incarnation: String,
     pub(crate) owner: String,
-    pub(crate) written: Option<i64>,
+    pub(crate) heard: Option<i64>,
 }
 
 pub(crate) fn decode_joined(row: &dyn Row) -> Result<JoinedRow, StoreError> {
@@ -157,7 +158,7 @@ pub(crate) fn decode_joined(row: &dyn Row) -> Result<JoinedRow, StoreError> {
         incarnation: row.text(2)?,
         owner: row.text(3)?,
         // So does a stream that was opened only.
-        written: Some(row.int(4)?).filter(|at| *at > 0),
+        heard: Some(row.int(4)?.max(row.int(5)?)).filter(|at| *at > 0),
     })
 }
 

@@ -14,8 +14,8 @@ use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
-    audit, catalog, counter, gone, head, meta, namespace, object, post, select, sort, stream,
-    unposted,
+    audit, catalog, counter, gone, head, meta, namespace, object, owner, post, select, sort,
+    stream, unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -94,6 +94,8 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::left_until(1_800_000_000, 128),
         catalog::claim_cluster(CLUSTER, "b"),
         catalog::joined_clusters(CLUSTER, 1000),
+        owner::keep(dialect, "b", 1_800_000_000),
+        owner::forget(1_700_000_000),
         catalog::delete_cluster(CLUSTER),
         catalog::active(&[CLUSTER, 8]),
         catalog::take_namespaces(2, &[CLUSTER, 8]),

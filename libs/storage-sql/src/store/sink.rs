@@ -39,6 +39,12 @@ impl Sink for SqlStore {
         self.order(work).await.map(drop)
     }
 
+    async fn keep_alive(&self, owner: &str) -> Result<(), StoreError> {
+        self.order(Work::KeepAlive(owner.to_owned()))
+            .await
+            .map(drop)
+    }
+
     async fn adopt(
         &self,
         cluster: &ClusterName,

@@ -12,10 +12,26 @@ use armadex_storage::{
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
 use crate::sql::head::Numbered;
+use crate::sql::owner;
 use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::numbers::take;
 use crate::write::session::Session;
+
+/// Of an owner that had clusters once: a month.
+const REMEMBERED: i64 = 30 * 24 * 60 * 60;
+
+/// Notes that an owner lives.
+pub(crate) async fn keep_alive(session: &mut Session<'_>, owner: &str) -> Result<(), StoreError> {
+    see(session, owner).await?;
+    let forget = owner::forget(session.now.saturating_sub(REMEMBERED));
+    session.connection.execute(forget).await.map(drop)
+}
+
+async fn see(session: &mut Session<'_>, owner: &str) -> Result<(), StoreError> {
+    let keep = owner::keep(session.dialect, owner, session.now);
+    session.connection.execute(keep).await.map(drop)
+}
 
 /// Finds or makes the cluster, or shows it again; another incarnation under its name leaves.
 pub(crate) async fn join(
@@ -24,6 +40,10 @@ pub(crate) async fn join(
     incarnation: &str,
     owner: &str,
 ) -> Result<ClusterId, StoreError> {
+    // Clusters without an owner have none that could live.
+    if !owner.is_empty() {
+        see(session, owner).await?;
+    }
     let called = called(session.connection, name).await?;
     let (same, former): (Vec<_>, Vec<_>) = called
         .into_iter()

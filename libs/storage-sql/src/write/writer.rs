@@ -47,6 +47,8 @@ pub(crate) enum Work {
     /// The name, the incarnation, the owner.
     Join(ClusterName, String, String),
     Leave(ClusterName, String),
+    /// The owner.
+    KeepAlive(String),
     Health(ClusterId, Health, Option<String>),
     Open(Opening),
     Close(ClusterId, TypeId),
@@ -288,6 +290,10 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         }
         Work::Leave(name, incarnation) => {
             clusters::leave(session, name, incarnation).await?;
+            Done::Nothing
+        }
+        Work::KeepAlive(owner) => {
+            clusters::keep_alive(session, owner).await?;
             Done::Nothing
         }
         Work::Health(cluster, health, version) => {

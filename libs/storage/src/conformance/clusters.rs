@@ -268,18 +268,23 @@ pub async fn clusters_are_told_with_their_owner(fixture: &Fixture) {
     join("b", "1", "").await;
     let c = join("c", "1", "x").await;
     assert_eq!(join("c", "1", "y").await, c, "another looks after it");
-    assert_eq!(told().await, ["a@1 x None", "b@1  None", "c@1 y None"]);
+    let [in_a, in_c] = ["a@1 x Some(true)", "c@1 y Some(true)"];
+    assert_eq!(told().await, [in_a, "b@1  None", in_c], "y has just come");
     fixture.sink.leave(&name("a"), "1").await.expect("left");
-    assert_eq!(told().await, ["b@1  None", "c@1 y None"]);
+    assert_eq!(told().await, ["b@1  None", in_c]);
     assert_eq!(join("a", "1", "y").await, a, "it came back to another");
-    join("b", "2", "").await;
+    let b = join("b", "2", "").await;
     let pods = resource("", "pods", "Pod", true);
-    let stream = fixture.sink.open(a, &pods, RULES).await.expect("opened");
-    assert_eq!(told().await[0], "a@1 y None", "a stream alone is nothing");
-    let writer = super::fixture::Writer { cluster: a, stream };
+    let stream = fixture.sink.open(b, &pods, RULES).await.expect("opened");
+    let in_a = "a@1 y Some(true)";
+    assert_eq!(
+        told().await,
+        [in_a, in_c, "b@2  None"],
+        "a stream alone is nothing"
+    );
+    let writer = super::fixture::Writer { cluster: b, stream };
     fixture.put(&writer, [object("ns", "a")]).await;
-    let expected = ["a@1 y Some(true)", "c@1 y None", "b@2  None"];
-    assert_eq!(told().await, expected);
+    assert_eq!(told().await, [in_a, in_c, "b@2  Some(true)"]);
 }
 
 /// Each step leaves a sound store behind.

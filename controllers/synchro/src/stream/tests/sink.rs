@@ -130,6 +130,10 @@ impl Sink for MemorySink {
         Ok(())
     }
 
+    async fn keep_alive(&self, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn set_health(
         &self,
         _: ClusterId,
@@ -293,6 +297,10 @@ impl Sink for Sinks {
     }
 
     async fn leave(&self, _: &ClusterName, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn keep_alive(&self, _: &str) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -21,6 +21,11 @@ fn migrations() -> Migrator {
             "leaving",
             include_str!("../../../migrations/sqlite/0002_leaving.sql"),
         ),
+        migration(
+            3,
+            "owners",
+            include_str!("../../../migrations/sqlite/0003_owners.sql"),
+        ),
     ])
 }
 

@@ -24,4 +24,6 @@ pub(crate) enum Upsert {
     Stream,
     /// A label key that is not posted, by its whole key: nothing is left to update.
     Unposted,
+    /// An owner, by name.
+    Owner,
 }

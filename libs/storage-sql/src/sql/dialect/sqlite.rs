@@ -34,5 +34,6 @@ pub(super) fn on_conflict(target: Upsert) -> &'static str {
              epoch = excluded.epoch"
         }
         Upsert::Unposted => " ON CONFLICT (type, term) DO NOTHING",
+        Upsert::Owner => " ON CONFLICT (name) DO UPDATE SET seen = excluded.seen",
     }
 }

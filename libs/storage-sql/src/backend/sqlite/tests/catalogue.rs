@@ -214,3 +214,42 @@ async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() 
     assert_eq!(fixture.purge(10).await, 1);
     store.shutdown().await;
 }
+
+/// Nothing of what it has can be written to while its members do not answer.
+#[tokio::test]
+async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
+    let place = Place::new();
+    let silent = async |store: &SqlStore| {
+        let clusters = store.clusters().await.expect("clusters");
+        let silent = clusters.iter().map(|cluster| cluster.silent);
+        let silent = silent.map(|silent| silent.map_or(u64::MAX, |silent| silent.as_secs() / 3600));
+        silent.collect::<Vec<_>>()
+    };
+    let store = open_store(&place).await;
+    for (name, owner) in [("a", "one/x"), ("b", "one/x"), ("c", "two/x")] {
+        let name = name.parse().expect("a name");
+        store.join(&name, "uid", owner).await.expect("joined");
+    }
+    store.keep_alive("gone/x").await.expect("told");
+    assert_eq!(silent(&store).await, [0, 0, 0]);
+    store.shutdown().await;
+
+    place.run("UPDATE owner SET seen = seen - 5 * 3600").await;
+    place
+        .run("UPDATE owner SET seen = 1 WHERE name = 'gone/x'")
+        .await;
+    let store = open_store(&place).await;
+    assert_eq!(silent(&store).await, [5, 5, 5]);
+    store.keep_alive("one/x").await.expect("told");
+    assert_eq!(silent(&store).await, [0, 0, 5]);
+    store.shutdown().await;
+    let database = place.database().await.expect("a database");
+    let mut transaction = database.write().await.expect("a transaction");
+    let statement = Statement {
+        name: "test",
+        sql: "SELECT name FROM owner ORDER BY name".into(),
+        params: vec![],
+    };
+    let owners = rows(&mut *transaction, statement, |row| row.text(0)).await;
+    assert_eq!(owners.expect("owners"), ["one/x", "two/x"]);
+}
