@@ -42,6 +42,11 @@ impl Lines {
         self.line.held()
     }
 
+    /// Whether bytes have come in of a line that is not at its end.
+    pub(crate) fn holds_part(&self) -> bool {
+        self.line.length > 0 || !self.chunk.is_empty()
+    }
+
     /// The next whole line, empty ones left out.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         while !self.chunk.is_empty() {
@@ -152,6 +157,20 @@ mod tests {
                 .collect();
             prop_assert_eq!(cut(text.as_bytes(), &sizes, 6), whole);
         }
+    }
+
+    #[test]
+    fn a_line_that_has_begun_is_known_until_it_ends() {
+        let mut lines = Lines::new(10);
+        assert!(!lines.holds_part());
+        for (chunk, ends, holds) in [("ab", 0, true), ("c\nd", 1, true), ("\n", 1, false)] {
+            lines.push(Bytes::from_static(chunk.as_bytes()));
+            let cut = std::iter::from_fn(|| lines.next()).count();
+            assert_eq!((cut, lines.holds_part()), (ends, holds), "{chunk:?}");
+        }
+        let long = [b'x'; 20];
+        lines.push(Bytes::copy_from_slice(&long));
+        assert!(lines.next().is_none() && lines.holds_part());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! Opening ──> Checking ──> Watching ──> Watching ...      the stored position is good: nothing is listed
-//!    │            │            ├──> Checking               the watch broke: is the member still the one it was?
+//!    │            │            ├──> Checking               the watch broke, or ended early: is the member still the one it was?
 //!    │            │            └──> Listing                an audit found that something differs
 //!    └────────────┴──> Listing ──> Sweeping ──> Watching   it is not good, or there is none
 //!                         └──────────────────> Watching   one page, and nothing was stored before
@@ -87,12 +87,7 @@ pub(crate) enum Outcome {
     /// Stored keys were compared; `None` when all are and the position is stored.
     Swept(Option<ObjectKey>),
     /// The watch came to its end.
-    Ended {
-        /// The version to go on from.
-        version: String,
-        /// It was over at once and led nowhere.
-        at_once: bool,
-    },
+    Ended(Ended),
     /// The watch broke.
     Broke {
         /// The version to go on from.
@@ -108,6 +103,17 @@ pub(crate) enum Outcome {
     Failed,
     /// Somebody else writes this stream.
     Fenced,
+}
+
+/// How a watch ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The version to go on from.
+    pub(crate) version: String,
+    /// It was over at once and led nowhere.
+    pub(crate) at_once: bool,
+    /// It was over before its time: somebody else may answer now.
+    pub(crate) early: bool,
 }
 
 /// What to do next, and when.
@@ -173,10 +179,7 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
         (State::Sweeping(sweep), Outcome::Swept(None)) => go(State::Watching {
             version: sweep.version,
         }),
-        (State::Watching { .. }, Outcome::Ended { version, at_once }) => {
-            let state = State::Watching { version };
-            if at_once { again(state) } else { go(state) }
-        }
+        (State::Watching { .. }, Outcome::Ended(ended)) => ended.next(),
         (State::Watching { .. }, Outcome::Differs) => go(State::Listing(Listing::over_rows())),
         (State::Watching { .. }, Outcome::Broke { version }) => again(State::Checking { version }),
         (State::Listing(listing), Outcome::Expired(token)) => again(listing.renewed(token)),
@@ -195,6 +198,27 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
     }
 }
 
+impl Ended {
+    /// What follows.
+    fn next(self) -> Next {
+        let Self {
+            version,
+            at_once,
+            early,
+        } = self;
+        Next {
+            state: match early {
+                true => State::Checking { version },
+                false => State::Watching { version },
+            },
+            wait: match at_once {
+                true => Wait::Backoff,
+                false => Wait::No,
+            },
+        }
+    }
+}
+
 /// The version that a watch may resume from, as far as the store can tell.
 fn resumable(position: MemberPosition, member: &str) -> Option<String> {
     let MemberPosition {
@@ -206,11 +230,11 @@ fn resumable(position: MemberPosition, member: &str) -> Option<String> {
 }
 
 /// Whether the member stands before the stored version, as one that was restored from a backup does; its watch would wait in
-/// silence. What is no number cannot be compared and counts as behind.
+/// silence. What is no number can only be the same, and counts as behind otherwise.
 pub(crate) fn is_behind(present: &str, stored: &str) -> bool {
     match (present.parse::<u64>(), stored.parse::<u64>()) {
         (Ok(present), Ok(stored)) => present < stored,
-        _ => true,
+        _ => present != stored,
     }
 }
 
@@ -417,10 +441,19 @@ mod tests {
     }
 
     fn ended(version: &str, at_once: bool) -> Outcome {
-        Outcome::Ended {
+        Outcome::Ended(Ended {
             version: version.into(),
             at_once,
-        }
+            early: false,
+        })
+    }
+
+    fn ended_early(version: &str, at_once: bool) -> Outcome {
+        Outcome::Ended(Ended {
+            version: version.into(),
+            at_once,
+            early: true,
+        })
     }
 
     fn broke(version: &str) -> Outcome {
@@ -476,6 +509,24 @@ mod tests {
             ended("15", false),
         ];
         assert_eq!(walk(outcomes), "open check@9 watch@9 watch@15");
+    }
+
+    #[test]
+    fn a_watch_that_ends_before_its_time_is_checked() {
+        let outcomes = vec![
+            opened("9", "m1", Phase::Live),
+            present("12"),
+            ended_early("15", false),
+            present("15"),
+            ended_early("15", true),
+            present("odd"),
+        ];
+        assert_eq!(
+            walk(outcomes),
+            "open check@9 watch@9 check@15 watch@15 ~check@15 list:first@"
+        );
+        let odd = vec![opened("odd", "m1", Phase::Live), present("odd")];
+        assert_eq!(walk(odd), "open check@odd watch@odd");
     }
 
     #[test]

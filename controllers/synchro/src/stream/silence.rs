@@ -2,7 +2,8 @@
 //!
 //! An API server sends bookmarks for what it caches. For what it does not (its own events, some aggregated APIs) a quiet watch would
 //! keep its old position until the member has compacted it away, and a restart would list. So after a silence the member is asked
-//! for the collection's version, and if nothing comes for a good while after that, nothing was missing up to it.
+//! for the collection's version, and if nothing comes for a good while after that, nothing was missing up to it. A part of a line is
+//! something: an object may take longer to come than a silence is long.
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@ mod living;
 mod member;
 mod refusals;
 mod sink;
+mod slow;
 
 use std::collections::BTreeSet;
 

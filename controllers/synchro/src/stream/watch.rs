@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::event::{self, Event};
 use crate::lines::{Lines, Piece};
 use crate::prune::{self, Salvaged, Skipped};
-use crate::step::{Outcome, is_behind};
+use crate::step::{Ended, Outcome, is_behind};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::silence::{Due, Silence};
@@ -31,8 +31,10 @@ const LINGER: Duration = Duration::from_millis(20);
 /// in between. Well below the five minutes for which a member keeps its past.
 pub(super) const POSITION_PERIOD: Duration = Duration::from_secs(180);
 /// A watch may be cut off between two objects of one version: whoever writes to etcd past the API server makes such. After this
-/// time without another event the version is taken for complete.
+/// time without another byte the version is taken for complete, unless a line is on its way.
 const SETTLED: Duration = Duration::from_secs(1);
+/// A watch that is over so long before its time was not ended by whoever it was asked of: an API server goes, and another may come in its place.
+const BEFORE_ITS_TIME: Duration = Duration::from_secs(5);
 /// A watch that is over sooner and led nowhere was refused in all but words.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// A watch that was followed for so long has worked, even if nothing happened. Below the 10 s and more after which proxies cut off
@@ -57,6 +59,8 @@ struct Watch {
     write_at: Option<Instant>,
     /// When the last event came.
     last_event: Instant,
+    /// When the last bytes came.
+    heard: Instant,
     /// Since then.
     silence: Silence,
     /// When it will have worked for a while.
@@ -76,7 +80,8 @@ enum End {
 impl Stream {
     pub(super) async fn watch(&mut self, version: String) -> Result<Outcome, Halt> {
         let begun = Instant::now();
-        let body = match Box::pin(self.request_watch(&version)).await? {
+        let lasts = rand::random_range(SHORTEST_WATCH..=LONGEST_WATCH);
+        let body = match Box::pin(self.request_watch(&version, lasts)).await? {
             Ok(body) => Some(body),
             Err(error) => {
                 // A refusal comes from somebody who answers, and is no reason to doubt who it is.
@@ -102,6 +107,7 @@ impl Stream {
             stored,
             write_at,
             last_event: begun,
+            heard: begun,
             silence: Silence::new(begun),
             lasts_at: begun + LASTED,
             lasted: false,
@@ -116,20 +122,25 @@ impl Stream {
             self.recovered();
         }
         Ok(match end {
-            End::Closed => Outcome::Ended {
+            End::Closed => Outcome::Ended(Ended {
                 at_once: took < AT_ONCE && !moved,
+                early: took + BEFORE_ITS_TIME < Duration::from_secs(lasts.into()),
                 version: watch.complete,
-            },
+            }),
             End::Error(error) => self.watch_failed(&error, watch.complete),
             End::Differs => Outcome::Differs,
         })
     }
 
-    async fn request_watch(&self, version: &str) -> Result<Result<ByteStream, MemberError>, Halt> {
+    async fn request_watch(
+        &self,
+        version: &str,
+        lasts: u32,
+    ) -> Result<Result<ByteStream, MemberError>, Halt> {
         let request = WatchRequest {
             resource: &self.context.resource.gvr,
             resource_version: version,
-            timeout_seconds: rand::random_range(SHORTEST_WATCH..=LONGEST_WATCH),
+            timeout_seconds: lasts,
         };
         tokio::select! {
             () = self.context.cancel.cancelled() => Err(Halt::Cancelled),
@@ -190,6 +201,10 @@ impl Stream {
 
     /// Finds out how far a watch is that says nothing.
     async fn break_silence(&self, watch: &mut Watch) -> Result<(), Halt> {
+        if watch.lines.holds_part() {
+            watch.silence = Silence::new(Instant::now());
+            return Ok(());
+        }
         match watch.silence.due(Instant::now()) {
             // A member that fell behind is for the next check to judge.
             Due::Complete(version) if is_behind(&version, &watch.latest) => Ok(()),
@@ -219,6 +234,7 @@ impl Stream {
         chunk: Bytes,
     ) -> Result<Option<MemberError>, Halt> {
         self.context.metrics.received_bytes.add(chunk.len() as u64);
+        watch.hear(Instant::now());
         watch.lines.push(chunk);
         while let Some(piece) = watch.lines.next() {
             self.context.metrics.received_objects.add(1);
@@ -226,6 +242,11 @@ impl Stream {
                 Ok(read) => read,
                 Err(error) => return Ok(Some(error)),
             };
+            if let Some(problem) = watch.goes_back(&place) {
+                let path = self.context.resource.gvr.list_path();
+                let problem = problem.into();
+                return Ok(Some(MemberError::Malformed { path, problem }));
+            }
             if let Some(change) = change {
                 let position = || Some(self.position(&watch.complete, Phase::Live));
                 let gather = self.gather(&mut watch.gathering, change, position);
@@ -319,7 +340,7 @@ impl Stream {
         watch.stored.clone_from(&watch.complete);
         self.tell_place(watch);
         let unsettled = watch.latest != watch.complete;
-        watch.write_at = unsettled.then(|| watch.last_event + SETTLED);
+        watch.write_at = unsettled.then(|| watch.settles_at());
         Ok(())
     }
 }
@@ -353,10 +374,29 @@ impl Watch {
         others.fold(self.silence.until(), Instant::min)
     }
 
+    /// Bytes have come.
+    fn hear(&mut self, now: Instant) {
+        self.heard = now;
+        self.silence = Silence::new(now);
+    }
+
+    /// What is wrong with a bookmark before an event that was told already: the member is not the one that it was, or was set back.
+    fn goes_back(&self, place: &Place) -> Option<String> {
+        let Place::Bookmark(version) = place else {
+            return None;
+        };
+        let numbers = (version.parse::<u64>().ok()?, self.latest.parse().ok()?);
+        (numbers.0 < numbers.1).then(|| {
+            format!(
+                "a bookmark of version {version} came after version {}",
+                self.latest
+            )
+        })
+    }
+
     /// Moves on after a line, and says when that must be written.
     fn advance(&mut self, place: Place, position_due: Instant) {
         self.last_event = Instant::now();
-        self.silence = Silence::new(self.last_event);
         match place {
             Place::Event(version) => {
                 if !version.is_empty() && version != self.latest {
@@ -383,8 +423,17 @@ impl Watch {
 
     /// After a while of silence nothing more of the last version is to come.
     fn settle(&mut self) {
-        if self.last_event.elapsed() >= SETTLED {
+        if self.heard.elapsed() >= SETTLED && !self.lines.holds_part() {
             self.complete.clone_from(&self.latest);
         }
+    }
+
+    /// When to look whether the last version is complete.
+    fn settles_at(&self) -> Instant {
+        let since = match self.lines.holds_part() {
+            true => Instant::now(),
+            false => self.heard,
+        };
+        since + SETTLED
     }
 }

@@ -41,6 +41,8 @@ struct Script {
 pub(super) struct Answer {
     status: u16,
     body: String,
+    /// What else of it comes, and after which time.
+    parts: Vec<(Duration, String)>,
     then: Then,
     after: Duration,
 }
@@ -50,6 +52,8 @@ pub(super) struct Answer {
 enum Then {
     /// Its proper end, after a while.
     End(Duration),
+    /// The same, at the time that was asked for.
+    EndInTime,
     /// The connection breaks, after a while.
     Break(Duration),
     /// A blank now and then, for ever.
@@ -67,6 +71,7 @@ impl Answer {
         Self {
             status,
             body: body.into(),
+            parts: Vec::new(),
             then: Then::End(Duration::ZERO),
             after: Duration::ZERO,
         }
@@ -86,6 +91,19 @@ impl Answer {
             then: Then::End(after),
             ..self
         }
+    }
+
+    pub(super) fn that_ends_in_time(self) -> Self {
+        Self {
+            then: Then::EndInTime,
+            ..self
+        }
+    }
+
+    /// More of the body comes, after a while.
+    pub(super) fn and_then(mut self, after: Duration, part: &str) -> Self {
+        self.parts.push((after, part.to_owned()));
+        self
     }
 
     pub(super) fn that_breaks(self) -> Self {
@@ -185,7 +203,17 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     }
     // Whoever asked may have gone.
     let _ = socket.write_all(text.as_bytes()).await;
+    for (after, part) in answer.parts {
+        tokio::time::sleep(after).await;
+        let chunk = format!("{:x}\r\n{part}\r\n", part.len());
+        let _ = socket.write_all(chunk.as_bytes()).await;
+    }
+    let in_time = parameter(&path, "timeoutSeconds").and_then(|seconds| seconds.parse().ok());
     match answer.then {
+        Then::EndInTime => {
+            tokio::time::sleep(Duration::from_secs(in_time.expect("a watch"))).await;
+            let _ = socket.write_all(b"0\r\n\r\n").await;
+        }
         Then::End(after) => {
             tokio::time::sleep(after).await;
             let _ = socket.write_all(b"0\r\n\r\n").await;
@@ -200,15 +228,17 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     }
 }
 
+fn parameter<'a>(path: &'a str, name: &str) -> Option<&'a str> {
+    let (_, query) = path.split_once('?')?;
+    query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
 impl Script {
     fn answer(&self, path: &str) -> Answer {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let parameter = |name: &str| {
-            let (_, query) = path.split_once('?')?;
-            query
-                .split('&')
-                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
-        };
+        let parameter = |name: &str| parameter(path, name);
         if path.ends_with("/namespaces/kube-system") {
             self.identified.fetch_add(1, Ordering::Relaxed);
             let uid = self.identity.lock().unwrap().clone();
