@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use crate::armadex::NAMESPACE;
-use crate::deploy;
-use crate::harness::Harness;
+use crate::deploy::{self, NAMESPACE};
+use crate::folder::Folder;
 use crate::kubeconfig;
+use crate::kubectl::Kubectl;
 use crate::pki::write_private;
 
 /// The ServiceAccount of the manifests.
@@ -18,12 +18,11 @@ const TOKEN: &str = "armadex.token";
 const LENGTH: &str = "--duration=8760h";
 
 /// Applies the shipped account with its rights, and writes a kubeconfig with a token of it.
-pub async fn create(fleet: &Harness) -> Result<()> {
-    let host = fleet.kubectl("host");
+pub async fn create(host: &Kubectl, folder: &Folder) -> Result<()> {
     host.apply(&deploy::rights()?).await?;
     let token = ["create", "token", ACCOUNT, "--namespace", NAMESPACE, LENGTH];
     let token = host.run(&token).await?;
-    let path = fleet.folder().account_kubeconfig();
+    let path = folder.account_kubeconfig();
     write_private(&path.with_file_name(TOKEN), token.trim())?;
-    kubeconfig::write_for_token(&path, &fleet.host().kubeconfig(), TOKEN)
+    kubeconfig::write_for_token(&path, &folder.kubeconfig("host"), TOKEN)
 }

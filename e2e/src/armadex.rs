@@ -9,6 +9,7 @@ use tokio::process::Command;
 use crate::account;
 use crate::aggregation::ApiService;
 use crate::deploy;
+pub use crate::deploy::NAMESPACE;
 use crate::harness::Harness;
 use crate::http::Http;
 use crate::limit::output_of;
@@ -17,8 +18,6 @@ use crate::process::{Program, last_words};
 use crate::record::Record;
 use crate::wait::wait_until;
 
-/// Where Armadex is at home on a control plane.
-pub const NAMESPACE: &str = "clusterpedia-system";
 /// The counter of lists that were asked of members: a restart and a rotation ask for none.
 pub const LISTS: &str = "armadex_member_lists_total";
 const SERVICE: &str = "armadex-apiserver";
@@ -273,7 +272,7 @@ pub async fn run(arguments: &[&str]) -> Result<String> {
 pub async fn install(fleet: &Harness) -> Result<()> {
     let kubeconfig = fleet.host().kubeconfig().display().to_string();
     run(&["crds", "--install", "--kubeconfig", &kubeconfig]).await?;
-    account::create(fleet).await
+    account::create(&fleet.kubectl("host"), fleet.folder()).await
 }
 
 /// Applies the shipped policy for Karmada.

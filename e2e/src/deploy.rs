@@ -6,6 +6,9 @@ use anyhow::{Context, Result, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+/// Where Armadex is at home on a control plane.
+pub const NAMESPACE: &str = "clusterpedia-system";
+
 /// The shipped policy for Karmada.
 pub fn policy() -> Result<String> {
     shipped("policies/karmada.yaml")

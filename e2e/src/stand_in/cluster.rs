@@ -101,6 +101,13 @@ pub struct ClusterStatus {
     pub node_summary: Option<NodeSummary>,
 }
 
+impl ClusterStatus {
+    /// The condition `Ready`.
+    pub(super) fn ready(&self) -> Option<&Condition> {
+        self.conditions.iter().find(|one| one.type_ == "Ready")
+    }
+}
+
 /// One group and version that a member serves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

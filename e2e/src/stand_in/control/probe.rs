@@ -30,7 +30,7 @@ pub(super) async fn update_status(
     depth: Depth,
 ) -> Result<()> {
     let before = cluster.status.clone().unwrap_or_default();
-    let depth = if is_ready(&before.conditions) {
+    let depth = if before.ready().is_some_and(|ready| ready.status == "True") {
         depth
     } else {
         Depth::Collect
@@ -120,17 +120,6 @@ async fn collect(member: &Client) -> Result<Observed> {
         apis: enablements(member).await?,
         nodes,
     })
-}
-
-fn is_ready(conditions: &[Condition]) -> bool {
-    ready(conditions).is_some_and(|condition| condition.status == "True")
-}
-
-/// The condition `Ready`.
-pub(super) fn ready(conditions: &[Condition]) -> Option<&Condition> {
-    conditions
-        .iter()
-        .find(|condition| condition.type_ == "Ready")
 }
 
 fn node_is_ready(node: &Node) -> bool {

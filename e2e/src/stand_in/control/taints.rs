@@ -7,8 +7,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use super::super::cluster::{Cluster, Taint};
-use super::probe::ready;
+use super::super::cluster::{Cluster, ClusterStatus, Taint};
 
 const NOT_READY: &str = "cluster.karmada.io/not-ready";
 const UNREACHABLE: &str = "cluster.karmada.io/unreachable";
@@ -16,7 +15,7 @@ const UNREACHABLE: &str = "cluster.karmada.io/unreachable";
 /// Writes the taints of a Cluster if `Ready`, as it was last written, asks for others.
 pub(super) async fn follow(host: &Client, cluster: &Cluster) -> Result<()> {
     let status = cluster.status.as_ref();
-    let Some(ready) = status.and_then(|status| ready(&status.conditions)) else {
+    let Some(ready) = status.and_then(ClusterStatus::ready) else {
         return Ok(());
     };
     let before = &cluster.spec.taints;

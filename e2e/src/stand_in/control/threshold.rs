@@ -7,8 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use super::super::cluster::Cluster;
-use super::probe::ready;
+use super::super::cluster::{Cluster, ClusterStatus};
 
 /// Karmada waits for 30 s both ways and looks every 10 s; here it is three rounds of a second as well.
 const THRESHOLD: SignedDuration = SignedDuration::from_secs(3);
@@ -41,7 +40,7 @@ impl Thresholds {
         now: Timestamp,
     ) -> Vec<Condition> {
         let status = cluster.status.as_ref();
-        let current = status.and_then(|status| ready(&status.conditions));
+        let current = status.and_then(ClusterStatus::ready);
         let Some(new) = observed.iter_mut().find(|one| one.type_ == "Ready") else {
             return observed;
         };
@@ -82,7 +81,7 @@ fn see(
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-    use super::super::super::cluster::{ClusterSpec, ClusterStatus};
+    use super::super::super::cluster::ClusterSpec;
     use super::*;
 
     fn at(second: i64) -> Timestamp {
