@@ -87,16 +87,17 @@ impl JsonSchema for ClusterImportPolicy {
 #[serde(rename_all = "camelCase")]
 pub struct PolicySource {
     /// API group; empty for the core group.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub group: String,
     /// Plural name.
-    #[schemars(length(max = 253), extend("x-kubernetes-validations" = rule(
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY, "x-kubernetes-validations" = rule(
         "self != \'\'",
         "source.resource must be a plural resource name, such as clusters",
     )))]
     pub resource: String,
     /// Versions that may be used, best first as the API server has it; empty: its preferred one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(length(max = 253), regex(pattern = schema::NAME_OR_EMPTY)))]
     pub versions: Vec<String>,
     /// Renders to `true` for the objects that count; empty: all. Sees `source`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -115,12 +116,14 @@ pub struct PolicyReference {
     )))]
     pub key: String,
     /// API group; empty for the core group.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub group: String,
     /// Plural name.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub resource: String,
     /// Versions that may be used; empty: the preferred one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(length(max = 253), regex(pattern = schema::NAME_OR_EMPTY)))]
     pub versions: Vec<String>,
     /// Namespace of the object; empty for kinds without. Sees `source` and earlier `references`.
     #[serde(default, skip_serializing_if = "String::is_empty")]

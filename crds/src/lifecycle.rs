@@ -78,13 +78,17 @@ impl JsonSchema for PediaClusterLifecycle {
 #[serde(rename_all = "camelCase")]
 pub struct LifecycleSource {
     /// API group.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub group: String,
     /// Version in use.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub version: String,
     /// Plural name.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub resource: String,
     /// Namespace; empty for kinds without.
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub namespace: String,
     /// Name.
     pub name: String,
@@ -97,10 +101,13 @@ pub struct LifecycleReference {
     /// Its name in the templates: `references.<key>`.
     pub key: String,
     /// API group.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub group: String,
     /// Version in use.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub version: String,
     /// Plural name.
+    #[schemars(length(max = 253), extend("pattern" = schema::NAME_OR_EMPTY))]
     pub resource: String,
     /// Namespace of the object.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -72,6 +72,11 @@ fn unwrap_optional(fields: &mut serde_json::Map<String, Value>) {
     }
 }
 
+/// What may stand in a path as the name of a group, a version, a resource or a namespace. Empty too: what must be there has a
+/// rule of its own that says so.
+pub(crate) const NAME_OR_EMPTY: &str =
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$";
+
 /// One rule that the API server checks, and what it says when the rule is broken.
 pub(crate) fn rule(rule: &str, message: &str) -> Value {
     json!([{"rule": rule, "message": message}])

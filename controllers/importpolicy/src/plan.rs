@@ -119,10 +119,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
 fn look_at(facts: &Facts<'_>, object: &Found) -> Outcome {
     let (source, compiled) = (facts.source, facts.compiled);
     let namespace = &object.name.namespace;
-    let may_read = facts
-        .secrets
-        .check(&source.group, &source.resource, namespace)
-        .is_ok();
+    let may_read = facts.secrets.check(source, namespace).is_ok();
     if object.deleting || !may_read {
         return Outcome::Skipped;
     }

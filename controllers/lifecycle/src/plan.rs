@@ -6,8 +6,9 @@ use armadex_crds::{
     conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
-    SecretNamespaces, controller_of, owned_by, owners_in_words, template::TemplateData,
+    Gvr, SecretNamespaces, controller_of, owned_by, owners_in_words, template::TemplateData,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 use serde_json::Map;
 
@@ -124,14 +125,22 @@ fn step(
     })
 }
 
+/// Of the group of policies too: who made up another one would have a lifecycle that no policy
+/// looks after and no garbage collector takes away.
 fn check_owner(lifecycle: &PediaClusterLifecycle) -> Result<(), Stop> {
-    let policy = ClusterImportPolicy::kind(&());
+    let (group, policy) = (
+        ClusterImportPolicy::group(&()),
+        ClusterImportPolicy::kind(&()),
+    );
+    let is_policy = |owner: &OwnerReference| {
+        owner.kind == policy && owner.api_version.split('/').next() == Some(&group)
+    };
     match controller_of(&lifecycle.metadata) {
-        Some(owner) if owner.kind == policy => Ok(()),
+        Some(owner) if is_policy(owner) => Ok(()),
         Some(owner) => {
             let message = format!(
-                "controlled by {} {}, not by a {policy}",
-                owner.kind, owner.name
+                "controlled by {} {} of {}, not by a {policy} of {group}",
+                owner.kind, owner.name, owner.api_version
             );
             Err(Stop::because(Reason::OrphanLifecycle, message))
         }
@@ -160,13 +169,7 @@ fn check_cluster(lifecycle: &PediaClusterLifecycle, cluster: &PediaCluster) -> R
 }
 
 fn check_source(source: &LifecycleSource, secrets: &SecretNamespaces) -> Result<(), Stop> {
-    let LifecycleSource {
-        group,
-        resource,
-        namespace,
-        ..
-    } = source;
-    let checked = secrets.check(group, resource, namespace);
+    let checked = secrets.check(&Gvr::from(source), &source.namespace);
     checked.map_err(|refusal| {
         let message = format!("source: {refusal}");
         Stop::because(Reason::FailedReferenceResourceParse, message)
@@ -174,7 +177,7 @@ fn check_source(source: &LifecycleSource, secrets: &SecretNamespaces) -> Result<
 }
 
 fn may_read(reference: &ResolvedReference, secrets: &SecretNamespaces) -> Result<(), String> {
-    secrets.check(&reference.group, &reference.resource, &reference.namespace)
+    secrets.check(&Gvr::from(reference), &reference.namespace)
 }
 
 fn check_condition(compiled: &Compiled, data: &TemplateData) -> Result<(), Stop> {

@@ -113,44 +113,25 @@ struct Sight<'a> {
 impl Sight<'_> {
     /// By the watch on every object of the kind, which the policy has a share in too.
     fn source(&mut self, source: &LifecycleSource) -> Lookup {
-        let LifecycleSource {
-            group,
-            version,
-            resource,
-            namespace,
-            name,
-        } = source.clone();
-        let gvr = Gvr {
-            group,
-            version,
-            resource,
+        let object = ObjectName {
+            namespace: source.namespace.clone(),
+            name: source.name.clone(),
         };
-        self.look_up(
-            &WatchKey {
-                gvr,
-                scope: WatchScope::All,
-            },
-            &ObjectName { namespace, name },
-        )
+        let key = WatchKey {
+            gvr: Gvr::from(source),
+            scope: WatchScope::All,
+        };
+        self.look_up(&key, &object)
     }
 
     /// By a watch on this object alone.
     fn reference(&mut self, reference: &ResolvedReference) -> Lookup {
-        let ResolvedReference {
-            group,
-            version,
-            resource,
-            namespace,
-            name,
-        } = reference.clone();
-        let gvr = Gvr {
-            group,
-            version,
-            resource,
+        let object = ObjectName {
+            namespace: reference.namespace.clone(),
+            name: reference.name.clone(),
         };
-        let object = ObjectName { namespace, name };
         let key = WatchKey {
-            gvr,
+            gvr: Gvr::from(reference),
             scope: WatchScope::Object(object.clone()),
         };
         let found = self.look_up(&key, &object);

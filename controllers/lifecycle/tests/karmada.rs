@@ -5,7 +5,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use armadex_crds::{
-    ClusterImportPolicy, LifecycleReference, PediaClusterLifecycle, PediaClusterLifecycleSpec,
+    ClusterImportPolicy, LifecycleReference, LifecycleSource, PediaClusterLifecycle,
+    PediaClusterLifecycleSpec,
 };
 use armadex_lifecycle::{Facts, Lookup, Step, Stop, plan, validate};
 use armadex_policy::{Found, SecretNamespaces};
@@ -45,15 +46,21 @@ fn rendered(cluster: &str, secret: &str) -> Result<Value, String> {
             name_template: reference.name_template,
         });
     let spec = PediaClusterLifecycleSpec {
+        source: LifecycleSource {
+            group: policy.spec.source.group,
+            version: "v1alpha1".into(),
+            resource: policy.spec.source.resource,
+            name: "member1".into(),
+            ..Default::default()
+        },
         references: references.collect(),
         template: policy.spec.template,
         creation_condition: policy.spec.creation_condition,
         template_engine: policy.spec.template_engine,
-        ..Default::default()
     };
     let mut lifecycle = PediaClusterLifecycle::new("member1", spec);
     lifecycle.metadata = serde_json::from_value(json!({"name": "member1", "uid": "l", "ownerReferences": [
-        {"apiVersion": "x/v1", "kind": "ClusterImportPolicy", "name": "karmada", "uid": "p", "controller": true}
+        {"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "ClusterImportPolicy", "name": "karmada", "uid": "p", "controller": true}
     ]}))
     .unwrap();
     let found = |text: &str| {

@@ -276,6 +276,32 @@ fn secrets_of_namespaces_that_the_administrator_does_not_name_are_not_read() {
     assert_eq!(other.told(), "create");
 }
 
+/// What of an object becomes a path leads to nothing but the kind that it names.
+#[test]
+fn a_kind_that_is_no_name_of_one_is_read_nowhere() {
+    let told = "FailedReferenceResourceParse: ";
+    for resource in ["namespaces/kube-system/secrets", "secrets?x=", "", ".."] {
+        let source = json!({"group": "", "version": "v1", "resource": resource,
+                            "namespace": "kube-system", "name": "east"});
+        let found = world().set("/spec/source", source).told();
+        let expected = format!("{told}source: {resource:?} is not the name of a resource");
+        assert_eq!(found, expected);
+        let found = world().set("/spec/references/0/resource", json!(resource));
+        let expected =
+            format!("{told}references[secret]: {resource:?} is not the name of a resource");
+        assert_eq!(found.told(), expected);
+    }
+    let through_karmada = json!({"group": "cluster.karmada.io", "version": "v1alpha1",
+        "resource": "clusters/member1/proxy/api/v1/secrets", "name": "east"});
+    let found = world().set("/spec/source", through_karmada).told();
+    assert!(found.ends_with("is not the name of a resource"), "{found}");
+    let version = world().set("/spec/source/version", json!("v1/x")).told();
+    assert!(
+        version.ends_with("is not the name of a version"),
+        "{version}"
+    );
+}
+
 #[test]
 fn a_secret_that_stands_for_a_cluster_lies_where_the_administrator_says() {
     let source = json!({"group": "", "version": "v1", "resource": "secrets",
@@ -374,8 +400,13 @@ fn only_a_policy_may_control_a_lifecycle() {
     let foreign = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "uid": "u", "controller": true}]);
     assert_eq!(
         world().set(owners, foreign).told(),
-        "OrphanLifecycle: controlled by Deployment x, not by a ClusterImportPolicy"
+        "OrphanLifecycle: controlled by Deployment x of apps/v1, not by a ClusterImportPolicy of \
+         policy.clusterpedia.io"
     );
+    let made_up = json!([{"apiVersion": "nobody.example/v1", "kind": "ClusterImportPolicy",
+                          "name": "p", "uid": "u", "controller": true}]);
+    let told = world().set(owners, made_up).told();
+    assert!(told.starts_with("OrphanLifecycle: "), "{told}");
     assert_eq!(
         world().set(owners, json!([])).told(),
         "OrphanLifecycle: not controlled by a ClusterImportPolicy"

@@ -3,6 +3,7 @@
 
 use std::{fmt, time::Duration};
 
+use armadex_crds::{LifecycleSource, ResolvedReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIResourceList};
 use kube::Client;
 use serde::de::DeserializeOwned;
@@ -69,7 +70,46 @@ impl fmt::Display for Gvr {
     }
 }
 
+impl From<&LifecycleSource> for Gvr {
+    fn from(source: &LifecycleSource) -> Self {
+        Self {
+            group: source.group.clone(),
+            version: source.version.clone(),
+            resource: source.resource.clone(),
+        }
+    }
+}
+
+impl From<&ResolvedReference> for Gvr {
+    fn from(reference: &ResolvedReference) -> Self {
+        Self {
+            group: reference.group.clone(),
+            version: reference.version.clone(),
+            resource: reference.resource.clone(),
+        }
+    }
+}
+
 impl Gvr {
+    /// Whether these are the names of a kind, which become parts of a path; what is wrong, if not.
+    /// Anything else in them would lead to other objects than those that are spoken of.
+    pub fn check(&self) -> Result<(), String> {
+        let Self {
+            group,
+            version,
+            resource,
+        } = self;
+        let parts = [
+            ("group", group, group.is_empty() || is_name(group)),
+            ("version", version, is_name(version)),
+            ("resource", resource, is_name(resource)),
+        ];
+        match parts.iter().find(|(_, _, fits)| !fits) {
+            Some((part, text, _)) => Err(format!("{text:?} is not the name of a {part}")),
+            None => Ok(()),
+        }
+    }
+
     /// As objects carry it: `apps/v1`, or `v1` in the core group.
     pub fn api_version(&self) -> String {
         let Self { group, version, .. } = self;
@@ -226,11 +266,14 @@ fn display_name(group: &str, resource: &str) -> String {
     }
 }
 
-/// Whether it may stand in a path: what Kubernetes allows in groups and resources.
+/// Whether it may stand in a path: what Kubernetes allows in groups, versions and resources.
 fn is_name(text: &str) -> bool {
-    let allowed =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
-    !text.is_empty() && text.len() <= 253 && text.bytes().all(allowed)
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_label = |label: &str| {
+        let ends = [label.bytes().next(), label.bytes().next_back()];
+        label.bytes().all(allowed) && ends.iter().all(|end| end.is_some_and(|end| end != b'-'))
+    };
+    text.len() <= 253 && text.split('.').all(is_label)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use crate::Gvr;
+
 /// Namespaces whose Secrets policies may refer to, as the administrator says.
 #[derive(Clone, Debug, Default)]
 pub struct SecretNamespaces {
@@ -18,9 +20,11 @@ impl SecretNamespaces {
         }
     }
 
-    /// Whether objects of a kind in a namespace may be read for a policy; why not, if not.
-    pub fn check(&self, group: &str, resource: &str, namespace: &str) -> Result<(), String> {
-        let is_secret = group.is_empty() && resource == "secrets";
+    /// Whether objects of a kind in a namespace may be read for a policy; why not, if not. What is
+    /// not the name of a kind could lead to another one, so nothing is read under it.
+    pub fn check(&self, kind: &Gvr, namespace: &str) -> Result<(), String> {
+        kind.check()?;
+        let is_secret = kind.group.is_empty() && kind.resource == "secrets";
         if !is_secret || self.allowed.contains(namespace) {
             return Ok(());
         }

@@ -38,6 +38,10 @@ pub(super) struct Task {
 }
 
 pub(super) async fn follow(task: Task) {
+    // Whoever made the key may have taken it from an object as it is.
+    if let Err(message) = task.key.check() {
+        return task.refuse(message);
+    }
     let (api, config) = request(&task.client, &task.key);
     let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
     // A watch that begins again says nothing until something changes: that it does not fail for
@@ -61,6 +65,13 @@ pub(super) async fn follow(task: Task) {
 }
 
 impl Task {
+    fn refuse(&self, message: String) {
+        warn!(error = message, "nothing is asked for: {message}");
+        let kind = TroubleKind::Invalid;
+        let touched = self.lock().fail(Verb::List, Trouble { kind, message });
+        self.tell(touched);
+    }
+
     fn fail(&self, error: &watcher::Error) -> Touched {
         let Some(verb) = verb_of(error) else {
             return Touched::Nothing;

@@ -31,6 +31,31 @@ pub enum WatchScope {
     Object(ObjectName),
 }
 
+impl WatchKey {
+    /// Whether a request can be made of it that leads to nothing else; what is wrong, if not.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.gvr.check()?;
+        let WatchScope::Object(ObjectName { namespace, name }) = &self.scope else {
+            return Ok(());
+        };
+        let wrong = |part: &str, text: &str| Err(format!("{text:?} is not the name of {part}"));
+        match (
+            namespace.is_empty() || is_segment(namespace),
+            is_segment(name),
+        ) {
+            (false, _) => wrong("a namespace", namespace),
+            (_, false) => wrong("an object", name),
+            (true, true) => Ok(()),
+        }
+    }
+}
+
+/// Whether it is one segment of a path, and one value of a selector.
+fn is_segment(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    text.bytes().any(|byte| byte != b'.') && text.len() <= 253 && text.bytes().all(allowed)
+}
+
 /// Something about a watch is other than before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {

@@ -111,6 +111,45 @@ async fn one_object_is_asked_for_by_namespace_and_name() {
 }
 
 #[tokio::test]
+async fn what_would_lead_to_another_path_is_not_asked_for() {
+    let (client, asked) = server();
+    let watches = Watches::new(client);
+    let of = |resource: &str, scope: WatchScope| WatchKey {
+        gvr: Gvr {
+            resource: resource.into(),
+            ..secrets()
+        },
+        scope,
+    };
+    let object = |namespace: &str, name: &str| {
+        WatchScope::Object(ObjectName {
+            namespace: namespace.into(),
+            name: name.into(),
+        })
+    };
+    let keys = [
+        of("namespaces/kube-system/secrets", WatchScope::All),
+        of("secrets?x=", WatchScope::All),
+        of("..", WatchScope::All),
+        of("", WatchScope::All),
+        of("secrets", object("a/../b", "one")),
+        of("secrets", object("ns", "..")),
+        of("secrets", object("ns", "one,metadata.name!=two")),
+    ];
+    for key in keys {
+        let mut changes = pin!(watches.changes());
+        let watch = watches.acquire(&key);
+        changes.next().await;
+        let Readiness::Failing(trouble) = watch.readiness() else {
+            panic!("{key:?}: {:?}", watch.readiness());
+        };
+        assert!(trouble.message.contains("is not the name of"), "{trouble}");
+    }
+    assert_eq!(asked.lock().unwrap().len(), 0);
+    watches.shutdown().await;
+}
+
+#[tokio::test]
 async fn shutdown_ends_watches_that_are_still_shared() {
     let (client, _) = server();
     let watches = Watches::new(client);
