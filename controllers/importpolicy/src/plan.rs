@@ -1,17 +1,21 @@
 //! Plan: from the source objects and the lifecycles that are there to the lifecycles that must
 //! be made, changed and deleted. Pure.
 //!
-//! A source object that can't be rendered keeps the lifecycle it has; a name that is taken by
-//! somebody else is left alone. Both are problems that are told.
+//! A source object that can't be rendered, or may not be read any more, keeps the lifecycle it has;
+//! a name that is taken by somebody else is left alone. All are problems that are told.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use armadex_crds::{
     ClusterImportPolicy, LifecycleReference, LifecycleSource, PediaClusterLifecycle,
     PediaClusterLifecycleSpec,
 };
 use armadex_policy::{
-    Found, Gvr, SecretNamespaces, controlled_by, owners_in_words, template::TemplateData,
+    Found, Gvr, ObjectName, SecretNamespaces, controlled_by, owners_in_words,
+    template::TemplateData,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
@@ -71,57 +75,123 @@ pub struct Problem {
 /// What has become of one source object.
 enum Outcome {
     Skipped,
+    /// It may not be read; why not.
+    Refused(String),
     Named(String),
     Failed(String),
+}
+
+/// What has become of all of them.
+#[derive(Default)]
+struct Looked<'a> {
+    /// By the name that they render to.
+    wanted: BTreeMap<String, Vec<&'a Found>>,
+    /// Those that nothing is known of: what they have stays.
+    kept: HashSet<&'a ObjectName>,
+    /// Those of them that may not be read, and why not.
+    refused: Vec<(&'a Found, String)>,
 }
 
 /// Makes the plan.
 pub fn plan(facts: &Facts<'_>) -> Plan {
     let mut plan = Plan::default();
-    let mut wanted: BTreeMap<String, Vec<&Found>> = BTreeMap::new();
-    let mut kept: Vec<LifecycleSource> = Vec::new();
-    for object in facts.objects {
-        match look_at(facts, object) {
-            Outcome::Skipped => {}
-            Outcome::Named(name) => wanted.entry(name).or_default().push(object),
-            Outcome::Failed(message) => {
-                kept.push(source_of(facts.source, object));
-                plan.problems.push(waits_for_edit(object, message));
-            }
-        }
-    }
+    let looked = look(facts, &mut plan.problems);
+    plan.problems.extend(refusal(&looked.refused));
     let existing: BTreeMap<&str, &PediaClusterLifecycle> = facts
         .lifecycles
         .iter()
         .filter_map(|lifecycle| Some((lifecycle.metadata.name.as_deref()?, lifecycle.as_ref())))
         .collect();
-    for (name, objects) in &wanted {
+    for (name, objects) in &looked.wanted {
         let present = existing.get(name.as_str()).copied();
+        if let Some(keeper) = present.filter(|present| looked.keeps(facts, present)) {
+            let keeper = name_of(&keeper.spec.source);
+            tell_keeper(&keeper, objects, &mut plan.problems);
+            continue;
+        }
         let object = choose(facts, objects, present, &mut plan.problems);
         settle(facts, &mut plan, name, object, present);
     }
-    plan.delete = facts
+    for lifecycle in facts.lifecycles {
+        if looked.keeps(facts, lifecycle) {
+            plan.wanted += 1;
+        } else if is_ours(facts.policy, lifecycle)
+            && !is_deleting(lifecycle)
+            && !looked.wanted.contains_key(&lifecycle.name_any())
+        {
+            let uid = lifecycle.uid().unwrap_or_default();
+            plan.delete.push((lifecycle.name_any(), uid));
+        }
+    }
+    plan
+}
+
+fn look<'a>(facts: &Facts<'a>, problems: &mut Vec<Problem>) -> Looked<'a> {
+    let ours = facts
         .lifecycles
         .iter()
-        .filter(|lifecycle| is_ours(facts.policy, lifecycle) && !is_deleting(lifecycle))
-        .filter(|lifecycle| !wanted.contains_key(&lifecycle.name_any()))
-        .filter(|lifecycle| {
-            !kept
-                .iter()
-                .any(|source| same_object(source, &lifecycle.spec.source))
-        })
-        .map(|lifecycle| (lifecycle.name_any(), lifecycle.uid().unwrap_or_default()))
+        .filter(|lifecycle| is_ours(facts.policy, lifecycle));
+    let ours: HashSet<ObjectName> = ours
+        .map(|lifecycle| name_of(&lifecycle.spec.source))
         .collect();
-    plan
+    let mut looked = Looked::default();
+    for object in facts.objects {
+        match look_at(facts, object) {
+            Outcome::Skipped => {}
+            // Of all the Secrets of a control plane most are no clusters, and never were.
+            Outcome::Refused(_) if !ours.contains(&object.name) => {}
+            Outcome::Refused(why) => {
+                looked.kept.insert(&object.name);
+                looked.refused.push((&**object, why));
+            }
+            Outcome::Named(name) => looked.wanted.entry(name).or_default().push(object),
+            Outcome::Failed(message) => {
+                looked.kept.insert(&object.name);
+                problems.push(waits_for_edit(object, message));
+            }
+        }
+    }
+    looked
+}
+
+impl Looked<'_> {
+    /// Whether a lifecycle of the policy stays because nothing is known of its source object.
+    fn keeps(&self, facts: &Facts<'_>, lifecycle: &PediaClusterLifecycle) -> bool {
+        let source = &lifecycle.spec.source;
+        let of_kind =
+            source.group == facts.source.group && source.resource == facts.source.resource;
+        of_kind
+            && is_ours(facts.policy, lifecycle)
+            && !is_deleting(lifecycle)
+            && self.kept.contains(&name_of(source))
+    }
+}
+
+/// One problem for all that may not be read: a namespace that the administrator does not allow any
+/// more may have had a fleet.
+fn refusal(refused: &[(&Found, String)]) -> Option<Problem> {
+    let [(first, why), rest @ ..] = refused else {
+        return None;
+    };
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(Problem {
+        subject: format!("{}{more}", subject_of(first)),
+        message: format!("{why}; what was made of them stays as it is"),
+        may_pass: false,
+    })
 }
 
 /// An object that is being deleted counts as gone: its credentials go at any moment.
 fn look_at(facts: &Facts<'_>, object: &Found) -> Outcome {
-    let (source, compiled) = (facts.source, facts.compiled);
-    let namespace = &object.name.namespace;
-    let may_read = facts.secrets.check(source, namespace).is_ok();
-    if object.deleting || !may_read {
+    let compiled = facts.compiled;
+    if object.deleting {
         return Outcome::Skipped;
+    }
+    if let Err(why) = facts.secrets.check(facts.source, &object.name.namespace) {
+        return Outcome::Refused(why);
     }
     let data = TemplateData {
         source: object.object.clone(),
@@ -157,11 +227,16 @@ fn choose<'a>(
         })
     };
     let chosen = *objects.iter().find(has_it).unwrap_or(&objects[0]);
-    for other in objects.iter().filter(|other| other.name != chosen.name) {
-        let message = format!("its name is the one of {} too", subject_of(chosen));
+    tell_keeper(&chosen.name, objects, problems);
+    chosen
+}
+
+/// Tells all objects but one that their name is the one of that.
+fn tell_keeper(keeper: &ObjectName, objects: &[&Found], problems: &mut Vec<Problem>) {
+    for other in objects.iter().filter(|other| other.name != *keeper) {
+        let message = format!("its name is the one of {} too", subject(keeper));
         problems.push(waits_for_edit(other, message));
     }
-    chosen
 }
 
 /// Decides what becomes of one name.
@@ -277,9 +352,21 @@ fn is_deleting(lifecycle: &PediaClusterLifecycle) -> bool {
 }
 
 fn subject_of(object: &Found) -> String {
-    match object.name.namespace.as_str() {
-        "" => object.name.name.clone(),
-        namespace => format!("{namespace}/{}", object.name.name),
+    subject(&object.name)
+}
+
+fn subject(object: &ObjectName) -> String {
+    let ObjectName { namespace, name } = object;
+    match namespace.as_str() {
+        "" => name.clone(),
+        namespace => format!("{namespace}/{name}"),
+    }
+}
+
+fn name_of(source: &LifecycleSource) -> ObjectName {
+    ObjectName {
+        namespace: source.namespace.clone(),
+        name: source.name.clone(),
     }
 }
 

@@ -228,6 +228,18 @@ fn a_name_that_two_clusters_render_stays_with_the_one_that_has_it() {
 }
 
 #[test]
+fn a_name_stays_with_a_cluster_that_can_not_be_rendered_any_more() {
+    check(
+        "[{name: east}, {name: west, id: e1}]",
+        "[{name: e1, source: east}]",
+        &[
+            "! east: nameTemplate: line 1, column 1: required: spec.id is empty",
+            "! west: its name is the one of east too",
+        ],
+    );
+}
+
+#[test]
 fn a_cluster_that_joins_again_waits_for_its_old_lifecycle_to_go() {
     check(
         "[{name: east, id: e1}]",
@@ -312,23 +324,36 @@ fn a_reference_into_a_namespace_must_say_which() {
     );
 }
 
-#[test]
-fn secrets_count_as_clusters_in_the_namespaces_that_the_administrator_allows() {
+/// A policy that takes Secrets for clusters, and Secrets by their namespaces.
+fn over_secrets() -> ClusterImportPolicy {
     let mut policy = policy(POLICY);
     policy.spec.source.selector_template.clear();
     policy.spec.name_template = "{{source.metadata.name}}".into();
-    let secret = |namespace: &str| {
+    policy
+}
+
+fn secrets_of(namespaces: &[&str]) -> Vec<Arc<Found>> {
+    let secret = |namespace: &&str| {
         let name = format!("of-{namespace}");
         Arc::new(Found {
             object: json!({"metadata": {"name": name}}),
             name: ObjectName {
-                namespace: namespace.into(),
+                namespace: (*namespace).into(),
                 name,
             },
             deleting: false,
         })
     };
-    let plan = plan(&Facts {
+    namespaces.iter().map(secret).collect()
+}
+
+fn make_of_secrets(
+    objects: &[Arc<Found>],
+    lifecycles: &[Arc<PediaClusterLifecycle>],
+    allowed: &[&str],
+) -> Plan {
+    let policy = over_secrets();
+    plan(&Facts {
         policy: &policy,
         compiled: &validate(&policy.spec).unwrap(),
         source: &Gvr {
@@ -337,11 +362,39 @@ fn secrets_count_as_clusters_in_the_namespaces_that_the_administrator_allows() {
             resource: "secrets".into(),
         },
         versions: &["v1".to_owned()],
-        objects: &[secret("kube-system"), secret("members")],
-        lifecycles: &[],
-        secrets: &SecretNamespaces::new(["members"]),
-    });
+        objects,
+        lifecycles,
+        secrets: &SecretNamespaces::new(allowed.iter().copied()),
+    })
+}
+
+#[test]
+fn secrets_count_as_clusters_in_the_namespaces_that_the_administrator_allows() {
+    let objects = secrets_of(&["kube-system", "members"]);
+    let plan = make_of_secrets(&objects, &[], &["members"]);
     assert_eq!(lines(&plan), ["+of-members"]);
+}
+
+#[test]
+fn a_namespace_that_is_not_allowed_any_more_off_boards_nobody_and_is_told_once() {
+    let objects = secrets_of(&["team-a", "team-b", "team-c"]);
+    let all = ["team-a", "team-b", "team-c"];
+    let made = make_of_secrets(&objects, &[], &all).create;
+    let made: Vec<_> = made.into_iter().map(Arc::new).collect();
+    let others = secrets_of(&["kube-system", "team-a", "team-b", "team-c"]);
+    let plan = make_of_secrets(&others, &made, &["team-c"]);
+    assert_eq!(
+        lines(&plan),
+        [
+            "! team-a/of-team-a and 1 more: Secrets of the namespace team-a may not be read for a \
+            policy: --credential-namespaces allows team-c; what was made of them stays as it is"
+        ]
+    );
+    assert_eq!(plan.wanted, 3);
+    // One that goes is gone wherever it lies.
+    let left = secrets_of(&["team-b", "team-c"]);
+    let plan = make_of_secrets(&left, &made, &["team-c"]);
+    assert_eq!(lines(&plan)[0], "-of-team-a ");
 }
 
 #[test]
