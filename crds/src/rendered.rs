@@ -24,6 +24,9 @@ pub struct RenderedConnection {
     /// SHA-256 of its `apiserver`, `caData`, `authenticationFrom` and `connection`. A synchro sends credentials
     /// of Secrets only while the PediaCluster has exactly these.
     pub digest: String,
+    /// The digest of what was rendered before, as long as the PediaCluster could not be changed yet; a synchro takes either.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub before: String,
 }
 
 /// What the digest is of. A field that is added must be left out where it is empty, or every digest becomes another.
@@ -37,6 +40,12 @@ struct Digested<'a> {
 }
 
 impl RenderedConnection {
+    /// Whether a PediaCluster of this digest has what was rendered, or what was rendered before and could not be changed yet.
+    #[must_use]
+    pub fn covers(&self, digest: &str) -> bool {
+        self.digest == digest || (!self.before.is_empty() && self.before == digest)
+    }
+
     /// That of a PediaCluster. Absent and empty are the same.
     #[must_use]
     pub fn of(spec: &PediaClusterSpec) -> Self {
@@ -71,6 +80,7 @@ impl RenderedConnection {
                 String::new()
             },
             digest: hex(&Sha256::digest(text)),
+            before: String::new(),
         }
     }
 }
@@ -162,6 +172,14 @@ mod tests {
         let found: std::collections::BTreeSet<String> = others.into_iter().map(of).collect();
         assert_eq!(found.len(), 7);
         assert!(!found.contains(&before));
+    }
+
+    #[test]
+    fn what_was_rendered_before_counts_while_it_is_recorded() {
+        let mut rendered = RenderedConnection::of(&spec());
+        assert!(rendered.covers(&rendered.digest) && !rendered.covers("a") && !rendered.covers(""));
+        rendered.before = "a".into();
+        assert!(rendered.covers(&rendered.digest) && rendered.covers("a"));
     }
 
     #[test]

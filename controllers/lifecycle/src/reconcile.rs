@@ -19,7 +19,7 @@ use crate::{
     Facts, Lookup, Planned, Stop, apply,
     context::Context,
     plan::{is_ours, plan},
-    record::record,
+    record::{record, settled},
     references::display,
     status::{Ended, status},
     validate,
@@ -42,17 +42,22 @@ pub(crate) async fn follow(
             (planned, None)
         }
     };
-    let lifecycle = &record(&context.shared.client, lifecycle, &planned).await?;
+    let client = &context.shared.client;
+    let lifecycle = &record(client, lifecycle, &planned, cluster.as_deref()).await?;
     let Planned { references, step } = planned;
     let (ended, retry) = match step {
         // Whatever is missing is watched, and its coming is an event.
         Err(stop) => (Ended::Stopped(stop), false),
         Ok(step) => {
-            let clusters: Api<PediaCluster> = Api::all(context.shared.client.clone());
+            let clusters: Api<PediaCluster> = Api::all(client.clone());
             let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await;
             let failed = matches!(ended, Ended::Stopped(_));
             (ended, failed)
         }
+    };
+    let done = match ended {
+        Ended::Created | Ended::UpToDate => &settled(PediaClusterLifecycle::clone(lifecycle)),
+        Ended::Deleted | Ended::Stopped(_) => &**lifecycle,
     };
     let ended = match (ended, stale) {
         (Ended::UpToDate, Some(stop)) => Ended::Stopped(stop),
@@ -61,7 +66,7 @@ pub(crate) async fn follow(
     let exists = cluster
         .as_ref()
         .is_some_and(|cluster| is_ours(lifecycle, cluster));
-    let after = status(lifecycle, exists, references, &ended, Timestamp::now());
+    let after = status(done, exists, references, &ended, Timestamp::now());
     write_status(&**context, lifecycle, lifecycle.status.as_ref(), after).await?;
     Ok(if retry {
         Action::requeue(context.shared.retries.next(&name))

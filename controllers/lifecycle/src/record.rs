@@ -1,9 +1,10 @@
 //! Record: what a step renders is told in the lifecycle's status before the step is taken, so that a synchro never meets a PediaCluster
-//! of a policy that it takes for somebody else's.
+//! of a policy that it takes for somebody else's. Until the step has been taken, what the PediaCluster has from before stays beside it: a
+//! change that can't be made yet takes nothing from a cluster that works.
 
 use std::sync::Arc;
 
-use armadex_crds::{PediaClusterLifecycle, RenderedConnection};
+use armadex_crds::{PediaCluster, PediaClusterLifecycle, RenderedConnection};
 use armadex_policy::{ReconcileError, Trouble};
 use kube::{
     Api, Client, ResourceExt,
@@ -13,40 +14,134 @@ use serde_json::{Value, json};
 
 use crate::{Planned, Step};
 
+const DOING: &str = "recording what it renders";
+
 /// The lifecycle as it is once its status has what the plan's step renders.
 pub(crate) async fn record(
     client: &Client,
     lifecycle: &Arc<PediaClusterLifecycle>,
     planned: &Planned,
+    present: Option<&PediaCluster>,
 ) -> Result<Arc<PediaClusterLifecycle>, ReconcileError> {
-    let (Ok(Step::Create(cluster)) | Ok(Step::Update(cluster))) = &planned.step else {
-        return Ok(lifecycle.clone());
+    let (cluster, present) = match &planned.step {
+        Ok(Step::Create(cluster)) => (cluster, None),
+        Ok(Step::Update(cluster)) => (cluster, present),
+        Ok(Step::Delete(_)) | Err(_) => return Ok(lifecycle.clone()),
     };
     let mut status = lifecycle.status.clone().unwrap_or_default();
-    let rendered = Some(RenderedConnection::of(&cluster.spec));
-    if status.connection == rendered {
+    let present = present.map(|present| RenderedConnection::of(&present.spec).digest);
+    let rendered = RenderedConnection::of(&cluster.spec);
+    let rendered = beside(status.connection.as_ref(), rendered, present.as_deref());
+    if status.connection.as_ref() == Some(&rendered) {
         return Ok(lifecycle.clone());
     }
-    status.connection = rendered;
-    let mut recorded = PediaClusterLifecycle::clone(lifecycle);
     let api: Api<PediaClusterLifecycle> = Api::all(client.clone());
-    let patch = Patch::Merge(patch(lifecycle, status.connection.as_ref()));
-    api.patch_status(&lifecycle.name_any(), &PatchParams::default(), &patch)
+    let patch = Patch::Merge(patch(lifecycle, &rendered));
+    let answer = api
+        .patch_status(&lifecycle.name_any(), &PatchParams::default(), &patch)
         .await
-        .map_err(|error| ReconcileError {
-            doing: "recording what it renders",
-            trouble: Trouble::from(error),
-        })?;
+        .map_err(|error| failed(Trouble::from(error)))?;
+    let kept = answer.status.and_then(|status| status.connection);
+    if kept.is_none_or(|kept| kept.digest != rendered.digest) {
+        return Err(failed(Trouble::unavailable(
+            "the control plane drops status.connection of PediaClusterLifecycles, because its CRDs are of an \
+             earlier release: install those of this one (armadex crds --install)",
+        )));
+    }
+    status.connection = Some(rendered);
+    let mut recorded = PediaClusterLifecycle::clone(lifecycle);
     recorded.status = Some(status);
     Ok(Arc::new(recorded))
 }
 
+/// The lifecycle once the step has been taken: what was before is no more.
+pub(crate) fn settled(mut lifecycle: PediaClusterLifecycle) -> PediaClusterLifecycle {
+    let status = lifecycle.status.as_mut();
+    if let Some(connection) = status.and_then(|status| status.connection.as_mut()) {
+        connection.before.clear();
+    }
+    lifecycle
+}
+
+/// What is rendered, and beside it the one of what was recorded that the PediaCluster may still have. What else it may have is
+/// somebody's edit, and is not recorded.
+fn beside(
+    recorded: Option<&RenderedConnection>,
+    mut rendered: RenderedConnection,
+    present: Option<&str>,
+) -> RenderedConnection {
+    let (Some(recorded), Some(present)) = (recorded, present) else {
+        return rendered;
+    };
+    let RenderedConnection { digest, before, .. } = recorded;
+    let earlier = if *digest == rendered.digest {
+        before
+    } else if present == digest || before.is_empty() {
+        digest
+    } else {
+        before
+    };
+    if *earlier != rendered.digest {
+        rendered.before.clone_from(earlier);
+    }
+    rendered
+}
+
 /// With the uid, so that another lifecycle that took the name meanwhile does not answer for this one.
-fn patch(lifecycle: &PediaClusterLifecycle, rendered: Option<&RenderedConnection>) -> Value {
-    let shown = rendered.map(|rendered| &rendered.apiserver);
-    let digest = rendered.map(|rendered| &rendered.digest);
+fn patch(lifecycle: &PediaClusterLifecycle, rendered: &RenderedConnection) -> Value {
+    let RenderedConnection {
+        apiserver,
+        digest,
+        before,
+    } = rendered;
+    let or_none = |text: &String| (!text.is_empty()).then(|| text.clone());
     json!({
         "metadata": {"uid": lifecycle.metadata.uid},
-        "status": {"connection": {"apiserver": shown, "digest": digest}},
+        "status": {"connection": {
+            "apiserver": or_none(apiserver), "digest": digest, "before": or_none(before),
+        }},
     })
+}
+
+fn failed(trouble: Trouble) -> ReconcileError {
+    let doing = DOING;
+    ReconcileError { doing, trouble }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(digest: &str, before: &str) -> RenderedConnection {
+        RenderedConnection {
+            apiserver: String::new(),
+            digest: digest.into(),
+            before: before.into(),
+        }
+    }
+
+    #[test]
+    fn what_the_pediacluster_may_still_have_of_the_policy_is_kept_and_nothing_else() {
+        let table = [
+            // recorded, present, rendered, beside it
+            (None, "a", "a", ""),
+            (Some(recorded("a", "")), "a", "a", ""),
+            (Some(recorded("a", "")), "a", "b", "a"),
+            // It could not be changed yet, and is rendered anew.
+            (Some(recorded("b", "a")), "a", "b", "a"),
+            (Some(recorded("b", "a")), "a", "c", "a"),
+            (Some(recorded("b", "a")), "a", "a", ""),
+            // It was changed, which was not recorded any more.
+            (Some(recorded("b", "a")), "b", "c", "b"),
+            // Somebody edits it meanwhile.
+            (Some(recorded("a", "")), "theirs", "b", "a"),
+            (Some(recorded("b", "a")), "theirs", "c", "a"),
+        ];
+        for (before, present, rendered, expected) in table {
+            let found = beside(before.as_ref(), recorded(rendered, ""), Some(present));
+            assert_eq!(found, recorded(rendered, expected), "{before:?} {present}");
+        }
+        let made_anew = beside(Some(&recorded("a", "")), recorded("b", ""), None);
+        assert_eq!(made_anew, recorded("b", ""));
+    }
 }

@@ -115,6 +115,22 @@ fn recorded(host: &Host) -> Value {
     host.get(LIFECYCLE).unwrap_or_default()["status"]["connection"]["digest"].clone()
 }
 
+/// The digest that it has recorded besides, while the PediaCluster can't be changed.
+fn recorded_before(host: &Host) -> Value {
+    host.get(LIFECYCLE).unwrap_or_default()["status"]["connection"]["before"].clone()
+}
+
+/// Waits for so many more requests. One that is refused changes no object, so nobody tells of it.
+async fn refused(host: &Host, verb: &str, resource: &str, more: usize) {
+    let asked = host.asked(verb, resource);
+    let wait = async {
+        while host.asked(verb, resource) < asked + more {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(LIMIT, wait).await.unwrap();
+}
+
 /// The digest of the PediaCluster that is there.
 fn made(host: &Host) -> Value {
     let cluster = host.get(CLUSTER).map(serde_json::from_value);
@@ -140,9 +156,43 @@ async fn what_is_rendered_is_recorded_before_it_is_made() {
     host.forbid("patch", "pediaclusters");
     host.put(SOURCE, json!({"spec": {"apiEndpoint": "https://moved"}}));
     until(&host, "recorded anew", |host| recorded(host) != before).await;
-    assert_eq!(made(&host), before);
+    // What is there goes on for as long as it can't be changed, though it is rendered anew again.
+    assert_eq!(
+        (made(&host), recorded_before(&host)),
+        (before.clone(), before.clone())
+    );
+    let second = recorded(&host);
+    host.put(
+        SOURCE,
+        json!({"spec": {"apiEndpoint": "https://moved-again"}}),
+    );
+    until(&host, "recorded once more", |host| recorded(host) != second).await;
+    assert_eq!(
+        (made(&host), recorded_before(&host)),
+        (before.clone(), before)
+    );
     host.permit_all();
     until(&host, "changed", |host| made(host) == recorded(host)).await;
+    until(&host, "the former one counts no more", |host| {
+        recorded_before(host).is_null()
+    })
+    .await;
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_the_control_plane_drops_is_written_until_it_is_kept() {
+    let host = host();
+    host.put(LIFECYCLE, with_endpoint());
+    host.prune("pediaclusterlifecycles", "/status", "connection");
+    let running = run(&host);
+    refused(&host, "patch", "pediaclusterlifecycles", 3).await;
+    assert_eq!((host.get(CLUSTER), recorded(&host)), (None, Value::Null));
+    host.keep_all();
+    until(&host, "made and recorded", |host| {
+        !recorded(host).is_null() && made(host) == recorded(host)
+    })
+    .await;
     running.end().await;
 }
 
@@ -154,15 +204,8 @@ async fn what_can_not_be_recorded_is_not_made() {
     until(&host, "made", |host| host.get(CLUSTER).is_some()).await;
     let before = made(&host);
     host.forbid("patch", "pediaclusterlifecycles");
-    let asked = host.asked("patch", "pediaclusterlifecycles");
     host.put(SOURCE, json!({"spec": {"apiEndpoint": "https://moved"}}));
-    // A request that is refused changes no object, so nobody tells of it.
-    let refused_twice = async {
-        while host.asked("patch", "pediaclusterlifecycles") < asked + 2 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    timeout(LIMIT, refused_twice).await.unwrap();
+    refused(&host, "patch", "pediaclusterlifecycles", 2).await;
     assert_eq!((made(&host), recorded(&host)), (before.clone(), before));
     running.end().await;
 }

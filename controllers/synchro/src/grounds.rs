@@ -51,7 +51,7 @@ pub(crate) fn stance(
 }
 
 fn is_of(policy: &Policy, digest: &str) -> bool {
-    matches!(policy, Policy::Rendered(rendered) if rendered.digest == digest)
+    matches!(policy, Policy::Rendered(rendered) if rendered.covers(digest))
 }
 
 #[cfg(test)]
@@ -83,6 +83,16 @@ mod tests {
         Policy::Rendered(RenderedConnection {
             apiserver: String::new(),
             digest: digest.into(),
+            before: String::new(),
+        })
+    }
+
+    /// The policy renders this now, and could not change the PediaCluster yet.
+    fn rendered_after(digest: &str, before: &str) -> Policy {
+        Policy::Rendered(RenderedConnection {
+            apiserver: String::new(),
+            digest: digest.into(),
+            before: before.into(),
         })
     }
 
@@ -119,6 +129,9 @@ mod tests {
             (Some(&made), invalid(), rendered("a"), "t", "t"),
             // The policy changes, or is gone.
             (Some(&made), unbound(), rendered("b"), "w", "et"),
+            // It changes, and the PediaCluster can't be changed yet.
+            (Some(&made), unbound(), rendered_after("b", "a"), "w", "t"),
+            (Some(&made), unbound(), rendered_after("c", "b"), "w", "et"),
             (Some(&made), unbound(), Policy::Absent, "w", "et"),
             (Some(&made), invalid(), rendered("b"), "tw", "et"),
             // A grant is withdrawn, or its Secret is gone.

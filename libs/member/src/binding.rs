@@ -82,7 +82,7 @@ pub(crate) fn bind(
     policy: &Policy,
 ) -> Result<(Ground, Vec<String>), ConfigError> {
     let digest = RenderedConnection::of(claim.spec).digest;
-    if matches!(policy, Policy::Rendered(rendered) if rendered.digest == digest) {
+    if matches!(policy, Policy::Rendered(rendered) if rendered.covers(&digest)) {
         return Ok((Ground::Policy { digest }, Vec::new()));
     }
     let mut warnings = Vec::new();

@@ -66,12 +66,17 @@ pub(crate) fn status_patch<S: Serialize + Default>(before: Option<&S>, after: &S
     if before == after {
         return None;
     }
-    if let (Value::Object(before), Value::Object(after)) = (&before, &mut after) {
-        for name in before.keys() {
-            after.entry(name).or_insert(Value::Null);
+    take_away(&before, &mut after);
+    Some(json!({"status": after}))
+}
+
+/// A merge patch leaves what it does not name; what is gone is named.
+fn take_away(before: &Value, after: &mut Value) {
+    if let (Value::Object(before), Value::Object(after)) = (before, after) {
+        for (name, before) in before {
+            take_away(before, after.entry(name).or_insert(Value::Null));
         }
     }
-    Some(json!({"status": after}))
 }
 
 #[cfg(test)]
@@ -103,6 +108,24 @@ mod tests {
         assert_eq!(
             status_patch(Some(&full), &less),
             Some(json!({"status": {"observedGeneration": 2, "references": null}}))
+        );
+    }
+
+    #[test]
+    fn what_is_gone_from_within_a_field_is_taken_away_too() {
+        let status = |before: &str| {
+            let rendered = armadex_crds::RenderedConnection {
+                before: before.into(),
+                ..Default::default()
+            };
+            PediaClusterLifecycleStatus {
+                connection: Some(rendered),
+                ..Default::default()
+            }
+        };
+        assert_eq!(
+            status_patch(Some(&status("a")), &status("")),
+            Some(json!({"status": {"connection": {"digest": "", "before": null}}}))
         );
     }
 

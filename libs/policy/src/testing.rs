@@ -137,6 +137,17 @@ impl Host {
         self.change(|store| store.forbidden.push((verb, resource)));
     }
 
+    /// Drops a field of the objects of a resource from now on, as a schema does that lacks it. Takes its
+    /// parent and its name.
+    pub fn prune(&self, resource: &'static str, parent: &'static str, field: &'static str) {
+        self.change(|store| store.pruned.push((resource, parent, field)));
+    }
+
+    /// Drops no field any more.
+    pub fn keep_all(&self) {
+        self.change(|store| store.pruned.clear());
+    }
+
     /// Answers every verb again.
     pub fn permit_all(&self) {
         self.change(|store| store.forbidden.clear());

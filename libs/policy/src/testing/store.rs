@@ -32,6 +32,8 @@ pub(super) struct Change {
 pub(super) struct Store {
     pub(super) types: Vec<ServedType>,
     pub(super) forbidden: Vec<(&'static str, &'static str)>,
+    /// Resource, parent and name of each field that is dropped.
+    pub(super) pruned: Vec<(&'static str, &'static str, &'static str)>,
     pub(super) asked: Vec<(&'static str, String)>,
     pub(super) history: Vec<Change>,
     pub(super) version: u64,
@@ -39,6 +41,8 @@ pub(super) struct Store {
     pub(super) oldest: u64,
     objects: BTreeMap<Key, Value>,
     managers: BTreeMap<Key, String>,
+    /// What was last applied to each object.
+    applied: BTreeMap<Key, Value>,
 }
 
 /// How an object is applied.
@@ -52,6 +56,7 @@ impl Store {
         Self {
             types: types.to_vec(),
             forbidden: Vec::new(),
+            pruned: Vec::new(),
             asked: Vec::new(),
             history: Vec::new(),
             // As etcd's: the first write is at 2, so nothing has ever had the version 1.
@@ -59,6 +64,7 @@ impl Store {
             oldest: 0,
             objects: BTreeMap::new(),
             managers: BTreeMap::new(),
+            applied: BTreeMap::new(),
         }
     }
 
@@ -188,7 +194,11 @@ impl Store {
         for (field, value) in applied.as_object().into_iter().flatten() {
             match field.as_str() {
                 "metadata" => merge(&mut next["metadata"], value),
-                _ => next[field] = value.clone(),
+                _ => {
+                    let earlier = self.applied.get(&key).map(|applied| &applied[field]);
+                    give_up(&mut next[field], earlier.unwrap_or(&Value::Null), value);
+                    merge(&mut next[field], value);
+                }
             }
         }
         next["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
@@ -204,6 +214,7 @@ impl Store {
             return Err(place.conflict(&message));
         }
         owner.clone_from(&how.manager);
+        self.applied.insert(place.key(), applied.clone());
         Ok(self.save(place, next))
     }
 
@@ -245,6 +256,13 @@ impl Store {
     fn save(&mut self, place: &Place, mut object: Value) -> Value {
         self.version += 1;
         let key = place.key();
+        for (resource, parent, field) in &self.pruned {
+            if let Some(Value::Object(fields)) = object.pointer_mut(parent)
+                && *resource == place.served.resource
+            {
+                fields.remove(*field);
+            }
+        }
         let known = self.objects.get(&key);
         let uid = known.map_or_else(
             || json!(format!("uid-{}", self.version)),
@@ -266,6 +284,7 @@ impl Store {
 
     fn take_away(&mut self, key: &Key) {
         self.managers.remove(key);
+        self.applied.remove(key);
         if let Some(mut object) = self.objects.remove(key) {
             self.version += 1;
             object["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -332,6 +351,23 @@ fn added(known: &Value, value: &Value) -> Value {
         }
         (Value::Null, Value::String(_)) => json!([value]),
         _ => value.clone(),
+    }
+}
+
+/// Takes away what was applied earlier and is not any more; what others set stays.
+fn give_up(object: &mut Value, earlier: &Value, now: &Value) {
+    let (Value::Object(fields), Value::Object(earlier)) = (object, earlier) else {
+        return;
+    };
+    for (name, earlier) in earlier {
+        let now = &now[name];
+        if let Some(field) = fields.get_mut(name) {
+            give_up(field, earlier, now);
+            let is_empty = field.as_object().is_none_or(Map::is_empty);
+            if now.is_null() && is_empty {
+                fields.remove(name);
+            }
+        }
     }
 }
 
