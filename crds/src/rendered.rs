@@ -21,8 +21,8 @@ pub struct RenderedConnection {
     /// The PediaCluster's `apiserver`, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub apiserver: String,
-    /// SHA-256 of its `apiserver`, `caData`, `authenticationFrom` and `connection`. A synchro sends credentials
-    /// of Secrets only while the PediaCluster has exactly these.
+    /// SHA-256 of its `apiserver`, `caData`, `authenticationFrom` and `connection`, and of what it has of `kubeconfig`, `tokenData`,
+    /// `certData` and `keyData`. A synchro connects only while the PediaCluster has exactly these.
     pub digest: String,
     /// The digest of what was rendered before, as long as the PediaCluster could not be changed yet; a synchro takes either.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -37,9 +37,29 @@ struct Digested<'a> {
     ca_data: &'a Base64Bytes,
     authentication_from: &'a AuthenticationFrom,
     connection: &'a Connection,
+    #[serde(skip_serializing_if = "Base64Bytes::is_empty")]
+    kubeconfig: &'a Base64Bytes,
+    #[serde(skip_serializing_if = "Base64Bytes::is_empty")]
+    token_data: &'a Base64Bytes,
+    #[serde(skip_serializing_if = "Base64Bytes::is_empty")]
+    cert_data: &'a Base64Bytes,
+    #[serde(skip_serializing_if = "Base64Bytes::is_empty")]
+    key_data: &'a Base64Bytes,
 }
 
 impl RenderedConnection {
+    /// The fields of a spec that the digest is of.
+    pub const FIELDS: [&str; 8] = [
+        "apiserver",
+        "caData",
+        "authenticationFrom",
+        "connection",
+        "kubeconfig",
+        "tokenData",
+        "certData",
+        "keyData",
+    ];
+
     /// Whether a PediaCluster of this digest has what was rendered, or what was rendered before and could not be changed yet.
     #[must_use]
     pub fn covers(&self, digest: &str) -> bool {
@@ -54,11 +74,10 @@ impl RenderedConnection {
             ca_data,
             authentication_from,
             connection,
-            // Credentials of whoever wrote them; while they count, those of Secrets do not.
-            kubeconfig: _,
-            token_data: _,
-            cert_data: _,
-            key_data: _,
+            kubeconfig,
+            token_data,
+            cert_data,
+            key_data,
             authorization_mode: _,
             sync_resources: _,
             sync_all_custom_resources: _,
@@ -70,6 +89,10 @@ impl RenderedConnection {
             ca_data,
             authentication_from: &authentication_from.clone().unwrap_or_default(),
             connection: &connection.clone().unwrap_or_default(),
+            kubeconfig,
+            token_data,
+            cert_data,
+            key_data,
         };
         let text = serde_json::to_vec(&digested).expect("text and maps of text are plain data");
         let is_shown = apiserver.len() <= SHOWN_BYTES && !apiserver.contains('@');
@@ -134,15 +157,18 @@ mod tests {
             RenderedConnection::of(&changed).digest
         };
         let before = of(|_| {});
-        let same: [fn(&mut PediaClusterSpec); 3] = [
+        let same: [fn(&mut PediaClusterSpec); 2] = [
             |spec| spec.connection = Some(Connection::default()),
             |spec| spec.sharding_name = "a".into(),
-            |spec| spec.token_data = Base64Bytes::from_bytes(b"own"),
         ];
         for change in same {
             assert_eq!(of(change), before);
         }
-        let others: [fn(&mut PediaClusterSpec); 7] = [
+        let others: [fn(&mut PediaClusterSpec); 11] = [
+            |spec| spec.kubeconfig = Base64Bytes::from_bytes(b"own"),
+            |spec| spec.token_data = Base64Bytes::from_bytes(b"own"),
+            |spec| spec.cert_data = Base64Bytes::from_bytes(b"own"),
+            |spec| spec.key_data = Base64Bytes::from_bytes(b"own"),
             |spec| spec.apiserver = "https://thief:6443".into(),
             |spec| spec.ca_data = Base64Bytes::from_bytes(b"thief"),
             |spec| spec.authentication_from = None,
@@ -170,8 +196,34 @@ mod tests {
             },
         ];
         let found: std::collections::BTreeSet<String> = others.into_iter().map(of).collect();
-        assert_eq!(found.len(), 7);
+        assert_eq!(found.len(), 11);
         assert!(!found.contains(&before));
+    }
+
+    #[test]
+    fn the_fields_that_are_named_are_those_that_count() {
+        let bytes = || Base64Bytes::from_bytes(b"own");
+        let full = PediaClusterSpec {
+            kubeconfig: bytes(),
+            token_data: bytes(),
+            cert_data: bytes(),
+            key_data: bytes(),
+            ca_data: bytes(),
+            connection: Some(Connection {
+                proxy_url: "http://proxy".into(),
+                ..Connection::default()
+            }),
+            sharding_name: "a".into(),
+            ..spec()
+        };
+        let of = |spec: &PediaClusterSpec| RenderedConnection::of(spec).digest;
+        let mut value = serde_json::to_value(&full).unwrap();
+        for field in RenderedConnection::FIELDS {
+            let taken = value.as_object_mut().unwrap().remove(field);
+            assert!(taken.is_some(), "{field}");
+        }
+        let rest: PediaClusterSpec = serde_json::from_value(value).unwrap();
+        assert_eq!(of(&rest), of(&PediaClusterSpec::default()));
     }
 
     #[test]

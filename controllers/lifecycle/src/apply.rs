@@ -1,5 +1,5 @@
 //! Apply: one step on the control plane, by server-side apply, so that a field that leaves the
-//! template leaves the PediaCluster and what others set stays.
+//! template leaves the PediaCluster and what others set stays, its connection excepted.
 
 use std::{
     collections::HashMap,
@@ -13,10 +13,10 @@ use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tracing::info;
 
-use crate::{Step, Stop, status::Ended};
+use crate::{Step, Stop, added::added, status::Ended};
 
 /// Owner of the fields of PediaClusters.
 const FIELD_MANAGER: &str = "armadex-lifecycle";
@@ -122,14 +122,25 @@ async fn update(
 ) -> Result<Ended, Trouble> {
     let name = cluster.name_any();
     let desired = serde_json::to_value(cluster).unwrap_or_default();
-    let present = serde_json::to_value(present).unwrap_or_default();
+    let known = serde_json::to_value(present).unwrap_or_default();
     let hash = hash_of(&desired);
-    if applied.is_same(&name, hash) && contains(&present, &desired) {
+    let is_same = applied.is_same(&name, hash) && contains(&known, &desired);
+    let surplus = present.and_then(|present| added(&present.spec, &cluster.spec));
+    if is_same && surplus.is_none() {
         return Ok(Ended::UpToDate);
     }
     // With its uid, so that another one of the same name is a conflict.
     let params = PatchParams::apply(FIELD_MANAGER).force();
-    api.patch(&name, &params, &Patch::Apply(cluster)).await?;
+    let there = api.patch(&name, &params, &Patch::Apply(cluster)).await?;
+    if let Some(surplus) = added(&there.spec, &cluster.spec) {
+        info!(
+            cluster = name,
+            "what somebody added to the connection of cluster {name} is taken away"
+        );
+        let patch = json!({"metadata": {"uid": cluster.metadata.uid}, "spec": surplus});
+        let params = PatchParams::default();
+        api.patch(&name, &params, &Patch::Merge(patch)).await?;
+    }
     applied.remember(&name, hash);
     Ok(Ended::UpToDate)
 }

@@ -1,10 +1,10 @@
 //! The controller: what it watches, what it holds, when it tries again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, ReconcileError, SecretNamespaces, Shared, Watches, named, triggers,
+    Controller, ReconcileError, SecretNamespaces, Shared, Watches, named, paced, triggers,
     wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
@@ -18,6 +18,10 @@ use tracing::info;
 use crate::apply::Applied;
 use crate::context::Context;
 use crate::reconcile::{clean_up, follow};
+
+/// A cluster that somebody else writes again and again is put back no more often than this, and one
+/// that waits for the first list of a reference waits no longer.
+const REST: Duration = Duration::from_millis(500);
 
 /// Follows every PediaClusterLifecycle until cancelled. Waits for the CRDs if they are not there.
 pub async fn run(
@@ -53,7 +57,7 @@ pub async fn run(
         changes.boxed(),
     ]);
     info!("lifecycles are followed");
-    armadex_policy::run(Arc::new(context), lifecycles, queue, cancel).await;
+    armadex_policy::run(Arc::new(context), lifecycles, paced(queue, REST), cancel).await;
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 //! give values. A PediaCluster that the lifecycle does not own is never touched, and nothing is
 //! deleted because of an error.
 
+mod added;
 mod apply;
 mod cluster;
 mod context;

@@ -197,6 +197,40 @@ async fn a_record_that_the_control_plane_drops_is_written_until_it_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_somebody_adds_to_the_connection_is_taken_away() {
+    let host = host();
+    host.put(LIFECYCLE, with_endpoint());
+    let running = run(&host);
+    until(&host, "up to date", |host| {
+        condition(host, "Updating").starts_with("PediaClusterUpdated: ")
+    })
+    .await;
+    let rendered = made(&host);
+    let additions = [
+        json!({"kubeconfig": "bWluZQ=="}),
+        json!({"tokenData": "bWluZQ==", "apiserver": "https://theirs"}),
+        json!({"connection": {"proxyURL": "http://theirs"}}),
+        json!({"authenticationFrom": {"token": {"name": "theirs", "key": "token"}}}),
+    ];
+    for addition in additions {
+        let mut edited = host.get(CLUSTER).unwrap();
+        for (field, value) in addition.as_object().unwrap() {
+            edited["spec"][field] = value.clone();
+        }
+        edited["spec"]["shardingName"] = json!("theirs");
+        host.put(CLUSTER, edited);
+        assert_ne!(made(&host), rendered);
+        until(&host, "put back", |host| made(host) == rendered).await;
+    }
+    let spec = host.get(CLUSTER).unwrap()["spec"].clone();
+    assert_eq!(
+        spec["shardingName"], "theirs",
+        "what is no connection stays"
+    );
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_can_not_be_recorded_is_not_made() {
     let host = host();
     host.put(LIFECYCLE, with_endpoint());

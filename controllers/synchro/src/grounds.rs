@@ -40,7 +40,7 @@ pub(crate) fn stance(
     let due = settled || !passes_by_itself;
     let is_bad = !matches!(
         refusal,
-        ConfigError::Unbound { .. } | ConfigError::Unlisted { .. }
+        ConfigError::Unbound { .. } | ConfigError::Replaced { .. } | ConfigError::Unlisted { .. }
     );
     let (ends, told) = (lapsed && due, is_bad || due);
     Stance {
@@ -65,6 +65,13 @@ mod tests {
             secret: "ns/name".into(),
             endpoint: "https://east".into(),
             why: "no".into(),
+        }
+    }
+
+    fn replaced() -> ConfigError {
+        ConfigError::Replaced {
+            endpoint: "https://evil".into(),
+            rendered: "https://east".into(),
         }
     }
 
@@ -120,28 +127,28 @@ mod tests {
         let table = [
             // A PediaCluster by hand is told at once, one that a policy may be about to make is not.
             (None, unbound(), Policy::Absent, "t", "t"),
-            (None, unbound(), rendered("b"), "w", "t"),
+            (None, replaced(), rendered("b"), "w", "t"),
             (None, unbound(), Policy::Silent, "w", "t"),
             (None, unlisted(), not_listed.clone(), "w", "t"),
             (None, invalid(), rendered("b"), "t", "t"),
             // Somebody edits what a policy rendered: the connection that it rendered goes on.
-            (Some(&made), unbound(), rendered("a"), "w", "t"),
+            (Some(&made), replaced(), rendered("a"), "w", "t"),
             (Some(&made), invalid(), rendered("a"), "t", "t"),
             // The policy changes, or is gone.
-            (Some(&made), unbound(), rendered("b"), "w", "et"),
+            (Some(&made), replaced(), rendered("b"), "w", "et"),
             // It changes, and the PediaCluster can't be changed yet.
-            (Some(&made), unbound(), rendered_after("b", "a"), "w", "t"),
-            (Some(&made), unbound(), rendered_after("c", "b"), "w", "et"),
+            (Some(&made), replaced(), rendered_after("b", "a"), "w", "t"),
+            (Some(&made), replaced(), rendered_after("c", "b"), "w", "et"),
             (Some(&made), unbound(), Policy::Absent, "w", "et"),
             (Some(&made), invalid(), rendered("b"), "tw", "et"),
             // A grant is withdrawn, or its Secret is gone.
             (Some(&secrets), unbound(), Policy::Absent, "et", "et"),
-            (Some(&secrets), unbound(), rendered("b"), "et", "et"),
+            (Some(&secrets), replaced(), rendered("b"), "et", "et"),
             (Some(&secrets), invalid(), Policy::Absent, "et", "et"),
             (Some(&secrets), unlisted(), not_listed, "et", "et"),
             // What runs on its writer's own credentials goes on as it was.
             (Some(&own), unbound(), Policy::Absent, "t", "t"),
-            (Some(&own), unbound(), rendered("b"), "w", "t"),
+            (Some(&own), replaced(), rendered("b"), "w", "t"),
             (Some(&own), invalid(), Policy::Absent, "t", "t"),
         ];
         for (running, refusal, policy, at_first, settled) in table {

@@ -2,6 +2,9 @@
 //!
 //! Whoever writes a PediaCluster chooses its endpoint, its trust and its proxy, so none of these may decide where a credential goes that
 //! somebody else put into a Secret. What may is what a policy rendered, or what stands in the Secret itself.
+//!
+//! Where a policy rendered a PediaCluster, nothing else counts, be it with credentials of whoever writes it: what everybody reads under
+//! the name of that cluster would come from somewhere else.
 
 use std::collections::BTreeSet;
 
@@ -50,6 +53,8 @@ pub(crate) struct Claim<'a> {
 
 /// Which Secrets it uses, and for what.
 pub(crate) enum Uses {
+    /// None: its credentials stand in it.
+    Nothing,
     /// A kubeconfig, which has an endpoint and a trust of its own.
     Kubeconfig {
         secret: SecretId,
@@ -81,12 +86,15 @@ pub(crate) fn bind(
     secrets: &SecretData,
     policy: &Policy,
 ) -> Result<(Ground, Vec<String>), ConfigError> {
-    let digest = RenderedConnection::of(claim.spec).digest;
-    if matches!(policy, Policy::Rendered(rendered) if rendered.covers(&digest)) {
-        return Ok((Ground::Policy { digest }, Vec::new()));
-    }
+    let made = match policy {
+        Policy::Rendered(rendered) => return follow(claim, rendered),
+        Policy::Unlisted(why) => return Err(ConfigError::Unlisted { why: why.clone() }),
+        Policy::Silent => Made::Silently,
+        Policy::Absent => Made::ByHand,
+    };
     let mut warnings = Vec::new();
     let checked = match &claim.uses {
+        Uses::Nothing => return Ok((Ground::Own, warnings)),
         Uses::Kubeconfig { secret, verifies } => match check_kubeconfig(claim, secret, *verifies) {
             Ok(()) if secret.namespace == scope.default_namespace => Ok(()),
             Ok(()) => check_grant(claim, secret, secrets, &mut warnings),
@@ -97,11 +105,33 @@ pub(crate) fn bind(
             check_grant(claim, secret, secrets, &mut warnings)
         }),
     };
-    match (checked, policy) {
-        (Ok(()), _) => Ok((Ground::Secrets, warnings)),
-        (Err(_), Policy::Unlisted(why)) => Err(ConfigError::Unlisted { why: why.clone() }),
-        (Err(refusal), _) => Err(refusal.told(claim, policy)),
+    match checked {
+        Ok(()) => Ok((Ground::Secrets, warnings)),
+        Err(refusal) => Err(refusal.told(claim, made)),
     }
+}
+
+fn follow(
+    claim: &Claim<'_>,
+    rendered: &RenderedConnection,
+) -> Result<(Ground, Vec<String>), ConfigError> {
+    let digest = RenderedConnection::of(claim.spec).digest;
+    if rendered.covers(&digest) {
+        return Ok((Ground::Policy { digest }, Vec::new()));
+    }
+    Err(ConfigError::Replaced {
+        endpoint: claim.connection.server.to_string(),
+        rendered: rendered.apiserver.clone(),
+    })
+}
+
+/// Who made a PediaCluster that no policy is known to have rendered.
+#[derive(Clone, Copy)]
+enum Made {
+    /// Nobody has its name but itself.
+    ByHand,
+    /// There is a lifecycle that has not said what it rendered.
+    Silently,
 }
 
 /// Which Secret may not be used, and why not.
@@ -111,18 +141,13 @@ struct Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    fn told(self, claim: &Claim<'_>, policy: &Policy) -> ConfigError {
-        let policy = match policy {
-            Policy::Rendered(rendered) => format!(
-                "the PediaClusterLifecycle of this name rendered another connection, to {}",
-                rendered.apiserver
-            ),
-            Policy::Silent => "the PediaClusterLifecycle of this name has not recorded what it rendered: do the policy \
-                               controllers run, and are the CRDs of this release installed?"
-                .to_owned(),
-            Policy::Absent | Policy::Unlisted(_) => {
-                "no policy has made a PediaClusterLifecycle of this name".to_owned()
+    fn told(self, claim: &Claim<'_>, made: Made) -> ConfigError {
+        let policy = match made {
+            Made::Silently => {
+                "the PediaClusterLifecycle of this name has not recorded what it rendered: do the policy controllers run, \
+                 and are the CRDs of this release installed?"
             }
+            Made::ByHand => "no policy has made a PediaClusterLifecycle of this name",
         };
         ConfigError::Unbound {
             secret: self.secret.to_string(),

@@ -54,6 +54,18 @@ pub enum ConfigError {
         /// Why not, and what would do.
         why: String,
     },
+    /// A policy rendered something else under this name.
+    #[error(
+        "the PediaClusterLifecycle of this name rendered another connection{}, and nothing is asked of {endpoint} in its \
+         place: take back what was edited, or edit what the policy renders it from",
+        to(rendered)
+    )]
+    Replaced {
+        /// Where the PediaCluster would lead.
+        endpoint: String,
+        /// Where what was rendered leads; empty if that can't be told.
+        rendered: String,
+    },
     /// Nor is it known whether it may.
     #[error(
         "whether a policy rendered this connection is not known: PediaClusterLifecycles have not been listed yet{}",
@@ -69,6 +81,13 @@ fn after_colon(why: &str) -> String {
     match why {
         "" => String::new(),
         why => format!(": {why}"),
+    }
+}
+
+fn to(endpoint: &str) -> String {
+    match endpoint {
+        "" => String::new(),
+        endpoint => format!(", to {endpoint}"),
     }
 }
 

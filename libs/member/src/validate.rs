@@ -64,13 +64,13 @@ pub fn validate(
         Source::Kubeconfig => {
             let yaml = decode("spec.kubeconfig", &spec.kubeconfig)?;
             let read = kubeconfig::read("spec.kubeconfig", &yaml, skip)?;
-            (read.connection, None)
+            (read.connection, Uses::Nothing)
         }
-        Source::Inline => (inline(spec, skip)?, None),
+        Source::Inline => (inline(spec, skip)?, Uses::Nothing),
         Source::Secrets(from) => {
             let lookup = Lookup { scope, secrets };
             let (connection, uses) = from_secrets(spec, from, &lookup, skip)?;
-            (connection, Some(uses))
+            (connection, uses)
         }
     };
     if let Some(way) = &spec.connection
@@ -84,18 +84,12 @@ pub fn validate(
                        set spec.connection.insecureSkipTLSVerification if that is meant";
         return Err(ConfigError::invalid("the API server's URL", problem));
     }
-    let (ground, warnings) = match uses {
-        None => (Ground::Own, Vec::new()),
-        Some(uses) => {
-            let connection = &connection;
-            let claim = Claim {
-                spec,
-                connection,
-                uses,
-            };
-            bind(&claim, scope, secrets, policy)?
-        }
+    let claim = Claim {
+        spec,
+        connection: &connection,
+        uses,
     };
+    let (ground, warnings) = bind(&claim, scope, secrets, policy)?;
     Ok(Validated {
         connection,
         ground,

@@ -198,7 +198,7 @@ impl Branches {
         if stance.told {
             self.board.update(|facts| {
                 facts.generation = object.metadata.generation;
-                facts.validated = told(error, policy, object);
+                facts.validated = told(error, object);
             });
         }
         Directed {
@@ -209,18 +209,16 @@ impl Branches {
     }
 }
 
-fn told(error: &ConfigError, policy: &Policy, object: &PediaCluster) -> Validated {
+fn told(error: &ConfigError, object: &PediaCluster) -> Validated {
     match error {
         ConfigError::Unlisted { .. } => Validated::Waits(error.to_string()),
-        ConfigError::Unbound { .. } => {
-            let added = match policy {
-                Policy::Rendered(_) => edited::by_others(object.managed_fields()),
-                _ => None,
-            };
-            let words = match added {
-                Some(added) => format!(
-                    "{error}; {added}: take that out of the PediaCluster, or have the policy render it"
-                ),
+        ConfigError::Unbound { .. } => Validated::No(
+            ClusterValidatedReason::CredentialNotBound,
+            error.to_string(),
+        ),
+        ConfigError::Replaced { .. } => {
+            let words = match edited::by_others(object.managed_fields()) {
+                Some(edits) => format!("{error}; {edits}"),
                 None => error.to_string(),
             };
             Validated::No(ClusterValidatedReason::CredentialNotBound, words)

@@ -1,13 +1,12 @@
 //! Who else than its policy wrote where a PediaCluster connects to, as `managedFields` tell. Pure.
 //!
-//! What a policy renders is applied, and what somebody else added to it stays: the policy's controller does not own it. Then the connection is not what was
-//! rendered, and no credential of a Secret is sent; whoever looks has to be told which field it is.
+//! Where the connection is not what was rendered, nothing is asked of it. The policy's controller puts it back; whoever looks meanwhile, or
+//! writes it again and again, has to be told which field it is.
 
+use armadex_crds::RenderedConnection;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value};
 
-/// Fields that decide where a credential goes.
-const FIELDS: [&str; 4] = ["apiserver", "caData", "authenticationFrom", "connection"];
 /// Who applies what a policy rendered.
 const POLICIES: &str = "armadex-lifecycle";
 /// Fields that are named; whoever writes more gets to them when these are gone.
@@ -33,7 +32,7 @@ pub(super) fn by_others(managers: &[ManagedFieldsEntry]) -> Option<String> {
 fn fields_of(entry: &ManagedFieldsEntry) -> Vec<String> {
     let mut fields = Vec::new();
     let spec = entry.fields_v1.as_ref().and_then(|all| all.0.get("f:spec"));
-    for name in FIELDS {
+    for name in RenderedConnection::FIELDS {
         if let Some(Value::Object(held)) = spec.and_then(|spec| spec.get(format!("f:{name}"))) {
             leaves(format!("spec.{name}"), held, &mut fields);
         }

@@ -133,7 +133,7 @@ async fn what_somebody_added_to_what_a_policy_rendered_is_named() {
     let mut fleet = synchro(&stage, &host);
     stage.relist(&mut fleet, [object]);
     let path = format!("{CLUSTERS}/east");
-    let words = "; spec.connection.proxyURL was written by kubectl-edit: take that out";
+    let words = "; spec.connection.proxyURL was written by kubectl-edit";
     until(words, || async {
         let says = host.condition(&path, "Validated").unwrap_or_default();
         says.starts_with("CredentialNotBound: ") && says.contains(words)
@@ -168,6 +168,32 @@ async fn what_a_policy_rendered_goes_on_while_somebody_edits_it() {
         "nothing was asked anew"
     );
     assert_eq!(thief.tokens(), Vec::<String>::new());
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn credentials_that_somebody_adds_to_what_a_policy_rendered_take_over_nothing() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    // It says that it is the same member.
+    let thief = ScriptedMember::start("member", &["forged"]).await;
+    record(&host, &spec(&member));
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    stage.shows(&["east/n/a"]).await;
+    member.until_watched(1).await;
+
+    let mut edited = spec(&member);
+    edited["apiserver"] = json!(thief.address());
+    edited["tokenData"] = json!("bWluZQ==");
+    fleet.handle(Event::Apply(write(&host, "east", &edited)));
+    comes_to_say(&host, "east", "Validated", "CredentialNotBound: ").await;
+    comes_to_say(&host, "east", "SynchroRunning", "Running: ").await;
+    fleet.handle(Event::Apply(write(&host, "east", &spec(&member))));
+    comes_to_say(&host, "east", "Validated", "Validated: ").await;
+    assert_eq!(thief.tokens(), Vec::<String>::new());
+    assert_eq!(member.requests(), ["list", "watch"]);
+    stage.shows(&["east/n/a"]).await;
     fleet.shutdown().await;
 }
 

@@ -140,6 +140,16 @@ impl World {
     }
 }
 
+impl World {
+    #[track_caller]
+    fn replaced(self, rendered: &str) {
+        let error = self.validated().unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, ConfigError::Replaced { .. }), "{text}");
+        assert!(text.contains(rendered) && !text.contains(TOKEN), "{text}");
+    }
+}
+
 #[test]
 fn without_a_policy_or_a_grant_nothing_is_sent_anywhere() {
     let error = world().validated().unwrap_err().to_string();
@@ -167,22 +177,83 @@ fn what_a_policy_rendered_goes_to_the_letter() {
     let digest = RenderedConnection::of(&rendered().spec).digest;
     let made = rendered().allowed(&Ground::Policy { digest });
     assert!(made.connection.proxy.is_some() && made.connection.trust == Trust::Anyone);
-    let another = "rendered another connection, to https://east:6443";
+    let another = "rendered another connection, to https://east:6443, and nothing is asked of ";
     rendered()
         .set(|spec| spec.apiserver = "https://evil".into())
-        .refused(another);
+        .replaced(another);
     rendered()
         .set(|spec| spec.ca_data = Base64Bytes::from_bytes(&pair().0))
-        .refused(another);
+        .replaced(another);
     rendered()
         .over(|way| way.proxy_url = "http://evil:1".into())
-        .refused(another);
+        .replaced(another);
     rendered()
         .uses(|from| from.token = Some(at(MEMBERS, "evil", "token")))
-        .refused(another);
+        .replaced(another);
     world()
         .under(Policy::Silent)
         .refused("has not recorded what it rendered");
+}
+
+/// What everybody reads under the name of a cluster would come from somewhere else.
+#[test]
+fn nothing_takes_the_place_of_what_a_policy_rendered() {
+    let rendered = || world().rendered();
+    let another = "rendered another connection, to https://east:6443";
+    let bytes = |text: &str| Base64Bytes::from_bytes(text.as_bytes());
+    let insecure = |world: World| world.over(|way| way.insecure_skip_tls_verification = true);
+    let own = "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], \
+               clusters: [{name: k, cluster: {server: 'https://evil'}}], users: [{name: u, user: {token: mine}}]}";
+    rendered()
+        .set(|spec| spec.kubeconfig = bytes(own))
+        .replaced(another);
+    insecure(rendered().set(|spec| spec.token_data = bytes("mine"))).replaced(another);
+    let (certificate, key) = pair();
+    rendered()
+        .set(|spec| spec.cert_data = Base64Bytes::from_bytes(&certificate))
+        .set(|spec| spec.key_data = Base64Bytes::from_bytes(&key))
+        .replaced(another);
+    // Nor does what a Secret allows: it is another member's.
+    rendered()
+        .granting(MEMBERS, "evil", "https://evil")
+        .uses(|from| from.token = Some(at(MEMBERS, "evil", "token")))
+        .set(|spec| spec.apiserver = "https://evil".into())
+        .replaced(another);
+    rendered()
+        .kubeconfig(HOME, "server: 'https://evil'")
+        .replaced(another);
+    // Of credentials that the policy itself renders into it the same.
+    let inline = || {
+        let inline = world().set(|spec| spec.token_data = bytes("rendered"));
+        insecure(inline).rendered()
+    };
+    let digest = RenderedConnection::of(&inline().spec).digest;
+    inline().allowed(&Ground::Policy { digest });
+    inline()
+        .set(|spec| spec.token_data = bytes("mine"))
+        .replaced(another);
+}
+
+#[test]
+fn what_was_rendered_before_goes_on_until_the_pediacluster_could_be_changed() {
+    let before = RenderedConnection::of(&world().spec).digest;
+    let mut changed = world()
+        .set(|spec| spec.apiserver = "https://moved".into())
+        .rendered();
+    let Policy::Rendered(rendered) = &mut changed.policy else {
+        panic!("it is rendered");
+    };
+    rendered.before.clone_from(&before);
+    let policy = changed.policy.clone();
+    let digest = RenderedConnection::of(&changed.spec).digest;
+    changed.allowed(&Ground::Policy { digest });
+    world()
+        .under(policy.clone())
+        .allowed(&Ground::Policy { digest: before });
+    world()
+        .set(|spec| spec.apiserver = "https://evil".into())
+        .under(policy)
+        .replaced("to https://moved");
 }
 
 #[test]
@@ -284,7 +355,7 @@ fn credentials_in_the_pediacluster_are_its_writers_own() {
     let own = |world: World| {
         world
             .over(|way| way.insecure_skip_tls_verification = true)
-            .under(Policy::Unlisted(String::new()))
+            .under(Policy::Silent)
             .allowed(&Ground::Own)
     };
     let token = own(world().set(|spec| spec.token_data = Base64Bytes::from_bytes(b"mine")));
@@ -304,7 +375,7 @@ fn credentials_in_the_pediacluster_are_its_writers_own() {
 }
 
 #[test]
-fn whether_a_policy_rendered_it_is_waited_for_and_nothing_else_is() {
+fn whether_a_policy_rendered_it_is_waited_for() {
     let unlisted = || Policy::Unlisted("the API server says 403".into());
     let waits = world().under(unlisted()).validated().unwrap_err();
     assert_eq!(
@@ -312,10 +383,15 @@ fn whether_a_policy_rendered_it_is_waited_for_and_nothing_else_is() {
         "whether a policy rendered this connection is not known: PediaClusterLifecycles have not been listed yet: \
          the API server says 403"
     );
-    world()
-        .under(unlisted())
-        .granting(MEMBERS, "east", SERVER)
-        .allowed(&Ground::Secrets);
+    // It could be in the place of what a policy rendered.
+    let granted = world().granting(MEMBERS, "east", SERVER).under(unlisted());
+    let own = world()
+        .set(|spec| spec.token_data = Base64Bytes::from_bytes(b"mine"))
+        .under(unlisted());
+    for world in [granted, own] {
+        let error = world.validated().unwrap_err();
+        assert!(matches!(error, ConfigError::Unlisted { .. }), "{error}");
+    }
 }
 
 #[test]
