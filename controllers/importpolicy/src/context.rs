@@ -5,31 +5,54 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::{Served, Shared};
+use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
+use armadex_policy::{Served, Shared, controlled_by};
 use kube::{ResourceExt, runtime::reflector::Store};
+use tokio::time::Instant;
 
 /// What all reconciles share.
 pub(crate) struct Context {
     pub(crate) shared: Shared,
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
-    pub(crate) resources: Mutex<HashMap<String, (Version, Resources)>>,
+    pub(crate) resources: Mutex<HashMap<String, Known>>,
 }
 
 impl Context {
     /// What was found for this very policy, as it is.
-    pub(crate) fn known_resources(&self, policy: &ClusterImportPolicy) -> Option<Resources> {
+    pub(crate) fn known_resources(&self, policy: &ClusterImportPolicy) -> Option<Known> {
         let known = self.lock_resources();
         known
             .get(&policy.name_any())
-            .filter(|(of, _)| *of == Version::of(policy))
-            .map(|(_, found)| found.clone())
+            .filter(|known| known.of == Version::of(policy))
+            .cloned()
     }
 
     pub(crate) fn remember_resources(&self, policy: &ClusterImportPolicy, found: Resources) {
-        let version = Version::of(policy);
-        self.lock_resources()
-            .insert(policy.name_any(), (version, found));
+        let known = Known {
+            of: Version::of(policy),
+            found,
+            at: Instant::now(),
+        };
+        self.lock_resources().insert(policy.name_any(), known);
+    }
+
+    /// Whether a lifecycle of the policy can't follow something that it refers to: its version may be
+    /// served no more. Secrets and other kinds of the core have one version for ever.
+    pub(crate) fn waits_for_references(&self, policy: &ClusterImportPolicy) -> bool {
+        let spec = &policy.spec;
+        let uid = policy.metadata.uid.as_deref().unwrap_or_default();
+        let waits = |lifecycle: &PediaClusterLifecycle| {
+            let reason = LifecycleReason::WaitDependentResourceSynced.as_str();
+            let status = lifecycle.status.iter();
+            let mut conditions = status.flat_map(|status| &status.conditions);
+            conditions.any(|condition| condition.reason == reason)
+        };
+        spec.references.iter().any(|other| !other.group.is_empty())
+            && self
+                .lifecycles
+                .state()
+                .iter()
+                .any(|lifecycle| controlled_by(&lifecycle.metadata, uid) && waits(lifecycle))
     }
 
     pub(crate) fn forget_resources(&self, name: &str) {
@@ -42,11 +65,19 @@ impl Context {
         self.forget_resources(name);
     }
 
-    fn lock_resources(&self) -> MutexGuard<'_, HashMap<String, (Version, Resources)>> {
+    fn lock_resources(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         self.resources
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What was found for a policy, and when.
+#[derive(Clone)]
+pub(crate) struct Known {
+    of: Version,
+    pub(crate) found: Resources,
+    pub(crate) at: Instant,
 }
 
 /// A policy as it stands. A generation alone is not enough: one that was deleted and made again

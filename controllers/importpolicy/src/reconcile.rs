@@ -18,6 +18,10 @@ use crate::{
     validate, validate_namespaces,
 };
 
+/// Versions of references are looked up anew no more often than this, however many lifecycles wait
+/// for one: a few requests for a policy.
+const LOOK_UP: Duration = Duration::from_secs(10);
+
 /// What to do after a reconcile.
 enum Next {
     AwaitChange,
@@ -62,7 +66,8 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     let failures = apply::apply(&lifecycles, policy, &plan).await;
     let gone = is_gone(&readiness, trouble.as_ref());
     let summary = Summary::new(objects.len(), &plan, failures, trouble);
-    let next = retry_if(gone || summary.may_improve(), &name, context);
+    let waits = context.waits_for_references(policy);
+    let next = retry_if(gone || waits || summary.may_improve(), &name, context);
     (Outcome::Done(summary), next)
 }
 
@@ -165,9 +170,23 @@ async fn resources(
     policy: &ClusterImportPolicy,
     context: &Context,
 ) -> Result<Resources, (PolicyValidatedReason, ResolveError)> {
-    if let Some(known) = context.known_resources(policy) {
-        return Ok(known);
-    }
+    let known = context.known_resources(policy);
+    let found = match known {
+        None => look_up(policy, context).await?,
+        Some(known) if known.at.elapsed() < LOOK_UP || !context.waits_for_references(policy) => {
+            return Ok(known.found);
+        }
+        // What does not answer now may be what is waited for.
+        Some(known) => look_up(policy, context).await.unwrap_or(known.found),
+    };
+    context.remember_resources(policy, found.clone());
+    Ok(found)
+}
+
+async fn look_up(
+    policy: &ClusterImportPolicy,
+    context: &Context,
+) -> Result<Resources, (PolicyValidatedReason, ResolveError)> {
     let source = &policy.spec.source;
     let found = resolve(
         &context.shared.client,
@@ -189,9 +208,7 @@ async fn resources(
             )
         })?);
     }
-    let resources = Resources { source, references };
-    context.remember_resources(policy, resources.clone());
-    Ok(resources)
+    Ok(Resources { source, references })
 }
 
 /// The lifecycles of a policy go with it; their own finalizers take the clusters along.

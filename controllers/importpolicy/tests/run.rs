@@ -165,6 +165,50 @@ async fn a_version_that_is_removed_is_told_until_another_one_can_be_used() {
     running.end().await;
 }
 
+const STORE: ServedType = ServedType {
+    group: "stores.example",
+    version: "v1beta1",
+    resource: "stores",
+    kind: "Store",
+    namespaced: false,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_reference_whose_version_is_removed_is_looked_up_again() {
+    let host = host();
+    host.serve(STORE);
+    let mut over_stores = policy();
+    over_stores["spec"]["references"] = json!([{"key": "store", "group": STORE.group,
+        "resource": STORE.resource, "nameTemplate": "{{source.metadata.name}}"}]);
+    host.put(&format!("{POLICIES}/karmada"), over_stores);
+    host.put(&format!("{CLUSTERS}/one"), json!({}));
+    let running = run(&host);
+    let version = |host: &Host, name: &str| {
+        let found = host.get(&lifecycle(name)).unwrap_or_default();
+        found["spec"]["references"][0]["version"].clone()
+    };
+    until(&host, "v1beta1", |host| version(host, "one") == "v1beta1").await;
+    host.withdraw(STORE.group, "v1beta1", STORE.resource);
+    let mut waits = host.get(&lifecycle("one")).unwrap();
+    waits["status"] = json!({"conditions": [{"type": "Updating", "status": "False",
+        "reason": "WaitDependentResourceSynced", "message": "stores one can't be followed",
+        "lastTransitionTime": "2026-01-02T03:04:05Z"}]});
+    host.put(&lifecycle("one"), waits);
+    // Nothing of it is served for a while, in which clusters come and go as ever.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    host.put(&format!("{CLUSTERS}/two"), json!({}));
+    until(&host, "two", |host| version(host, "two") == "v1beta1").await;
+    host.serve(ServedType {
+        version: "v1",
+        ..STORE
+    });
+    until(&host, "v1", |host| {
+        version(host, "one") == "v1" && version(host, "two") == "v1"
+    })
+    .await;
+    running.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_is_made_again_is_resolved_again() {
     let host = host();
