@@ -203,5 +203,17 @@ async fn a_change_concerns_those_who_need_its_object() {
     assert!(interests.owners(Some(&elsewhere)).is_empty());
     interests.remove("all");
     assert_eq!(interests.owners(Some(&change(Some(one())))), ["one"]);
+    // What is looked at is looked at again and again, and is held once.
+    for _ in 0..3 {
+        interests.add("one", interest(Some("one")).remove(0));
+    }
+    assert_eq!(interests.owners(Some(&change(Some(one())))), ["one"]);
+    interests.set("one", interest(Some("three")));
+    assert_eq!(interests.owners(Some(&change(Some(one())))), [""; 0]);
+    assert_eq!(interests.owners(Some(&change(None))), ["one", "two"]);
+    assert_eq!(interests.entries(), 2);
+    interests.remove("one");
+    interests.set("two", Vec::new());
+    assert_eq!((interests.entries(), interests.owners(None).len()), (0, 0));
     watches.shutdown().await;
 }
