@@ -1,9 +1,15 @@
 //! Looks over a template before it is parsed: the parser's time grows with the square of the tags
-//! and of their nesting, and a template of the longest length would take it minutes.
+//! and of their nesting, and a template of the longest length would take it minutes. The parser calls
+//! itself for what stands in each other, so that is bounded before it begins.
+//!
+//! What would make it unclear where a string or a tag ends without parsing (raw blocks, values in
+//! braces, strings in brackets that are no list) is not offered.
+
+use serde_json::Value;
 
 use super::{
     rules::TemplateError,
-    tags::{place, tags},
+    tags::{place, tags, unquoted},
 };
 
 /// Tags in one template. The shipped policy has 30. The parser takes up to a second for so many in a
@@ -38,6 +44,8 @@ pub(super) fn check(text: &str) -> Result<(), TemplateError> {
             "blocks are nested too deep".to_owned()
         } else if count >= TAG_LIMIT {
             format!("a template has no more than {TAG_LIMIT} tags")
+        } else if let Err(wrong) = check_inside(tag.inside) {
+            wrong.to_owned()
         } else {
             continue;
         };
@@ -49,6 +57,59 @@ pub(super) fn check(text: &str) -> Result<(), TemplateError> {
         });
     }
     Ok(())
+}
+
+/// Checks what stands in each other within a tag.
+fn check_inside(inside: &str) -> Result<(), &'static str> {
+    if inside.starts_with("{{") {
+        return Err("raw blocks are not offered");
+    }
+    let opening = inside.len() - inside.trim_start_matches(['{', '~']).len();
+    let mut depth: usize = 0;
+    // Where the brackets that are being read end.
+    let mut brackets = 0;
+    for (at, character) in unquoted(inside) {
+        match character {
+            _ if at < opening || at < brackets => {}
+            '[' => brackets = at + length_of_brackets(&inside[at..])?,
+            '{' => return Err("a value in braces is not offered"),
+            '(' if depth == DEPTH_LIMIT => return Err("calls are nested too deep"),
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A name in brackets, as of a field with dots, or a list of single values.
+fn length_of_brackets(text: &str) -> Result<usize, &'static str> {
+    let mut lists = serde_json::Deserializer::from_str(text).into_iter::<Vec<Single>>();
+    if let Some(Ok(_)) = lists.next() {
+        return Ok(lists.byte_offset());
+    }
+    let end = text.find(']').map_or(text.len(), |end| end + 1);
+    let is_name = |name: &str| !name.contains(['"', '\'', '`', '(', '[', '{']);
+    match text[1..end].trim_end_matches(']') {
+        name if is_name(name) => Ok(end),
+        _ => Err("brackets hold a name without quotes and brackets, or a list of single values"),
+    }
+}
+
+/// A value without values in it.
+#[derive(serde::Deserialize)]
+#[serde(try_from = "Value")]
+struct Single;
+
+impl TryFrom<Value> for Single {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        match value {
+            Value::Array(_) | Value::Object(_) => Err("it has values in it"),
+            _ => Ok(Self),
+        }
+    }
 }
 
 /// `else if`, `else with`, or `^if`.

@@ -14,6 +14,16 @@ pub(super) fn tags(text: &str) -> impl Iterator<Item = Tag<'_>> {
     std::iter::from_fn(move || {
         while let Some(at) = text[from..].find("{{").map(|found| from + found) {
             let begin = at + 2;
+            if is_escaped(&text[from..at]) {
+                // An escape takes up to four braces.
+                from = begin
+                    + if text[begin..].starts_with("{{") {
+                        2
+                    } else {
+                        0
+                    };
+                continue;
+            }
             if let Some(end) = end_of_comment(&text[begin..]) {
                 from = begin + end;
                 continue;
@@ -35,30 +45,43 @@ pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     (line, before[start_of_line..].chars().count() + 1)
 }
 
-/// Where a Handlebars comment ends, if this is one. It may hold anything.
+/// Whether what follows this text is one: after one backslash, and not after several.
+fn is_escaped(before: &str) -> bool {
+    before.ends_with('\\') && !before.ends_with("\\\\")
+}
+
+/// Where a Handlebars comment ends, if this is one. It may hold anything. One that begins as a long one and never ends as one is a
+/// short one.
 fn end_of_comment(tag: &str) -> Option<usize> {
-    let close = match tag {
-        long if long.starts_with("!--") => "--}}",
-        short if short.starts_with('!') => "}}",
-        _ => return None,
+    let after = |from: usize, close: &str| {
+        let found = tag[from..].find(close);
+        found.map(|at| from + at + close.len())
     };
-    Some(tag.find(close).map_or(tag.len(), |at| at + close.len()))
+    let long = tag.strip_prefix("!--").and_then(|_| after(3, "--}}"));
+    let short = tag.strip_prefix('!').map(|_| after(1, "}}"));
+    long.or_else(|| short.map(|end| end.unwrap_or(tag.len())))
 }
 
 /// Length of the tag up to its closing braces; braces in strings don't close it.
 fn end_of_tag(tag: &str) -> usize {
+    let end = unquoted(tag).find(|(at, _)| tag[*at..].starts_with("}}"));
+    end.map_or(tag.len(), |(at, _)| at)
+}
+
+/// The characters that stand in no string, with their places.
+pub(super) fn unquoted(tag: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quote = None;
     let mut escaped = false;
-    for (at, character) in tag.char_indices() {
+    tag.char_indices().filter(move |(_, character)| {
+        let character = *character;
         match quote {
             Some(_) if escaped => escaped = false,
             Some(open) if character == '\\' && open != '`' => escaped = true,
             Some(open) if character == open => quote = None,
             Some(_) => {}
             None if matches!(character, '"' | '\'' | '`') => quote = Some(character),
-            None if tag[at..].starts_with("}}") => return at,
-            None => {}
+            None => return true,
         }
-    }
-    tag.len()
+        false
+    })
 }

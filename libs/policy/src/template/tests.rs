@@ -508,3 +508,44 @@ fn the_readme_of_the_policies_lists_every_function() {
         assert!(text.contains(&line), "{line}");
     }
 }
+
+/// As long as the parser and everything that walks over what it made call themselves, a template that nests deeper could end the process.
+#[test]
+fn what_stands_in_each_other_in_a_tag_is_bounded() {
+    let nested = |depth: usize| {
+        let (open, close) = ("(lower ".repeat(depth), ")".repeat(depth));
+        format!("{{{{lower {open}source.metadata.name{close}}}}}")
+    };
+    assert_eq!(render(&nested(32)).as_deref(), Ok("east"));
+    let deep = nested(7000);
+    let hidden = [
+        deep.clone(),
+        nested(33),
+        // What would hide the nesting from who only looks for braces and quotes.
+        format!("\\{{{{ ' }}}} {deep}"),
+        format!("{{{{!-- }}}} {deep}"),
+        format!("{{{{!--}}}} {{{{ ' --}}}} {deep}"),
+        format!("{{{{{{{{if source}}}}}}}} {{{{ ' {{{{{{{{/if}}}}}}}} {deep}"),
+        format!("{{{{lookup source.[it's] {}", &deep[2..]),
+        format!("{{{{toJson {{\"a\": {{}}}} {}", &deep[2..]),
+        format!("{{{{toJson {}1{}}}}}", "[".repeat(7000), "]".repeat(7000)),
+        format!(
+            "{{{{toJson {}1{}}}}}",
+            "{\"a\":".repeat(7000),
+            "}".repeat(7000)
+        ),
+    ];
+    for text in hidden {
+        let error = compile(&text).map(drop).unwrap_err();
+        let shown: String = text.chars().take(60).collect();
+        assert!(
+            matches!(error, TemplateError::Meaning { .. }),
+            "{shown}: {error}"
+        );
+    }
+    assert_eq!(render("\\{{ ' a").as_deref(), Ok("{{ ' a"));
+    assert_eq!(
+        render("{{toJson [1, \"a\", \"]\"]}}").as_deref(),
+        Ok("[1,\"a\",\"]\"]")
+    );
+}
