@@ -89,11 +89,22 @@ pub fn validate(
         connection: &connection,
         uses,
     };
-    let (ground, warnings) = bind(&claim, scope, secrets, policy)?;
+    let (ground, mut warnings) = bind(&claim, scope, secrets, policy)?;
+    warnings.extend(unverified(&connection));
     Ok(Validated {
         connection,
         ground,
         warnings,
+    })
+}
+
+/// Meant as it may be, nobody should have to read the spec to see it.
+fn unverified(connection: &Connection) -> Option<String> {
+    let server = &connection.server;
+    (connection.trust == Trust::Anyone || server.is_plain()).then(|| {
+        format!(
+            "nobody is verified at {server}: whoever is on the way there can take the credentials and change what is synced"
+        )
     })
 }
 

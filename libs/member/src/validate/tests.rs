@@ -266,3 +266,27 @@ fn a_broken_kubeconfig_is_not_quoted() {
     no_context.kubeconfig = Base64Bytes::from_bytes(text.as_bytes());
     refused(&no_context, &SecretData::new(), "has no context");
 }
+
+#[test]
+fn a_connection_that_verifies_nobody_is_told() {
+    let warnings = |skip: bool| {
+        let spec = PediaClusterSpec {
+            connection: Some(armadex_crds::Connection {
+                insecure_skip_tls_verification: skip,
+                ..Default::default()
+            }),
+            ..with_token()
+        };
+        let policy = Policy::Absent;
+        let validated = validate(&spec, &scope(), &SecretData::new(), &policy).unwrap();
+        validated.warnings
+    };
+    assert_eq!(warnings(false), [""; 0]);
+    assert_eq!(
+        warnings(true),
+        [
+            "nobody is verified at https://member:6443: whoever is on the way there can take the credentials and change \
+          what is synced"
+        ]
+    );
+}
