@@ -1,19 +1,21 @@
 //! Bytes that travel as base64 text, credentials mostly: kept as the text that came, decoded
 //! when used, never printed.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::Sensitive;
+
 /// Base64 text of a `format: byte` field.
 ///
 /// Reading an object does not decode it: one bad field must not make a whole list of objects
-/// unreadable. [`decode`](Self::decode) is strict, and `Debug` shows a length only.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// unreadable. [`decode`](Self::decode) is strict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Base64Bytes(String);
+pub struct Base64Bytes(Sensitive<String>);
 
 /// The text is not base64. What it was is not told: it may be a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -23,28 +25,23 @@ pub struct InvalidBase64;
 impl Base64Bytes {
     /// Takes plain bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        Self(BASE64_STANDARD.encode(bytes))
+        Self(BASE64_STANDARD.encode(bytes).into())
     }
 
     /// Takes base64 text as it is; it is checked by [`decode`](Self::decode).
     pub fn from_text(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(text.into().into())
     }
 
     /// The bytes; standard alphabet, padding required, nothing but base64 in the text.
     pub fn decode(&self) -> Result<Vec<u8>, InvalidBase64> {
-        BASE64_STANDARD.decode(&self.0).map_err(|_| InvalidBase64)
+        let decoded = BASE64_STANDARD.decode(self.0.expose());
+        decoded.map_err(|_| InvalidBase64)
     }
 
     /// Whether the field is absent or an empty string.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Debug for Base64Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Base64Bytes({} chars)", self.0.len())
+        self.0.expose().is_empty()
     }
 }
 
@@ -67,9 +64,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_the_length_and_nothing_else() {
+    fn debug_shows_nothing() {
         let token = Base64Bytes::from_bytes(b"token");
-        assert_eq!(format!("{token:?}"), "Base64Bytes(8 chars)");
+        assert_eq!(format!("{token:?}"), "Base64Bytes(Sensitive(not shown))");
     }
 
     #[test]

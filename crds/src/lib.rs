@@ -19,6 +19,7 @@ mod lifecycle;
 mod misfits;
 mod rendered;
 mod schema;
+mod sensitive;
 mod sync_resources;
 
 pub use base64_bytes::{Base64Bytes, InvalidBase64};
@@ -38,6 +39,7 @@ pub use lifecycle::{
 };
 pub use misfits::misfits;
 pub use rendered::RenderedConnection;
+pub use sensitive::Sensitive;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};
 
 /// Set on a Secret by whoever looks after it: the endpoints that its credentials may be sent to, separated by commas.

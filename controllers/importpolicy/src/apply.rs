@@ -133,7 +133,7 @@ mod tests {
         let objects = [Arc::new(Found {
             name,
             deleting: false,
-            object,
+            object: object.into(),
         })];
         plan(&Facts {
             policy,

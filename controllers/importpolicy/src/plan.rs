@@ -19,7 +19,6 @@ use armadex_policy::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
-use serde_json::Map;
 
 use crate::Compiled;
 
@@ -193,10 +192,7 @@ fn look_at(facts: &Facts<'_>, object: &Found) -> Outcome {
     if let Err(why) = facts.secrets.check(facts.source, &object.name.namespace) {
         return Outcome::Refused(why);
     }
-    let data = TemplateData {
-        source: object.object.clone(),
-        references: Map::new(),
-    };
+    let data = TemplateData::of(object.object.expose().clone());
     if let Some(selector) = &compiled.selector {
         match selector.says_true(&data) {
             Ok(true) => {}

@@ -42,7 +42,7 @@ fn clusters(text: &str) -> Vec<Arc<Found>> {
                 name: name.clone(),
             },
             deleting: spec["deleting"] == true,
-            object: json!({"metadata": {"name": name}, "spec": spec}),
+            object: json!({"metadata": {"name": name}, "spec": spec}).into(),
         })
     };
     objects.into_iter().map(found).collect()
@@ -336,7 +336,7 @@ fn secrets_of(namespaces: &[&str]) -> Vec<Arc<Found>> {
     let secret = |namespace: &&str| {
         let name = format!("of-{namespace}");
         Arc::new(Found {
-            object: json!({"metadata": {"name": name}}),
+            object: json!({"metadata": {"name": name}}).into(),
             name: ObjectName {
                 namespace: (*namespace).into(),
                 name,

@@ -10,7 +10,6 @@ use armadex_policy::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
-use serde_json::Map;
 
 use crate::{
     Compiled, Lookup, Stop, decode,
@@ -100,10 +99,7 @@ fn step(
             }
         };
     }
-    let mut data = TemplateData {
-        source: source.object.clone(),
-        references: Map::new(),
-    };
+    let mut data = TemplateData::of(source.object.expose().clone());
     gather(
         &lifecycle.spec.references,
         &compiled.references,

@@ -39,13 +39,13 @@ pub(crate) fn gather(
             Stop::because(Reason::FailedReferenceResourceParse, message)
         })?;
         match found {
-            Lookup::Found(found) => data.references.insert(key.clone(), found.object.clone()),
+            Lookup::Found(found) => data.refer(key, found.object.expose().clone()),
             Lookup::Missing => {
                 let message = format!("references[{key}]: {name} does not exist");
                 return Err(Stop::because(Reason::ReferenceResourceNotFound, message));
             }
             Lookup::NotListed(readiness) => return Err(not_listed(&name, &readiness)),
-        };
+        }
     }
     Ok(())
 }

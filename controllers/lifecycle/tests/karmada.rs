@@ -64,7 +64,7 @@ fn rendered(cluster: &str, secret: &str) -> Result<Value, String> {
     ]}))
     .unwrap();
     let found = |text: &str| {
-        let object = serde_saphyr::from_str(text).unwrap();
+        let object = serde_saphyr::from_str::<Value>(text).unwrap().into();
         Lookup::Found(Arc::new(Found {
             name: Default::default(),
             deleting: false,

@@ -53,7 +53,7 @@ fn found(name: &str, text: &str, deleting: bool) -> Lookup {
     Lookup::Found(Arc::new(Found {
         name,
         deleting,
-        object: serde_saphyr::from_str(text).unwrap(),
+        object: serde_saphyr::from_str::<Value>(text).unwrap().into(),
     }))
 }
 

@@ -7,7 +7,7 @@ use http::Uri;
 use http::uri::Scheme;
 
 use crate::error::ConfigError;
-use crate::sensitive::Sensitive;
+use armadex_crds::Sensitive;
 
 /// How to reach a member. Two equal ones need no new connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

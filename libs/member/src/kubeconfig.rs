@@ -6,8 +6,8 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig as File};
 
 use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
 use crate::error::ConfigError;
-use crate::sensitive::Sensitive;
 use crate::{pem, proxy};
+use armadex_crds::Sensitive;
 
 /// A Secret may hold 1 MiB at most, so a larger one is no kubeconfig that somebody means.
 const MAX_BYTES: usize = 1 << 20;

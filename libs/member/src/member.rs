@@ -336,7 +336,7 @@ fn common_headers(connection: &Connection) -> Result<HeaderMap, ConfigError> {
     let agent = concat!("armadex/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
     if let Some(token) = &connection.token {
-        let value = [b"Bearer ", token.expose()].concat();
+        let value = [b"Bearer ".as_slice(), token.expose()].concat();
         headers.insert(AUTHORIZATION, secret_header(&value)?);
     }
     Ok(headers)

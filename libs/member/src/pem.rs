@@ -4,7 +4,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::ConfigError;
-use crate::sensitive::Sensitive;
+use armadex_crds::Sensitive;
 
 /// The certificates of a bundle, at least one, as DER.
 pub(crate) fn certificates(field: &str, pem: &[u8]) -> Result<Vec<Vec<u8>>, ConfigError> {

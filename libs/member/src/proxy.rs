@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use crate::connection::Proxy;
 use crate::error::ConfigError;
-use crate::sensitive::Sensitive;
+use armadex_crds::Sensitive;
 
 const SCHEMES: [&str; 3] = ["http", "https", "socks5"];
 
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(proxy.url.to_string(), "http://proxy:3128/x");
         let (user, password) = proxy.credentials.clone().unwrap();
         assert_eq!(
-            (user.as_str(), password.expose()),
+            (user.as_str(), password.expose().as_slice()),
             ("me", &b"p@ss:word"[..])
         );
         assert!(!format!("{proxy:?}").contains("p@ss"));

@@ -6,7 +6,7 @@ use std::fmt;
 use armadex_crds::SecretKeyRef;
 
 use crate::error::ConfigError;
-use crate::sensitive::Sensitive;
+use armadex_crds::Sensitive;
 
 /// Namespace and name of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,8 +11,8 @@ use crate::binding::{Claim, Ground, Policy, Uses, bind};
 use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
 use crate::error::ConfigError;
 use crate::secrets::{Lookup, SecretData, SecretId, SecretScope};
-use crate::sensitive::Sensitive;
 use crate::{kubeconfig, pem, proxy};
+use armadex_crds::Sensitive;
 
 /// A connection, and on what grounds it may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ mod walk;
 
 use std::sync::{Arc, LazyLock};
 
-use armadex_crds::TemplateEngineName;
+use armadex_crds::{Sensitive, TemplateEngineName};
 use handlebars::{Context, Handlebars, RenderContext, Renderable};
 use serde_json::{Map, Value};
 
@@ -54,13 +54,33 @@ pub enum UnsupportedEngine {
     },
 }
 
-/// The values that a template is rendered over.
-#[derive(Clone, Debug, Default)]
+/// The values that a template is rendered over: `source` and `references`. Made once for an object and borrowed by each template: to
+/// copy it takes longer than to render.
+#[derive(Clone, Debug)]
 pub struct TemplateData {
-    /// The source object.
-    pub source: Value,
-    /// Referenced objects by key.
-    pub references: Map<String, Value>,
+    context: Sensitive<Context>,
+}
+
+const SOURCE: &str = "source";
+const REFERENCES: &str = "references";
+
+impl TemplateData {
+    /// Of a source object.
+    pub fn of(source: Value) -> Self {
+        let references = Value::Object(Map::new());
+        let fields = [(SOURCE, source), (REFERENCES, references)];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value));
+        let context = Context::from(Value::Object(Map::from_iter(fields)));
+        Self {
+            context: context.into(),
+        }
+    }
+
+    /// Adds a referenced object under its key.
+    pub fn refer(&mut self, key: &str, object: Value) {
+        let fields = self.context.expose_mut().data_mut();
+        fields[REFERENCES][key] = object;
+    }
 }
 
 /// A compiled template.
@@ -114,14 +134,14 @@ pub fn of_references<'a>(
 impl Template {
     /// The text for these values.
     pub fn render(&self, data: &TemplateData) -> Result<String, TemplateError> {
-        let context = context(data)?;
+        let context = data.context.expose();
         let mut out = bounded::Bounded::default();
         let budget = Arc::new(Budget::default());
         let mut rendering = RenderContext::new(None);
         metered::register(&mut rendering, &budget);
         let rendered = self
             .0
-            .render(&HANDLEBARS, &context, &mut rendering, &mut out);
+            .render(&HANDLEBARS, context, &mut rendering, &mut out);
         if out.is_full() {
             return Err(TemplateError::OutputTooLong);
         }
@@ -171,12 +191,6 @@ fn compile_handlebars(text: &str, scope: Scope<'_>) -> Result<Template, Template
     walk::check(&template, scope)?;
     metered::meter(&mut template);
     Ok(Template(template))
-}
-
-fn context(data: &TemplateData) -> Result<Context, TemplateError> {
-    let TemplateData { source, references } = data;
-    let fields = serde_json::json!({"source": source, "references": references});
-    Context::wraps(fields).map_err(|error| TemplateError::Render(functions::describe(&error)))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use armadex_crds::{AuthenticationFrom, Base64Bytes, Connection as Way, SecretKey
 
 use super::*;
 use crate::secrets::SecretContent;
-use crate::sensitive::Sensitive;
 use crate::validate::{Validated, validate};
+use armadex_crds::Sensitive;
 
 const SERVER: &str = "https://east:6443";
 const HOME: &str = "clusterpedia-system";

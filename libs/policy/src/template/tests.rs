@@ -5,20 +5,17 @@ use serde_json::json;
 use super::*;
 
 fn data() -> TemplateData {
-    TemplateData {
-        source: json!({
-            "metadata": {"name": "east", "labels": {"a.b/c": "d"}},
-            "spec": {"apiEndpoint": "https://east:6443?a=b&c=\"d\"", "insecure": true, "n": 3},
-            "status": {"conditions": [
-                {"type": "Synced", "status": "True"},
-                {"type": "Ready", "status": "True"},
-            ]},
-        }),
-        references: json!({"secret": {"data": {"token": "YStiLz0=", "ca.crt": "Y2E="}}})
-            .as_object()
-            .unwrap()
-            .clone(),
-    }
+    let mut data = TemplateData::of(json!({
+        "metadata": {"name": "east", "labels": {"a.b/c": "d"}},
+        "spec": {"apiEndpoint": "https://east:6443?a=b&c=\"d\"", "insecure": true, "n": 3},
+        "status": {"conditions": [
+            {"type": "Synced", "status": "True"},
+            {"type": "Ready", "status": "True"},
+        ]},
+    }));
+    let secret = json!({"data": {"token": "YStiLz0=", "ca.crt": "Y2E="}});
+    data.refer("secret", secret);
+    data
 }
 
 fn compile(text: &str) -> Result<Template, TemplateError> {
@@ -215,8 +212,8 @@ fn templates_results_and_nesting_are_limited() {
         compile(&"x".repeat(TEMPLATE_LIMIT + 1)).unwrap_err(),
         TemplateError::TooLong
     );
-    let mut long = data();
-    long.source = json!({"items": vec!["x".repeat(1000); OUTPUT_LIMIT / 1000 + 1]});
+    let items = json!({"items": vec!["x".repeat(1000); OUTPUT_LIMIT / 1000 + 1]});
+    let long = TemplateData::of(items);
     let template = compile("{{#each source.items}}{{this}}{{/each}}").unwrap();
     assert_eq!(template.render(&long), Err(TemplateError::OutputTooLong));
     let deep = format!("{}{}", "{{#if source}}".repeat(40), "{{/if}}".repeat(40));
@@ -281,8 +278,8 @@ fn what_a_template_repeats_or_makes_longer_without_end_is_stopped() {
             TemplateError::TooMuchWork,
         ),
     ];
-    let mut data = data();
-    data.source = json!({"items": vec![1; 10], "text": "\"".repeat(1024 * 1024)});
+    let source = json!({"items": vec![1; 10], "text": "\"".repeat(1024 * 1024)});
+    let data = TemplateData::of(source);
     for (text, expected) in table {
         let text = if text.starts_with('(') {
             format!("{{{{len {text}}}}}")
@@ -299,11 +296,10 @@ fn what_a_template_repeats_or_makes_longer_without_end_is_stopped() {
 
 #[test]
 fn the_budget_is_each_renderings_own_and_wide_enough_for_a_hundred_labels() {
-    let mut data = data();
     let labels: Map<String, Value> = (0..100)
         .map(|index| (format!("label-{index}"), json!("value".repeat(12))))
         .collect();
-    data.source = json!({"labels": labels});
+    let data = TemplateData::of(json!({"labels": labels}));
     let template = compile(
         "{{#each source.labels}}{{#if (hasPrefix \"label\" @key)}}{{lower @key}}: {{toJson this}}\n{{/if}}{{/each}}",
     )
@@ -315,8 +311,7 @@ fn the_budget_is_each_renderings_own_and_wide_enough_for_a_hundred_labels() {
 
 #[test]
 fn errors_in_an_each_keep_their_place() {
-    let mut data = data();
-    data.source = json!({"items": [1]});
+    let data = TemplateData::of(json!({"items": [1]}));
     let template = compile("{{#each source.items}}\n\n  {{trim @root.source}}{{/each}}").unwrap();
     assert_eq!(
         template.render(&data).unwrap_err().to_string(),

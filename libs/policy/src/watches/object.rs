@@ -1,5 +1,6 @@
 //! What is watched and what was seen of it, as values.
 
+use armadex_crds::Sensitive;
 use serde_json::Value;
 
 use crate::Gvr;
@@ -72,6 +73,6 @@ pub struct Found {
     pub name: ObjectName,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// The whole of it.
-    pub object: Value,
+    /// The whole of it; it may be a Secret.
+    pub object: Sensitive<Value>,
 }
