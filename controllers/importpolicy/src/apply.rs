@@ -95,7 +95,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Facts, plan, validate};
+    use crate::{Facts, Looks, plan, validate};
 
     const LIFECYCLE: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/east";
 
@@ -135,7 +135,7 @@ mod tests {
             deleting: false,
             object: object.into(),
         })];
-        plan(&Facts {
+        let facts = Facts {
             policy,
             compiled: &validate(&policy.spec).unwrap(),
             source: &Gvr {
@@ -147,7 +147,8 @@ mod tests {
             objects: &objects,
             lifecycles: known,
             secrets: &SecretNamespaces::default(),
-        })
+        };
+        plan(&facts, &mut Looks::default())
     }
 
     fn owner(host: &Host) -> String {

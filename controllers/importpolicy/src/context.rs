@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
@@ -10,11 +10,14 @@ use armadex_policy::{Served, Shared, controlled_by};
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
 
+use crate::{Compiled, Invalid, Looks, validate};
+
 /// What all reconciles share.
 pub(crate) struct Context {
     pub(crate) shared: Shared,
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) resources: Mutex<HashMap<String, Known>>,
+    pub(crate) memories: Mutex<HashMap<String, Memory>>,
 }
 
 impl Context {
@@ -55,6 +58,22 @@ impl Context {
                 .any(|lifecycle| controlled_by(&lifecycle.metadata, uid) && waits(lifecycle))
     }
 
+    /// What is remembered of this very policy; why it is not valid, if it is not.
+    pub(crate) fn memory(&self, policy: &ClusterImportPolicy) -> Result<Memory, Invalid> {
+        let (name, of) = (policy.name_any(), Version::of(policy));
+        let known = lock(&self.memories).get(&name).cloned();
+        if let Some(known) = known.filter(|known| known.of == of) {
+            return Ok(known);
+        }
+        let memory = Memory {
+            of,
+            compiled: Arc::new(validate(&policy.spec)?),
+            looks: Arc::default(),
+        };
+        lock(&self.memories).insert(name, memory.clone());
+        Ok(memory)
+    }
+
     pub(crate) fn forget_resources(&self, name: &str) {
         self.lock_resources().remove(name);
     }
@@ -63,13 +82,25 @@ impl Context {
     pub(crate) fn forget(&self, name: &str) {
         self.shared.forget(name);
         self.forget_resources(name);
+        lock(&self.memories).remove(name);
     }
 
     fn lock_resources(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        self.resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.resources)
     }
+}
+
+/// What is remembered of a policy from look to look.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    of: Version,
+    pub(crate) compiled: Arc<Compiled>,
+    /// Whoever plans has them; a policy is looked at by one at a time.
+    pub(crate) looks: Arc<Mutex<Looks>>,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What was found for a policy, and when.

@@ -25,8 +25,8 @@ use tracing::info;
 use crate::context::Context;
 use crate::reconcile::{clean_up, follow};
 
-/// Source objects change all the time, when a platform probes its clusters, and each look renders
-/// the names of all of them. A cluster that joins a busy fleet waits no longer than this.
+/// Source objects change all the time, when a platform probes its clusters, and each look goes over
+/// all of them and all lifecycles. A cluster that joins a busy fleet waits no longer than this.
 const REST: Duration = Duration::from_secs(1);
 
 /// Follows every ClusterImportPolicy until cancelled. Waits for the CRDs if they are not there.
@@ -49,6 +49,7 @@ pub async fn run(
         shared: Shared::new(client, watches, secrets, "armadex-importpolicy"),
         lifecycles,
         resources: Mutex::default(),
+        memories: Mutex::default(),
     };
     let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
     let queue = stream::select_all([

@@ -7,11 +7,13 @@
 mod apply;
 mod context;
 mod controller;
+mod looks;
 mod plan;
 mod reconcile;
 mod status;
 mod validate;
 
 pub use controller::run;
+pub use looks::Looks;
 pub use plan::{Facts, Plan, Problem, plan};
 pub use validate::{Compiled, Invalid, validate, validate_namespaces};

@@ -13,17 +13,14 @@ use armadex_crds::{
     ClusterImportPolicy, LifecycleReference, LifecycleSource, PediaClusterLifecycle,
     PediaClusterLifecycleSpec,
 };
-use armadex_policy::{
-    Found, Gvr, ObjectName, SecretNamespaces, controlled_by, owners_in_words,
-    template::TemplateData,
-};
+use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces, controlled_by, owners_in_words};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 
-use crate::Compiled;
-
-/// The longest name of an object.
-const NAME_LIMIT: usize = 253;
+use crate::{
+    Compiled,
+    looks::{Looks, Outcome, Rules},
+};
 
 /// What a policy is planned with.
 #[derive(Debug)]
@@ -71,30 +68,35 @@ pub struct Problem {
     pub may_pass: bool,
 }
 
-/// What has become of one source object.
-enum Outcome {
-    Skipped,
-    /// It may not be read; why not.
-    Refused(String),
-    Named(String),
-    Failed(String),
-}
-
 /// What has become of all of them.
 #[derive(Default)]
 struct Looked<'a> {
     /// By the name that they render to.
-    wanted: BTreeMap<String, Vec<&'a Found>>,
+    wanted: BTreeMap<&'a str, Vec<&'a Found>>,
     /// Those that nothing is known of: what they have stays.
     kept: HashSet<&'a ObjectName>,
     /// Those of them that may not be read, and why not.
-    refused: Vec<(&'a Found, String)>,
+    refused: Vec<(&'a Found, &'a str)>,
 }
 
-/// Makes the plan.
-pub fn plan(facts: &Facts<'_>) -> Plan {
+/// Makes the plan. What objects have come to is remembered for the next one of this generation of the policy.
+pub fn plan(facts: &Facts<'_>, looks: &mut Looks) -> Plan {
+    let Facts {
+        compiled,
+        source,
+        objects,
+        secrets,
+        ..
+    } = *facts;
+    let rules = Rules {
+        compiled,
+        source,
+        secrets,
+    };
+    looks.refresh(objects, &rules);
     let mut plan = Plan::default();
-    let looked = look(facts, &mut plan.problems);
+    let looked = look(facts, looks, &mut plan.problems);
+    let references = references(facts);
     plan.problems.extend(refusal(&looked.refused));
     let existing: BTreeMap<&str, &PediaClusterLifecycle> = facts
         .lifecycles
@@ -102,21 +104,22 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
         .filter_map(|lifecycle| Some((lifecycle.metadata.name.as_deref()?, lifecycle.as_ref())))
         .collect();
     for (name, objects) in &looked.wanted {
-        let present = existing.get(name.as_str()).copied();
+        let present = existing.get(name).copied();
         if let Some(keeper) = present.filter(|present| looked.keeps(facts, present)) {
             let keeper = name_of(&keeper.spec.source);
             tell_keeper(&keeper, objects, &mut plan.problems);
             continue;
         }
         let object = choose(facts, objects, present, &mut plan.problems);
-        settle(facts, &mut plan, name, object, present);
+        let name = (*name, object);
+        settle(facts, &references, &mut plan, name, present);
     }
     for lifecycle in facts.lifecycles {
         if looked.keeps(facts, lifecycle) {
             plan.wanted += 1;
         } else if is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
-            && !looked.wanted.contains_key(&lifecycle.name_any())
+            && !looked.wanted.contains_key(lifecycle.name_any().as_str())
         {
             let uid = lifecycle.uid().unwrap_or_default();
             plan.delete.push((lifecycle.name_any(), uid));
@@ -125,7 +128,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
     plan
 }
 
-fn look<'a>(facts: &Facts<'a>, problems: &mut Vec<Problem>) -> Looked<'a> {
+fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) -> Looked<'a> {
     let ours = facts
         .lifecycles
         .iter()
@@ -135,18 +138,20 @@ fn look<'a>(facts: &Facts<'a>, problems: &mut Vec<Problem>) -> Looked<'a> {
         .collect();
     let mut looked = Looked::default();
     for object in facts.objects {
-        match look_at(facts, object) {
+        match looks.of(object) {
             Outcome::Skipped => {}
             // Of all the Secrets of a control plane most are no clusters, and never were.
             Outcome::Refused(_) if !ours.contains(&object.name) => {}
             Outcome::Refused(why) => {
                 looked.kept.insert(&object.name);
-                looked.refused.push((&**object, why));
+                looked.refused.push((&**object, why.as_str()));
             }
-            Outcome::Named(name) => looked.wanted.entry(name).or_default().push(object),
+            Outcome::Named(name) => {
+                looked.wanted.entry(name.as_str()).or_default().push(object);
+            }
             Outcome::Failed(message) => {
                 looked.kept.insert(&object.name);
-                problems.push(waits_for_edit(object, message));
+                problems.push(waits_for_edit(object, message.clone()));
             }
         }
     }
@@ -168,7 +173,7 @@ impl Looked<'_> {
 
 /// One problem for all that may not be read: a namespace that the administrator does not allow any
 /// more may have had a fleet.
-fn refusal(refused: &[(&Found, String)]) -> Option<Problem> {
+fn refusal(refused: &[(&Found, &str)]) -> Option<Problem> {
     let [(first, why), rest @ ..] = refused else {
         return None;
     };
@@ -181,33 +186,6 @@ fn refusal(refused: &[(&Found, String)]) -> Option<Problem> {
         message: format!("{why}; what was made of them stays as it is"),
         may_pass: false,
     })
-}
-
-/// An object that is being deleted counts as gone: its credentials go at any moment.
-fn look_at(facts: &Facts<'_>, object: &Found) -> Outcome {
-    let compiled = facts.compiled;
-    if object.deleting {
-        return Outcome::Skipped;
-    }
-    if let Err(why) = facts.secrets.check(facts.source, &object.name.namespace) {
-        return Outcome::Refused(why);
-    }
-    let data = TemplateData::of(object.object.expose().clone());
-    if let Some(selector) = &compiled.selector {
-        match selector.says_true(&data) {
-            Ok(true) => {}
-            Ok(false) => return Outcome::Skipped,
-            Err(error) => return Outcome::Failed(format!("source.selectorTemplate: {error}")),
-        }
-    }
-    match compiled.name.render(&data) {
-        Ok(name) if is_object_name(name.trim()) => Outcome::Named(name.trim().to_owned()),
-        Ok(name) => Outcome::Failed(format!(
-            "nameTemplate: {:?} can't name an object",
-            name.trim()
-        )),
-        Err(error) => Outcome::Failed(format!("nameTemplate: {error}")),
-    }
 }
 
 /// Of several objects with one name the one that has the lifecycle keeps it, else the first.
@@ -238,9 +216,9 @@ fn tell_keeper(keeper: &ObjectName, objects: &[&Found], problems: &mut Vec<Probl
 /// Decides what becomes of one name.
 fn settle(
     facts: &Facts<'_>,
+    references: &[LifecycleReference],
     plan: &mut Plan,
-    name: &str,
-    object: &Found,
+    (name, object): (&str, &Found),
     present: Option<&PediaClusterLifecycle>,
 ) {
     let obstacle = present.and_then(|present| obstacle(facts.policy, present));
@@ -254,11 +232,11 @@ fn settle(
         return;
     }
     plan.wanted += 1;
-    let mut desired = lifecycle(facts, name, object);
     match present {
-        None => plan.create.push(desired),
-        Some(present) if present.spec == desired.spec => {}
+        None => plan.create.push(lifecycle(facts, references, name, object)),
+        Some(present) if is_as_planned(facts, references, object, &present.spec) => {}
         Some(present) => {
+            let mut desired = lifecycle(facts, references, name, object);
             desired.metadata.uid.clone_from(&present.metadata.uid);
             let version = &present.metadata.resource_version;
             desired.metadata.resource_version.clone_from(version);
@@ -283,25 +261,54 @@ pub(crate) fn obstacle(
         .then(|| format!("an earlier PediaClusterLifecycle {name} is still being deleted"))
 }
 
-fn lifecycle(facts: &Facts<'_>, name: &str, object: &Found) -> PediaClusterLifecycle {
+/// The references of every lifecycle of the policy.
+fn references(facts: &Facts<'_>) -> Vec<LifecycleReference> {
+    let references = facts.policy.spec.references.iter().zip(facts.versions);
+    let references = references.map(|(reference, version)| LifecycleReference {
+        key: reference.key.clone(),
+        group: reference.group.clone(),
+        version: version.clone(),
+        resource: reference.resource.clone(),
+        namespace_template: reference.namespace_template.clone(),
+        name_template: reference.name_template.clone(),
+    });
+    references.collect()
+}
+
+/// Whether a lifecycle is what [`lifecycle`] would make, without making it: nearly all of them are.
+fn is_as_planned(
+    facts: &Facts<'_>,
+    references: &[LifecycleReference],
+    object: &Found,
+    present: &PediaClusterLifecycleSpec,
+) -> bool {
     let spec = &facts.policy.spec;
-    let references = spec
-        .references
-        .iter()
-        .zip(facts.versions)
-        .map(|(reference, version)| LifecycleReference {
-            key: reference.key.clone(),
-            group: reference.group.clone(),
-            version: version.clone(),
-            resource: reference.resource.clone(),
-            namespace_template: reference.namespace_template.clone(),
-            name_template: reference.name_template.clone(),
-        });
+    let PediaClusterLifecycleSpec {
+        source,
+        references: known,
+        template,
+        creation_condition,
+        template_engine,
+    } = present;
+    *source == source_of(facts.source, object)
+        && known == references
+        && *template == spec.template
+        && *creation_condition == spec.creation_condition
+        && *template_engine == spec.template_engine
+}
+
+fn lifecycle(
+    facts: &Facts<'_>,
+    references: &[LifecycleReference],
+    name: &str,
+    object: &Found,
+) -> PediaClusterLifecycle {
+    let spec = &facts.policy.spec;
     let mut lifecycle = PediaClusterLifecycle::new(
         name,
         PediaClusterLifecycleSpec {
             source: source_of(facts.source, object),
-            references: references.collect(),
+            references: references.to_vec(),
             template: spec.template.clone(),
             creation_condition: spec.creation_condition.clone(),
             template_engine: spec.template_engine,
@@ -364,16 +371,4 @@ fn name_of(source: &LifecycleSource) -> ObjectName {
         namespace: source.namespace.clone(),
         name: source.name.clone(),
     }
-}
-
-/// What an API server takes as the name of an object: a DNS subdomain.
-fn is_object_name(name: &str) -> bool {
-    let is_label = |label: &str| {
-        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        !label.is_empty()
-            && label.bytes().all(inner)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    name.len() <= NAME_LIMIT && name.split('.').all(is_label)
 }

@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use kube::{Api, ResourceExt, runtime::controller::Action};
 
 use crate::{
-    Compiled, Plan, apply,
-    context::{Context, Resources},
+    Plan, apply,
+    context::{Context, Memory, Resources, lock},
     plan::{Facts, plan},
     status::{Outcome, Summary, status},
-    validate, validate_namespaces,
+    validate_namespaces,
 };
 
 /// Versions of references are looked up anew no more often than this, however many lifecycles wait
@@ -44,8 +44,8 @@ pub(crate) async fn follow(
 
 async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outcome, Next) {
     let name = policy.name_any();
-    let compiled = match validate(&policy.spec) {
-        Ok(compiled) => compiled,
+    let memory = match context.memory(policy) {
+        Ok(memory) => memory,
         Err(invalid) => return (Outcome::Invalid(invalid), Next::AwaitChange),
     };
     let (resources, watch) = match source(policy, context).await {
@@ -61,7 +61,7 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
         );
     }
     let objects = watch.objects();
-    let plan = make_plan(policy, compiled, resources, objects.clone(), context).await;
+    let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
     let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.shared.client.clone());
     let failures = apply::apply(&lifecycles, policy, &plan).await;
     let gone = is_gone(&readiness, trouble.as_ref());
@@ -136,7 +136,7 @@ fn is_gone(readiness: &Readiness, trouble: Option<&Trouble>) -> bool {
 /// Rendering a fleet's names takes milliseconds, which is too long for a thread that serves IO.
 async fn make_plan(
     policy: &ClusterImportPolicy,
-    compiled: Compiled,
+    memory: Memory,
     resources: Resources,
     objects: Vec<Arc<armadex_policy::Found>>,
     context: &Arc<Context>,
@@ -150,15 +150,16 @@ async fn make_plan(
         .map(|reference| reference.gvr.version)
         .collect();
     let planning = tokio::task::spawn_blocking(move || {
-        plan(&Facts {
+        let facts = Facts {
             policy: &policy,
-            compiled: &compiled,
+            compiled: &memory.compiled,
             source: &source.gvr,
             versions: &versions,
             objects: &objects,
             lifecycles: &lifecycles,
             secrets: &secrets,
-        })
+        };
+        plan(&facts, &mut lock(&memory.looks))
     });
     planning
         .await
@@ -232,4 +233,86 @@ pub(crate) async fn clean_up(
     }
     context.forget(&name);
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Mutex;
+
+    use armadex_policy::{
+        SecretNamespaces, Shared, Watches,
+        testing::{Host, ServedType},
+    };
+    use futures::StreamExt;
+    use kube::runtime::reflector;
+    use serde_json::json;
+
+    use super::*;
+
+    const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
+
+    fn context(host: &Host) -> Arc<Context> {
+        let watches = Watches::new(host.client());
+        let secrets = SecretNamespaces::default();
+        Arc::new(Context {
+            shared: Shared::new(host.client(), watches, secrets, "test"),
+            lifecycles: reflector::store().0,
+            resources: Mutex::default(),
+            memories: Mutex::default(),
+        })
+    }
+
+    fn policy(generation: i64) -> ClusterImportPolicy {
+        serde_json::from_value(json!({
+            "metadata": {"name": "karmada", "uid": "u", "generation": generation},
+            "spec": {
+                "source": {"group": "cluster.karmada.io", "resource": "clusters"},
+                "references": [],
+                "nameTemplate": "{{source.metadata.name}}",
+                "template": "spec: {syncResources: []}",
+                "creationCondition": "true",
+            },
+        }))
+        .unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_look_renders_what_changed_since_the_last_one() {
+        let served = |group, version, resource, kind| ServedType {
+            group,
+            version,
+            resource,
+            kind,
+            namespaced: false,
+        };
+        let host = Host::new(&[
+            served("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
+            served(
+                "policy.clusterpedia.io",
+                "v1alpha1",
+                "pediaclusterlifecycles",
+                "PediaClusterLifecycle",
+            ),
+        ]);
+        for number in 0..20 {
+            host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+        }
+        let context = context(&host);
+        let mut changes = std::pin::pin!(context.shared.watches.changes());
+        outcome(&policy(1), &context).await;
+        changes.next().await;
+        let rendered = async |policy: &ClusterImportPolicy| {
+            let (outcome, _) = outcome(policy, &context).await;
+            assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+            let memory = context.memory(policy).unwrap();
+            lock(&memory.looks).rendered()
+        };
+        assert_eq!(rendered(&policy(1)).await, 20);
+        host.put(&format!("{CLUSTERS}/c7"), json!({"status": {"probed": 1}}));
+        changes.next().await;
+        assert_eq!(rendered(&policy(1)).await, 21);
+        assert_eq!(rendered(&policy(1)).await, 21);
+        assert_eq!(rendered(&policy(2)).await, 20, "it may say something else");
+    }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_importpolicy::{Facts, Plan, Problem, plan, validate, validate_namespaces};
+use armadex_importpolicy::{Facts, Looks, Plan, Problem, plan, validate, validate_namespaces};
 use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces};
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -75,7 +75,16 @@ fn make(
     objects: &[Arc<Found>],
     lifecycles: &[Arc<PediaClusterLifecycle>],
 ) -> Plan {
-    plan(&Facts {
+    make_with(policy, objects, lifecycles, &mut Looks::default())
+}
+
+fn make_with(
+    policy: &ClusterImportPolicy,
+    objects: &[Arc<Found>],
+    lifecycles: &[Arc<PediaClusterLifecycle>],
+    looks: &mut Looks,
+) -> Plan {
+    let facts = Facts {
         policy,
         compiled: &validate(&policy.spec).unwrap(),
         source: &Gvr {
@@ -87,7 +96,8 @@ fn make(
         objects,
         lifecycles,
         secrets: &SecretNamespaces::default(),
-    })
+    };
+    plan(&facts, looks)
 }
 
 /// The plan in lines: `+` made, `~` changed, `-` deleted, `!` a problem.
@@ -196,6 +206,37 @@ fn a_name_that_can_not_name_an_object_is_a_problem() {
         "[{name: e1, source: east}]",
         &["! east: nameTemplate: \"E 1\" can't name an object"],
     );
+}
+
+#[test]
+fn what_is_as_it_was_is_not_rendered_again() {
+    let policy = policy(POLICY);
+    let mut looks = Looks::default();
+    let mut objects = clusters("[{name: east, id: e1}, {name: west, id: w1}, {name: bad}]");
+    let mut rendered_by = |objects: &[Arc<Found>]| {
+        let before = looks.rendered();
+        let plan = make_with(&policy, objects, &[], &mut looks);
+        (looks.rendered() - before, lines(&plan))
+    };
+    let bad = "! bad: nameTemplate: line 1, column 1: required: spec.id is empty";
+    assert_eq!(
+        rendered_by(&objects),
+        (3, vec!["+e1".into(), "+w1".into(), bad.into()])
+    );
+    assert_eq!(
+        rendered_by(&objects),
+        (0, vec!["+e1".into(), "+w1".into(), bad.into()])
+    );
+    objects[1] = clusters("[{name: west, id: w2}]").remove(0);
+    assert_eq!(
+        rendered_by(&objects),
+        (1, vec!["+e1".into(), "+w2".into(), bad.into()])
+    );
+    let east = objects.remove(0);
+    assert_eq!(rendered_by(&objects), (0, vec!["+w2".into(), bad.into()]));
+    // What went and comes back is looked at anew.
+    objects.push(east);
+    assert_eq!(rendered_by(&objects).0, 1);
 }
 
 #[test]
@@ -353,7 +394,7 @@ fn make_of_secrets(
     allowed: &[&str],
 ) -> Plan {
     let policy = over_secrets();
-    plan(&Facts {
+    let facts = Facts {
         policy: &policy,
         compiled: &validate(&policy.spec).unwrap(),
         source: &Gvr {
@@ -365,7 +406,8 @@ fn make_of_secrets(
         objects,
         lifecycles,
         secrets: &SecretNamespaces::new(allowed.iter().copied()),
-    })
+    };
+    plan(&facts, &mut Looks::default())
 }
 
 #[test]

@@ -169,18 +169,18 @@ impl State {
         }
     }
 
+    /// What is as it was stays the very same value: by that whoever has looked at it knows it again.
     fn replace(&mut self) -> Touched {
         let before = std::mem::replace(&mut self.objects, std::mem::take(&mut self.listing));
         let first = !std::mem::replace(&mut self.listed, true);
-        let gone = before
-            .keys()
-            .filter(|name| !self.objects.contains_key(*name));
-        let other = self
-            .objects
-            .iter()
-            .filter(|(name, now)| before.get(*name) != Some(*now))
-            .map(|(n, _)| n);
-        let touched: Vec<ObjectName> = gone.chain(other).cloned().collect();
+        let is_gone = |name: &&ObjectName| !self.objects.contains_key(*name);
+        let mut touched: Vec<ObjectName> = before.keys().filter(is_gone).cloned().collect();
+        for (name, now) in &mut self.objects {
+            match before.get(name) {
+                Some(known) if known == now => now.clone_from(known),
+                _ => touched.push(name.clone()),
+            }
+        }
         match touched.len() {
             _ if first => Touched::Everything,
             0 => Touched::Nothing,
@@ -277,6 +277,21 @@ mod tests {
             names(&["a", "b", "d"])
         );
         assert_eq!(known(&state), ["b", "c", "d"]);
+    }
+
+    #[test]
+    fn what_a_second_list_finds_unchanged_is_the_same_value() {
+        let mut state = State::default();
+        list(&mut state, &[("a", 1), ("b", 1)]);
+        let before = state.objects();
+        list(&mut state, &[("a", 1), ("b", 2)]);
+        let same: Vec<bool> = state
+            .objects()
+            .iter()
+            .zip(&before)
+            .map(|(now, before)| Arc::ptr_eq(now, before))
+            .collect();
+        assert_eq!(same, [true, false]);
     }
 
     #[test]
