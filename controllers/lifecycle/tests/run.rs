@@ -267,10 +267,11 @@ async fn a_reference_that_can_not_be_followed_any_more_is_told_with_the_verb() {
     })
     .await;
     host.forbid("watch", "secrets");
+    host.forbid("get", "secrets");
     until(&host, "told", |host| {
         condition(host, "Updating").starts_with(
             "WaitDependentResourceSynced: secrets karmada-cluster/east can't be followed: \
-             the right to watch secrets of v1 is missing: ",
+             the right to get secrets of v1 is missing: ",
         )
     })
     .await;
@@ -293,5 +294,85 @@ async fn a_lifecycle_that_goes_takes_its_cluster_along_and_goes_last() {
     host.put(LIFECYCLE, going);
     until(&host, "it is gone", |host| host.get(LIFECYCLE).is_none()).await;
     assert_eq!(host.get(CLUSTER), None);
+    running.end().await;
+}
+
+/// A fleet of so many clusters, each with a Secret of its own.
+fn put_fleet(host: &Host, size: usize) {
+    for number in 0..size {
+        let name = format!("c{number}");
+        host.put(
+            &format!("/apis/cluster.karmada.io/v1alpha1/clusters/{name}"),
+            json!({}),
+        );
+        host.put(
+            &format!("/api/v1/namespaces/karmada-cluster/secrets/{name}"),
+            json!({"data": {"token": "dG9rZW4="}}),
+        );
+        let mut one = lifecycle();
+        one["spec"]["source"]["name"] = json!(name);
+        one["spec"]["references"][0]["nameTemplate"] = json!(name);
+        let lifecycles = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles";
+        host.put(&format!("{lifecycles}/{name}"), one);
+    }
+}
+
+fn token_of(host: &Host, name: &str) -> Value {
+    let path = format!("/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/{name}");
+    host.get(&path).unwrap_or_default()["spec"]["tokenData"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_secrets_of_a_fleet_take_one_watch() {
+    let host = host();
+    put_fleet(&host, 40);
+    let running = run(&host);
+    until(&host, "on-boarded", |host| {
+        (0..40).all(|number| token_of(host, &format!("c{number}")) == "dG9rZW4=")
+    })
+    .await;
+    let (watches, read) = (host.asked("watch", "secrets"), host.asked("get", "secrets"));
+    assert_eq!((watches, host.asked("list", "secrets"), read), (1, 1, 41));
+    host.put(
+        "/api/v1/namespaces/karmada-cluster/secrets/c7",
+        json!({"data": {"token": "bmV3"}}),
+    );
+    host.put(
+        "/api/v1/namespaces/karmada-cluster/secrets/of-nobody",
+        json!({}),
+    );
+    until(&host, "rotated", |host| token_of(host, "c7") == "bmV3").await;
+    assert_eq!(
+        (host.asked("watch", "secrets"), host.asked("get", "secrets")),
+        (1, 42)
+    );
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_may_be_read_and_not_watched_is_followed() {
+    let host = host();
+    host.forbid("watch", "secrets");
+    host.forbid("list", "secrets");
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    host.put(SECRET, json!({"data": {"token": "bmV3"}}));
+    until(&host, "the new token", |host| token(host) == "bmV3").await;
+    assert!(condition(&host, "Updating").starts_with("PediaClusterUpdated: "));
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_is_taken_away_and_made_again_is_told_and_followed() {
+    let host = host();
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    host.remove(SECRET);
+    until(&host, "told", |host| {
+        condition(host, "Updating").starts_with("ReferenceResourceNotFound: ")
+    })
+    .await;
+    host.put(SECRET, json!({"data": {"token": "bmV3"}}));
+    until(&host, "the new token", |host| token(host) == "bmV3").await;
     running.end().await;
 }

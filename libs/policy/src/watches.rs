@@ -1,14 +1,16 @@
 //! Watches on kinds that are known only at run time, shared by everybody who needs the same and
 //! stopped when nobody does.
 //!
-//! One watch per kind for source objects, one per object for references, so that reading a
-//! Secret needs the right to that Secret alone.
+//! One watch per kind for source objects; for references one per namespace, of metadata, and a read of each that is named, so that
+//! reading a Secret needs the right to that Secret alone and many of them take one connection.
 
 mod follow;
 mod interests;
+mod namespace;
 mod object;
 mod shared;
 mod state;
+mod view;
 
 pub use interests::{Interest, Interests, triggers};
 pub use object::{Change, Found, ObjectName, WatchKey, WatchScope};

@@ -2,10 +2,7 @@
 //! and go on until it is cancelled. A failure is told in words that name the type, its version
 //! and the verb: the right to it may be what is missing.
 
-use std::{
-    pin::pin,
-    sync::{Arc, PoisonError, RwLock, RwLockWriteGuard},
-};
+use std::pin::pin;
 
 use futures::StreamExt;
 use kube::{
@@ -13,16 +10,14 @@ use kube::{
     core::{ApiResource, DynamicObject},
     runtime::{WatchStreamExt, watcher},
 };
-use tokio::{
-    sync::broadcast,
-    time::{Instant, sleep_until},
-};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{
-    object::{Change, ObjectName, WatchKey, WatchScope},
+    object::{ObjectName, WatchKey, WatchScope},
     state::{State, Touched, Verb},
+    view::View,
 };
 use crate::{
     Gvr, Trouble, TroubleKind,
@@ -31,36 +26,35 @@ use crate::{
 
 pub(super) struct Task {
     pub(super) client: Client,
-    pub(super) key: WatchKey,
-    pub(super) state: Arc<RwLock<State>>,
-    pub(super) changes: broadcast::Sender<Change>,
+    pub(super) view: View,
     pub(super) cancel: CancellationToken,
 }
 
 pub(super) async fn follow(task: Task) {
     // Whoever made the key may have taken it from an object as it is.
-    if let Err(message) = task.key.check() {
+    if let Err(message) = task.view.key.check() {
         return task.refuse(message);
     }
-    let (api, config) = request(&task.client, &task.key);
+    let (api, config) = request(&task.client, &task.view.key);
     let mut events = pin!(watcher::watcher(api, config).backoff(WatchBackoff::default()));
     // A watch that begins again says nothing until something changes: that it does not fail for
     // this long is how its success is known.
     let mut holds = Instant::now();
     loop {
-        let touched = tokio::select! {
+        tokio::select! {
             () = task.cancel.cancelled() => return,
             event = events.next() => match event {
-                Some(Ok(event)) => task.lock().step(event),
+                Some(Ok(event)) => task.view.change(|state| state.step(event)),
                 Some(Err(error)) => {
                     holds = Instant::now() + FORGOTTEN;
                     task.fail(&error)
                 }
                 None => return,
             },
-            () = sleep_until(holds), if task.lock().is_failing() => task.lock().held(),
+            () = sleep_until(holds), if task.view.lock().is_failing() => {
+                task.view.change(State::held)
+            }
         };
-        task.tell(touched);
     }
 }
 
@@ -68,17 +62,17 @@ impl Task {
     fn refuse(&self, message: String) {
         warn!(error = message, "nothing is asked for: {message}");
         let kind = TroubleKind::Invalid;
-        let touched = self.lock().fail(Verb::List, Trouble { kind, message });
-        self.tell(touched);
+        let trouble = Trouble { kind, message };
+        self.view.change(|state| state.fail(Verb::List, trouble));
     }
 
     fn fail(&self, error: &watcher::Error) -> Touched {
         let Some(verb) = verb_of(error) else {
             return Touched::Nothing;
         };
-        let resource = &self.key.gvr;
+        let resource = &self.view.key.gvr;
         let trouble = in_words(resource, verb, Trouble::from(error));
-        let touched = self.lock().fail(verb, trouble.clone());
+        let touched = self.view.change(|state| state.fail(verb, trouble.clone()));
         if touched == Touched::Nothing {
             debug!(%resource, error = %trouble, "watch of {resource} failed, retrying");
         } else {
@@ -86,29 +80,10 @@ impl Task {
         }
         touched
     }
-
-    fn lock(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tell(&self, touched: Touched) {
-        let objects: Vec<Option<ObjectName>> = match touched {
-            Touched::Nothing => Vec::new(),
-            Touched::These(names) => names.into_iter().map(Some).collect(),
-            Touched::Everything => vec![None],
-        };
-        for object in objects {
-            // Nobody listens while the controllers start and end; they look at everything then.
-            let _ = self.changes.send(Change {
-                watch: self.key.clone(),
-                object,
-            });
-        }
-    }
 }
 
 /// What failed; nothing did where a version is too old to go on from, which is listed anew.
-fn verb_of(error: &watcher::Error) -> Option<Verb> {
+pub(super) fn verb_of(error: &watcher::Error) -> Option<Verb> {
     match error {
         watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion => {
             Some(Verb::List)
@@ -120,9 +95,10 @@ fn verb_of(error: &watcher::Error) -> Option<Verb> {
     }
 }
 
-fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
+pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
     let Trouble { kind, message } = trouble;
     let verb = match verb {
+        Verb::Get => "get",
         Verb::List => "list",
         Verb::Watch => "watch",
     };
@@ -151,7 +127,7 @@ fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Con
     }
 }
 
-fn api_resource(gvr: &Gvr) -> ApiResource {
+pub(super) fn api_resource(gvr: &Gvr) -> ApiResource {
     let api_version = gvr.api_version();
     let Gvr {
         group,

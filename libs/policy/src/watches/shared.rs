@@ -10,12 +10,14 @@ use kube::Client;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::Trouble;
+use crate::{Gvr, Trouble};
 
 use super::{
     follow,
-    object::{Change, Found, ObjectName, WatchKey},
+    namespace::Namespace,
+    object::{Change, Found, ObjectName, WatchKey, WatchScope},
     state::{Readiness, State},
+    view::View,
 };
 
 /// Changes that a slow controller may lag behind by before it is told to look at everything.
@@ -30,6 +32,8 @@ pub struct Watches {
 struct Shared {
     client: Client,
     running: Mutex<HashMap<WatchKey, Weak<Running>>>,
+    /// Those that objects of one namespace are followed by.
+    namespaces: Mutex<HashMap<(Gvr, String), Weak<Namespace>>>,
     changes: broadcast::Sender<Change>,
     tasks: TaskTracker,
     cancel: CancellationToken,
@@ -46,17 +50,72 @@ pub(super) struct Running {
     key: WatchKey,
     state: Arc<RwLock<State>>,
     pub(super) cancel: CancellationToken,
+    /// What follows it, if it shares that with its neighbours.
+    namespace: Option<Arc<Namespace>>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.cancel.cancel();
+        if let (Some(namespace), WatchScope::Object(object)) = (&self.namespace, &self.key.scope) {
+            namespace.leave(&object.name, &self.state);
+        }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         self.cancel.cancel();
+    }
+}
+
+impl Shared {
+    fn start(&self, key: &WatchKey) -> Running {
+        let mut running = Running {
+            key: key.clone(),
+            state: Arc::default(),
+            cancel: self.cancel.child_token(),
+            namespace: None,
+        };
+        let view = View {
+            key: key.clone(),
+            state: running.state.clone(),
+            changes: self.changes.clone(),
+        };
+        match &key.scope {
+            WatchScope::Object(object) if !object.namespace.is_empty() && key.check().is_ok() => {
+                let namespace = self.namespace(&key.gvr, &object.namespace);
+                namespace.enter(&object.name, view);
+                running.namespace = Some(namespace);
+            }
+            WatchScope::All | WatchScope::Object(_) => {
+                self.tasks.spawn(follow::follow(follow::Task {
+                    client: self.client.clone(),
+                    view,
+                    cancel: running.cancel.clone(),
+                }));
+            }
+        }
+        running
+    }
+
+    /// The watch of a namespace, which is started if nobody has a share in it.
+    fn namespace(&self, gvr: &Gvr, name: &str) -> Arc<Namespace> {
+        let mut all = self
+            .namespaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let key = (gvr.clone(), name.to_owned());
+        if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
+            return known;
+        }
+        all.retain(|_, namespace| namespace.strong_count() > 0);
+        let (namespace, work) =
+            Namespace::new(&self.client, key.clone(), self.cancel.child_token());
+        self.tasks.spawn(work);
+        let namespace = Arc::new(namespace);
+        all.insert(key, Arc::downgrade(&namespace));
+        namespace
     }
 }
 
@@ -68,6 +127,7 @@ impl Watches {
         let shared = Shared {
             client,
             running: Mutex::default(),
+            namespaces: Mutex::default(),
             changes,
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
@@ -88,19 +148,8 @@ impl Watches {
             return Watch { running };
         }
         all.retain(|_, running| running.strong_count() > 0);
-        let running = Arc::new(Running {
-            key: key.clone(),
-            state: Arc::default(),
-            cancel: self.shared.cancel.child_token(),
-        });
+        let running = Arc::new(self.shared.start(key));
         all.insert(key.clone(), Arc::downgrade(&running));
-        self.shared.tasks.spawn(follow::follow(follow::Task {
-            client: self.shared.client.clone(),
-            key: key.clone(),
-            state: running.state.clone(),
-            changes: self.shared.changes.clone(),
-            cancel: running.cancel.clone(),
-        }));
         Watch { running }
     }
 

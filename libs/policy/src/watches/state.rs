@@ -38,6 +38,7 @@ pub(super) enum Touched {
 /// What a watch asks the API server for, as RBAC calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
+    Get,
     List,
     Watch,
 }
@@ -111,7 +112,7 @@ impl State {
             Event::InitDone => self
                 .failure
                 .as_ref()
-                .is_some_and(|failure| failure.verb == Verb::List),
+                .is_some_and(|failure| failure.verb != Verb::Watch),
             Event::Apply(_) | Event::Delete(_) => true,
         }
     }
@@ -149,12 +150,22 @@ impl State {
 
     /// Takes in a failure; it touches everything when it becomes one that is told.
     pub(super) fn fail(&mut self, verb: Verb, trouble: Trouble) -> Touched {
+        let before = self.failure.as_ref().map_or(0, |before| before.times);
+        let helpless = trouble.kind != TroubleKind::Unavailable;
+        self.note(verb, trouble, helpless || before + 1 >= TOLD_AFTER)
+    }
+
+    /// Takes in that an object can't be read. Whoever reads it says whether that lasts too long by now.
+    pub(super) fn unread(&mut self, trouble: Trouble, overdue: bool) -> Touched {
+        self.note(Verb::Get, trouble, overdue)
+    }
+
+    fn note(&mut self, verb: Verb, trouble: Trouble, overdue: bool) -> Touched {
         let before = self.failure.take();
         let times = before
             .as_ref()
             .map_or(1, |before| before.times.saturating_add(1));
-        let helpless = trouble.kind != TroubleKind::Unavailable;
-        let told = !self.listed || helpless || times >= TOLD_AFTER;
+        let told = !self.listed || overdue;
         let same = before.is_some_and(|before| before.told && before.trouble == trouble);
         self.failure = Some(Failure {
             verb,

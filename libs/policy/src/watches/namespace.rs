@@ -1,0 +1,448 @@
+//! One watch for all objects of a namespace that are referred to by their names, of metadata alone; each that is named is read by itself
+//! when its version changed. What nobody names is neither read nor kept, and a thousand references take one connection and not a thousand.
+//!
+//! Where the namespace can't be watched, what is named is read again and again instead, so the right to `get` it is enough.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
+
+use futures::{StreamExt, stream::FuturesUnordered};
+use kube::{
+    Api, Client, ResourceExt,
+    core::{DynamicObject, PartialObjectMeta},
+    runtime::watcher::{self, Event, watcher},
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{info, warn};
+
+use super::{
+    follow::{api_resource, in_words, verb_of},
+    state::{State, Verb},
+    view::View,
+};
+use crate::{
+    Gvr, Trouble, TroubleKind,
+    retries::{WatchBackoff, delay},
+};
+
+/// Objects of a namespace that are read at the same time: a fleet of a thousand clusters begins with as many.
+const PARALLEL_READS: usize = 8;
+/// An API server that does not answer a read for so long is down.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+const NO_ANSWER: &str = "the API server does not answer in time";
+/// What has to be read again and again is read no faster than this by the second: a thousandth of what an API server does.
+const READS_PER_SECOND: u32 = 20;
+/// A control plane that restarts takes less; until then no lifecycle has a word about what it knows already.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Objects of a kind and namespace that are named. Its watch ends with it.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    named: Arc<Named>,
+    _cancel: DropGuard,
+}
+
+#[derive(Debug, Default)]
+struct Named {
+    entries: Mutex<Entries>,
+    /// Something became due.
+    due: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_name: BTreeMap<String, Entry>,
+    /// To be read.
+    due: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    view: View,
+    /// Of what is known; empty if it is not there, or was not read.
+    version: String,
+    reading: Reading,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reading {
+    No,
+    Now,
+    /// And this version was seen meanwhile; none if whatever is there has to be read.
+    Seen(Option<String>),
+}
+
+impl Namespace {
+    /// Of nothing yet, and what has to run for it.
+    pub(super) fn new(
+        client: &Client,
+        key: (Gvr, String),
+        cancel: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
+        let named = Arc::<Named>::default();
+        let work = follow(client.clone(), key, named.clone(), cancel.clone());
+        let namespace = Self {
+            named,
+            _cancel: cancel.drop_guard(),
+        };
+        (namespace, work)
+    }
+
+    /// Follows an object, be it there or not.
+    pub(super) fn enter(&self, name: &str, view: View) {
+        let entry = Entry {
+            view,
+            version: String::new(),
+            reading: Reading::No,
+        };
+        let mut entries = self.named.lock();
+        entries.by_name.insert(name.to_owned(), entry);
+        entries.due.insert(name.to_owned());
+        drop(entries);
+        self.named.due.notify_one();
+    }
+
+    /// Follows it no more, unless somebody else has begun to by now.
+    pub(super) fn leave(&self, name: &str, state: &Arc<RwLock<State>>) {
+        let mut entries = self.named.lock();
+        let known = entries.by_name.get(name);
+        if known.is_some_and(|known| Arc::ptr_eq(&known.view.state, state)) {
+            entries.by_name.remove(name);
+            entries.due.remove(name);
+        }
+    }
+}
+
+impl Named {
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    /// The API server has this version of an object; `None` if whatever is there has to be read.
+    fn seen(&mut self, name: &str, version: Option<&str>) {
+        let Some(entry) = self.by_name.get_mut(name) else {
+            return;
+        };
+        if version == Some(entry.version.as_str()) {
+            return;
+        }
+        if entry.reading == Reading::No {
+            self.due.insert(name.to_owned());
+        } else {
+            entry.reading = Reading::Seen(version.map(ToOwned::to_owned));
+        }
+    }
+
+    fn all_due(&mut self) {
+        let idle = |(_, entry): &(&String, &Entry)| entry.reading == Reading::No;
+        self.due = self
+            .by_name
+            .iter()
+            .filter(idle)
+            .map(|(name, _)| name.clone())
+            .collect();
+    }
+
+    /// What was there and is not among these is to be read, which tells whether it is gone.
+    fn not_among(&mut self, listed: &BTreeSet<String>) {
+        let is_gone = |(name, entry): &(&String, &Entry)| {
+            !entry.version.is_empty() && !listed.contains(*name)
+        };
+        let gone: Vec<String> = self
+            .by_name
+            .iter()
+            .filter(is_gone)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in gone {
+            self.seen(&name, None);
+        }
+    }
+
+    fn next_due(&mut self) -> Option<String> {
+        let name = self.due.pop_first()?;
+        if let Some(entry) = self.by_name.get_mut(&name) {
+            entry.reading = Reading::Now;
+        }
+        Some(name)
+    }
+
+    /// A read is over that gave this version.
+    fn done(&mut self, name: &str, version: Option<&str>) -> Option<&mut Entry> {
+        let entry = self.by_name.get_mut(name)?;
+        if let Reading::Seen(seen) = std::mem::replace(&mut entry.reading, Reading::No)
+            && (seen.is_none() || seen.as_deref() != version)
+        {
+            self.due.insert(name.to_owned());
+        }
+        Some(entry)
+    }
+
+    /// An object was read; `None` if it is not there.
+    fn read(&mut self, name: &str, object: Option<DynamicObject>) {
+        let version = object.as_ref().and_then(ResourceExt::resource_version);
+        if let Some(entry) = self.done(name, version.as_deref()) {
+            entry.version = version.unwrap_or_default();
+            entry.view.change(|state| {
+                state.step(Event::Init);
+                if let Some(object) = object {
+                    state.step(Event::InitApply(object));
+                }
+                state.step(Event::InitDone)
+            });
+        }
+    }
+
+    /// An object could not be read. What was read once stays known; that it may be out of date is told once it is `overdue`.
+    fn failed(&mut self, name: &str, trouble: &Trouble, overdue: bool) {
+        if let Some(entry) = self.done(name, None) {
+            entry
+                .view
+                .change(|state| state.unread(trouble.clone(), overdue));
+        }
+    }
+
+    /// None of those that are to be read can be had.
+    fn fail_due(&mut self, trouble: &Trouble) {
+        for name in std::mem::take(&mut self.due) {
+            self.failed(&name, trouble, true);
+        }
+    }
+}
+
+async fn follow(
+    client: Client,
+    (gvr, namespace): (Gvr, String),
+    named: Arc<Named>,
+    cancel: CancellationToken,
+) {
+    let resource = api_resource(&gvr);
+    let metadata: Api<PartialObjectMeta<DynamicObject>> =
+        Api::namespaced_with(client.clone(), &namespace, &resource);
+    let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource);
+    let mut events = std::pin::pin!(watcher(metadata, watcher::Config::default()));
+    let mut reads = FuturesUnordered::new();
+    let mut following = Following::new(gvr, namespace, named);
+    loop {
+        while reads.len() < PARALLEL_READS
+            && let Some(name) = following.next()
+        {
+            let api = api.clone();
+            reads.push(async move {
+                let read = timeout(READ_LIMIT, api.get_opt(&name)).await;
+                (name, read)
+            });
+        }
+        let again = following.again_at;
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            () = following.named.due.notified() => {}
+            () = sleep_until(again), if following.waits() => following.read_again(),
+            Some((name, read)) = reads.next() => {
+                match read {
+                    Ok(Ok(object)) => following.named.lock().read(&name, object),
+                    Ok(Err(error)) => following.unread(name, Trouble::from(error)),
+                    Err(_) => following.unread(name, Trouble::unavailable(NO_ANSWER)),
+                }
+                if reads.is_empty() {
+                    following.settle();
+                }
+            }
+            event = next_after(following.rewatch, &mut events) => match event {
+                Some(Ok(event)) => following.take_in(event),
+                Some(Err(error)) => following.broke(&error),
+                None => return,
+            },
+        }
+    }
+}
+
+/// How the watch and the reads of a namespace are doing.
+struct Following {
+    gvr: Gvr,
+    namespace: String,
+    named: Arc<Named>,
+    /// What is named and was in the list that is being read.
+    listed: BTreeSet<String>,
+    /// What broke of the watch, which was told. A list that succeeds says nothing of a watch.
+    broken: Option<Verb>,
+    /// When the watch is tried again.
+    rewatch: Instant,
+    backoff: WatchBackoff,
+    /// What could not be read, and when that is tried again.
+    unread: BTreeSet<String>,
+    again_at: Instant,
+    attempt: u32,
+    /// Reads fail since then, which was told.
+    failing: Option<Instant>,
+    /// Nothing is read: the API server does not answer, or it is not known yet whether it serves the kind.
+    pausing: bool,
+    /// It does not; a read would say that the object is not there.
+    unserved: Option<Trouble>,
+}
+
+impl Following {
+    fn new(gvr: Gvr, namespace: String, named: Arc<Named>) -> Self {
+        Self {
+            gvr,
+            namespace,
+            named,
+            listed: BTreeSet::new(),
+            broken: None,
+            rewatch: Instant::now(),
+            backoff: WatchBackoff::default(),
+            unread: BTreeSet::new(),
+            again_at: Instant::now(),
+            attempt: 0,
+            failing: None,
+            pausing: true,
+            unserved: None,
+        }
+    }
+
+    fn next(&self) -> Option<String> {
+        let mut entries = self.named.lock();
+        if let Some(trouble) = &self.unserved {
+            entries.fail_due(trouble);
+        }
+        if self.pausing {
+            return None;
+        }
+        entries.next_due()
+    }
+
+    fn waits(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// A round of reads is over. What others succeed in is no end of a failure.
+    fn settle(&mut self) {
+        if !self.unread.is_empty() || !self.named.lock().due.is_empty() {
+            return;
+        }
+        self.attempt = 0;
+        if self.failing.take().is_some() {
+            let (resource, namespace) = (&self.gvr, &self.namespace);
+            info!(%resource, namespace, "{resource} of {namespace} can be read");
+        }
+    }
+
+    fn unread(&mut self, name: String, trouble: Trouble) {
+        let trouble = in_words(&self.gvr, Verb::Get, trouble);
+        let (resource, namespace) = (&self.gvr, &self.namespace);
+        if self.failing.is_none() {
+            warn!(%resource, namespace, error = %trouble, "{resource} of {namespace} can't be read, retrying");
+        }
+        let since = *self.failing.get_or_insert_with(Instant::now);
+        let is_down = trouble.kind == TroubleKind::Unavailable;
+        let overdue = !is_down || since.elapsed() > PATIENCE;
+        self.named.lock().failed(&name, &trouble, overdue);
+        if self.unread.is_empty() {
+            self.again_at = Instant::now() + delay(self.attempt, rand::random());
+            self.attempt = self.attempt.saturating_add(1);
+        }
+        self.unread.insert(name);
+        self.pausing |= is_down;
+        self.again_at = self.again_at.max(Instant::now() + pace(self.unread.len()));
+    }
+
+    fn read_again(&mut self) {
+        self.pausing = false;
+        let unread = std::mem::take(&mut self.unread);
+        let mut entries = self.named.lock();
+        for name in unread {
+            entries.seen(&name, None);
+        }
+    }
+
+    /// The watch can't be had: all that is named is read instead, unless there is nothing of the kind.
+    fn broke(&mut self, error: &watcher::Error) {
+        let Some(verb) = verb_of(error) else {
+            return;
+        };
+        let trouble = in_words(&self.gvr, verb, Trouble::from(error));
+        let (resource, namespace) = (&self.gvr, &self.namespace);
+        if self.broken.replace(verb).is_none() {
+            warn!(%resource, namespace, error = %trouble, "{resource} of {namespace} can't be watched, those that are named are read instead");
+        }
+        let mut rest = self.backoff.next().unwrap_or_default();
+        let named = self.named.clone();
+        let mut entries = named.lock();
+        entries.all_due();
+        self.begun();
+        self.unserved = None;
+        if trouble.kind == TroubleKind::Missing {
+            self.unserved = Some(trouble);
+        } else {
+            rest = rest.max(pace(entries.by_name.len()));
+        }
+        drop(entries);
+        self.rewatch = Instant::now() + rest;
+    }
+
+    fn take_in(&mut self, event: Event<PartialObjectMeta<DynamicObject>>) {
+        let named = self.named.clone();
+        let mut entries = named.lock();
+        match event {
+            // It only says that a list is about to be tried.
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
+                let name = object.name_any();
+                entries.seen(&name, object.resource_version().as_deref());
+                if entries.by_name.contains_key(&name) {
+                    self.listed.insert(name);
+                }
+            }
+            Event::InitDone => {
+                if self.broken == Some(Verb::List) {
+                    self.healed();
+                }
+                if self.unserved.take().is_some() {
+                    entries.all_due();
+                }
+                self.begun();
+                entries.not_among(&std::mem::take(&mut self.listed));
+            }
+            Event::Apply(object) => {
+                self.healed();
+                entries.seen(&object.name_any(), object.resource_version().as_deref());
+            }
+            Event::Delete(object) => {
+                self.healed();
+                entries.seen(&object.name_any(), None);
+            }
+        }
+    }
+
+    /// It is served, so what a read says of an object counts.
+    fn begun(&mut self) {
+        self.pausing = !self.unread.is_empty() && self.pausing;
+    }
+
+    fn healed(&mut self) {
+        if self.broken.take().is_some() {
+            let (resource, namespace) = (&self.gvr, &self.namespace);
+            info!(%resource, namespace, "{resource} of {namespace} can be watched");
+        }
+    }
+}
+
+/// How long so many reads have to take.
+fn pace(reads: usize) -> Duration {
+    Duration::from_secs(1) * u32::try_from(reads).unwrap_or(u32::MAX) / READS_PER_SECOND
+}
+
+/// The next event, asked for no earlier than at this time. Safe to cancel.
+async fn next_after<S: futures::Stream + Unpin>(time: Instant, events: &mut S) -> Option<S::Item> {
+    sleep_until(time).await;
+    events.next().await
+}
