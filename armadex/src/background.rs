@@ -7,8 +7,8 @@
 use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Added to the niceness of a thread: it gets a tenth of what one that answers gets, where both want a core. With 5, a third, the slowest
-/// hundredth of pages took three times as long while a fleet came, which came no sooner.
+/// Added to the niceness of a thread: it gets a tenth of what one that answers gets, where both want a core. docs/performance.md has what other
+/// figures led to: the median of pages is better with it, the slowest of them not always.
 const LESS: i32 = 10;
 
 /// The threads; dropping it leaves what still runs on them behind.
