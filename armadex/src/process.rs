@@ -20,7 +20,7 @@ pub(crate) struct Process {
     /// The control plane.
     pub(crate) client: Client,
     /// The control plane again, over connections of their own: those are served by the threads that open them, and what callers wait for must
-    /// not ride on ones that give way.
+    /// not ride on ones whose threads are busy with a fleet.
     pub(crate) background_client: Client,
     /// The store, as both of its traits.
     pub(crate) store: Arc<SqlStore>,

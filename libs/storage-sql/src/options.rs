@@ -28,8 +28,7 @@ pub struct Options {
     pub label_sample: u32,
     /// How much is read at a time.
     pub tuning: Tuning,
-    /// Where what is written is worked out and written; where the store is opened if nothing is said. A connection that writes and has a
-    /// thread of its own inherits the priority of the threads here.
+    /// Where what is written is worked out and written; where the store is opened if nothing is said.
     pub writes: Option<Handle>,
 }
 

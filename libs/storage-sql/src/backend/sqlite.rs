@@ -75,7 +75,6 @@ impl SqliteDatabase {
         let known = MarkFile::read(path).map_err(|err| out_of_reach(path, err))?;
         create_private(path)?;
         let opening = connect(writer_options(path, options), 1);
-        // The connection's thread is started by the one that opens it.
         let opened = options.writer_runtime().spawn(opening).await;
         let writer = opened.map_err(|err| broken(err.to_string()))??;
         migrate(&writer).await?;
@@ -258,7 +257,7 @@ async fn begin(pool: &SqlitePool, how: &'static str) -> Result<Box<dyn Transacti
     Ok(Box::new(transaction))
 }
 
-/// All at once and for as long as the file is open: whoever comes first starts the threads, and those who write are to be given way to.
+/// All at once and for as long as the file is open: they are few, and whoever asks for a moment does not wait for one to be opened.
 async fn connect_all(options: SqliteConnectOptions, number: u32) -> Result<SqlitePool, StoreError> {
     let all = pool_options(number).min_connections(number);
     all.max_lifetime(None)
