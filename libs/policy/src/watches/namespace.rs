@@ -3,6 +3,9 @@
 //!
 //! Where the namespace can't be watched, what is named is read again and again instead, so the right to `get` it is enough.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
@@ -152,10 +155,12 @@ impl Entries {
             .collect();
     }
 
-    /// What was there and is not among these is to be read, which tells whether it is gone.
+    /// What was there and is not among these is to be read, which tells whether it is gone. So is what is being read: its answer may be older
+    /// than the list.
     fn not_among(&mut self, listed: &BTreeSet<String>) {
         let is_gone = |(name, entry): &(&String, &Entry)| {
-            !entry.version.is_empty() && !listed.contains(*name)
+            let may_be_there = !entry.version.is_empty() || entry.reading != Reading::No;
+            may_be_there && !listed.contains(*name)
         };
         let gone: Vec<String> = self
             .by_name
