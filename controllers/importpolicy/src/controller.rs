@@ -7,17 +7,13 @@ use std::{
 
 use armadex_crds::{ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, ReconcileError, SecretNamespaces, Shared, Watches, controller_of, named, paced,
-    triggers, wait_until_served, watched,
+    Controller, ReconcileError, SecretNamespaces, Shared, Watches, controller_of, paced, triggers,
+    wait_until_served, watched,
 };
-use futures::{Stream, StreamExt, future, stream};
+use futures::{StreamExt, stream};
 use kube::{
-    Api, Client, Resource,
-    runtime::{
-        controller::Action,
-        reflector::{ObjectRef, Store},
-        watcher,
-    },
+    Api, Client, Resource, ResourceExt,
+    runtime::{controller::Action, reflector::Store},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -41,10 +37,12 @@ pub async fn run(
             return Ok(());
         }
     }
-    let (policies, policy_stream) =
-        watched::<ClusterImportPolicy>(Api::all(client.clone()), |_| ());
-    let (lifecycles, lifecycle_stream) =
-        watched::<PediaClusterLifecycle>(Api::all(client.clone()), |_| ());
+    let (policies, changed) = watched(
+        Api::all(client.clone()),
+        |_| (),
+        |policy: &ClusterImportPolicy| Some(policy.name_any()),
+    );
+    let (lifecycles, lifecycles_changed) = watched(Api::all(client.clone()), |_| (), policy_of);
     let context = Context {
         shared: Shared::new(client, watches, secrets, "armadex-importpolicy"),
         lifecycles,
@@ -52,11 +50,7 @@ pub async fn run(
         memories: Mutex::default(),
     };
     let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
-    let queue = stream::select_all([
-        named(policy_stream).boxed(),
-        policies_of(lifecycle_stream).boxed(),
-        changes.boxed(),
-    ]);
+    let queue = stream::select_all([changed.boxed(), lifecycles_changed.boxed(), changes.boxed()]);
     info!("import policies are followed");
     armadex_policy::run(Arc::new(context), policies, paced(queue, REST), cancel).await;
     Ok(())
@@ -93,16 +87,9 @@ impl Controller for Context {
     }
 }
 
-/// The policies that control the lifecycles of a stream; other owners are nobody's business.
-fn policies_of(
-    lifecycles: impl Stream<Item = Result<PediaClusterLifecycle, watcher::Error>> + Send + 'static,
-) -> impl Stream<Item = Result<ObjectRef<ClusterImportPolicy>, watcher::Error>> + Send + 'static {
-    lifecycles.filter_map(|lifecycle| {
-        future::ready(match lifecycle {
-            Ok(lifecycle) => controller_of(&lifecycle.metadata)
-                .filter(|owner| owner.kind == ClusterImportPolicy::kind(&()))
-                .map(|owner| Ok(ObjectRef::new(&owner.name))),
-            Err(error) => Some(Err(error)),
-        })
-    })
+/// The policy that controls a lifecycle; other owners are nobody's business.
+fn policy_of(lifecycle: &PediaClusterLifecycle) -> Option<String> {
+    controller_of(&lifecycle.metadata)
+        .filter(|owner| owner.kind == ClusterImportPolicy::kind(&()))
+        .map(|owner| owner.name.clone())
 }

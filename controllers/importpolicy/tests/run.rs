@@ -254,3 +254,18 @@ async fn a_policy_that_goes_takes_its_lifecycles_along_and_goes_last() {
     assert_eq!(host.get(&lifecycle("one")), None);
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lifecycle_that_goes_in_a_gap_of_its_watch_is_made_again() {
+    let (host, running) = followed().await;
+    // By then it has seen what it wrote itself, on a clock that stands still.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    // Nobody else runs in between: the watch ends without having told it.
+    host.remove(&lifecycle("one"));
+    host.expire_of("pediaclusterlifecycles");
+    until(&host, "made again", |host| {
+        host.get(&lifecycle("one")).is_some()
+    })
+    .await;
+    running.end().await;
+}

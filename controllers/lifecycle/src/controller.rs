@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, ReconcileError, SecretNamespaces, Shared, Watches, named, paced, triggers,
+    Controller, ReconcileError, SecretNamespaces, Shared, Watches, paced, triggers,
     wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
-    Api, Client,
+    Api, Client, ResourceExt,
     runtime::{controller::Action, reflector::Store},
 };
 use tokio_util::sync::CancellationToken;
@@ -39,23 +39,25 @@ pub async fn run(
             return Ok(());
         }
     }
-    let (lifecycles, lifecycle_stream) =
-        watched::<PediaClusterLifecycle>(Api::all(client.clone()), |_| ());
+    let (lifecycles, changed) = watched(
+        Api::all(client.clone()),
+        |_| (),
+        |lifecycle: &PediaClusterLifecycle| Some(lifecycle.name_any()),
+    );
     // How each of its resources is doing is for the synchro to say, and longer than all the rest.
-    let (clusters, cluster_stream) =
-        watched::<PediaCluster>(Api::all(client.clone()), |cluster| cluster.status = None);
+    // A lifecycle and its PediaCluster have the same name.
+    let (clusters, clusters_changed) = watched(
+        Api::all(client.clone()),
+        |cluster: &mut PediaCluster| cluster.status = None,
+        |cluster| Some(cluster.name_any()),
+    );
     let context = Context {
         shared: Shared::new(client, watches, secrets, "armadex-lifecycle"),
         clusters,
         applied: Applied::default(),
     };
     let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
-    // A lifecycle and its PediaCluster have the same name.
-    let queue = stream::select_all([
-        named(lifecycle_stream).boxed(),
-        named(cluster_stream).boxed(),
-        changes.boxed(),
-    ]);
+    let queue = stream::select_all([changed.boxed(), clusters_changed.boxed(), changes.boxed()]);
     info!("lifecycles are followed");
     armadex_policy::run(Arc::new(context), lifecycles, paced(queue, REST), cancel).await;
     Ok(())

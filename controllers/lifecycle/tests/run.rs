@@ -376,3 +376,17 @@ async fn a_secret_that_is_taken_away_and_made_again_is_told_and_followed() {
     until(&host, "the new token", |host| token(host) == "bmV3").await;
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_goes_in_a_gap_of_its_watch_is_made_again() {
+    let host = host();
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    // By then it has seen what it wrote itself, on a clock that stands still.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    // Nobody else runs in between: the watch ends without having told it.
+    host.remove(CLUSTER);
+    host.expire_of("pediaclusters");
+    until(&host, "made again", |host| token(host) == "dG9rZW4=").await;
+    running.end().await;
+}

@@ -25,7 +25,7 @@ pub use paced::paced;
 pub use report::Reporter;
 pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
 pub use retries::Retries;
-pub use run::{named, watched};
+pub use run::watched;
 pub use secrets::SecretNamespaces;
 pub use trouble::{ReconcileError, Trouble, TroubleKind};
 pub use watches::{

@@ -158,6 +158,11 @@ impl Host {
         self.change(Store::expire);
     }
 
+    /// Forgets what changed until now of one resource, as a watch cache that begins later: its watches from before end with a 410.
+    pub fn expire_of(&self, resource: &'static str) {
+        self.change(|store| store.expire_of(resource));
+    }
+
     /// How many requests of this verb on this resource there were.
     pub fn asked(&self, verb: &str, resource: &str) -> usize {
         let asked = &self.lock().asked;

@@ -113,7 +113,7 @@ impl Store {
             (known.group, known.version, known.resource)
                 == (served.group, served.version, served.resource)
         });
-        if since < self.oldest {
+        if self.is_too_old(served.resource, since) {
             let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
                               "reason": "Expired", "message": "too old", "code": 410});
             return Some(Some((u64::MAX, json!({"type": "ERROR", "object": gone}))));

@@ -39,6 +39,8 @@ pub(super) struct Store {
     pub(super) version: u64,
     /// Watches from before this version are too old.
     pub(super) oldest: u64,
+    /// The same for one resource.
+    oldest_of: BTreeMap<&'static str, u64>,
     objects: BTreeMap<Key, Value>,
     managers: BTreeMap<Key, String>,
     /// What was last applied to each object.
@@ -62,6 +64,7 @@ impl Store {
             // As etcd's: the first write is at 2, so nothing has ever had the version 1.
             version: 1,
             oldest: 0,
+            oldest_of: BTreeMap::new(),
             objects: BTreeMap::new(),
             managers: BTreeMap::new(),
             applied: BTreeMap::new(),
@@ -115,6 +118,17 @@ impl Store {
         self.version += 1;
         self.oldest = self.version;
         self.history.clear();
+    }
+
+    pub(super) fn expire_of(&mut self, resource: &'static str) {
+        self.version += 1;
+        self.oldest_of.insert(resource, self.version);
+    }
+
+    /// Whether a watch of a resource cannot go on from a version.
+    pub(super) fn is_too_old(&self, resource: &str, since: u64) -> bool {
+        let of_it = self.oldest_of.get(resource).copied().unwrap_or_default();
+        since < self.oldest.max(of_it)
     }
 
     pub(super) fn list(&self, place: &Place, name: Option<&str>) -> Vec<Value> {
