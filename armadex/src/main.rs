@@ -4,6 +4,7 @@ mod admin;
 mod background;
 mod cli;
 mod command;
+mod continuity;
 mod control_plane;
 mod credentials;
 mod failure;

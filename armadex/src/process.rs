@@ -9,6 +9,7 @@ use kube::Client;
 
 use crate::admin::{self, AdminFlags, Checks};
 use crate::background::Background;
+use crate::continuity;
 use crate::control_plane::ControlPlaneFlags;
 use crate::metrics::Metrics;
 use crate::service::Parts;
@@ -74,6 +75,7 @@ impl Process {
                 None => Ok(()),
             }
         });
+        continuity::start(&mut self.parts, &self.client);
         let cancel = self.parts.cancel();
         let port = admin::serve(admin, self.checks, Arc::new(self.metrics), cancel);
         self.parts.start("admin port", port);

@@ -150,7 +150,8 @@ mod tests {
         assert!(!covered(&asked("get", "secrets", "default", "member1")));
         assert!(covered(&asked("get", "namespaces", "", "kube-system")));
         assert!(!covered(&asked("get", "namespaces", "", "default")));
-        assert!(!covered(&asked("list", "namespaces", "", "kube-system")));
+        assert!(!covered(&asked("watch", "namespaces", "", "kube-system")));
+        assert!(!covered(&asked("list", "namespaces", "", "")));
     }
 
     #[test]

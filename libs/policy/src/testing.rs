@@ -33,6 +33,10 @@ pub struct Host {
     changes: watch::Sender<()>,
 }
 
+/// Everything that a control plane has.
+#[derive(Clone)]
+pub struct Backup(Store);
+
 /// A type that is served.
 #[derive(Clone, Copy, Debug)]
 pub struct ServedType {
@@ -161,6 +165,17 @@ impl Host {
     /// Forgets what changed until now of one resource, as a watch cache that begins later: its watches from before end with a 410.
     pub fn expire_of(&self, resource: &'static str) {
         self.change(|store| store.expire_of(resource));
+    }
+
+    /// Everything as it is now, to be restored.
+    pub fn back_up(&self) -> Backup {
+        Backup(self.lock().clone())
+    }
+
+    /// As an etcd that is restored: what has come since is gone, and versions are counted on from those of the backup. Watches that have seen
+    /// more are not told so.
+    pub fn restore(&self, backup: Backup) {
+        self.change(|store| store.restore(backup.0));
     }
 
     /// How many requests of this verb on this resource there were.

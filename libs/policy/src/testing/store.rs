@@ -20,7 +20,7 @@ pub(super) struct Place {
     pub(super) name: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) version: u64,
     pub(super) key: Key,
@@ -28,7 +28,7 @@ pub(super) struct Change {
     pub(super) object: Value,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Store {
     pub(super) types: Vec<ServedType>,
     pub(super) forbidden: Vec<(&'static str, &'static str)>,
@@ -118,6 +118,15 @@ impl Store {
         self.version += 1;
         self.oldest = self.version;
         self.history.clear();
+    }
+
+    /// What it holds, not what it was asked and how it answers.
+    pub(super) fn restore(&mut self, backup: Self) {
+        let answers = (self.types.clone(), self.forbidden.clone());
+        let asked = std::mem::take(&mut self.asked);
+        *self = backup;
+        (self.types, self.forbidden) = answers;
+        self.asked = asked;
     }
 
     pub(super) fn expire_of(&mut self, resource: &'static str) {
