@@ -2,24 +2,121 @@
 
 use std::io::IsTerminal;
 
+use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 
 use crate::cli::{LogFlags, LogFormat};
 
 /// kube's watcher logs every failed try itself, as we do where it is handled; sqlx logs whole statements that took long. The flag can ask for both.
 const QUIET: &str = "kube_runtime::watcher=error,sqlx::query=error";
+/// Here kube logs whole answers of the control plane that it did not understand, Secrets and reviewed tokens among them. No level asks for
+/// that: what failed is told where it is handled, and without what was answered.
+const BODIES: &str = "kube_client::client";
 
 /// Installs the global subscriber; the level was read with the command line.
 pub(crate) fn init(flags: &LogFlags) {
+    let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let lines = lines(flags, std::io::stderr, ansi);
+    tracing::subscriber::set_global_default(lines).expect("nobody has set one before");
+}
+
+fn lines<W>(flags: &LogFlags, writer: W, ansi: bool) -> Box<dyn Subscriber + Send + Sync>
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
     let filter = EnvFilter::new(format!("{QUIET},{}", flags.log_level));
+    let no_bodies = filter_fn(|line| line.target() != BODIES);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         // Whoever read the log may have gone; a line that cannot be written must not end the task that wrote it.
         .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+        .with_ansi(ansi);
     match flags.log_format {
-        LogFormat::Text => builder.init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
+        LogFormat::Text => Box::new(builder.finish().with(no_bodies)),
+        LogFormat::Json => Box::new(builder.json().flatten_event(true).finish().with(no_bodies)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use hyper::{Request, Response};
+    use k8s_openapi::api::core::v1::Secret;
+    use kube::client::Body;
+    use kube::{Api, Client};
+    use tracing::instrument::{Instrument, WithSubscriber};
+
+    use super::*;
+
+    /// What was logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").write(line)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A control plane that always answers the same.
+    fn client(code: u16, text: &'static str) -> Client {
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            let answer = Response::builder().status(code);
+            let answer = answer.body(Body::from(text.as_bytes().to_vec()));
+            Ok::<_, Infallible>(answer.expect("an answer"))
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn no_body_of_an_answer_is_logged_whatever_is_asked_for() {
+        let answers = [
+            (
+                200,
+                r#"{"kind": "SecretList", "items": [{"data": {"token": "hunter2"}}]}"#,
+            ),
+            (200, "hunter2"),
+            (502, "hunter2"),
+        ];
+        for log_level in [
+            "info",
+            "trace",
+            "error,kube_client::client=trace",
+            "[handled]=trace",
+        ] {
+            for log_format in [LogFormat::Text, LogFormat::Json] {
+                let flags = LogFlags {
+                    log_format,
+                    log_level: log_level.to_owned(),
+                };
+                let log = Log::default();
+                let writer = log.clone();
+                let lines = lines(&flags, move || writer.clone(), false);
+                let read = async {
+                    for (code, text) in answers {
+                        let api: Api<Secret> = Api::namespaced(client(code, text), "default");
+                        assert!(api.get("one").await.is_err(), "{text}");
+                    }
+                    tracing::error!("all of them failed");
+                };
+                let read = async { read.instrument(tracing::info_span!("handled")).await };
+                read.with_subscriber(lines).await;
+                let told = String::from_utf8(log.0.lock().expect("no panic").clone());
+                let told = told.expect("text");
+                assert!(!told.contains("hunter2"), "{log_level}: {told}");
+                assert!(told.contains("all of them failed"), "{log_level}: {told}");
+            }
+        }
     }
 }

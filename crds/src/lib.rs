@@ -17,6 +17,7 @@ mod definitions;
 mod import_policy;
 mod lifecycle;
 mod misfits;
+mod names;
 mod rendered;
 mod schema;
 mod sensitive;
@@ -38,6 +39,7 @@ pub use lifecycle::{
     PediaClusterLifecycleStatus, ResolvedReference,
 };
 pub use misfits::misfits;
+pub use names::is_subdomain;
 pub use rendered::RenderedConnection;
 pub use sensitive::Sensitive;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};

@@ -40,6 +40,7 @@ mod prune;
 mod reaching;
 mod report;
 mod run;
+mod said;
 mod secrets;
 mod session;
 mod status;

@@ -22,6 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::backoff::Backoff;
+use crate::said;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// Whoever installs the CRDs or grants the right waits.
@@ -173,7 +174,7 @@ impl Known {
         if is_not_served(error) {
             return self.listed(HashMap::new());
         }
-        self.trouble = error.to_string();
+        self.trouble = said::of_watch(error);
         for sender in self.by_name.values() {
             change(sender, Policy::Unlisted(self.trouble.clone()));
         }
@@ -236,6 +237,9 @@ fn tell(error: &watcher::Error) {
     if is_not_served(error) {
         info!("PediaClusterLifecycles are not served, so no policy renders a PediaCluster");
     } else {
-        warn!(error = %error, "PediaClusterLifecycles cannot be watched, retrying");
+        warn!(
+            error = said::of_watch(error),
+            "PediaClusterLifecycles cannot be watched, retrying"
+        );
     }
 }

@@ -24,6 +24,7 @@ use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
 use crate::janitor;
 use crate::lease::{self, Claim, Held};
+use crate::said;
 use crate::tree::Ending;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -158,7 +159,10 @@ async fn follow(
             }
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
-                    warn!(error = %error, "PediaClusters cannot be watched, retrying (are the CRDs installed?)");
+                    warn!(
+                        error = said::of_watch(&error),
+                        "PediaClusters cannot be watched, retrying (are the CRDs installed?)"
+                    );
                 }
                 tokio::select! {
                     () = cancel.cancelled() => return Ok(()),

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use armadex_crds::SecretKeyRef;
+use armadex_crds::{SecretKeyRef, Sensitive, is_subdomain};
 
 use crate::error::ConfigError;
-use armadex_crds::Sensitive;
+use crate::words::Words;
+
+/// What is told of a name that is none.
+const TOLD_CHARS: usize = 64;
 
 /// Namespace and name of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,23 +48,40 @@ pub struct SecretContent {
 pub type SecretData = BTreeMap<SecretId, SecretContent>;
 
 impl SecretScope {
-    /// The Secret that a reference means, if this namespace may be read.
+    /// The Secret that a reference means, if this namespace may be read and a Secret may have this name: it becomes part of a path, and
+    /// with anything else in it whoever writes a PediaCluster could have the whole namespace read.
     pub fn resolve(&self, reference: &SecretKeyRef) -> Result<SecretId, ConfigError> {
-        let namespace = match reference.namespace.as_str() {
+        let SecretKeyRef {
+            namespace, name, ..
+        } = reference;
+        let namespace = match namespace.as_str() {
             "" => &self.default_namespace,
             named => named,
         };
-        if *namespace != *self.default_namespace && !self.allowed_namespaces.contains(namespace) {
-            return Err(ConfigError::Secret {
-                namespace: namespace.to_owned(),
-                name: reference.name.clone(),
-                problem: "Secrets of this namespace may not be used for credentials".to_owned(),
-            });
+        let is_ours = *namespace == *self.default_namespace;
+        if !is_ours && !self.allowed_namespaces.contains(namespace) {
+            let problem = "Secrets of this namespace may not be used for credentials";
+            return Err(refused(namespace, name, problem));
+        }
+        if !is_subdomain(name) {
+            let problem =
+                "no Secret has such a name: lower case letters, digits, '-' and '.' are allowed";
+            return Err(refused(namespace, name, problem));
         }
         Ok(SecretId {
             namespace: namespace.to_owned(),
-            name: reference.name.clone(),
+            name: name.clone(),
         })
+    }
+}
+
+/// What is no name is told in part, and on one line.
+fn refused(namespace: &str, name: &str, problem: &str) -> ConfigError {
+    let told = |name| Words::within(TOLD_CHARS, name).to_string();
+    ConfigError::Secret {
+        namespace: told(namespace),
+        name: told(name),
+        problem: problem.to_owned(),
     }
 }
 
@@ -79,7 +99,7 @@ impl Lookup<'_> {
             None => "not found".to_owned(),
             Some(content) => match content.data.get(&reference.key) {
                 Some(value) if !value.is_blank() => return Ok(value.clone()),
-                _ => format!("{} is empty", reference.key),
+                _ => format!("{} is empty", Words::of(&reference.key)),
             },
         };
         let SecretId { namespace, name } = id;

@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use armadex_crds::{LifecycleSource, ResolvedReference};
+use armadex_crds::{LifecycleSource, ResolvedReference, is_subdomain};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIResourceList};
 use kube::Client;
 use serde::de::DeserializeOwned;
@@ -100,9 +100,9 @@ impl Gvr {
             resource,
         } = self;
         let parts = [
-            ("group", group, group.is_empty() || is_name(group)),
-            ("version", version, is_name(version)),
-            ("resource", resource, is_name(resource)),
+            ("group", group, group.is_empty() || is_subdomain(group)),
+            ("version", version, is_subdomain(version)),
+            ("resource", resource, is_subdomain(resource)),
         ];
         match parts.iter().find(|(_, _, fits)| !fits) {
             Some((part, text, _)) => Err(format!("{text:?} is not the name of a {part}")),
@@ -135,7 +135,7 @@ pub async fn resolve(
     wanted: &[String],
 ) -> Result<Served, ResolveError> {
     let name = display_name(group, resource);
-    if !is_name(resource) || !(group.is_empty() || is_name(group)) {
+    if !is_subdomain(resource) || !(group.is_empty() || is_subdomain(group)) {
         return Err(ResolveError::NotServed(name));
     }
     let unavailable = |trouble| ResolveError::Unavailable {
@@ -264,16 +264,6 @@ fn display_name(group: &str, resource: &str) -> String {
     } else {
         format!("{resource}.{group}")
     }
-}
-
-/// Whether it may stand in a path: what Kubernetes allows in groups, versions and resources.
-fn is_name(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_label = |label: &str| {
-        let ends = [label.bytes().next(), label.bytes().next_back()];
-        label.bytes().all(allowed) && ends.iter().all(|end| end.is_some_and(|end| end != b'-'))
-    };
-    text.len() <= 253 && text.split('.').all(is_label)
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ struct Vault {
     watch_is_refused: bool,
     /// Secrets that may not be read.
     refused: Arc<Mutex<BTreeSet<String>>>,
+    /// Secrets that a question for is never answered.
+    silent: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Vault {
@@ -43,6 +45,7 @@ impl Vault {
             lines: broadcast::channel(16).0,
             watch_is_refused: false,
             refused: Arc::default(),
+            silent: Arc::default(),
         }
     }
 
@@ -50,7 +53,14 @@ impl Vault {
         let vault = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let answer = vault.answer(&request);
-            async move { Ok::<_, Infallible>(answer) }
+            let path = request.uri().path();
+            let is_silent = lock(&vault.silent).iter().any(|name| path.ends_with(name));
+            async move {
+                if is_silent {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, Infallible>(answer)
+            }
         });
         Client::new(service, "default")
     }
@@ -263,6 +273,36 @@ async fn what_may_not_be_read_is_asked_for_seldom_whatever_else_is_read() {
     secrets
         .come_to(&["token of granted", "token of refused"])
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_that_are_never_answered_hold_up_no_others() {
+    let silent: Vec<String> = (0..8).map(|number| format!("silent-{number}")).collect();
+    let silent: Vec<&str> = silent.iter().map(String::as_str).collect();
+    let vault = Vault::new(&["well"]);
+    lock(&vault.silent).extend(silent.iter().map(ToString::to_string));
+    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let _theirs = Secrets::of(&watches, &silent);
+    until("reads that hang", || async {
+        vault.count("get silent-7") == 1
+    })
+    .await;
+    let ours = Secrets::of(&watches, &["well"]);
+    // What hangs has all places; it gives them back after half a minute, and comes after all others then.
+    let soon = Duration::from_secs(31);
+    let read = tokio::time::timeout(soon, ours.changed()).await;
+    assert!(read.is_ok(), "it is not read");
+    assert_eq!(ours.tokens().expect("read"), ["token of well"]);
+    vault.write("well", 2, "rotated");
+    let read = tokio::time::timeout(soon, ours.changed()).await;
+    assert!(read.is_ok(), "it is not read again");
+    assert_eq!(ours.tokens().expect("read"), ["rotated"]);
+    let one = Secrets::of(&watches, &["silent-0"]);
+    let Snapshot::Failed(error) = one.snapshot() else {
+        panic!("it was not given up");
+    };
+    let words = error.to_string();
+    assert!(words.contains("does not answer in time"), "{words}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,13 +18,14 @@ use kube::runtime::watcher;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use super::{Known, lock};
 use crate::backoff::Backoff;
 use crate::outages::{self, Outages};
+use crate::said;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -32,6 +33,9 @@ const LAST_RETRY: Duration = Duration::from_secs(30);
 const READ_PERIOD: Duration = Duration::from_millis(50);
 /// Secrets of a namespace that are read at the same time: a fleet of a thousand clusters begins with two thousand of them.
 const PARALLEL_READS: usize = 8;
+/// A control plane that does not answer a read for so long is down, and the places are for those that it may answer.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+const NO_ANSWER: &str = "the control plane does not answer in time";
 /// In the place of a version, which is a number: whatever is there has to be read.
 const UNKNOWN: &str = "unknown";
 
@@ -62,6 +66,8 @@ struct Entry {
     /// The last one that was told while it was being read.
     told: String,
     state: Reading,
+    /// The last read of it failed.
+    failed: bool,
     followers: Vec<Arc<Notify>>,
 }
 
@@ -150,6 +156,7 @@ impl Named {
             version: String::new(),
             told: String::new(),
             state: Reading::Due,
+            failed: false,
             followers: Vec::new(),
         });
         entry.followers.push(follower);
@@ -194,17 +201,21 @@ impl Named {
         lock(&self.secrets).contains_key(name)
     }
 
-    /// The next Secrets to read, at most so many.
+    /// The next Secrets to read, at most so many. Those that failed come after all others, or a few that are never answered would be
+    /// tried again and again before the rest.
     fn take_due(&self, limit: usize) -> Vec<String> {
         let mut secrets = lock(&self.secrets);
-        let due = secrets
-            .iter_mut()
-            .filter(|(_, entry)| entry.state == Reading::Due);
-        let taken = due.take(limit).map(|(name, entry)| {
-            entry.state = Reading::Now;
-            name.clone()
-        });
-        taken.collect()
+        let mut taken = Vec::new();
+        for failed in [false, true] {
+            let due = secrets
+                .iter_mut()
+                .filter(|(_, entry)| entry.state == Reading::Due && entry.failed == failed);
+            taken.extend(due.take(limit - taken.len()).map(|(name, entry)| {
+                entry.state = Reading::Now;
+                name.clone()
+            }));
+        }
+        taken
     }
 
     /// A Secret was read: its version and what is in it.
@@ -218,6 +229,7 @@ impl Named {
                 Reading::Due
             };
             entry.version = version;
+            entry.failed = false;
             entry.know(now);
         }
     }
@@ -226,6 +238,7 @@ impl Named {
     fn failed(&self, name: &str, words: String) {
         if let Some(entry) = lock(&self.secrets).get_mut(name) {
             entry.state = Reading::Done;
+            entry.failed = true;
             entry.version.clear();
             if !matches!(entry.known, Known::Data(_)) {
                 entry.know(Known::Failed(words));
@@ -266,7 +279,7 @@ async fn follow(client: Client, namespace: String, named: Arc<Named>) {
         for name in following.named.take_due(room) {
             let api = api.clone();
             reads.push(async move {
-                let read = api.get_opt(&name).await;
+                let read = timeout(READ_LIMIT, api.get_opt(&name)).await;
                 (name, read)
             });
         }
@@ -274,8 +287,9 @@ async fn follow(client: Client, namespace: String, named: Arc<Named>) {
             () = following.named.due.notified() => {}
             () = is_time(following.next_read()) => following.read_again(),
             Some((name, read)) = reads.next() => match read {
-                Ok(secret) => following.read(&name, secret),
-                Err(error) => following.unread(name, &error),
+                Ok(Ok(secret)) => following.read(&name, secret),
+                Ok(Err(error)) => following.unread(name, &outages::class_of(&error), said::of(&error)),
+                Err(_) => following.unread(name, NO_ANSWER, NO_ANSWER.to_owned()),
             },
             event = next_after(following.rewatch, &mut events) => match event {
                 Some(Ok(event)) => following.take_in(event),
@@ -326,11 +340,16 @@ impl Following {
         self.named.read(name, version.unwrap_or_default(), now);
     }
 
-    fn unread(&mut self, name: String, error: &kube::Error) {
-        if self.outages.begins(&name, &outages::class_of(error)) {
-            warn!(secret = name, namespace = self.namespace, error = %error, "a Secret cannot be read, retrying; others that fail alike are not told of");
+    fn unread(&mut self, name: String, class: &str, words: String) {
+        if self.outages.begins(&name, class) {
+            warn!(
+                secret = name,
+                namespace = self.namespace,
+                error = words,
+                "a Secret cannot be read, retrying; others that fail alike are not told of"
+            );
         }
-        self.named.failed(&name, error.to_string());
+        self.named.failed(&name, words);
         let now = Instant::now();
         let unread = self.unread.entry(name.clone());
         let (backoff, at) = unread.or_insert_with(|| (Backoff::new(FIRST_RETRY, LAST_RETRY), now));
@@ -373,7 +392,11 @@ impl Following {
     /// The watch cannot be had: all that is named is read instead.
     fn broke(&mut self, error: &watcher::Error) {
         if !std::mem::replace(&mut self.failing, true) {
-            warn!(namespace = self.namespace, error = %error, "Secrets cannot be watched, those that are named are read instead");
+            warn!(
+                namespace = self.namespace,
+                error = said::of_watch(error),
+                "Secrets cannot be watched, those that are named are read instead"
+            );
         }
         // What could not be read has a time of its own.
         let named = self.named.not_among(&self.unread.keys().cloned().collect());

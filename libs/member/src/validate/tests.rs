@@ -183,6 +183,46 @@ fn secrets_outside_the_allowed_namespaces_are_not_read() {
     );
 }
 
+#[test]
+fn what_is_no_name_of_a_secret_is_not_read() {
+    let long = "?".repeat(1 << 20);
+    for name in [
+        "",
+        "..",
+        "a/b",
+        "../secrets",
+        "?limit=500",
+        "?watch=true&timeoutSeconds=2000000000&n=1",
+        "a%2fb",
+        "A",
+        long.as_str(),
+    ] {
+        let secret = |key| Some(reference("", name, key));
+        let pieces = AuthenticationFrom {
+            ca: secret("ca"),
+            cert: secret("cert"),
+            key: secret("key"),
+            token: secret("token"),
+            kubeconfig: None,
+        };
+        let whole = AuthenticationFrom {
+            kubeconfig: secret("kubeconfig"),
+            ..AuthenticationFrom::default()
+        };
+        for from in [pieces, whole] {
+            let spec = PediaClusterSpec {
+                apiserver: "https://member".into(),
+                authentication_from: Some(from),
+                ..PediaClusterSpec::default()
+            };
+            assert!(referenced_secrets(&spec, &scope()).is_empty(), "{name}");
+            let error = made(&spec, &SecretData::new()).unwrap_err().to_string();
+            assert!(error.contains("no Secret has such a name"), "{error}");
+            assert!(error.len() < 256, "{error}");
+        }
+    }
+}
+
 fn kubeconfig(cluster: &str, user: &str) -> PediaClusterSpec {
     let yaml = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
