@@ -1,12 +1,13 @@
 //! Aggregated discovery: one answer with everything (`apidiscovery.k8s.io`, v2 and v2beta1, which look the same).
 
+use armadex_crds::is_subdomain;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::bounded::{AtMost, Verbs};
 use super::served::{
     Discovery, Group, MOST_ALIASES, MOST_GROUPS, MOST_RESOURCES, MOST_VERSIONS, ServedResource,
-    TOO_MUCH, Version, VersionState, is_name,
+    TOO_MUCH, Version, VersionState,
 };
 use crate::error::MemberError;
 
@@ -89,7 +90,7 @@ pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<Option<Discovery>, Membe
     for item in list.items.items {
         let item: GroupItem<'_> = serde_json::from_str(item.get()).map_err(undecoded)?;
         let name = item.metadata.name;
-        if name.is_empty() || is_name(&name) {
+        if name.is_empty() || is_subdomain(&name) {
             let group = reading.group(item.versions)?;
             discovery.groups.insert(name, group);
         }
@@ -115,7 +116,7 @@ impl Reading<'_> {
         self.beyond |= versions.beyond;
         let mut group = Group::default();
         for item in versions.items {
-            if is_name(&item.version) {
+            if is_subdomain(&item.version) {
                 group.versions.push(self.version(item)?);
             }
         }
@@ -155,7 +156,7 @@ impl Reading<'_> {
 /// A resource without a kind only groups subresources.
 fn resource(item: ResourceItem) -> Option<ServedResource> {
     let kind = item.response_kind?.kind;
-    (!kind.is_empty() && is_name(&item.resource)).then(|| ServedResource {
+    (!kind.is_empty() && is_subdomain(&item.resource)).then(|| ServedResource {
         name: item.resource,
         singular: item.singular_resource,
         kind,

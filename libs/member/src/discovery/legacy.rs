@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use armadex_crds::is_subdomain;
 use futures::{StreamExt, stream};
 use serde::Deserialize;
 
 use super::bounded::{AtMost, Verbs};
 use super::served::{
     Discovery, Group, MOST_ALIASES, MOST_RESOURCES, MOST_VERSIONS, ServedResource, TOO_MUCH,
-    Version, VersionState, is_name,
+    Version, VersionState,
 };
 use crate::Member;
 use crate::error::MemberError;
@@ -131,11 +132,11 @@ fn parse_root(root: &str, answer: &[u8]) -> Result<Vec<Wanted>, MemberError> {
     } else {
         let Groups { groups } = serde_json::from_slice(answer).map_err(undecoded)?;
         let beyond = groups.beyond || groups.items.iter().any(|group| group.versions.beyond);
-        let named = |group: &NamedGroup| is_name(&group.name);
+        let named = |group: &NamedGroup| is_subdomain(&group.name);
         let groups = groups.items.into_iter().filter(named);
         (groups.flat_map(group_versions).collect::<Vec<_>>(), beyond)
     };
-    let named = |wanted: &Wanted| is_name(&wanted.version);
+    let named = |wanted: &Wanted| is_subdomain(&wanted.version);
     let wanted: Vec<_> = wanted.into_iter().filter(named).collect();
     if beyond || wanted.len() > MOST_REQUESTS {
         let problem = format!("it names more than {MOST_REQUESTS} groups and versions");
@@ -175,7 +176,7 @@ fn resources(list: Resources) -> Vec<ServedResource> {
     list.resources
         .items
         .into_iter()
-        .filter(|resource| is_name(&resource.name))
+        .filter(|resource| is_subdomain(&resource.name))
         .map(|resource| ServedResource {
             name: resource.name,
             singular: resource.singular_name,
@@ -222,11 +223,12 @@ mod tests {
     fn nothing_is_asked_for_that_has_no_proper_name() {
         let answer = br#"{"groups":[
             {"name":"../c2/apis/apps","versions":[{"version":"v1"}]},
-            {"name":"apps","versions":[{"version":"v1"},{"version":"../../c2"},{"version":"v1?x="}]}]}"#;
+            {"name":"..","versions":[{"version":"v1"}]},
+            {"name":"apps","versions":[{"version":"v1"},{"version":"../../c2"},{"version":".."},{"version":"v1?x="}]}]}"#;
         let wanted = parse_root("/apis", answer).unwrap();
         let paths: Vec<_> = wanted.iter().map(|wanted| wanted.path.as_str()).collect();
         assert_eq!(paths, ["/apis/apps/v1"]);
-        let core = parse_root("/api", br#"{"versions":["v1","../c2"]}"#).unwrap();
+        let core = parse_root("/api", br#"{"versions":["v1","../c2","..","."]}"#).unwrap();
         assert_eq!(core.len(), 1);
     }
 

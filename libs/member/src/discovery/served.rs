@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use armadex_crds::is_subdomain;
+
 /// What a member serves, by group; the core group is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Discovery {
@@ -67,12 +69,13 @@ impl Discovery {
     /// Leaves out what no kube-apiserver would let anybody call so: names become parts of paths, documents and answers of other clusters.
     pub(super) fn keep_named(&mut self) {
         self.groups
-            .retain(|name, _| name.is_empty() || is_name(name));
+            .retain(|name, _| name.is_empty() || is_subdomain(name));
         for group in self.groups.values_mut() {
-            group.versions.retain(|version| is_name(&version.name));
+            group.versions.retain(|version| is_subdomain(&version.name));
             for version in &mut group.versions {
                 if let VersionState::Served(resources) = &mut version.state {
-                    resources.retain(|resource| is_name(&resource.name) && is_kind(&resource.kind));
+                    resources
+                        .retain(|resource| is_subdomain(&resource.name) && is_kind(&resource.kind));
                     resources.iter_mut().for_each(ServedResource::keep_named);
                 }
             }
@@ -82,27 +85,17 @@ impl Discovery {
 
 impl ServedResource {
     fn keep_named(&mut self) {
-        if !is_name(&self.singular) {
+        if !is_subdomain(&self.singular) {
             self.singular.clear();
         }
-        self.short_names.retain(|name| is_name(name));
-        self.categories.retain(|name| is_name(name));
+        self.short_names.retain(|name| is_subdomain(name));
+        self.categories.retain(|name| is_subdomain(name));
     }
-}
-
-/// The longest name of a group, a version or a resource.
-const MOST_NAME_BYTES: usize = 253;
-
-/// Lower case letters, digits, `-` and `.`, as in names of DNS.
-pub(super) fn is_name(name: &str) -> bool {
-    let is_part =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    (1..=MOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_part)
 }
 
 /// As a name, with capitals.
 fn is_kind(kind: &str) -> bool {
-    is_name(&kind.to_ascii_lowercase())
+    is_subdomain(&kind.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -126,6 +119,8 @@ mod tests {
         let resources = vec![
             served("pods", "Pod"),
             served("pods/../secrets", "Pod"),
+            served("..", "Pod"),
+            served("dots", ".."),
             served("forged", "Pod\",\"x\":\""),
             served("none", ""),
         ];
@@ -134,9 +129,9 @@ mod tests {
             state: VersionState::Served(resources.clone()),
         };
         let group = || Group {
-            versions: vec![version("v1"), version("v1/x")],
+            versions: vec![version("v1"), version("v1/x"), version("..")],
         };
-        let names = ["", "apps", "Apps", "a/b"];
+        let names = ["", "apps", "Apps", "a/b", "..", "apps.."];
         let groups = names.map(|name| (name.to_owned(), group()));
         let mut discovery = Discovery {
             groups: groups.into(),
