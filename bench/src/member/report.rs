@@ -12,9 +12,10 @@ use crate::table::{Row, at_most, told};
 const SECONDS_PER_MEMBER: f64 = 0.15;
 /// Starting counts as well where there are few. Turns that members hold which hang are lost after half a second each.
 const SECONDS_AT_LEAST: f64 = 15.0;
-/// What a healthy member is asked in a second: its health every 5 s, two documents of discovery a minute ...
-const REQUESTS: f64 = 0.25;
-/// ... and each watch anew every 230 to 290 s.
+/// What a healthy member is asked in a second: its health every 30 s while it sends anything and every 5 s otherwise, two documents of discovery a
+/// minute ...
+const REQUESTS: f64 = 0.1;
+/// ... and each watch anew, the first one after 20 to 290 s and others after 460 to 580 s.
 const REQUESTS_PER_KIND: f64 = 1.0 / 230.0;
 /// What a member in trouble is asked in a second for each kind: every 15 to 30 s, so on average every 22.5 s, a watch and what has to be
 /// known before it.
@@ -23,8 +24,8 @@ const TROUBLED_PER_KIND: f64 = 2.0 / 20.0;
 const LINES_PER_TROUBLED: f64 = 1.0;
 /// Lines that a fleet in order causes in a minute.
 const LINES: f64 = 2.0;
-/// Two of a member: what is asked now and then, and its watches. One more while it is listed.
-const SOCKETS_PER_MEMBER: f64 = 2.2;
+/// One of a member, of its watches, over which it is asked the rest as well. One more while it is listed.
+const SOCKETS_PER_MEMBER: f64 = 1.3;
 /// The control plane's, the store's, those of the API and of the admin port.
 const SOCKETS: f64 = 40.0;
 /// What a stream may hold while nothing happens.

@@ -59,8 +59,6 @@ struct Kind {
     /// The version of its first object, which is the one that changes.
     changed: u64,
     watch: Option<Watch>,
-    /// There was a watch before this one.
-    was_watched: bool,
 }
 
 struct Watch {
@@ -277,8 +275,8 @@ impl Member {
         let (lines, receiver) = mpsc::channel(LINES);
         let mut state = self.lock();
         let kind = &mut state.kinds[number];
-        let ends = ends(time, (!kind.was_watched).then_some((self.number, number)));
-        kind.was_watched = true;
+        let (seconds, now) = time;
+        let ends = now + Duration::from_secs(seconds);
         if kind.changed > version {
             // There is room for the first line.
             let _ = lines.try_send(self.event(number, kind.changed));
@@ -329,18 +327,6 @@ impl Kind {
         self.watch
             .take_if(|watch| watch.lines.try_send(line).is_err());
     }
-}
-
-/// When a watch ends. The `first` one of a member and kind ends after a part of its time, another for each, so that from the beginning as
-/// many watches end in a second as when they have been there for hours.
-fn ends((seconds, now): (u64, Duration), first: Option<(usize, usize)>) -> Duration {
-    let whole = Duration::from_secs(seconds);
-    let part = first.map_or(1.0, |(member, kind)| {
-        // Steps of the golden ratio spread over 0 to 1 evenly.
-        let step = (member * 97 + kind) as f64 * 0.618_033_988_75;
-        0.05 + 0.95 * step.fract()
-    });
-    now + whole.mul_f64(part)
 }
 
 fn whole(text: impl Into<Bytes>) -> Response<Body> {
@@ -480,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_ends_when_its_time_is_over_and_the_first_one_sooner() {
+    fn a_watch_ends_when_its_time_is_over() {
         let members = members();
         let ends = |members: &Members| {
             let opened = members.live();
@@ -491,9 +477,6 @@ mod tests {
         };
         let _first = members.answer(3, &watch(FIRST), at(0));
         assert_eq!(members.live(), 1);
-        let first = ends(&members).expect("an end");
-        assert!((14..290).contains(&first), "{first}");
-        let _second = members.answer(3, &watch(FIRST), at(0));
         assert_eq!(ends(&members), Some(290));
     }
 

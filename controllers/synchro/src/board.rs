@@ -76,7 +76,7 @@ pub(crate) enum MemberHealth {
 }
 
 /// Streams in the order of their types.
-type Streams = Vec<(ResourceType, Arc<Report>)>;
+type Streams = Vec<(Arc<ResourceType>, Arc<Report>)>;
 
 /// The facts of one cluster and its streams, shared by the tasks of its tree.
 #[derive(Debug, Default)]
@@ -105,10 +105,10 @@ impl Board {
     }
 
     /// How every stream is doing now.
-    pub(crate) fn progress(&self) -> Vec<(ResourceType, Progress)> {
+    pub(crate) fn progress(&self) -> Vec<(Arc<ResourceType>, Progress)> {
         lock(&self.streams)
             .iter()
-            .map(|(resource, report)| (resource.clone(), report.shown()))
+            .map(|(resource, report)| (Arc::clone(resource), report.shown()))
             .collect()
     }
 
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn stream(plural: &str, board: &Board) -> (ResourceType, Arc<Report>) {
+    fn stream(plural: &str, board: &Board) -> (Arc<ResourceType>, Arc<Report>) {
         let resource = ResourceType {
             gvr: GroupVersionResource::new("", "v1", plural),
             kind: String::new(),
@@ -169,7 +169,7 @@ mod tests {
             categories: Vec::new(),
         };
         let report = Report::new(Arc::clone(board.changed()), Timestamp::UNIX_EPOCH);
-        (resource, Arc::new(report))
+        (Arc::new(resource), Arc::new(report))
     }
 
     #[test]

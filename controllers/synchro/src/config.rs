@@ -21,6 +21,7 @@ use crate::pace::Pace;
 use crate::plan::Gates;
 use crate::reaching::Reaching;
 use crate::turns::{Turns, Width};
+use crate::types::Types;
 use crate::unfinished::Unfinished;
 
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
@@ -114,6 +115,8 @@ pub(crate) struct Shared {
     pub(crate) reaching: Reaching,
     /// Lists that may be read now.
     pub(crate) lists: Arc<Turns>,
+    /// What their streams are of.
+    pub(crate) types: Types,
     /// Members that may be asked now what they serve.
     pub(crate) discoveries: Arc<Discoveries>,
     /// What the store fails with now, and whose writes.
@@ -153,6 +156,7 @@ impl Shared {
             unfinished: Arc::new(Unfinished::new(config.unfinished_bytes())),
             reaching: Reaching::default(),
             lists: Arc::default(),
+            types: Types::default(),
             discoveries: Arc::default(),
             store_outages: Outages::default(),
             refusals: Outages::default(),

@@ -65,7 +65,7 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = self.shared.statuses.turn() => {}
             }
-            let wait = if self.write().await {
+            let wait = if Box::pin(self.write()).await {
                 backoff.reset();
                 floor
             } else {
@@ -78,7 +78,7 @@ impl StatusKeeper {
             }
             floor = next_floor(floor, self.is_written());
         }
-        self.last_word().await;
+        Box::pin(self.last_word()).await;
     }
 
     /// Takes in how the object is. A status that says that nobody syncs the cluster is the last word of a process that was replaced by this one;

@@ -51,6 +51,7 @@ mod stream;
 mod testing;
 mod tree;
 mod turns;
+mod types;
 mod unfinished;
 mod unwanted;
 mod writer;

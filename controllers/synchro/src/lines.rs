@@ -55,8 +55,10 @@ impl Lines {
                 self.line.add(&rest);
                 return None;
             };
-            let part = self.chunk.split_to(end);
-            bytes::Buf::advance(&mut self.chunk, 1);
+            // With the end of the line, so that nothing is left that would keep what it was read into: a kind that is silent for
+            // long would keep 8 KiB and more for a bookmark.
+            let mut part = self.chunk.split_to(end + 1);
+            part.truncate(end);
             let piece = self.line.finish(part);
             if piece != Piece::Whole(Bytes::new()) {
                 return Some(piece);
@@ -171,6 +173,15 @@ mod tests {
         let long = [b'x'; 20];
         lines.push(Bytes::copy_from_slice(&long));
         assert!(lines.next().is_none() && lines.holds_part());
+    }
+
+    #[test]
+    fn a_line_that_was_taken_keeps_nothing_of_what_it_came_in() {
+        let buffer = Bytes::from(b"{}\n".to_vec());
+        let mut lines = Lines::new(100);
+        lines.push(buffer.clone());
+        assert!(lines.next().is_some());
+        assert!(buffer.is_unique());
     }
 
     #[test]

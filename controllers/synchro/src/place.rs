@@ -1,14 +1,18 @@
 //! How far a stream has brought the store, for whoever compares the two, and the wish that it lists anew.
 
-use futures::FutureExt as _;
-use tokio::sync::{Notify, watch};
+use std::sync::Mutex;
 
+use futures::FutureExt as _;
+use tokio::sync::Notify;
+
+use crate::lock::lock;
 use crate::step::is_behind;
 
 /// Where a stream is.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    state: watch::Sender<State>,
+    state: Mutex<State>,
+    moved: Notify,
     anew: Notify,
 }
 
@@ -25,24 +29,22 @@ struct State {
 }
 
 impl State {
-    fn reach(&mut self, version: &str) -> bool {
-        let moves = self.version != version;
-        if moves {
+    fn reach(&mut self, version: &str) {
+        if self.version != version {
             version.clone_into(&mut self.version);
         }
-        moves
     }
 }
 
 impl Place {
     /// Everything up to this version is stored.
     pub(crate) fn reached(&self, version: &str) {
-        self.state.send_if_modified(|state| state.reach(version));
+        self.change(|state| state.reach(version));
     }
 
     /// A watch begins at this version, up to which everything is stored.
     pub(crate) fn follows(&self, version: &str) {
-        self.state.send_modify(|state| {
+        self.change(|state| {
             state.followed = true;
             state.reach(version);
         });
@@ -51,12 +53,12 @@ impl Place {
     /// A list begins, which is what anybody who wished for one until now waits for.
     pub(crate) fn lists(&self) {
         let _ = self.anew.notified().now_or_never();
-        self.state.send_modify(|state| state.begun += 1);
+        self.change(|state| state.begun += 1);
     }
 
     /// That list is stored to its end.
     pub(crate) fn listed(&self, version: &str) {
-        self.state.send_modify(|state| {
+        self.change(|state| {
             state.lists = state.begun;
             state.reach(version);
         });
@@ -75,7 +77,7 @@ impl Place {
 
     /// Wishes for a list, at the next moment that the stream follows its watch, and waits until one is stored that began after this.
     pub(crate) async fn list_anew(&self) {
-        let begun = self.state.borrow().begun;
+        let begun = lock(&self.state).begun;
         self.anew.notify_one();
         self.until(|state| state.lists > begun).await;
     }
@@ -85,9 +87,20 @@ impl Place {
         self.anew.notified().await;
     }
 
-    async fn until(&self, mut holds: impl FnMut(&State) -> bool) {
-        // The sender is here as well, so it is never gone.
-        let _ = self.state.subscribe().wait_for(|state| holds(state)).await;
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut lock(&self.state));
+        self.moved.notify_waiters();
+    }
+
+    async fn until(&self, holds: impl Fn(&State) -> bool) {
+        loop {
+            // It is told of every change from here on.
+            let moved = self.moved.notified();
+            if holds(&lock(&self.state)) {
+                return;
+            }
+            moved.await;
+        }
     }
 }
 

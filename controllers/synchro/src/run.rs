@@ -12,7 +12,7 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::Api;
 use kube::runtime::events::{Recorder, Reporter};
-use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -131,13 +131,32 @@ async fn identity_of(client: &Client, cancel: &CancellationToken) -> Option<Stri
     None
 }
 
+/// What is decoded has room for more than it has, four conditions for the one of each type; and who holds which field of the status is
+/// looked at in the answers to what is written.
+fn without_room(object: &mut PediaCluster) {
+    let managers = object.metadata.managed_fields.iter_mut();
+    managers.for_each(|managers| managers.retain(|manager| manager.subresource.is_none()));
+    let Some(status) = &mut object.status else {
+        return;
+    };
+    status.conditions.shrink_to_fit();
+    status.sync_resources.shrink_to_fit();
+    for group in &mut status.sync_resources {
+        group.resources.shrink_to_fit();
+        for resource in &mut group.resources {
+            resource.sync_conditions.shrink_to_fit();
+        }
+    }
+}
+
 async fn follow(
     client: Client,
     fleet: &mut Fleet,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let api: Api<PediaCluster> = Api::all(client);
-    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+    let events = watcher(api, watcher::Config::default()).modify(without_room);
+    let mut events = std::pin::pin!(events);
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut failing = false;
     loop {

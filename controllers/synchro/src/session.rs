@@ -66,13 +66,14 @@ impl Session {
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
-            let reached = self.reach(&wanted, &mut health, &mut streams).await;
+            let reached = Box::pin(self.reach(&wanted, &mut health, &mut streams)).await;
             let Some(reached) = reached else {
                 continue;
             };
             let begun = Instant::now();
             let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
-            streams.stop(matches!(pause, Pause::Unhealthy)).await;
+            Box::pin(streams.stop(matches!(pause, Pause::Unhealthy))).await;
+            wanted.member.leave_connections();
             match pause {
                 Pause::Unhealthy if begun.elapsed() < LIVED => {
                     self.pause(backoff.next(rand::random())).await;
@@ -82,7 +83,7 @@ impl Session {
         }
         health.unasked();
         if self.released.is_cancelled() {
-            health.released().await;
+            Box::pin(health.released()).await;
         }
     }
 
@@ -123,6 +124,7 @@ impl Session {
                 }
                 Err(Unreached::Store(StoreError::Left { .. })) => self.left.cancel(),
                 Err(error) => {
+                    wanted.member.leave_connections();
                     self.unreached(wanted, &error, health).await;
                     if error.is_no_silence() {
                         wait = backoff.next(rand::random());
@@ -171,10 +173,10 @@ impl Session {
         } = reached;
         self.say_connected(wanted, &version);
         health.concerns(cluster);
-        health.reached(version).await;
+        Box::pin(health.reached(version)).await;
         let connected = streams.connect(cluster, Arc::clone(&wanted.member), identity);
         let mut resources = wanted.resources.clone();
-        let found = self.apply(&resources, &discovery, streams).await;
+        let found = Box::pin(self.apply(&resources, &discovery, streams)).await;
         // It is needed no more, and may have thousands of types.
         drop(discovery);
         let mut auditing = None;
@@ -192,13 +194,13 @@ impl Session {
                         return Pause::Changed;
                     }
                     resources = now.resources;
-                    streams.withdraw(&resources).await;
+                    Box::pin(streams.withdraw(&resources)).await;
                     rediscovery.now();
                 }
                 () = &mut probe => {
                     tokio::select! {
                         () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
-                        verdict = health.check(&wanted.member) => if verdict == Verdict::Lost {
+                        verdict = Box::pin(health.check(&wanted.member)) => if verdict == Verdict::Lost {
                             return Pause::Unhealthy;
                         },
                     }
@@ -209,12 +211,12 @@ impl Session {
                     Ok(None) if streams.any_ended() => rediscovery.now(),
                     Ok(None) => rediscovery.unchanged(),
                     Ok(Some(discovery)) => {
-                        rediscovery.found(self.apply(&resources, &discovery, streams).await);
+                        rediscovery.found(Box::pin(self.apply(&resources, &discovery, streams)).await);
                     }
                     // While the member does not say what it serves, everything stays as it is that somebody asks for.
                     Err(error) => {
                         self.undiscovered(&error, &mut rediscovery);
-                        streams.withdraw(&resources).await;
+                        Box::pin(streams.withdraw(&resources)).await;
                     }
                 }
             }

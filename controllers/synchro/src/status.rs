@@ -14,6 +14,8 @@ use armadex_crds::{
     ClusterAudit, GroupResourcesStatus, PediaClusterStatus, ResourceAudit, ResourceStatus,
     ResourceSyncCondition, ResourceSyncStatus,
 };
+use std::sync::Arc;
+
 use armadex_model::ResourceType;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -33,7 +35,7 @@ pub(crate) struct Built {
 pub(crate) fn build(
     previous: &PediaClusterStatus,
     facts: &Facts,
-    streams: &[(ResourceType, Progress)],
+    streams: &[(Arc<ResourceType>, Progress)],
     now: Timestamp,
 ) -> Built {
     let mut list = previous.conditions.clone();
@@ -206,7 +208,7 @@ fn ready(list: &[Condition]) -> Said {
 fn sync_resources(
     previous: &PediaClusterStatus,
     facts: &Facts,
-    streams: &[(ResourceType, Progress)],
+    streams: &[(Arc<ResourceType>, Progress)],
     now: Timestamp,
 ) -> Vec<GroupResourcesStatus> {
     let mut groups: BTreeMap<&str, BTreeMap<&str, ResourceStatus>> = BTreeMap::new();

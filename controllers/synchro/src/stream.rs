@@ -27,6 +27,7 @@ use crate::prune::{Rules, rules_version};
 use crate::report::Report;
 use crate::step::{Outcome, State, Wait, step};
 pub(crate) use crate::stream::connected::Connected;
+use crate::stream::watch::Pace;
 use crate::turns::Turn;
 use crate::writer::{Halt, Opened, Writer};
 
@@ -42,7 +43,7 @@ pub(crate) struct StreamContext {
     pub(crate) connected: Arc<Connected>,
     pub(crate) cluster: ClusterId,
     pub(crate) cluster_name: ClusterName,
-    pub(crate) resource: ResourceType,
+    pub(crate) resource: Arc<ResourceType>,
     pub(crate) report: Arc<Report>,
     pub(crate) metrics: Arc<ClusterMetrics>,
     pub(crate) cancel: CancellationToken,
@@ -51,13 +52,17 @@ pub(crate) struct StreamContext {
 }
 
 /// Runs until cancelled, what is pending then is written; or until the cluster has left the store.
-pub(crate) async fn run(context: StreamContext) {
+///
+/// No `async fn`, whose future would keep room for its argument beside what is made of it.
+pub(crate) fn run(context: StreamContext) -> impl Future<Output = ()> + Send {
     let mut stream = Stream::new(context);
-    stream.context.report.started();
-    stream.go_on().await;
-    let who = &stream.writer.what;
-    stream.context.connected.outages.ends(who);
-    stream.context.shared.store_outages.ends(who);
+    async move {
+        stream.context.report.started();
+        stream.go_on().await;
+        let who = &stream.writer.what;
+        stream.context.connected.outages.ends(who);
+        stream.context.shared.store_outages.ends(who);
+    }
 }
 
 struct Stream {
@@ -75,6 +80,10 @@ struct Stream {
     hidden: Option<MemberPosition>,
     /// Since when it is in doubt who the member is.
     doubted: Instant,
+    /// How long the next watch may be.
+    pace: Pace,
+    /// Something failed, and no watch has lasted since.
+    troubled: bool,
     /// A watch lasted, which is the one proof that a stream works: a member may answer every question and list and still refuse the
     /// watch, or end it, and would be asked all the time if an answer were a success.
     lasted: bool,
@@ -107,6 +116,8 @@ impl Stream {
             behind: false,
             hidden: None,
             doubted,
+            pace: Pace::default(),
+            troubled: false,
             lasted: false,
         }
     }
@@ -230,11 +241,7 @@ impl Stream {
             limit: 1,
             continue_token: None,
         };
-        self.context
-            .connected
-            .member
-            .collection_version(&request)
-            .await
+        self.context.connected.present_version(&request).await
     }
 
     async fn until_cancelled(
@@ -275,7 +282,8 @@ impl Stream {
         Outcome::Failed
     }
 
-    fn news(&self, words: &str) -> bool {
+    fn news(&mut self, words: &str) -> bool {
+        self.troubled = true;
         self.context
             .connected
             .outages

@@ -153,7 +153,7 @@ impl Tree {
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         let mut sessions = Backoff::new(FIRST_RETRY, LAST_RETRY);
         let ending = loop {
-            let turn = self.turn(&mut branches, &mut entry).await;
+            let turn = Box::pin(self.turn(&mut branches, &mut entry)).await;
             let again = match turn {
                 Turn::End(ending) => break Some(ending),
                 Turn::Delete => break None,
@@ -188,8 +188,8 @@ impl Tree {
         // What failed for this cluster fails for nobody any more.
         self.shared.store_outages.ends(self.name.as_str());
         match ending {
-            None => self.off_board(branches).await,
-            Some(ending) => self.end(branches, ending).await,
+            None => Box::pin(self.off_board(branches)).await,
+            Some(ending) => Box::pin(self.end(branches, ending)).await,
         }
     }
 

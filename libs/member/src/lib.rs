@@ -9,6 +9,7 @@ mod connection;
 mod discovery;
 mod error;
 mod grant;
+mod heard;
 mod kubeconfig;
 mod lanes;
 mod member;

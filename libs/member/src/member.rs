@@ -1,7 +1,7 @@
 //! One member at work: what may be asked of it, each with time-outs on its phases and never on a whole stream.
 
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{
@@ -15,6 +15,7 @@ use tower::{Service, ServiceExt};
 
 use crate::connection::{Connection, Endpoint};
 use crate::error::{ConfigError, MemberError};
+use crate::heard::Heard;
 use crate::lanes::Lanes;
 use crate::request::{ListRequest, WatchRequest};
 use crate::stream::ByteStream;
@@ -49,13 +50,37 @@ const METADATA: &str =
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/// A connection to a member. Probes, lists and watches go over TCP connections of their own, so that none waits for another.
+/// A connection to a member. Lists and watches go over TCP connections of their own, so that neither waits for the other.
 pub struct Member {
     server: Endpoint,
     headers: HeaderMap,
-    control: HttpClient,
-    lists: HttpClient,
+    make: ClientMaker,
+    connections: Mutex<Arc<Connections>>,
+    heard: Arc<Heard>,
+}
+
+/// What is open to a member.
+struct Connections {
+    /// Pages of lists, and small questions while there is no watch.
+    requests: HttpClient,
+    /// Watches, and small questions beside them: a member at rest has one connection.
     watches: Lanes,
+}
+
+impl Connections {
+    fn new(make: &ClientMaker) -> Arc<Self> {
+        let for_watches = Arc::clone(make);
+        Arc::new(Self {
+            requests: make(LIST_WINDOWS),
+            watches: Lanes::new(move || for_watches(WATCH_WINDOWS)),
+        })
+    }
+
+    /// For an answer that is small.
+    fn for_question(&self) -> HttpClient {
+        let connected = self.watches.connected();
+        connected.unwrap_or_else(|| self.requests.clone())
+    }
 }
 
 impl Member {
@@ -73,15 +98,35 @@ impl Member {
         Self::over(connection, &crate::pipe::client_maker(dial))
     }
 
-    fn over(connection: &Connection, make: &ClientMaker) -> Result<Self, ConfigError> {
-        let for_watches = Arc::clone(make);
+    pub(crate) fn over(connection: &Connection, make: &ClientMaker) -> Result<Self, ConfigError> {
         Ok(Self {
             server: connection.server.clone(),
             headers: common_headers(connection)?,
-            control: make(LIST_WINDOWS),
-            lists: make(LIST_WINDOWS),
-            watches: Lanes::new(move || for_watches(WATCH_WINDOWS)),
+            make: Arc::clone(make),
+            connections: Mutex::new(Connections::new(make)),
+            heard: Arc::default(),
         })
+    }
+
+    fn connections(&self) -> Arc<Connections> {
+        let connections = self.connections.lock();
+        Arc::clone(&connections.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks whatever comes next over new connections: the present ones may be to nobody, which a request over HTTP/2 that was given up does not
+    /// show. Bodies that are being received go on.
+    pub fn leave_connections(&self) {
+        let connections = Connections::new(&self.make);
+        *self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = connections;
+    }
+
+    /// Whether a list or a watch of it brought something in the time before now, and none broke since: whoever sends is there.
+    #[must_use]
+    pub fn was_heard_within(&self, time: Duration) -> bool {
+        self.heard.within(time)
     }
 
     /// The API server's URL.
@@ -152,9 +197,10 @@ impl Member {
 
     /// One page of a list, as the bytes of its body.
     pub async fn list(&self, request: &ListRequest<'_>) -> Result<ByteStream, MemberError> {
-        let (client, path) = (self.lists.clone(), request.path());
+        let (client, path) = (self.connections().requests.clone(), request.path());
         let answer = self.send(client, &path, JSON, BODY_SILENCE);
-        within("answer to the list", HEAD_TIMEOUT, answer).await
+        let body = within("answer to the list", HEAD_TIMEOUT, answer).await?;
+        Ok(body.heard_by(&self.heard))
     }
 
     /// One page of a list of what names each object and its version, as the bytes of its body. A member that cannot leave the rest out
@@ -163,11 +209,11 @@ impl Member {
         &self,
         request: &ListRequest<'_>,
     ) -> Result<ByteStream, MemberError> {
-        let (client, path) = (self.lists.clone(), request.path());
+        let (client, path) = (self.connections().requests.clone(), request.path());
         let answer = self.send(client, &path, METADATA_LIST, BODY_SILENCE);
         match within("answer to the list", HEAD_TIMEOUT, answer).await {
             Err(error) if error.code() == Some(NOT_ACCEPTABLE) => self.list(request).await,
-            other => other,
+            other => other.map(|body| body.heard_by(&self.heard)),
         }
     }
 
@@ -190,12 +236,12 @@ impl Member {
         accept: &str,
     ) -> Result<ByteStream, MemberError> {
         let silence = Duration::from_secs(request.timeout_seconds.into()) + WATCH_MARGIN;
-        let ((client, mut seat), path) = (self.watches.take(), request.path());
+        let ((client, mut seat), path) = (self.connections().watches.take(), request.path());
         let answer = async {
             let _ahead = seat.connection().await;
             let body = self.send(client, &path, accept, silence).await?;
             seat.answered();
-            Ok(body.on(seat))
+            Ok(body.on(seat).heard_by(&self.heard))
         };
         within("answer to the watch", HEAD_TIMEOUT, answer).await
     }
@@ -207,7 +253,12 @@ impl Member {
         accept: &str,
         limit: usize,
     ) -> Result<T, MemberError> {
-        let answer = self.send(self.control.clone(), path, accept, BODY_SILENCE);
+        let answer = self.send(
+            self.connections().for_question(),
+            path,
+            accept,
+            BODY_SILENCE,
+        );
         let body = within("answer", HEAD_TIMEOUT, answer).await?;
         let bytes = whole(path, body, limit).await?;
         serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
@@ -224,7 +275,7 @@ impl Member {
         if let Some(Ok(known)) = known.map(HeaderValue::from_str) {
             headers.insert(IF_NONE_MATCH, known);
         }
-        let asked = self.ask(self.control.clone(), path, headers);
+        let asked = self.ask(self.connections().for_question(), path, headers);
         let response = within("answer", HEAD_TIMEOUT, asked).await?;
         if known.is_some() && response.status() == StatusCode::NOT_MODIFIED {
             return Ok(None);
@@ -241,7 +292,9 @@ impl Member {
 
     async fn text(&self, path: &str) -> Result<Vec<u8>, MemberError> {
         let headers = self.headers_for(path, "*/*")?;
-        let response = self.ask(self.control.clone(), path, headers).await?;
+        let response = self
+            .ask(self.connections().for_question(), path, headers)
+            .await?;
         let body = body(response, PROBE_TIMEOUT, failed_checks).await?;
         let (bytes, _) = body.collect(ERROR_BYTES).await?;
         Ok(bytes)

@@ -1,5 +1,6 @@
 //! The body of an answer as chunks of bytes, with a limit to silence.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,12 +8,14 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use crate::error::MemberError;
+use crate::heard::Heard;
 use crate::lanes::Seat;
 
 /// A body that is being received. Dropping it ends the request.
 pub struct ByteStream {
     body: Incoming,
     silence: Duration,
+    heard: Option<Arc<Heard>>,
     _seat: Option<Seat>,
 }
 
@@ -21,6 +24,7 @@ impl ByteStream {
         Self {
             body,
             silence,
+            heard: None,
             _seat: None,
         }
     }
@@ -33,9 +37,27 @@ impl ByteStream {
         }
     }
 
+    /// Tells `heard` of what comes, and that nothing comes any more.
+    pub(crate) fn heard_by(self, heard: &Arc<Heard>) -> Self {
+        Self {
+            heard: Some(Arc::clone(heard)),
+            ..self
+        }
+    }
+
     /// The next bytes; `None` at the end of the body. Only the time spent in here counts as silence, so a reader may be slow.
     /// Safe to cancel.
     pub async fn next(&mut self) -> Option<Result<Bytes, MemberError>> {
+        let came = self.data().await;
+        match (&self.heard, &came) {
+            (Some(heard), Some(Ok(_))) => heard.note(),
+            (Some(heard), Some(Err(_))) => heard.forget(),
+            _ => {}
+        }
+        came
+    }
+
+    async fn data(&mut self) -> Option<Result<Bytes, MemberError>> {
         let silence = self.silence;
         loop {
             let frame = match tokio::time::timeout(silence, self.body.frame()).await {

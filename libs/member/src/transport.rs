@@ -32,8 +32,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A dead peer is found within 25 s, well before the 295 s that a silent watch is waited for.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Five times the pause between two probes, whose connection stays. That of lists is used for moments and then not for hours, and takes
-/// 40 KB; it is closed after one of these times, or almost two.
+/// The connection of lists is used for moments and then not for hours, and takes 40 KB; it is closed after one of these times, or almost
+/// two.
 const IDLE_CONNECTION: Duration = Duration::from_secs(30);
 
 /// Twice the 290 s after which each watch is begun anew: by the measure of a pool a connection is idle on which no request was begun,
@@ -55,17 +55,17 @@ pub(crate) struct Windows {
 }
 
 /// A watch is a trickle: 64 KiB carries 640 KB/s over 100 ms, some 200 changes. Times the 80 streams of a connection that is what the
-/// connection allows, so a stream whose reader stands still never starves another. A reader that stands still for long is to drop
-/// its watch, so this is held for seconds at most.
+/// connection allows, and a few more for what is asked beside them, so a stream whose reader stands still never starves another. A
+/// reader that stands still for long is to drop its watch, so this is held for seconds at most.
 pub(crate) const WATCH_WINDOWS: Windows = Windows {
     stream: 64 << 10,
-    connection: 80 * (64 << 10),
+    connection: (80 + 4) * (64 << 10),
     idle: IDLE_WATCHES,
 };
-/// A page is a burst: 256 KiB carries 2.5 MB/s over 100 ms; four of them at once.
+/// A page is a burst: 256 KiB carries 2.5 MB/s over 100 ms; four of them at once, and what is asked while there is no watch.
 pub(crate) const LIST_WINDOWS: Windows = Windows {
     stream: 256 << 10,
-    connection: 1 << 20,
+    connection: (4 + 1) * (256 << 10),
     idle: IDLE_CONNECTION,
 };
 
@@ -181,7 +181,7 @@ where
         .http2_initial_connection_window_size(windows.connection)
         .http2_keep_alive_interval(PING_INTERVAL)
         .http2_keep_alive_timeout(PING_TIMEOUT)
-        // Who waits for nothing does not mind a dead peer. Who probes finds out by the probe.
+        // Who waits for nothing does not mind a dead peer. Whoever asks in vain leaves the connection.
         .http2_keep_alive_while_idle(false)
         .build(connector);
     BoxCloneSyncService::new(client)

@@ -27,7 +27,7 @@ const FOLLOWED_WITHIN: Duration = Duration::from_secs(30);
 const LISTS: usize = 3;
 
 /// A type that is synced, and how it is doing.
-type Synced = (ResourceType, Arc<Report>);
+type Synced = (Arc<ResourceType>, Arc<Report>);
 
 /// An audit under way.
 pub(super) struct Round<'a> {
@@ -126,7 +126,7 @@ impl<'a> Round<'a> {
 
     async fn audit(
         &self,
-        resource: &ResourceType,
+        resource: &Arc<ResourceType>,
         report: &Arc<Report>,
         stored: &[StreamState],
     ) -> Verdict {
@@ -149,7 +149,7 @@ impl<'a> Round<'a> {
             connected: Arc::clone(connected),
             metrics: Arc::clone(metrics),
             cluster: *id,
-            resource: resource.clone(),
+            resource: Arc::clone(resource),
             id: state.id,
             report: Arc::clone(report),
             turns: Arc::clone(&self.turns),

@@ -36,7 +36,7 @@ pub(super) struct Subject {
     pub(super) connected: Arc<Connected>,
     pub(super) metrics: Arc<ClusterMetrics>,
     pub(super) cluster: ClusterId,
-    pub(super) resource: ResourceType,
+    pub(super) resource: Arc<ResourceType>,
     pub(super) id: TypeId,
     pub(super) report: Arc<Report>,
     pub(super) turns: Arc<ClusterTurns>,

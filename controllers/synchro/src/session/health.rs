@@ -13,11 +13,14 @@ use tracing::{info, warn};
 use crate::board::{Board, MemberHealth};
 use crate::config::Shared;
 use crate::metrics::ClusterMetrics;
+use crate::session::PROBE_PERIOD;
 use crate::session::task::Session;
 
 /// Failed probes after which the streams are paused; one may be an accident.
 const FAILURES: u32 = 2;
 const HEALTHY: &str = "cluster health responded with ok";
+/// A member that sends what happens in it is there, and is asked only so often whether it is well.
+const WHILE_HEARD: Duration = Duration::from_secs(30);
 /// For whoever searches, until another synchro looks after the cluster.
 const RELEASED: &str = "no synchro looks after it now";
 /// For that word; whoever takes the cluster over waits for its end.
@@ -67,6 +70,10 @@ pub(super) struct Health {
     version: String,
     failures: u32,
     trouble: Option<Trouble>,
+    /// When it answered last.
+    answered: Instant,
+    /// The store does not know yet.
+    untold: bool,
     /// What the store was told last, and when.
     stored: Option<((armadex_storage::Health, String), Instant)>,
 }
@@ -83,6 +90,8 @@ impl Health {
             version: String::new(),
             failures: 0,
             trouble: None,
+            answered: Instant::now(),
+            untold: false,
             stored: None,
         }
     }
@@ -107,8 +116,13 @@ impl Health {
         self.bad(&error.to_string()).await
     }
 
-    /// Probes once.
+    /// Probes once, unless that is known.
     pub(super) async fn check(&mut self, member: &Member) -> Verdict {
+        let is_well = self.failures == 0 && !self.untold;
+        let lately = self.answered.elapsed() < WHILE_HEARD;
+        if is_well && lately && member.was_heard_within(PROBE_PERIOD) {
+            return Verdict::Fine;
+        }
         let Err(error) = member.probe().await else {
             if self.failures > 0 {
                 info!(cluster = %self.name, "the member answers again");
@@ -159,6 +173,7 @@ impl Health {
 
     async fn good(&mut self, message: String) {
         self.failures = 0;
+        self.answered = Instant::now();
         self.trouble = None;
         self.metrics.healthy.set(1);
         self.board.update(|facts| {
@@ -201,7 +216,9 @@ impl Health {
         }
         let version = (!self.version.is_empty()).then_some(self.version.as_str());
         let told = self.shared.sink.set_health(self.cluster, &now.0, version);
-        match told.await {
+        let told = told.await;
+        self.untold = told.is_err();
+        match told {
             Ok(()) => {
                 self.shared.store_outages.ends(&self.name);
                 self.stored = Some((now, Instant::now()));

@@ -40,8 +40,8 @@ pub(super) struct Streams {
     /// Turns to ask what the member serves, over all connections as well.
     discovery: Arc<ClusterDiscovery>,
     connected: Option<Arc<Connected>>,
-    running: BTreeMap<ResourceType, Running>,
-    /// What the store had at the last look.
+    running: BTreeMap<Arc<ResourceType>, Running>,
+    /// What the store had at a look, until the plan that was made of it is carried out.
     stored: Vec<StreamState>,
     /// What leaves if the member's next whole answer has no place for it either.
     doubts: Doubts,
@@ -54,6 +54,8 @@ pub(super) struct Streams {
 struct Running {
     report: Arc<Report>,
     cancel: CancellationToken,
+    /// The store had it at the last look.
+    stored: bool,
     task: AbortOnDropHandle<()>,
 }
 
@@ -114,8 +116,11 @@ impl Streams {
     pub(super) async fn known(&mut self) -> Result<Known, StoreError> {
         self.stored = self.shared.sink.streams(self.cluster).await?;
         let stored = self.stored.iter().map(|state| &state.resource);
-        let runs = self.running.keys();
-        let unstored = runs.filter(|runs| !stored.clone().any(|stored| stored.gvr == runs.gvr));
+        for (runs, running) in &mut self.running {
+            running.stored = stored.clone().any(|stored| stored.gvr == runs.gvr);
+        }
+        let unstored = self.running.iter().filter(|(_, running)| !running.stored);
+        let unstored = unstored.map(|(runs, _)| &**runs);
         Ok(Known {
             types: stored.clone().chain(unstored).cloned().collect(),
             doubted: self.doubts.ripe(Instant::now()),
@@ -137,18 +142,21 @@ impl Streams {
     /// Stops what is no longer wanted and hides it, starts what is planned from what is known. Whether all that has to be is hidden.
     pub(super) async fn apply(&mut self, plan: &Plan) -> bool {
         let was_unseen = std::mem::take(&mut self.unseen);
-        let runs_on =
-            |resource: &_, running: &Running| !running.task.is_finished() && plan.runs_on(resource);
+        let runs_on = |resource: &ResourceType, running: &Running| {
+            !running.task.is_finished() && plan.runs_on(resource)
+        };
         self.end_unless(runs_on).await;
         for resource in &plan.types {
             if !self.running.contains_key(resource) {
-                let running = self.start(resource);
+                let resource = self.shared.types.of(resource);
+                let running = self.start(&resource);
                 self.running
-                    .extend(running.map(|running| (resource.clone(), running)));
+                    .extend(running.map(|running| (resource, running)));
             }
         }
         self.show();
         let hidden = self.close_unwanted(plan).await;
+        self.stored = Vec::new();
         self.doubts.are(&plan.kept.doubted, Instant::now());
         self.known = true;
         hidden && !was_unseen && !self.unseen
@@ -168,7 +176,7 @@ impl Streams {
 
     /// Stops all of them; what they held is written. Their states stay in the status.
     pub(super) async fn stop(&mut self, pause: bool) {
-        self.unseen |= !self.running.keys().all(|resource| self.is_stored(resource));
+        self.unseen |= !self.running.values().all(|running| running.stored);
         let reason = pause.then_some(ResourceSyncReason::Pause);
         let running = std::mem::take(&mut self.running);
         for stream in running.values() {
@@ -189,7 +197,7 @@ impl Streams {
         self.running = keep;
         for (resource, running) in end {
             info!(cluster = %self.name, resource = %resource.gvr, "the stream ends");
-            self.unseen |= !self.is_stored(&resource);
+            self.unseen |= !running.stored;
             let words = "the resource synchro is moved";
             running
                 .stop(Some(ResourceSyncReason::SynchroRemoved), words)
@@ -197,12 +205,7 @@ impl Streams {
         }
     }
 
-    fn is_stored(&self, resource: &ResourceType) -> bool {
-        let mut stored = self.stored.iter();
-        stored.any(|stored| stored.resource.gvr == resource.gvr)
-    }
-
-    fn start(&self, resource: &ResourceType) -> Option<Running> {
+    fn start(&self, resource: &Arc<ResourceType>) -> Option<Running> {
         let connected = self.connected.as_ref()?;
         let changed = Arc::clone(self.board.changed());
         let report = Arc::new(Report::new(changed, Timestamp::now()));
@@ -212,15 +215,17 @@ impl Streams {
             connected: Arc::clone(connected),
             cluster: self.cluster,
             cluster_name: self.name.clone(),
-            resource: resource.clone(),
+            resource: Arc::clone(resource),
             report: Arc::clone(&report),
             metrics: Arc::clone(&self.metrics),
             cancel: cancel.clone(),
             left: self.left.clone(),
         };
+        let mut stored = self.stored.iter();
         Some(Running {
             report,
             cancel,
+            stored: stored.any(|stored| stored.resource.gvr == resource.gvr),
             task: AbortOnDropHandle::new(tokio::spawn(stream::run(context))),
         })
     }
@@ -230,7 +235,7 @@ impl Streams {
         let shown = self
             .running
             .iter()
-            .map(|(resource, running)| (resource.clone(), Arc::clone(&running.report)));
+            .map(|(resource, running)| (Arc::clone(resource), Arc::clone(&running.report)));
         self.board.show_streams(shown.collect());
     }
 
@@ -253,6 +258,7 @@ impl Running {
             report,
             cancel,
             task,
+            ..
         } = self;
         cancel.cancel();
         if let Err(error) = task.await {

@@ -135,7 +135,7 @@ fn every_resource_says_how_it_is_doing() {
     let built = build(
         &PediaClusterStatus::default(),
         &facts,
-        &[(pods, report.shown())],
+        &[(pods.into(), report.shown())],
         first,
     );
     let groups = &built.status.sync_resources;

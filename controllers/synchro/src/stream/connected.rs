@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use armadex_member::{Member, MemberError};
-use tokio::sync::Mutex;
+use armadex_member::{ListRequest, Member, MemberError};
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::outages::Outages;
 use crate::turns::ClusterTurns;
+
+/// Streams of a member that ask at the same time how far it is. After a restart all of them want to know, and a connection of HTTP/2 keeps the
+/// room for as many requests as ever waited in it.
+const ASKING: usize = 4;
 
 /// A member that streams are connected with.
 pub(crate) struct Connected {
@@ -25,6 +29,7 @@ pub(crate) struct Connected {
     since: Instant,
     /// When it was last asked who it is. Whoever wants to know waits here while another asks.
     asked: Mutex<Asked>,
+    asking: Semaphore,
 }
 
 struct Asked {
@@ -51,12 +56,23 @@ impl Connected {
             outages: Outages::default(),
             since: now,
             asked: Mutex::new(asked),
+            asking: Semaphore::new(ASKING),
         }
     }
 
     /// When the streams were connected with the member.
     pub(crate) fn since(&self) -> Instant {
         self.since
+    }
+
+    /// How far a collection of it is, in turns.
+    pub(crate) async fn present_version(
+        &self,
+        collection: &ListRequest<'_>,
+    ) -> Result<String, MemberError> {
+        // It is never closed.
+        let _turn = self.asking.acquire().await;
+        self.member.collection_version(collection).await
     }
 
     /// Who the member is: an answer to what was asked after `since`, when that came in doubt. All streams of a connection that breaks want to

@@ -21,6 +21,12 @@ use crate::writer::Halt;
 const LONGEST_WATCH: u32 = 290;
 /// So that watches that began together do not end together.
 const SHORTEST_WATCH: u32 = 230;
+/// Of the first watch of a stream, or after a check: all streams of a fleet may begin theirs within a minute, and each generation of them
+/// would be begun anew as close together, for an hour and more.
+const SHORTEST_FIRST_WATCH: u32 = 20;
+/// How much longer a watch may be where one came to its own end: nothing between here and the member cuts off what is not idle. Where one is
+/// cut off that is longer than [`LONGEST_WATCH`], no other is.
+const LONGER: u32 = 2;
 /// Whoever cannot write for so long gives the watch up: what came in meanwhile would stay in memory, up to a window for each watch of
 /// each member, while the store is away. It goes on from its position.
 const STANDS_STILL: Duration = Duration::from_secs(5);
@@ -63,10 +69,22 @@ struct Watch {
     heard: Instant,
     /// Since then.
     silence: Silence,
-    /// When it will have worked for a while.
-    lasts_at: Instant,
-    /// It has.
-    lasted: bool,
+    /// When it will have worked for a while, if that is news.
+    lasts_at: Option<Instant>,
+}
+
+/// How long the next watch may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// It is the first one, and ends at any time.
+    #[default]
+    First,
+    /// As long as what is idle may be.
+    Usual,
+    /// Longer: one came to its own end.
+    Long,
+    /// As long as what is idle may be, for ever: a longer one was cut off.
+    Cut,
 }
 
 /// Why a watch does not go on.
@@ -80,7 +98,7 @@ enum End {
 impl Stream {
     pub(super) async fn watch(&mut self, version: String) -> Result<Outcome, Halt> {
         let begun = Instant::now();
-        let lasts = rand::random_range(SHORTEST_WATCH..=LONGEST_WATCH);
+        let lasts = self.is_to_last();
         let body = match Box::pin(self.request_watch(&version, lasts)).await? {
             Ok(body) => Some(body),
             Err(error) => {
@@ -109,27 +127,50 @@ impl Stream {
             last_event: begun,
             heard: begun,
             silence: Silence::new(begun),
-            lasts_at: begun + LASTED,
-            lasted: false,
+            lasts_at: self.troubled.then_some(begun + LASTED),
         };
         self.context.report.place().follows(&version);
         let end = self.follow(&mut watch).await?;
         self.doubted = Instant::now();
         Box::pin(self.end_watched(&mut watch, &end)).await?;
         let (took, moved) = (begun.elapsed(), watch.complete != version);
-        self.lasted = watch.lasted || took >= AT_ONCE && moved;
+        self.lasted = took >= LASTED || took >= AT_ONCE && moved;
         if self.lasted {
+            self.troubled = false;
             self.recovered();
         }
+        let in_time = matches!(end, End::Closed)
+            && took + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
+        self.ended(in_time, took);
         Ok(match end {
             End::Closed => Outcome::Ended(Ended {
                 at_once: took < AT_ONCE && !moved,
-                early: took + BEFORE_ITS_TIME < Duration::from_secs(lasts.into()),
+                early: !in_time,
                 version: watch.complete,
             }),
             End::Error(error) => self.watch_failed(&error, watch.complete),
             End::Differs => Outcome::Differs,
         })
+    }
+
+    /// For how many seconds the next watch is asked for.
+    fn is_to_last(&self) -> u32 {
+        let (shortest, longest) = match self.pace {
+            Pace::First => (SHORTEST_FIRST_WATCH, LONGEST_WATCH),
+            Pace::Usual | Pace::Cut => (SHORTEST_WATCH, LONGEST_WATCH),
+            Pace::Long => (LONGER * SHORTEST_WATCH, LONGER * LONGEST_WATCH),
+        };
+        rand::random_range(shortest..=longest)
+    }
+
+    fn ended(&mut self, in_time: bool, took: Duration) {
+        let is_cut = took > Duration::from_secs(LONGEST_WATCH.into());
+        self.pace = match (self.pace, in_time) {
+            (Pace::Cut, _) => Pace::Cut,
+            (_, true) => Pace::Long,
+            (_, false) if is_cut => Pace::Cut,
+            (_, false) => Pace::Usual,
+        };
     }
 
     async fn request_watch(
@@ -189,8 +230,7 @@ impl Stream {
         if watch.write_at.is_some_and(|at| at <= now) {
             self.write_watched(watch).await?;
         }
-        if !watch.lasted && watch.lasts_at <= now {
-            watch.lasted = true;
+        if watch.lasts_at.take_if(|at| *at <= now).is_some() {
             self.recovered();
         }
         if watch.silence.until() <= now {
@@ -369,8 +409,7 @@ enum Place {
 impl Watch {
     /// When something is to be done, whatever comes.
     fn due(&self) -> Instant {
-        let lasts_at = (!self.lasted).then_some(self.lasts_at);
-        let others = [self.write_at, lasts_at].into_iter().flatten();
+        let others = [self.write_at, self.lasts_at].into_iter().flatten();
         others.fold(self.silence.until(), Instant::min)
     }
 

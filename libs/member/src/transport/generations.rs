@@ -1,4 +1,4 @@
-//! Watches that are begun anew on the connection of those before, over pipes on which HTTP/2 was agreed.
+//! Watches that are begun anew on the connection of those before, and what is asked beside them, over pipes on which HTTP/2 was agreed.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -7,6 +7,8 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use armadex_model::GroupVersionResource;
+use futures::StreamExt as _;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -18,6 +20,9 @@ use tokio::io::DuplexStream;
 use tower::{Service, ServiceExt};
 
 use super::*;
+use crate::connection::{Endpoint, Trust};
+use crate::member::Member;
+use crate::request::{ListRequest, WatchRequest};
 
 /// The longest time between two watches of one type.
 const GENERATION: Duration = Duration::from_secs(290);
@@ -40,11 +45,15 @@ impl Service<Uri> for Dialer {
     fn call(&mut self, _: Uri) -> Self::Future {
         self.0.fetch_add(1, Ordering::Relaxed);
         let (near, far) = tokio::io::duplex(64 << 10);
-        // Bodies never end, as those of watches do not.
-        let watch = service_fn(async |_: Request<Incoming>| {
-            let body =
-                StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Infallible>>());
-            Ok::<_, Infallible>(Response::new(body))
+        // Bodies of watches never end.
+        let watch = service_fn(async |request: Request<Incoming>| {
+            let first = Bytes::from_static(b"ok\n");
+            let first = futures::stream::iter([Ok::<_, Infallible>(Frame::data(first))]);
+            let goes_on = match request.uri().path() {
+                "/readyz" => first.boxed(),
+                _ => first.chain(futures::stream::pending()).boxed(),
+            };
+            Ok::<_, Infallible>(Response::new(StreamBody::new(goes_on)))
         });
         let mut server = http2::Builder::new(TokioExecutor::new());
         server.timer(TokioTimer::new());
@@ -104,4 +113,53 @@ async fn a_connection_of_watches_is_kept_for_the_next_generation() {
     }
     assert_eq!(dialer.0.load(Ordering::Relaxed), 1);
     drop(watches);
+}
+
+fn member(dialer: &Dialer) -> Member {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let connection = Connection {
+        server: Endpoint::parse("test", "http://member").expect("an address"),
+        trust: Trust::Anyone,
+        server_name: None,
+        token: None,
+        certificate: None,
+        proxy: None,
+    };
+    Member::over(&connection, &maker(dialer.clone())).expect("a member")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over_another() {
+    let (dialer, pods) = (
+        Dialer::default(),
+        GroupVersionResource::new("", "v1", "pods"),
+    );
+    let opened = || dialer.0.load(Ordering::Relaxed);
+    let member = member(&dialer);
+    let request = WatchRequest {
+        resource: &pods,
+        resource_version: "1",
+        timeout_seconds: 290,
+    };
+    let mut watch = member.watch(&request).await.expect("a watch");
+    member.probe().await.expect("an answer");
+    assert_eq!(opened(), 1, "it is asked beside the watch");
+    let list = ListRequest {
+        resource: &pods,
+        limit: 500,
+        continue_token: None,
+    };
+    drop(member.list(&list).await.expect("a page"));
+    assert_eq!(opened(), 2, "a page does not hold up a watch");
+
+    let lately = Duration::from_secs(5);
+    assert!(!member.was_heard_within(lately), "nothing was read");
+    watch.next().await.expect("a line").expect("no error");
+    assert!(member.was_heard_within(lately));
+    member.leave_connections();
+    member.probe().await.expect("an answer");
+    assert_eq!(opened(), 3);
+    // It says nothing more for longer than a watch may.
+    watch.next().await.expect("a word").expect_err("a silence");
+    assert!(!member.was_heard_within(Duration::from_secs(3600)));
 }

@@ -73,14 +73,15 @@ impl Stage {
         let report = Report::new(Arc::clone(self.board.changed()), Timestamp::UNIX_EPOCH);
         let report = Arc::new(report);
         let name = ClusterName::new("member1").unwrap();
-        self.board.show_streams(vec![(pods(), Arc::clone(&report))]);
+        self.board
+            .show_streams(vec![(Arc::new(pods()), Arc::clone(&report))]);
         let cancel = CancellationToken::new();
         let context = StreamContext {
             shared: Arc::clone(&self.shared),
             connected: Arc::clone(&connected),
             cluster: self.cluster,
             cluster_name: name.clone(),
-            resource: pods(),
+            resource: Arc::new(pods()),
             report: Arc::clone(&report),
             metrics: Arc::clone(&self.metrics),
             cancel: cancel.clone(),

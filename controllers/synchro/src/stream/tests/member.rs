@@ -209,13 +209,15 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
         let _ = socket.write_all(chunk.as_bytes()).await;
     }
     let in_time = parameter(&path, "timeoutSeconds").and_then(|seconds| seconds.parse().ok());
+    let in_time = in_time.map(Duration::from_secs);
     match answer.then {
         Then::EndInTime => {
-            tokio::time::sleep(Duration::from_secs(in_time.expect("a watch"))).await;
+            tokio::time::sleep(in_time.expect("a watch")).await;
             let _ = socket.write_all(b"0\r\n\r\n").await;
         }
+        // No member keeps a watch for longer than it was told to.
         Then::End(after) => {
-            tokio::time::sleep(after).await;
+            tokio::time::sleep(in_time.map_or(after, |in_time| after.min(in_time))).await;
             let _ = socket.write_all(b"0\r\n\r\n").await;
         }
         Then::Break(after) => tokio::time::sleep(after).await,
