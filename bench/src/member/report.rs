@@ -17,6 +17,8 @@ const SECONDS_AT_LEAST: f64 = 15.0;
 const REQUESTS: f64 = 0.1;
 /// ... and each watch anew, the first one after 20 to 290 s and others after 460 to 580 s.
 const REQUESTS_PER_KIND: f64 = 1.0 / 230.0;
+/// What a member is asked in a second that takes connections and says nothing: it is given 5 s, and tried again after 5.
+const REQUESTS_UNANSWERED: f64 = 0.25;
 /// What a member in trouble is asked in a second for each kind: every 15 to 30 s, so on average every 22.5 s, a watch and what has to be
 /// known before it.
 const TROUBLED_PER_KIND: f64 = 2.0 / 20.0;
@@ -174,7 +176,7 @@ impl Report {
             Role::Healthy => REQUESTS + kinds * REQUESTS_PER_KIND,
             Role::ForbidsAKind => REQUESTS + kinds * REQUESTS_PER_KIND + TROUBLED_PER_KIND,
             Role::RefusesWatches | Role::StallsInLists => REQUESTS + kinds * TROUBLED_PER_KIND,
-            Role::Silent => REQUESTS,
+            Role::Silent => REQUESTS_UNANSWERED,
         };
         let each = |count: u64| count as f64 / seconds / members;
         let purposes = requests.get(&role).into_iter().flatten();
@@ -289,7 +291,7 @@ mod tests {
             seconds: 60.0,
             cores: 0.06,
             requests: Counts::from([
-                requests(Role::Healthy, 850 * 20),
+                requests(Role::Healthy, 850 * 15),
                 requests(Role::RefusesWatches, 50 * 180),
             ]),
             log_lines: 100,
@@ -315,7 +317,7 @@ mod tests {
                 ..quiet
             },
             changes: (600, 600),
-            sockets: 1_900,
+            sockets: 1_200,
             before_mib: 40.0,
             quiet_mib: 400.0,
             ..Report::default()
