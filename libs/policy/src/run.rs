@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use crate::retries::WatchBackoff;
 
 /// Objects of a cluster-scoped kind, and the objects `O` that `concerned` names for each of them as it comes, changes or goes: for what it was
-/// before and for what it is. `trim` takes out what nobody here reads: all of them are held in memory.
+/// before and for what it is. `trim` takes out what nobody here reads: all of them are held in memory, and a change of nothing else is not told.
 pub fn watched<K, O>(
     api: Api<K>,
     trim: fn(&mut K),
@@ -29,7 +29,14 @@ pub fn watched<K, O>(
     impl Stream<Item = Result<ObjectRef<O>, watcher::Error>> + Send + 'static,
 )
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K: Resource<DynamicType = ()>
+        + Clone
+        + Debug
+        + PartialEq
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static,
     O: Resource<DynamicType = ()> + 'static,
 {
     let events = watcher::watcher(api, watcher::Config::default())
@@ -51,7 +58,7 @@ fn kept<K>(
     impl Stream<Item = Result<String, watcher::Error>> + Send + 'static,
 )
 where
-    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + Clone + PartialEq + Send + Sync + 'static,
 {
     let (store, writer) = reflector::store();
     let mut keeper = Keeper {
@@ -76,13 +83,31 @@ struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static> {
     concerned: fn(&K) -> Option<String>,
 }
 
-impl<K: Resource<DynamicType = ()> + Clone> Keeper<K> {
+impl<K: Resource<DynamicType = ()> + Clone + PartialEq> Keeper<K> {
     /// Whom the event concerns, each once.
     fn take_in(&mut self, event: &Event<K>) -> BTreeSet<String> {
+        if self.is_no_news(event) {
+            self.writer.apply_watcher_event(event);
+            return BTreeSet::new();
+        }
         let mut names = self.concerned_by(event);
         self.writer.apply_watcher_event(event);
         names.extend(self.concerned_by(event));
         names
+    }
+
+    /// Whether an object has nothing new but its version.
+    fn is_no_news(&self, event: &Event<K>) -> bool {
+        let Event::Apply(object) = event else {
+            return false;
+        };
+        let known = self.store.get(&ObjectRef::from_obj(object));
+        known.is_some_and(|known| {
+            let mut known = K::clone(&known);
+            let version = object.meta().resource_version.clone();
+            known.meta_mut().resource_version = version;
+            known == *object
+        })
     }
 
     /// Whom those objects concern that the event tells of, as they are known now.
@@ -195,7 +220,12 @@ mod tests {
     fn who_is_concerned_no_more_is_told_as_well_and_each_once() {
         let mut watch = Scripted::listed(&[("a", "one"), ("b", "one")]);
         assert_eq!(watch.tell(Event::Apply(object("a", "two"))), ["one", "two"]);
-        assert_eq!(watch.tell(Event::Apply(object("a", "two"))), ["two"]);
+        let mut touched = object("a", "two");
+        touched.metadata.resource_version = Some("9".to_owned());
+        assert!(
+            watch.tell(Event::Apply(touched)).is_empty(),
+            "it is no news"
+        );
         assert_eq!(watch.tell(Event::Delete(object("a", "two"))), ["two"]);
         assert_eq!(watch.tell(Event::Init).len(), 0);
         watch.tell(Event::InitApply(object("b", "one")));
