@@ -17,7 +17,7 @@ pub(crate) struct Context {
     pub(crate) shared: Shared,
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) resources: Mutex<HashMap<String, Known>>,
-    pub(crate) memories: Mutex<HashMap<String, Memory>>,
+    pub(crate) memories: Mutex<HashMap<String, Remembered>>,
 }
 
 impl Context {
@@ -58,20 +58,31 @@ impl Context {
                 .any(|lifecycle| controlled_by(&lifecycle.metadata, uid) && waits(lifecycle))
     }
 
-    /// What is remembered of this very policy; why it is not valid, if it is not.
+    /// What is remembered of this very policy, or why it is not valid, if it was looked at before.
+    pub(crate) fn remembered(
+        &self,
+        policy: &ClusterImportPolicy,
+    ) -> Option<Result<Memory, Invalid>> {
+        let memories = lock(&self.memories);
+        let known = memories.get(&policy.name_any())?;
+        (known.of == Version::of(policy)).then(|| known.found.clone())
+    }
+
+    /// The same, found out if it was not. Takes its time.
     pub(crate) fn memory(&self, policy: &ClusterImportPolicy) -> Result<Memory, Invalid> {
-        let (name, of) = (policy.name_any(), Version::of(policy));
-        let known = lock(&self.memories).get(&name).cloned();
-        if let Some(known) = known.filter(|known| known.of == of) {
-            return Ok(known);
+        if let Some(known) = self.remembered(policy) {
+            return known;
         }
-        let memory = Memory {
-            of,
-            compiled: Arc::new(validate(&policy.spec)?),
+        let found = validate(&policy.spec).map(|compiled| Memory {
+            compiled: Arc::new(compiled),
             looks: Arc::default(),
+        });
+        let remembered = Remembered {
+            of: Version::of(policy),
+            found: found.clone(),
         };
-        lock(&self.memories).insert(name, memory.clone());
-        Ok(memory)
+        lock(&self.memories).insert(policy.name_any(), remembered);
+        found
     }
 
     pub(crate) fn forget_resources(&self, name: &str) {
@@ -90,10 +101,15 @@ impl Context {
     }
 }
 
+/// What a policy, as it was then, was found to be. That it is not valid is remembered too: it takes as long to find out.
+pub(crate) struct Remembered {
+    of: Version,
+    found: Result<Memory, Invalid>,
+}
+
 /// What is remembered of a policy from look to look.
 #[derive(Clone)]
 pub(crate) struct Memory {
-    of: Version,
     pub(crate) compiled: Arc<Compiled>,
     /// Whoever plans has them; a policy is looked at by one at a time.
     pub(crate) looks: Arc<Mutex<Looks>>,

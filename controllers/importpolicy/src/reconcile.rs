@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::{Api, ResourceExt, runtime::controller::Action};
 
 use crate::{
-    Plan, apply,
+    Invalid, Plan, apply,
     context::{Context, Memory, Resources, lock},
     plan::{Facts, plan},
     status::{Outcome, Summary, status},
@@ -44,7 +44,7 @@ pub(crate) async fn follow(
 
 async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outcome, Next) {
     let name = policy.name_any();
-    let memory = match context.memory(policy) {
+    let memory = match memory(policy, context).await {
         Ok(memory) => memory,
         Err(invalid) => return (Outcome::Invalid(invalid), Next::AwaitChange),
     };
@@ -69,6 +69,18 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     let waits = context.waits_for_references(policy);
     let next = retry_if(gone || waits || summary.may_improve(), &name, context);
     (Outcome::Done(summary), next)
+}
+
+/// Compiling may take longer than a thread that serves IO should be held; what is remembered is there at once.
+async fn memory(policy: &ClusterImportPolicy, context: &Arc<Context>) -> Result<Memory, Invalid> {
+    if let Some(known) = context.remembered(policy) {
+        return known;
+    }
+    let (policy, context) = (policy.clone(), context.clone());
+    let compiling = tokio::task::spawn_blocking(move || context.memory(&policy));
+    compiling
+        .await
+        .expect("what panics while a template is compiled is an error of the template")
 }
 
 /// The resources of the policy and a share in the watch on its source objects. Where the version
@@ -275,6 +287,25 @@ mod tests {
             },
         }))
         .unwrap()
+    }
+
+    #[tokio::test]
+    async fn that_a_policy_is_not_valid_is_remembered_until_it_is_another_one() {
+        let context = context(&Host::new(&[]));
+        let mut wrong = policy(1);
+        wrong.spec.name_template = "{{nope}}".into();
+        let told = memory(&wrong, &context).await.err();
+        assert!(
+            told.as_ref()
+                .is_some_and(|told| told.message.contains("nope is unknown"))
+        );
+        // It is not looked at again: this one would be valid.
+        assert_eq!(memory(&policy(1), &context).await.err(), told);
+        assert!(memory(&policy(2), &context).await.is_ok());
+        assert!(
+            memory(&wrong, &context).await.is_err(),
+            "of an earlier generation"
+        );
     }
 
     #[tokio::test]

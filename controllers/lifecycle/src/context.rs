@@ -4,13 +4,14 @@ use armadex_crds::PediaCluster;
 use armadex_policy::Shared;
 use kube::runtime::reflector::Store;
 
-use crate::apply::Applied;
+use crate::{apply::Applied, compiled::Compilations};
 
 /// What all reconciles share.
 pub(crate) struct Context {
     pub(crate) shared: Shared,
     pub(crate) clusters: Store<PediaCluster>,
     pub(crate) applied: Applied,
+    pub(crate) compilations: Compilations,
 }
 
 impl Context {

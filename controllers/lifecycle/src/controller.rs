@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::apply::Applied;
+use crate::compiled::Compilations;
 use crate::context::Context;
 use crate::reconcile::{clean_up, follow};
 
@@ -55,6 +56,7 @@ pub async fn run(
         shared: Shared::new(client, watches, secrets, "armadex-lifecycle"),
         clusters,
         applied: Applied::default(),
+        compilations: Compilations::default(),
     };
     let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
     let queue = stream::select_all([changed.boxed(), clusters_changed.boxed(), changes.boxed()]);

@@ -8,6 +8,7 @@
 mod added;
 mod apply;
 mod cluster;
+mod compiled;
 mod context;
 mod controller;
 mod plan;

@@ -51,6 +51,16 @@ pub struct Planned {
     pub step: Result<Step, Stop>,
 }
 
+impl Planned {
+    /// Nothing was looked at.
+    pub(crate) const fn stopped(stop: Stop) -> Self {
+        Self {
+            references: Vec::new(),
+            step: Err(stop),
+        }
+    }
+}
+
 /// Makes the plan.
 pub fn plan(facts: &Facts<'_>, look_up: impl FnMut(&ResolvedReference) -> Lookup) -> Planned {
     let mut references = Vec::new();

@@ -22,7 +22,6 @@ use crate::{
     record::{record, settled},
     references::display,
     status::{Ended, status},
-    validate,
 };
 
 /// Looks at one lifecycle.
@@ -32,16 +31,7 @@ pub(crate) async fn follow(
 ) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
     let cluster = context.clusters.get(&ObjectRef::new(&name));
-    let (planned, stale) = match validate(&lifecycle.spec) {
-        Ok(compiled) => make_plan(lifecycle, compiled, cluster.clone(), context).await,
-        Err(problem) => {
-            let planned = Planned {
-                references: Vec::new(),
-                step: Err(Stop::Because(problem)),
-            };
-            (planned, None)
-        }
-    };
+    let (planned, stale) = make_plan(lifecycle, cluster.clone(), context).await;
     let client = &context.shared.client;
     let lifecycle = &record(client, lifecycle, &planned, cluster.as_deref()).await?;
     let Planned { references, step } = planned;
@@ -77,15 +67,19 @@ pub(crate) async fn follow(
 
 /// The plan, and why it may be made of what is out of date.
 ///
-/// Rendering may take longer than a thread that serves IO should be held.
+/// Compiling and rendering may take longer than a thread that serves IO should be held.
 async fn make_plan(
     lifecycle: &Arc<PediaClusterLifecycle>,
-    compiled: crate::Compiled,
     cluster: Option<Arc<PediaCluster>>,
     context: &Arc<Context>,
 ) -> (Planned, Option<Stop>) {
     let (lifecycle, context) = (lifecycle.clone(), context.clone());
     let planning = tokio::task::spawn_blocking(move || {
+        let cluster = cluster.as_deref();
+        let compiled = match context.compilations.of(&lifecycle.spec) {
+            Ok(compiled) => compiled,
+            Err(problem) => return (Planned::stopped(Stop::Because(problem)), None),
+        };
         let mut sight = Sight {
             owner: lifecycle.name_any(),
             context: &context,
@@ -96,7 +90,7 @@ async fn make_plan(
             lifecycle: &lifecycle,
             compiled: &compiled,
             source: sight.source(&lifecycle.spec.source),
-            cluster: cluster.as_deref(),
+            cluster,
             secrets: &context.shared.secrets,
         };
         let planned = plan(&facts, |reference| sight.reference(reference));

@@ -11,7 +11,9 @@ mod functions;
 mod go_syntax;
 mod metered;
 mod rules;
+mod scan;
 mod shape;
+mod stack;
 mod tags;
 mod walk;
 
@@ -27,7 +29,7 @@ pub use bounded::OUTPUT_LIMIT;
 pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
 pub use rules::{STEP_LIMIT, Scope, TEMPLATE_LIMIT, TemplateError, WORK_LIMIT};
-pub use shape::TAG_LIMIT;
+pub use shape::{BRACES_LIMIT, OPENING_LIMIT, TAG_LIMIT};
 
 /// A language that templates can be rendered in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +101,9 @@ impl TemplateEngine {
             Some(TemplateEngineName::GoTemplate) => return Err(UnsupportedEngine::Named),
             None => {}
         }
-        for (field, text) in templates {
+        // One that is too long is not looked at: it is refused when it is compiled.
+        let templates = templates.into_iter();
+        for (field, text) in templates.filter(|(_, text)| text.len() <= TEMPLATE_LIMIT) {
             if let Some(syntax) = go_syntax::find(text) {
                 return Err(UnsupportedEngine::Found {
                     field: field.to_owned(),
@@ -180,6 +184,10 @@ fn compile_handlebars(text: &str, scope: Scope<'_>) -> Result<Template, Template
         return Err(TemplateError::TooLong);
     }
     shape::check(text)?;
+    stack::on_one_of_its_own(|| parse(text, scope))
+}
+
+fn parse(text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
     let mut template = handlebars::Template::compile(text).map_err(|error| {
         let (line, column) = error.pos().unwrap_or((1, 1));
         TemplateError::Syntax {

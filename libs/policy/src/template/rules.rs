@@ -40,6 +40,9 @@ pub enum TemplateError {
         /// What is wrong.
         message: String,
     },
+    /// The parser did not come to an end.
+    #[error("the parser gave up on it, or there was no thread for it")]
+    Unparsed,
     /// It failed for this source object.
     #[error("{0}")]
     Render(String),

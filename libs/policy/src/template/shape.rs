@@ -2,14 +2,14 @@
 //! and of their nesting, and a template of the longest length would take it minutes. The parser calls
 //! itself for what stands in each other, so that is bounded before it begins.
 //!
-//! What would make it unclear where a string or a tag ends without parsing (raw blocks, values in
-//! braces, strings in brackets that are no list) is not offered.
-
-use serde_json::Value;
+//! There are two looks. One goes along the grammar, knows strings and comments from tags, and says where something is wrong. The other
+//! counts marks wherever they stand: it can't be misled about what a mark is, and whatever the first one misjudges, the parser is not
+//! begun for more than it bounds.
 
 use super::{
     rules::TemplateError,
-    tags::{place, tags, unquoted},
+    scan::{Role, Tag, Unclear, Why, scan},
+    tags::place,
 };
 
 /// Tags in one template. The shipped policy has 30. The parser takes up to a second for so many in a
@@ -20,100 +20,139 @@ pub const TAG_LIMIT: usize = 1000;
 /// level deeper than what it is the other case of.
 pub(super) const DEPTH_LIMIT: usize = 32;
 
+/// Pairs of opening braces in one template, also those in strings and comments: as many again as there are tags. The parser takes four
+/// times as long for them.
+pub const BRACES_LIMIT: usize = 2 * TAG_LIMIT;
+
+/// Marks that something else may stand in, `(`, `[` and `{`, wherever they are in a template: one for each 16 bytes of the longest.
+/// What the parser takes of its stack for each of them is at `STACK`.
+pub const OPENING_LIMIT: usize = 4096;
+
+/// What has been counted so far.
+#[derive(Debug, Default)]
+pub(super) struct Levels {
+    /// Of each block that is open: its own, and one for each `else if`.
+    open: Vec<usize>,
+    depth: usize,
+    pub(super) tags: usize,
+    pub(super) calls: usize,
+    /// The most blocks in each other.
+    pub(super) deepest: usize,
+    /// The most calls in each other.
+    pub(super) deepest_calls: usize,
+}
+
+impl Levels {
+    pub(super) fn add(&mut self, tag: Tag) {
+        self.tags += 1;
+        self.calls += tag.calls;
+        self.deepest_calls = self.deepest_calls.max(tag.deepest);
+        match tag.role {
+            Role::Opens => {
+                self.open.push(1);
+                self.depth += 1;
+            }
+            Role::Closes => self.depth -= self.open.pop().unwrap_or_default(),
+            Role::OtherCase => {
+                if let Some(levels) = self.open.last_mut() {
+                    *levels += 1;
+                    self.depth += 1;
+                }
+            }
+            Role::Plain => {}
+        }
+        self.deepest = self.deepest.max(self.depth);
+    }
+
+    fn exceeded(&self) -> Option<String> {
+        if self.deepest > DEPTH_LIMIT {
+            Some("blocks are nested too deep".to_owned())
+        } else if self.deepest_calls > DEPTH_LIMIT {
+            Some(CALLS_TOO_DEEP.to_owned())
+        } else if self.tags > TAG_LIMIT {
+            Some(format!("a template has no more than {TAG_LIMIT} tags"))
+        } else {
+            None
+        }
+    }
+}
+
+pub(super) const CALLS_TOO_DEEP: &str = "calls are nested too deep";
+
 /// Checks number and nesting of the tags.
 pub(super) fn check(text: &str) -> Result<(), TemplateError> {
-    // Levels of each block that is open: its own, and one for each `else if`.
-    let mut open: Vec<usize> = Vec::new();
-    let mut depth = 0;
-    for (count, tag) in tags(text).enumerate() {
-        let inside = tag
-            .inside
-            .trim_start_matches(['{', '~', ' ', '\t', '\r', '\n']);
-        if inside.starts_with('#') {
-            open.push(1);
-            depth += 1;
-        } else if inside.starts_with('/') {
-            depth -= open.pop().unwrap_or_default();
-        } else if is_another_case(inside)
-            && let Some(levels) = open.last_mut()
-        {
-            *levels += 1;
-            depth += 1;
-        }
-        let wrong = if depth > DEPTH_LIMIT {
-            "blocks are nested too deep".to_owned()
-        } else if count >= TAG_LIMIT {
-            format!("a template has no more than {TAG_LIMIT} tags")
-        } else if let Err(wrong) = check_inside(tag.inside) {
-            wrong.to_owned()
-        } else {
-            continue;
-        };
-        let (line, column) = place(text, tag.at);
-        return Err(TemplateError::Meaning {
-            line,
-            column,
-            message: wrong,
-        });
-    }
-    Ok(())
-}
-
-/// Checks what stands in each other within a tag.
-fn check_inside(inside: &str) -> Result<(), &'static str> {
-    if inside.starts_with("{{") {
-        return Err("raw blocks are not offered");
-    }
-    let opening = inside.len() - inside.trim_start_matches(['{', '~']).len();
-    let mut depth: usize = 0;
-    // Where the brackets that are being read end.
-    let mut brackets = 0;
-    for (at, character) in unquoted(inside) {
-        match character {
-            _ if at < opening || at < brackets => {}
-            '[' => brackets = at + length_of_brackets(&inside[at..])?,
-            '{' => return Err("a value in braces is not offered"),
-            '(' if depth == DEPTH_LIMIT => return Err("calls are nested too deep"),
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
+    let mut levels = Levels::default();
+    for tag in scan(text) {
+        let tag = tag.map_err(|unclear| of_unclear(text, unclear))?;
+        levels.add(tag);
+        if let Some(message) = levels.exceeded() {
+            return Err(wrong(text, tag.at, message));
         }
     }
-    Ok(())
+    check_marks(text)
 }
 
-/// A name in brackets, as of a field with dots, or a list of single values.
-fn length_of_brackets(text: &str) -> Result<usize, &'static str> {
-    let mut lists = serde_json::Deserializer::from_str(text).into_iter::<Vec<Single>>();
-    if let Some(Ok(_)) = lists.next() {
-        return Ok(lists.byte_offset());
-    }
-    let end = text.find(']').map_or(text.len(), |end| end + 1);
-    let is_name = |name: &str| !name.contains(['"', '\'', '`', '(', '[', '{']);
-    match text[1..end].trim_end_matches(']') {
-        name if is_name(name) => Ok(end),
-        _ => Err("brackets hold a name without quotes and brackets, or a list of single values"),
+/// Checks what is counted without a look at what it means.
+fn check_marks(text: &str) -> Result<(), TemplateError> {
+    let braces = nth(braces(text), BRACES_LIMIT).map(|at| {
+        let message = format!(
+            "a template has no more than {BRACES_LIMIT} pairs of braces, with those in strings and comments"
+        );
+        (at, message)
+    });
+    let openings = || {
+        let at = nth(openings(text), OPENING_LIMIT)?;
+        let message = format!(
+            "a template has no more than {OPENING_LIMIT} parentheses, brackets and braces that open"
+        );
+        Some((at, message))
+    };
+    match braces.or_else(openings) {
+        Some((at, message)) => Err(wrong(text, at, message)),
+        None => Ok(()),
     }
 }
 
-/// A value without values in it.
-#[derive(serde::Deserialize)]
-#[serde(try_from = "Value")]
-struct Single;
+/// Where braces open that may be a tag. Of several that follow each other one tag can begin.
+pub(super) fn braces(text: &str) -> impl Iterator<Item = usize> {
+    let bytes = text.as_bytes();
+    let pairs = bytes.windows(2).enumerate();
+    pairs.filter_map(|(at, pair)| {
+        let goes_on = at > 0 && bytes[at - 1] == b'{';
+        (pair == b"{{" && !goes_on).then_some(at)
+    })
+}
 
-impl TryFrom<Value> for Single {
-    type Error = &'static str;
+/// Where something opens that something else may stand in.
+pub(super) fn openings(text: &str) -> impl Iterator<Item = usize> {
+    let marks = text.bytes().enumerate();
+    marks.filter_map(|(at, byte)| b"([{".contains(&byte).then_some(at))
+}
 
-    fn try_from(value: Value) -> Result<Self, Self::Error> {
-        match value {
-            Value::Array(_) | Value::Object(_) => Err("it has values in it"),
-            _ => Ok(Self),
+fn nth(mut places: impl Iterator<Item = usize>, limit: usize) -> Option<usize> {
+    places.nth(limit)
+}
+
+fn of_unclear(text: &str, Unclear { at, why }: Unclear) -> TemplateError {
+    match why {
+        Why::NotOffered(message) => wrong(text, at, message.to_owned()),
+        Why::NotClosed(what) => {
+            let (line, column) = place(text, at);
+            let message = format!("{what} is not closed");
+            TemplateError::Syntax {
+                line,
+                column,
+                message,
+            }
         }
     }
 }
 
-/// `else if`, `else with`, or `^if`.
-fn is_another_case(inside: &str) -> bool {
-    let rest = inside.strip_prefix("else").or(inside.strip_prefix('^'));
-    rest.is_some_and(|rest| !rest.trim_matches([' ', '~', '\t', '\r', '\n']).is_empty())
+fn wrong(text: &str, at: usize, message: String) -> TemplateError {
+    let (line, column) = place(text, at);
+    TemplateError::Meaning {
+        line,
+        column,
+        message,
+    }
 }

@@ -1,4 +1,5 @@
-//! The tags of a template, `{{ ... }}`, as text and without parsing what is in them.
+//! The tags of a template of either language, `{{ ... }}`, as text and without parsing what is in them: good enough to tell the language
+//! by. What they are to the parser of Handlebars is for `scan` to say.
 
 /// A tag that is no comment.
 pub(super) struct Tag<'a> {
@@ -69,7 +70,7 @@ fn end_of_tag(tag: &str) -> usize {
 }
 
 /// The characters that stand in no string, with their places.
-pub(super) fn unquoted(tag: &str) -> impl Iterator<Item = (usize, char)> {
+fn unquoted(tag: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quote = None;
     let mut escaped = false;
     tag.char_indices().filter(move |(_, character)| {

@@ -4,6 +4,8 @@ use serde_json::json;
 
 use super::*;
 
+mod grammar;
+
 fn data() -> TemplateData {
     let mut data = TemplateData::of(json!({
         "metadata": {"name": "east", "labels": {"a.b/c": "d"}},
@@ -477,6 +479,9 @@ fn the_engine_is_the_one_named_else_the_one_written() {
          and Go templates are not served: use Handlebars"
     );
     assert_eq!(choose(None, &go[..1]), Ok(TemplateEngine::Handlebars));
+    let long = format!("{{{{ .go }}}}{}", "x".repeat(TEMPLATE_LIMIT));
+    let long = choose(None, &[("template", &*long.leak())]);
+    assert_eq!(long, Ok(TemplateEngine::Handlebars), "it is refused unread");
     assert_eq!(
         choose(Some(TemplateEngineName::Handlebars), &go),
         Ok(TemplateEngine::Handlebars)
@@ -517,6 +522,13 @@ fn what_stands_in_each_other_in_a_tag_is_bounded() {
         deep.clone(),
         nested(33),
         // What would hide the nesting from who only looks for braces and quotes.
+        format!("{{{{source.[}}}}{{{{\"]}}}}{deep}"),
+        format!("{{{{! -- }}}}{{{{\" --}}}}{deep}"),
+        // A list for others, and for the parser a name that ends within its text.
+        format!("{{{{lookup [\"]}}}}{deep}\", 1e5] 0}}}}"),
+        format!("{{{{lookup source.[\"]}}}}{deep}\"] 0}}}}"),
+        format!("{{{{[\"]}}}}{deep}\"]}}}}"),
+        format!("{{{{> 'a\\\\'}}}}{{{{\"'}}}}{deep}"),
         format!("\\{{{{ ' }}}} {deep}"),
         format!("{{{{!-- }}}} {deep}"),
         format!("{{{{!--}}}} {{{{ ' --}}}} {deep}"),
@@ -537,6 +549,17 @@ fn what_stands_in_each_other_in_a_tag_is_bounded() {
             matches!(error, TemplateError::Meaning { .. }),
             "{shown}: {error}"
         );
+    }
+    for open in [
+        "{{source.[a}}",
+        "{{lower \"a}}",
+        "a {{",
+        "{{! a",
+        "{{!-- a }",
+    ] {
+        let text = format!("{open}{}", &deep[2..]).replace("}}", "");
+        let found = compile(&text).map(drop);
+        assert!(matches!(found, Err(TemplateError::Syntax { .. })), "{open}");
     }
     assert_eq!(render("\\{{ ' a").as_deref(), Ok("{{ ' a"));
     assert_eq!(

@@ -9,7 +9,7 @@ use handlebars::{Path, PathSeg};
 use super::{
     functions::{BLOCKS, BUILT_IN, FUNCTIONS},
     rules::{Scope, TemplateError},
-    shape::DEPTH_LIMIT,
+    shape::{CALLS_TOO_DEEP, DEPTH_LIMIT},
 };
 
 /// Whether names are looked up from the top, or in what `each` and `with` are about.
@@ -43,7 +43,7 @@ impl Walk<'_> {
             if let TemplateElement::HelperBlock(block) = element {
                 self.block(block, context, depth, place)?;
             } else {
-                self.element(element, context)
+                self.element(element, context, 0)
                     .map_err(|message| located(message, place))?;
             }
         }
@@ -65,7 +65,7 @@ impl Walk<'_> {
                 place,
             ));
         }
-        self.arguments(block, context)
+        self.arguments(block, context, 0)
             .map_err(|message| located(message, place))?;
         let inside = if name == "each" || name == "with" {
             Context::Rebound
@@ -81,23 +81,34 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn element(&self, element: &TemplateElement, context: Context) -> Result<(), String> {
+    /// `depth` calls stand around it.
+    fn element(
+        &self,
+        element: &TemplateElement,
+        context: Context,
+        depth: usize,
+    ) -> Result<(), String> {
         match element {
             TemplateElement::RawString(_) | TemplateElement::Comment(_) => Ok(()),
             TemplateElement::Expression(call) | TemplateElement::HtmlExpression(call) => {
-                self.expression(call, context)
+                self.expression(call, context, depth)
             }
             _ => Err("partials and decorators are not offered".into()),
         }
     }
 
     /// `{{path}}` or `{{function argument ...}}`.
-    fn expression(&self, call: &HelperTemplate, context: Context) -> Result<(), String> {
+    fn expression(
+        &self,
+        call: &HelperTemplate,
+        context: Context,
+        depth: usize,
+    ) -> Result<(), String> {
         if call.params.is_empty() && call.hash.is_empty() {
-            return self.value(&call.name, context);
+            return self.value(&call.name, context, depth);
         }
         self.function(call.name.as_name().unwrap_or_default())?;
-        self.arguments(call, context)
+        self.arguments(call, context, depth)
     }
 
     fn function(&self, name: &str) -> Result<(), String> {
@@ -115,19 +126,25 @@ impl Walk<'_> {
         }
     }
 
-    fn arguments(&self, call: &HelperTemplate, context: Context) -> Result<(), String> {
+    fn arguments(
+        &self,
+        call: &HelperTemplate,
+        context: Context,
+        depth: usize,
+    ) -> Result<(), String> {
         call.params
             .iter()
             .chain(call.hash.values())
-            .try_for_each(|argument| self.value(argument, context))
+            .try_for_each(|argument| self.value(argument, context, depth))
     }
 
-    fn value(&self, value: &Parameter, context: Context) -> Result<(), String> {
+    fn value(&self, value: &Parameter, context: Context, depth: usize) -> Result<(), String> {
         match value {
             Parameter::Literal(_) => Ok(()),
             Parameter::Path(path) => self.path(path, context),
+            Parameter::Subexpression(_) if depth == DEPTH_LIMIT => Err(CALLS_TOO_DEEP.into()),
             Parameter::Subexpression(Subexpression { element, .. }) => {
-                self.element(element, context)
+                self.element(element, context, depth + 1)
             }
             Parameter::Name(name) => Err(format!("{name} is called without arguments")),
             _ => Err("an argument of an unknown kind".into()),
