@@ -10,6 +10,7 @@ mod budget;
 mod functions;
 mod go_syntax;
 mod metered;
+mod prices;
 mod rules;
 mod scan;
 mod shape;

@@ -12,6 +12,8 @@ use super::rules::{STEP_LIMIT, TemplateError, WORK_LIMIT};
 pub(super) struct Budget {
     steps: AtomicUsize,
     bytes: AtomicUsize,
+    /// Steps that the longest path so far takes.
+    longest_path: AtomicUsize,
 }
 
 /// The limit that was reached.
@@ -26,6 +28,7 @@ impl Default for Budget {
         Self {
             steps: AtomicUsize::new(STEP_LIMIT),
             bytes: AtomicUsize::new(WORK_LIMIT),
+            longest_path: AtomicUsize::new(0),
         }
     }
 }
@@ -37,6 +40,15 @@ impl Budget {
 
     pub(super) fn spend_bytes(&self, bytes: usize) -> Result<(), Exceeded> {
         spend(&self.bytes, bytes).ok_or(Exceeded::Bytes)
+    }
+
+    /// A path of so many steps leads to where the rendering is.
+    pub(super) fn came_to(&self, steps: usize) {
+        self.longest_path.fetch_max(steps, Ordering::Relaxed);
+    }
+
+    pub(super) fn longest_path(&self) -> usize {
+        self.longest_path.load(Ordering::Relaxed)
     }
 
     /// Spends what a value takes. Looks no further into it than there is budget for.

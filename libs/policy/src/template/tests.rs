@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 
 mod grammar;
+mod prices;
 
 fn data() -> TemplateData {
     let mut data = TemplateData::of(json!({
@@ -230,85 +231,6 @@ fn templates_results_and_nesting_are_limited() {
 /// Text in which `text` stands so many times inside itself.
 fn nested(open: &str, inmost: &str, close: &str, times: usize) -> String {
     format!("{}{inmost}{}", open.repeat(times), close.repeat(times))
-}
-
-#[test]
-fn what_a_template_repeats_or_makes_longer_without_end_is_stopped() {
-    let each = "{{#each @root.source.items}}";
-    let grow = "(replace \"a\" \"aaaaaaaaaa\" ";
-    let table = [
-        // In a second it would do 10 of 10^32 passes and print nothing.
-        (
-            nested(each, "", "{{/each}}", 32),
-            TemplateError::TooManySteps,
-        ),
-        (
-            nested(each, "{{#if (eq this 1)}}{{this}}{{/if}}", "{{/each}}", 8),
-            TemplateError::TooManySteps,
-        ),
-        // Ten thousand million bytes, of which only the number is printed.
-        (
-            format!("{{{{len {}}}}}", nested(grow, "\"a\"", ")", 10)),
-            TemplateError::TooMuchWork,
-        ),
-        // A result of the square of a mebibyte, in one call.
-        (
-            "{{len (replace \"\" source.text source.text)}}".to_owned(),
-            TemplateError::TooMuchWork,
-        ),
-        // The same large value over and over.
-        (
-            nested(
-                each,
-                "{{#if (eq @root.source @root.source)}}{{/if}}",
-                "{{/each}}",
-                3,
-            ),
-            TemplateError::TooMuchWork,
-        ),
-        (
-            nested(
-                each,
-                "{{#with (get @root.source \"text\")}}{{/with}}",
-                "{{/each}}",
-                3,
-            ),
-            TemplateError::TooMuchWork,
-        ),
-        (
-            nested("(toJson ", "source.text", ")", 20),
-            TemplateError::TooMuchWork,
-        ),
-    ];
-    let source = json!({"items": vec![1; 10], "text": "\"".repeat(1024 * 1024)});
-    let data = TemplateData::of(source);
-    for (text, expected) in table {
-        let text = if text.starts_with('(') {
-            format!("{{{{len {text}}}}}")
-        } else {
-            text
-        };
-        assert_eq!(
-            compile(&text).unwrap().render(&data),
-            Err(expected),
-            "{text}"
-        );
-    }
-}
-
-#[test]
-fn the_budget_is_each_renderings_own_and_wide_enough_for_a_hundred_labels() {
-    let labels: Map<String, Value> = (0..100)
-        .map(|index| (format!("label-{index}"), json!("value".repeat(12))))
-        .collect();
-    let data = TemplateData::of(json!({"labels": labels}));
-    let template = compile(
-        "{{#each source.labels}}{{#if (hasPrefix \"label\" @key)}}{{lower @key}}: {{toJson this}}\n{{/if}}{{/each}}",
-    )
-    .unwrap();
-    for _ in 0..100 {
-        assert_eq!(template.render(&data).unwrap().lines().count(), 100);
-    }
 }
 
 #[test]
