@@ -10,6 +10,7 @@ mod controller;
 mod looks;
 mod plan;
 mod reconcile;
+mod sources;
 mod status;
 mod validate;
 

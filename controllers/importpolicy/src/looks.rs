@@ -39,8 +39,6 @@ pub(crate) struct Rules<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Skipped,
-    /// It may not be read; why not.
-    Refused(String),
     Named(String),
     Failed(String),
 }
@@ -89,11 +87,9 @@ fn look_at(rules: &Rules<'_>, object: &Found) -> Outcome {
         source,
         secrets,
     } = rules;
-    if object.deleting {
+    // What may not be read is not asked for.
+    if object.deleting || secrets.check(source, &object.name.namespace).is_err() {
         return Outcome::Skipped;
-    }
-    if let Err(why) = secrets.check(source, &object.name.namespace) {
-        return Outcome::Refused(why);
     }
     let data = TemplateData::of(object.object.expose().clone());
     if let Some(selector) = &compiled.selector {

@@ -74,9 +74,9 @@ struct Looked<'a> {
     /// By the name that they render to.
     wanted: BTreeMap<&'a str, Vec<&'a Found>>,
     /// Those that nothing is known of: what they have stays.
-    kept: HashSet<&'a ObjectName>,
+    kept: HashSet<ObjectName>,
     /// Those of them that may not be read, and why not.
-    refused: Vec<(&'a Found, &'a str)>,
+    refused: BTreeMap<ObjectName, String>,
 }
 
 /// Makes the plan. What objects have come to is remembered for the next one of this generation of the policy.
@@ -129,28 +129,27 @@ pub fn plan(facts: &Facts<'_>, looks: &mut Looks) -> Plan {
 }
 
 fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) -> Looked<'a> {
-    let ours = facts
-        .lifecycles
-        .iter()
-        .filter(|lifecycle| is_ours(facts.policy, lifecycle));
-    let ours: HashSet<ObjectName> = ours
-        .map(|lifecycle| name_of(&lifecycle.spec.source))
-        .collect();
     let mut looked = Looked::default();
+    // They are not asked for, so they can't be seen to be gone.
+    for lifecycle in facts.lifecycles {
+        let source = &lifecycle.spec.source;
+        if is_of_kind(facts, source)
+            && is_ours(facts.policy, lifecycle)
+            && !is_deleting(lifecycle)
+            && let Err(why) = facts.secrets.check(facts.source, &source.namespace)
+        {
+            looked.kept.insert(name_of(source));
+            looked.refused.insert(name_of(source), why);
+        }
+    }
     for object in facts.objects {
         match looks.of(object) {
             Outcome::Skipped => {}
-            // Of all the Secrets of a control plane most are no clusters, and never were.
-            Outcome::Refused(_) if !ours.contains(&object.name) => {}
-            Outcome::Refused(why) => {
-                looked.kept.insert(&object.name);
-                looked.refused.push((&**object, why.as_str()));
-            }
             Outcome::Named(name) => {
                 looked.wanted.entry(name.as_str()).or_default().push(object);
             }
             Outcome::Failed(message) => {
-                looked.kept.insert(&object.name);
+                looked.kept.insert(object.name.clone());
                 problems.push(waits_for_edit(object, message.clone()));
             }
         }
@@ -162,9 +161,7 @@ impl Looked<'_> {
     /// Whether a lifecycle of the policy stays because nothing is known of its source object.
     fn keeps(&self, facts: &Facts<'_>, lifecycle: &PediaClusterLifecycle) -> bool {
         let source = &lifecycle.spec.source;
-        let of_kind =
-            source.group == facts.source.group && source.resource == facts.source.resource;
-        of_kind
+        is_of_kind(facts, source)
             && is_ours(facts.policy, lifecycle)
             && !is_deleting(lifecycle)
             && self.kept.contains(&name_of(source))
@@ -173,16 +170,14 @@ impl Looked<'_> {
 
 /// One problem for all that may not be read: a namespace that the administrator does not allow any
 /// more may have had a fleet.
-fn refusal(refused: &[(&Found, &str)]) -> Option<Problem> {
-    let [(first, why), rest @ ..] = refused else {
-        return None;
-    };
-    let more = match rest.len() {
+fn refusal(refused: &BTreeMap<ObjectName, String>) -> Option<Problem> {
+    let (first, why) = refused.first_key_value()?;
+    let more = match refused.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     Some(Problem {
-        subject: format!("{}{more}", subject_of(first)),
+        subject: format!("{}{more}", subject(first)),
         message: format!("{why}; what was made of them stays as it is"),
         may_pass: false,
     })
@@ -338,6 +333,10 @@ fn source_of(gvr: &Gvr, object: &Found) -> LifecycleSource {
         namespace: object.name.namespace.clone(),
         name: object.name.name.clone(),
     }
+}
+
+fn is_of_kind(facts: &Facts<'_>, source: &LifecycleSource) -> bool {
+    source.group == facts.source.group && source.resource == facts.source.resource
 }
 
 /// The same object, in whatever version.

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
-    Interest, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, Watch, WatchKey,
-    WatchScope, controlled_by, delete, resolve, write_status,
+    Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, controlled_by, delete, resolve,
+    write_status,
 };
 use jiff::Timestamp;
 use kube::{Api, ResourceExt, runtime::controller::Action};
@@ -14,6 +14,7 @@ use crate::{
     Invalid, Plan, apply,
     context::{Context, Memory, Resources, lock},
     plan::{Facts, plan},
+    sources::Sources,
     status::{Outcome, Summary, status},
     validate_namespaces,
 };
@@ -48,11 +49,11 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
         Ok(memory) => memory,
         Err(invalid) => return (Outcome::Invalid(invalid), Next::AwaitChange),
     };
-    let (resources, watch) = match source(policy, context).await {
+    let (resources, sources) = match source(policy, context).await {
         Ok(found) => found,
         Err((outcome, next)) => return (outcome, next),
     };
-    let (readiness, trouble) = (watch.readiness(), watch.trouble());
+    let (readiness, trouble) = (sources.readiness(), sources.trouble());
     if let Readiness::Listing | Readiness::Failing(_) = readiness {
         let gone = is_gone(&readiness, trouble.as_ref());
         return (
@@ -60,7 +61,7 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
             retry_if(gone, &name, context),
         );
     }
-    let objects = watch.objects();
+    let objects = sources.objects();
     let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
     let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.shared.client.clone());
     let failures = apply::apply(&lifecycles, policy, &plan).await;
@@ -83,15 +84,15 @@ async fn memory(policy: &ClusterImportPolicy, context: &Arc<Context>) -> Result<
         .expect("what panics while a template is compiled is an error of the template")
 }
 
-/// The resources of the policy and a share in the watch on its source objects. Where the version
+/// The resources of the policy and shares in the watches on its source objects. Where the version
 /// of the source is served no more, another one is looked for.
 async fn source(
     policy: &ClusterImportPolicy,
     context: &Context,
-) -> Result<(Resources, Watch), (Outcome, Next)> {
-    let (resources, watch) = known_source(policy, context).await?;
-    if !is_gone(&watch.readiness(), watch.trouble().as_ref()) {
-        return Ok((resources, watch));
+) -> Result<(Resources, Sources), (Outcome, Next)> {
+    let (resources, sources) = known_source(policy, context).await?;
+    if !is_gone(&sources.readiness(), sources.trouble().as_ref()) {
+        return Ok((resources, sources));
     }
     context.forget_resources(&policy.name_any());
     known_source(policy, context).await
@@ -100,7 +101,7 @@ async fn source(
 async fn known_source(
     policy: &ClusterImportPolicy,
     context: &Context,
-) -> Result<(Resources, Watch), (Outcome, Next)> {
+) -> Result<(Resources, Sources), (Outcome, Next)> {
     let name = policy.name_any();
     let resources = resources(policy, context)
         .await
@@ -113,18 +114,20 @@ async fn known_source(
         .references
         .iter()
         .map(|reference| reference.namespaced);
-    validate_namespaces(&policy.spec, namespaced)
-        .map_err(|invalid| (Outcome::Invalid(invalid), Next::AwaitChange))?;
-    let watch = context.shared.watches.acquire(&WatchKey {
-        gvr: resources.source.gvr.clone(),
-        scope: WatchScope::All,
-    });
-    let interest = Interest {
-        watch: watch.clone(),
-        object: None,
-    };
-    context.shared.interests.set(&name, vec![interest]);
-    Ok((resources, watch))
+    let invalid = |invalid| (Outcome::Invalid(invalid), Next::AwaitChange);
+    validate_namespaces(&policy.spec, namespaced).map_err(invalid)?;
+    let (gvr, shared) = (&resources.source.gvr, &context.shared);
+    let sources = Sources::acquire(gvr, &shared.secrets, &shared.watches);
+    let sources = sources.map_err(|refusal| invalid(refused_source(&refusal)))?;
+    shared.interests.set(&name, sources.interests());
+    Ok((resources, sources))
+}
+
+fn refused_source(refusal: &str) -> Invalid {
+    Invalid {
+        reason: PolicyValidatedReason::InvalidPolicy,
+        message: format!("source: {refusal}"),
+    }
 }
 
 /// A watch says when its trouble ends, but not when another version is served.

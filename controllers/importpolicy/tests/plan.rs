@@ -433,10 +433,11 @@ fn a_namespace_that_is_not_allowed_any_more_off_boards_nobody_and_is_told_once()
         ]
     );
     assert_eq!(plan.wanted, 3);
-    // One that goes is gone wherever it lies.
-    let left = secrets_of(&["team-b", "team-c"]);
-    let plan = make_of_secrets(&left, &made, &["team-c"]);
-    assert_eq!(lines(&plan)[0], "-of-team-a ");
+    // What is not asked for can't be seen to be gone.
+    let plan = make_of_secrets(&secrets_of(&["team-c"]), &made, &["team-c"]);
+    assert_eq!((lines(&plan).len(), plan.wanted), (1, 3));
+    let plan = make_of_secrets(&[], &made, &["team-c"]);
+    assert_eq!(lines(&plan)[0], "-of-team-c ");
 }
 
 #[test]

@@ -61,6 +61,20 @@ impl Planned {
     }
 }
 
+/// Whether a lifecycle may be planned for: what stands in the way can be told without a look at its source, and nothing is listed for one
+/// that may not be read.
+pub(crate) fn check(
+    lifecycle: &PediaClusterLifecycle,
+    cluster: Option<&PediaCluster>,
+    secrets: &SecretNamespaces,
+) -> Result<(), Stop> {
+    check_owner(lifecycle)?;
+    if let Some(cluster) = cluster {
+        check_cluster(lifecycle, cluster)?;
+    }
+    check_source(&lifecycle.spec.source, secrets)
+}
+
 /// Makes the plan.
 pub fn plan(facts: &Facts<'_>, look_up: impl FnMut(&ResolvedReference) -> Lookup) -> Planned {
     let mut references = Vec::new();
@@ -86,11 +100,7 @@ fn step(
         cluster,
         secrets,
     } = facts;
-    check_owner(lifecycle)?;
-    if let Some(cluster) = cluster {
-        check_cluster(lifecycle, cluster)?;
-    }
-    check_source(&lifecycle.spec.source, secrets)?;
+    check(lifecycle, *cluster, secrets)?;
     let name = display(&lifecycle.spec.source);
     let source = match source {
         Lookup::Found(source) => source,

@@ -18,7 +18,7 @@ use kube::{
 use crate::{
     Facts, Lookup, Planned, Stop, apply,
     context::Context,
-    plan::{is_ours, plan},
+    plan::{check, is_ours, plan},
     record::{record, settled},
     references::display,
     status::{Ended, status},
@@ -80,6 +80,10 @@ async fn make_plan(
             Ok(compiled) => compiled,
             Err(problem) => return (Planned::stopped(Stop::Because(problem)), None),
         };
+        if let Err(stop) = check(&lifecycle, cluster, &context.shared.secrets) {
+            context.shared.interests.remove(&lifecycle.name_any());
+            return (Planned::stopped(stop), None);
+        }
         let mut sight = Sight {
             owner: lifecycle.name_any(),
             context: &context,
@@ -110,17 +114,19 @@ struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    /// By the watch on every object of the kind, which the policy has a share in too.
+    /// By the watch on every object of the kind that may be read, which the policy has a share in too.
     fn source(&mut self, source: &LifecycleSource) -> Lookup {
+        let gvr = Gvr::from(source);
+        let secrets = &self.context.shared.secrets;
+        let Ok(scope) = secrets.scope(&gvr, &source.namespace) else {
+            // It was checked, or this would be told.
+            return Lookup::Missing;
+        };
         let object = ObjectName {
             namespace: source.namespace.clone(),
             name: source.name.clone(),
         };
-        let key = WatchKey {
-            gvr: Gvr::from(source),
-            scope: WatchScope::All,
-        };
-        self.look_up(&key, &object)
+        self.look_up(&WatchKey { gvr, scope }, &object)
     }
 
     /// By a watch on this object alone.

@@ -390,3 +390,37 @@ async fn a_cluster_that_goes_in_a_gap_of_its_watch_is_made_again() {
     until(&host, "made again", |host| token(host) == "dG9rZW4=").await;
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_listed_for_a_lifecycle_that_may_not_read_its_source() {
+    let host = host();
+    let secrets_of = |namespace: &str| {
+        let mut lifecycle = lifecycle();
+        lifecycle["spec"]["source"] = json!({
+            "group": "", "version": "v1", "resource": "secrets", "namespace": namespace, "name": "east",
+        });
+        lifecycle["spec"]["references"] = json!([]);
+        lifecycle["spec"]["template"] =
+            json!("spec: {apiserver: {{source.data.token}}, syncResources: []}");
+        lifecycle
+    };
+    host.put("/api/v1/namespaces/kube-system/secrets/east", json!({}));
+    host.put(LIFECYCLE, secrets_of("kube-system"));
+    let running = run(&host);
+    until(&host, "refused", |host| {
+        condition(host, "Created").contains("Secrets of the namespace kube-system may not be read")
+    })
+    .await;
+    let mut orphan = secrets_of("karmada-cluster");
+    orphan["metadata"] = json!({});
+    host.put(LIFECYCLE, orphan);
+    until(&host, "refused", |host| {
+        condition(host, "Created").starts_with("OrphanLifecycle")
+    })
+    .await;
+    assert_eq!(host.asked("list", "secrets"), 0);
+    host.put(LIFECYCLE, secrets_of("karmada-cluster"));
+    until(&host, "on-boarded", |host| host.get(CLUSTER).is_some()).await;
+    assert_eq!(host.asked("list", "secrets"), 1);
+    running.end().await;
+}

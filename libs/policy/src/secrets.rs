@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::Gvr;
+use crate::{Gvr, WatchScope};
 
 /// Namespaces whose Secrets policies may refer to, as the administrator says.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,7 @@ impl SecretNamespaces {
     /// not the name of a kind could lead to another one, so nothing is read under it.
     pub fn check(&self, kind: &Gvr, namespace: &str) -> Result<(), String> {
         kind.check()?;
-        let is_secret = kind.group.is_empty() && kind.resource == "secrets";
-        if !is_secret || self.allowed.contains(namespace) {
+        if !is_secret(kind) || self.allowed.contains(namespace) {
             return Ok(());
         }
         let allowed: Vec<&str> = self.allowed.iter().map(String::as_str).collect();
@@ -38,4 +37,33 @@ impl SecretNamespaces {
              --credential-namespaces allows {allowed}"
         ))
     }
+
+    /// What is listed and watched to see every source object of a kind: all of them, but Secrets in these namespaces alone. None is asked
+    /// for that may not be read, whatever the role allows.
+    pub fn scopes(&self, kind: &Gvr) -> Result<Vec<WatchScope>, String> {
+        kind.check()?;
+        if !is_secret(kind) {
+            return Ok(vec![WatchScope::All]);
+        }
+        if self.allowed.is_empty() {
+            return Err(
+                "Secrets may not be read for a policy: --credential-namespaces allows none".into(),
+            );
+        }
+        let namespaces = self.allowed.iter().cloned();
+        Ok(namespaces.map(WatchScope::Namespace).collect())
+    }
+
+    /// The one of [`scopes`](Self::scopes) that has the objects of a namespace.
+    pub fn scope(&self, kind: &Gvr, namespace: &str) -> Result<WatchScope, String> {
+        self.check(kind, namespace)?;
+        Ok(match is_secret(kind) {
+            true => WatchScope::Namespace(namespace.to_owned()),
+            false => WatchScope::All,
+        })
+    }
+}
+
+fn is_secret(kind: &Gvr) -> bool {
+    kind.group.is_empty() && kind.resource == "secrets"
 }

@@ -1,7 +1,7 @@
 //! Watches on kinds that are known only at run time, shared by everybody who needs the same and
 //! stopped when nobody does.
 //!
-//! One watch per kind for source objects; for references one per namespace, of metadata, and a read of each that is named, so that
+//! One watch per kind for source objects, but one per namespace that they may be read in for Secrets; for references one per namespace, of metadata, and a read of each that is named, so that
 //! reading a Secret needs the right to that Secret alone and many of them take one connection.
 
 mod follow;

@@ -116,6 +116,10 @@ fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Con
     let client = client.clone();
     match &key.scope {
         WatchScope::All => (Api::all_with(client, &resource), watcher::Config::default()),
+        WatchScope::Namespace(namespace) => (
+            Api::namespaced_with(client, namespace, &resource),
+            watcher::Config::default(),
+        ),
         WatchScope::Object(ObjectName { namespace, name }) => {
             let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
             let api = match namespace.as_str() {

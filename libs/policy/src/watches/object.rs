@@ -28,6 +28,8 @@ pub struct WatchKey {
 pub enum WatchScope {
     /// Every one.
     All,
+    /// Those of one namespace.
+    Namespace(String),
     /// One; it need not exist.
     Object(ObjectName),
 }
@@ -36,17 +38,19 @@ impl WatchKey {
     /// Whether a request can be made of it that leads to nothing else; what is wrong, if not.
     pub(super) fn check(&self) -> Result<(), String> {
         self.gvr.check()?;
-        let WatchScope::Object(ObjectName { namespace, name }) = &self.scope else {
-            return Ok(());
+        let is_named = |part: &str, text: &str| match is_segment(text) {
+            true => Ok(()),
+            false => Err(format!("{text:?} is not the name of {part}")),
         };
-        let wrong = |part: &str, text: &str| Err(format!("{text:?} is not the name of {part}"));
-        match (
-            namespace.is_empty() || is_segment(namespace),
-            is_segment(name),
-        ) {
-            (false, _) => wrong("a namespace", namespace),
-            (_, false) => wrong("an object", name),
-            (true, true) => Ok(()),
+        match &self.scope {
+            WatchScope::All => Ok(()),
+            WatchScope::Namespace(namespace) => is_named("a namespace", namespace),
+            WatchScope::Object(ObjectName { namespace, name }) => {
+                if !namespace.is_empty() {
+                    is_named("a namespace", namespace)?;
+                }
+                is_named("an object", name)
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ impl Shared {
                 namespace.enter(&object.name, view);
                 running.namespace = Some(namespace);
             }
-            WatchScope::All | WatchScope::Object(_) => {
+            WatchScope::All | WatchScope::Namespace(_) | WatchScope::Object(_) => {
                 self.tasks.spawn(follow::follow(follow::Task {
                     client: self.client.clone(),
                     view,
