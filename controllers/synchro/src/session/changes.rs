@@ -36,16 +36,28 @@ const TELLERS: [(&str, &str); 2] = [
     ("apiregistration.k8s.io", "apiservices"),
 ];
 
+/// What a member says of what it serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Something may have changed.
+    Changed,
+    /// From now on it tells; what happened before was told to nobody.
+    Begun,
+}
+
 /// Words of a member that something may have changed.
 pub(super) struct Changes {
     told: watch::Receiver<Told>,
     heard: u64,
+    begun: u64,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
 #[derive(Default)]
 struct Told {
     times: u64,
+    /// How often one of them began to tell without knowing what happened before.
+    begun: u64,
     /// Whether each of them tells.
     watched: [bool; TELLERS.len()],
 }
@@ -67,19 +79,25 @@ impl Changes {
         Self {
             told,
             heard: 0,
+            begun: 0,
             _tasks: TELLERS.iter().enumerate().map(follow).collect(),
         }
     }
 
     /// Waits for a word. Safe to cancel.
-    pub(super) async fn next(&mut self) {
-        let heard = self.heard;
-        let told = self.told.wait_for(|told| told.times != heard).await;
-        let times = told.map(|told| told.times).ok();
-        match times {
-            Some(times) => self.heard = times,
+    pub(super) async fn next(&mut self) -> Word {
+        let (heard, begun) = (self.heard, self.begun);
+        let is_news = |told: &Told| told.times != heard || told.begun != begun;
+        let told = self.told.wait_for(|told| is_news(told)).await;
+        let told = told.map(|told| (told.times, told.begun)).ok();
+        let Some((times, begun)) = told else {
             // Without anybody to tell there is nothing to wait for.
-            None => std::future::pending().await,
+            return std::future::pending().await;
+        };
+        (self.heard, self.begun) = (times, begun);
+        match times == heard {
+            true => Word::Begun,
+            false => Word::Changed,
         }
     }
 
@@ -146,8 +164,7 @@ impl Teller {
         self.position = Some(position);
         self.told.send_modify(|told| {
             told.watched[self.index] = true;
-            // What happened before was told to nobody.
-            told.times += u64::from(is_new);
+            told.begun += u64::from(is_new);
         });
         self.read(body).await
     }
