@@ -129,7 +129,7 @@ async fn update(
     if is_same && surplus.is_none() {
         return Ok(Ended::UpToDate);
     }
-    // With its uid, so that another one of the same name is a conflict.
+    // With its uid, so that another one of the same name is refused.
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let there = api.patch(&name, &params, &Patch::Apply(cluster)).await?;
     if let Some(surplus) = added(&there.spec, &cluster.spec) {

@@ -41,7 +41,8 @@ pub(crate) async fn record(
         .patch_status(&lifecycle.name_any(), &PatchParams::default(), &patch)
         .await
         .map_err(|error| failed(Trouble::from(error)))?;
-    let kept = answer.status.and_then(|status| status.connection);
+    let kept = answer.status.as_ref();
+    let kept = kept.and_then(|status| status.connection.as_ref());
     if kept.is_none_or(|kept| kept.digest != rendered.digest) {
         return Err(failed(Trouble::unavailable(
             "the control plane drops status.connection of PediaClusterLifecycles, because its CRDs are of an \
@@ -50,6 +51,7 @@ pub(crate) async fn record(
     }
     status.connection = Some(rendered);
     let mut recorded = PediaClusterLifecycle::clone(lifecycle);
+    recorded.metadata.resource_version = answer.metadata.resource_version;
     recorded.status = Some(status);
     Ok(Arc::new(recorded))
 }
@@ -87,7 +89,8 @@ fn beside(
     rendered
 }
 
-/// With the uid, so that another lifecycle that took the name meanwhile does not answer for this one.
+/// With the version, so that another lifecycle that took the name meanwhile does not answer for this one: a uid would not do, an API
+/// server drops it unseen with all else that a patch of a status says of the metadata.
 fn patch(lifecycle: &PediaClusterLifecycle, rendered: &RenderedConnection) -> Value {
     let RenderedConnection {
         apiserver,
@@ -96,7 +99,7 @@ fn patch(lifecycle: &PediaClusterLifecycle, rendered: &RenderedConnection) -> Va
     } = rendered;
     let or_none = |text: &String| (!text.is_empty()).then(|| text.clone());
     json!({
-        "metadata": {"uid": lifecycle.metadata.uid},
+        "metadata": {"resourceVersion": lifecycle.metadata.resource_version},
         "status": {"connection": {
             "apiserver": or_none(apiserver), "digest": digest, "before": or_none(before),
         }},

@@ -186,7 +186,7 @@ async fn a_record_that_the_control_plane_drops_is_written_until_it_is_kept() {
     host.put(LIFECYCLE, with_endpoint());
     host.prune("pediaclusterlifecycles", "/status", "connection");
     let running = run(&host);
-    refused(&host, "patch", "pediaclusterlifecycles", 3).await;
+    refused(&host, "patch", "pediaclusterlifecycles/status", 3).await;
     assert_eq!((host.get(CLUSTER), recorded(&host)), (None, Value::Null));
     host.keep_all();
     until(&host, "made and recorded", |host| {
@@ -237,9 +237,9 @@ async fn what_can_not_be_recorded_is_not_made() {
     let running = run(&host);
     until(&host, "made", |host| host.get(CLUSTER).is_some()).await;
     let before = made(&host);
-    host.forbid("patch", "pediaclusterlifecycles");
+    host.forbid("patch", "pediaclusterlifecycles/status");
     host.put(SOURCE, json!({"spec": {"apiEndpoint": "https://moved"}}));
-    refused(&host, "patch", "pediaclusterlifecycles", 2).await;
+    refused(&host, "patch", "pediaclusterlifecycles/status", 2).await;
     assert_eq!((made(&host), recorded(&host)), (before.clone(), before));
     running.end().await;
 }
@@ -423,4 +423,31 @@ async fn nothing_is_listed_for_a_lifecycle_that_may_not_read_its_source() {
     until(&host, "on-boarded", |host| host.get(CLUSTER).is_some()).await;
     assert_eq!(host.asked("list", "secrets"), 1);
     running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lifecycle_that_is_made_anew_gets_nothing_of_what_the_former_one_rendered() {
+    for (verb, resource) in [
+        // While it is recorded what is rendered, and when that has been made.
+        ("patch", "pediaclusterlifecycles/status"),
+        ("patch", "pediaclusters"),
+    ] {
+        let host = host();
+        host.put(LIFECYCLE, with_endpoint());
+        let mut another = lifecycle();
+        another["spec"]["creationCondition"] = json!("false");
+        host.ahead(verb, resource, move |host| {
+            host.remove(LIFECYCLE);
+            host.put(LIFECYCLE, another);
+        });
+        let running = run(&host);
+        until(&host, "it is told that nothing is made", |host| {
+            let told = condition(host, "Created");
+            told.starts_with("WaitCreationCondition: ")
+                || told.starts_with("PediaClusterNotOwned: ")
+        })
+        .await;
+        assert_eq!(recorded(&host), Value::Null, "{resource}");
+        running.end().await;
+    }
 }

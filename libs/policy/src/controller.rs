@@ -19,8 +19,9 @@ use kube::{
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::{
     Interests, ReconcileError, Reporter, Retries, SecretNamespaces, Trouble, TroubleKind, Watches,
@@ -125,16 +126,18 @@ pub async fn run<C: Controller>(
     .await;
 }
 
-/// Writes the status of an object if it became another one, and an Event for each transition.
+/// Writes the status of an object if it became another one, and an Event for each transition. It is what a look at this version of
+/// the object came to, and is put onto no other one: whoever looks at what it has become says how that is.
 pub async fn write_status<C: Controller, S: Serialize + Default>(
     controller: &C,
     object: &C::Object,
     before: Option<&S>,
     (after, transitions): (S, Vec<(NewCondition, EventType)>),
 ) -> Result<(), ReconcileError> {
-    let Some(patch) = status_patch(before, &after) else {
+    let Some(mut patch) = status_patch(before, &after) else {
         return Ok(());
     };
+    patch["metadata"] = json!({"resourceVersion": object.resource_version()});
     let shared = controller.shared();
     let api: Api<C::Object> = Api::all(shared.client.clone());
     let (name, params) = (object.name_any(), PatchParams::default());
@@ -209,6 +212,13 @@ fn log(kind: &str, result: Result<(), ControllerError<ReconcileError, watcher::E
     match result {
         // What was made by hand, or went while it was queued, is not worth a word.
         Ok(()) | Err(ControllerError::ObjectNotFound(_)) => {}
+        // The watch tells what it has become, if it has not yet.
+        Err(ControllerError::ReconcilerFailed(error, object))
+            if error.trouble.kind == TroubleKind::Conflict =>
+        {
+            let name = &object.name;
+            debug!(kind, name, error = %error, "{kind} {name} became another one meanwhile, retrying");
+        }
         Err(ControllerError::ReconcilerFailed(error, object)) => {
             let name = &object.name;
             warn!(kind, name, error = %error, "{kind} {name} failed, retrying");

@@ -2,8 +2,9 @@
 //! one. It takes requests of a real client and has no socket.
 //!
 //! It lists, watches, gets, creates, replaces, applies, patches and deletes objects of the types
-//! it was told to serve, with versions, preconditions and finalizers, and refuses what a test says. Ownership of
-//! fields is by object: who applies what another manager made meets a conflict.
+//! it was told to serve, with versions, preconditions and finalizers, and refuses what a test says. The
+//! status of an object is written by its subresource and by nothing else, whose requests are those of a resource like
+//! `pediaclusters/status`. Ownership of fields is by object: who applies what another manager made meets a conflict.
 
 mod answer;
 mod store;
@@ -30,12 +31,20 @@ const LIMIT: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 pub struct Host {
     store: Arc<Mutex<Store>>,
+    ahead: Arc<Mutex<Vec<Ahead>>>,
     changes: watch::Sender<()>,
 }
 
 /// Everything that a control plane has.
 #[derive(Clone)]
 pub struct Backup(Store);
+
+/// What happens before a request of this verb on this resource is looked at.
+struct Ahead {
+    verb: &'static str,
+    resource: &'static str,
+    happens: Box<dyn FnOnce(&Host) + Send>,
+}
 
 /// A type that is served.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +100,7 @@ impl Host {
     pub fn new(types: &[ServedType]) -> Self {
         Self {
             store: Arc::new(Mutex::new(Store::new(types))),
+            ahead: Arc::default(),
             changes: watch::Sender::new(()),
         }
     }
@@ -139,6 +149,21 @@ impl Host {
     /// Answers a verb on a resource with a 403 from now on. Its watches end.
     pub fn forbid(&self, verb: &'static str, resource: &'static str) {
         self.change(|store| store.forbidden.push((verb, resource)));
+    }
+
+    /// Lets something happen just before the next request of a verb on a resource is looked at, once.
+    pub fn ahead(
+        &self,
+        verb: &'static str,
+        resource: &'static str,
+        happens: impl FnOnce(&Self) + Send + 'static,
+    ) {
+        let happens = Box::new(happens);
+        self.all_ahead().push(Ahead {
+            verb,
+            resource,
+            happens,
+        });
     }
 
     /// Drops a field of the objects of a resource from now on, as a schema does that lacks it. Takes its
@@ -209,6 +234,22 @@ impl Host {
         let done = change(&mut self.lock());
         self.changes.send_replace(());
         done
+    }
+
+    /// Lets happen what is to happen before this request.
+    fn come_to(&self, verb: &str, resource: &str) {
+        let mut ahead = self.all_ahead();
+        let is_it = |ahead: &Ahead| (ahead.verb, ahead.resource) == (verb, resource);
+        let found = ahead.iter().position(is_it);
+        let found = found.map(|place| ahead.remove(place));
+        drop(ahead);
+        if let Some(found) = found {
+            (found.happens)(self);
+        }
+    }
+
+    fn all_ahead(&self) -> MutexGuard<'_, Vec<Ahead>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Store> {

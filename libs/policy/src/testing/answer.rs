@@ -41,6 +41,7 @@ impl Host {
             return whole(self.lock().discovery(&path));
         };
         let verb = verb(&head.method, &place, &parameters);
+        self.come_to(verb, &place.resource());
         if let Err(refused) = self.lock().admit(verb, &place) {
             return whole(Err(refused));
         }
@@ -90,9 +91,10 @@ impl Host {
 
 impl Store {
     fn admit(&mut self, verb: &'static str, place: &Place) -> Result<(), Refused> {
-        let resource = place.served.resource;
-        self.asked.push((verb, resource.to_owned()));
-        if !self.forbidden.contains(&(verb, resource)) {
+        let resource = place.resource();
+        self.asked.push((verb, resource.clone()));
+        let mut forbidden = self.forbidden.iter();
+        if !forbidden.any(|(known, on)| *known == verb && *on == resource) {
             return Ok(());
         }
         let message = format!(

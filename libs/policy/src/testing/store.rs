@@ -12,12 +12,17 @@ pub(super) type Refused = (u16, &'static str, String);
 /// Group, resource, namespace and name, in this order.
 pub(super) type Key = (String, String, String, String);
 
+/// The key of an object, and whether its status alone is meant.
+type Part = (Key, bool);
+
 /// A collection or an object of it, as a path names it.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) served: ServedType,
     pub(super) namespace: String,
     pub(super) name: String,
+    /// The status of the object alone.
+    pub(super) status: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -42,9 +47,9 @@ pub(super) struct Store {
     /// The same for one resource.
     oldest_of: BTreeMap<&'static str, u64>,
     objects: BTreeMap<Key, Value>,
-    managers: BTreeMap<Key, String>,
-    /// What was last applied to each object.
-    applied: BTreeMap<Key, Value>,
+    managers: BTreeMap<Part, String>,
+    /// What was last applied to each of them.
+    applied: BTreeMap<Part, Value>,
 }
 
 /// How an object is applied.
@@ -93,6 +98,7 @@ impl Store {
             served: *self.types.iter().find(is_it)?,
             namespace: namespace.to_owned(),
             name: part(1),
+            status: part(2) == "status",
         })
     }
 
@@ -156,10 +162,7 @@ impl Store {
         if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
             return Err(place.conflict("the uid in the precondition is another"));
         }
-        let held = object["metadata"]["finalizers"]
-            .as_array()
-            .is_some_and(|finalizers| !finalizers.is_empty());
-        if !held {
+        if !is_held(&object) {
             self.take_away(&key);
         } else if object["metadata"]["deletionTimestamp"].is_null() {
             let mut going = object.clone();
@@ -185,11 +188,12 @@ impl Store {
     /// What a PUT does.
     pub(super) fn replace(&mut self, place: &Place, object: &Value) -> Result<Value, Refused> {
         let present = self.present(place)?;
-        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
-        if version(object) != version(&present) {
-            return Err(place.conflict("the object has been modified"));
+        if object["metadata"]["resourceVersion"].is_null() {
+            let message = "metadata.resourceVersion: must be specified for an update".to_owned();
+            return Err((422, "Invalid", message));
         }
-        Ok(self.save(place, object.clone()))
+        place.expect(&present, object)?;
+        Ok(self.write(place, &present, object.clone()))
     }
 
     /// What a PATCH with a configuration to apply does.
@@ -199,76 +203,82 @@ impl Store {
         applied: &Value,
         how: &Apply,
     ) -> Result<Value, Refused> {
-        let key = place.key();
-        let present = self.objects.get(&key).cloned();
-        for field in ["uid", "resourceVersion"] {
-            let Some(wanted) = applied["metadata"].get(field) else {
-                continue;
-            };
-            let differs = present.as_ref().map_or(field == "uid", |present| {
-                present["metadata"][field] != *wanted
-            });
-            if differs {
-                return Err(place.conflict("the object has been modified"));
+        let part = (place.key(), place.status);
+        let present = self.objects.get(&part.0).cloned();
+        match &present {
+            Some(present) => place.expect(present, applied)?,
+            None if place.status => return Err(place.missing()),
+            None if applied["metadata"]["uid"].is_string() => {
+                return Err(place.conflict("uid mismatch: no existing object was found"));
             }
+            None => {}
         }
-        let mut next = present.unwrap_or_else(|| json!({"metadata": {}}));
+        let mut next = present.clone().unwrap_or_else(|| json!({"metadata": {}}));
         let before = next.clone();
         for (field, value) in applied.as_object().into_iter().flatten() {
             match field.as_str() {
                 "metadata" => merge(&mut next["metadata"], value),
                 _ => {
-                    let earlier = self.applied.get(&key).map(|applied| &applied[field]);
+                    let earlier = self.applied.get(&part).map(|applied| &applied[field]);
                     give_up(&mut next[field], earlier.unwrap_or(&Value::Null), value);
                     merge(&mut next[field], value);
                 }
             }
         }
-        next["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
+        let next = place.written(&before, next);
         if next == before {
             return Ok(next);
         }
-        let owner = self
-            .managers
-            .entry(key)
-            .or_insert_with(|| how.manager.clone());
+        let owner = self.managers.entry(part.clone());
+        let owner = owner.or_insert_with(|| how.manager.clone());
         if *owner != how.manager && !how.force {
             let message = format!("Apply failed with a conflict with \"{owner}\"");
             return Err(place.conflict(&message));
         }
         owner.clone_from(&how.manager);
-        self.applied.insert(place.key(), applied.clone());
-        Ok(self.save(place, next))
+        self.applied.insert(part, applied.clone());
+        Ok(self.write(place, &before, next))
     }
 
     /// What a PATCH with a merge patch does.
     pub(super) fn merge(&mut self, place: &Place, patch: &Value) -> Result<Value, Refused> {
-        let mut object = self.present(place)?;
-        merge(&mut object, patch);
-        Ok(self.save(place, object))
+        let present = self.present(place)?;
+        place.expect(&present, patch)?;
+        let mut next = present.clone();
+        merge(&mut next, patch);
+        Ok(self.write(place, &present, next))
     }
 
     /// What a PATCH with a JSON patch does; finalizers are all that is changed by one.
     pub(super) fn finalizers(&mut self, place: &Place, patch: &Value) -> Result<Value, Refused> {
-        let mut object = self.present(place)?;
+        let present = self.present(place)?;
+        let mut next = present.clone();
         for step in patch.as_array().into_iter().flatten() {
             let path = step["path"].as_str().unwrap_or_default();
-            let known = object.pointer(path).unwrap_or(&Value::Null);
+            let known = next.pointer(path).unwrap_or(&Value::Null);
             match step["op"].as_str() {
                 Some("test") if *known != step["value"] => {
                     return Err((422, "Invalid", "a test of the patch failed".to_owned()));
                 }
-                Some("add") => object["metadata"]["finalizers"] = added(known, &step["value"]),
-                Some("remove") => object["metadata"]["finalizers"] = json!([]),
+                Some("add") => next["metadata"]["finalizers"] = added(known, &step["value"]),
+                Some("remove") => next["metadata"]["finalizers"] = json!([]),
                 _ => {}
             }
         }
-        let is_free = object["metadata"]["finalizers"] == json!([]);
-        if is_free && !object["metadata"]["deletionTimestamp"].is_null() {
-            self.take_away(&place.key());
-            return Ok(object);
+        Ok(self.write(place, &present, next))
+    }
+
+    /// Stores what a request makes of an object, if that is another one. One that is being deleted goes with its last finalizer.
+    fn write(&mut self, place: &Place, present: &Value, next: Value) -> Value {
+        let next = place.written(present, next);
+        if next == *present {
+            return place.served.as_served(next);
         }
-        Ok(self.save(place, object))
+        if !is_held(&next) && !next["metadata"]["deletionTimestamp"].is_null() {
+            self.take_away(&place.key());
+            return place.served.as_served(next);
+        }
+        self.save(place, next)
     }
 
     fn present(&self, place: &Place) -> Result<Value, Refused> {
@@ -306,8 +316,8 @@ impl Store {
     }
 
     fn take_away(&mut self, key: &Key) {
-        self.managers.remove(key);
-        self.applied.remove(key);
+        self.managers.retain(|part, _| part.0 != *key);
+        self.applied.retain(|part, _| part.0 != *key);
         if let Some(mut object) = self.objects.remove(key) {
             self.version += 1;
             object["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -354,6 +364,47 @@ impl Place {
             && name.is_none_or(|name| name == key.3)
     }
 
+    /// As rules of access name it.
+    pub(super) fn resource(&self) -> String {
+        let subresource = if self.status { "/status" } else { "" };
+        format!("{}{subresource}", self.served.resource)
+    }
+
+    /// Whether the object is the one that a write says it is for. The uid is of no account where only the status is written: all
+    /// that is said of the metadata there is dropped before it is looked at.
+    fn expect(&self, present: &Value, said: &Value) -> Result<(), Refused> {
+        let is_another = |field: &str| {
+            let wanted = &said["metadata"][field];
+            !wanted.is_null() && *wanted != present["metadata"][field]
+        };
+        if is_another("resourceVersion") {
+            return Err(self.conflict("the object has been modified"));
+        }
+        if is_another("uid") && !self.status {
+            let message = format!("{} is invalid: metadata.uid: field is immutable", self.name);
+            return Err((422, "Invalid", message));
+        }
+        Ok(())
+    }
+
+    /// What is kept of an object that is to be the next: its status where that is what is written, and all but the status
+    /// elsewhere.
+    fn written(&self, present: &Value, mut next: Value) -> Value {
+        let status = if self.status { &next } else { present }.get("status");
+        let status = status.filter(|status| !status.is_null()).cloned();
+        if self.status {
+            next = present.clone();
+        }
+        next["metadata"]["uid"] = present["metadata"]["uid"].clone();
+        next["metadata"]["resourceVersion"] = present["metadata"]["resourceVersion"].clone();
+        let fields = next.as_object_mut().expect("it has metadata");
+        match status {
+            Some(status) => fields.insert("status".to_owned(), status),
+            None => fields.remove("status"),
+        };
+        next
+    }
+
     fn missing(&self) -> Refused {
         let message = format!("{} \"{}\" not found", self.served.resource, self.name);
         (404, "NotFound", message)
@@ -364,6 +415,12 @@ impl Place {
         let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}");
         (409, "Conflict", message)
     }
+}
+
+/// Whether finalizers keep an object.
+fn is_held(object: &Value) -> bool {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
 fn added(known: &Value, value: &Value) -> Value {
