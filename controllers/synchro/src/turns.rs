@@ -6,8 +6,10 @@
 //! begun: clusters become complete one after the other, not all at the end.
 //!
 //! While others wait a turn is worth so much and no more. A page that takes longer than a page may is read on in one of the few turns of those
-//! that are slow, so that members that send a byte now and then hold up nobody either; a list that has no end goes behind the others
-//! again and again.
+//! that are slow, so that members that send a byte now and then hold up nobody either, and is read to its end before another begins there;
+//! a list that has no end goes behind the others again and again.
+
+mod slow;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,6 +19,8 @@ use std::time::Duration;
 use armadex_member::MemberError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
+
+use slow::{SlowLane, Stage};
 
 /// Lists that are read at the same time over all members; each holds an item and a window.
 const PARALLEL: usize = 8;
@@ -83,7 +87,7 @@ pub(crate) struct Turns {
     width: Width,
     line: Line,
     asking: Line,
-    doubtful: Seats,
+    doubtful: SlowLane,
     long: Seats,
     /// Those that wait without a turn, the longest first; each is told when it is turned out.
     waiting: Mutex<VecDeque<oneshot::Sender<()>>>,
@@ -114,6 +118,8 @@ pub(crate) struct Turn {
     bytes: usize,
     /// How long the page was waited for since it came into its turn.
     waited: Duration,
+    /// And before that, in [`PATIENCE`]s: every stream has room for it.
+    waited_before: u16,
     /// A page took more than its quota.
     slow: bool,
 }
@@ -241,7 +247,7 @@ impl Turns {
             width,
             line: Line::new(width.parallel),
             asking: Line::new(width.asking),
-            doubtful: Seats::new(width.doubtful),
+            doubtful: SlowLane::new(width.doubtful),
             long: Seats::new(width.long),
             waiting: Mutex::default(),
         }
@@ -262,33 +268,45 @@ impl Turns {
         turned_out
     }
 
-    /// Besides the line of all, where a list among these has to stand.
-    fn few(&self, among: Among) -> Option<&Seats> {
+    /// Besides the line of all, waits where a list among these has to stand.
+    async fn turn_of_few(&self, among: Among, stage: Stage) -> Few {
         match among {
-            Among::All => None,
-            Among::Long => Some(&self.long),
-            Among::Doubtful => Some(&self.doubtful),
+            Among::All => Few::Turn { _permit: None },
+            Among::Long => self.or_lent(self.long.turn(), || true).await,
+            Among::Doubtful => {
+                let may_lend = || self.doubtful.may_lend_to(stage);
+                // Boxed: few stand here, and every stream would have room for it.
+                Box::pin(self.or_lent(self.doubtful.turn(stage), may_lend)).await
+            }
         }
     }
 
-    /// Waits for one of the turns of those few. They may have one of all that nobody wants instead.
-    async fn turn_of_few(&self, among: Among) -> Few {
-        let Some(few) = self.few(among) else {
-            return Few::Turn { _permit: None };
-        };
-        let mut turn = std::pin::pin!(few.turn());
+    /// Waits for one of the turns of a few. They may have one of all that nobody wants instead.
+    async fn or_lent(
+        &self,
+        turn: impl Future<Output = Option<OwnedSemaphorePermit>>,
+        may_lend: impl Fn() -> bool,
+    ) -> Few {
+        let mut turn = std::pin::pin!(turn);
         loop {
             if let Ok(permit) = timeout(PATIENCE, &mut turn).await {
                 return Few::Turn { _permit: permit };
             }
-            if let Some(lent) = self.line.turns.spare() {
+            if may_lend()
+                && let Some(lent) = self.line.turns.spare()
+            {
                 return Few::Lent(Some(lent));
             }
         }
     }
 
-    fn wants_turn_of(&self, held: &Held) -> bool {
-        let of_few = self.few(held.place.among).is_some_and(Seats::is_wanted);
+    /// Whether others want what a list at this stage holds.
+    fn wants_turn_of(&self, held: &Held, stage: Stage) -> bool {
+        let of_few = match held.place.among {
+            Among::All => false,
+            Among::Long => self.long.is_wanted(),
+            Among::Doubtful => self.doubtful.is_wanted_of(stage),
+        };
         of_few || self.line.turns.is_wanted()
     }
 }
@@ -346,7 +364,7 @@ impl Turn {
         if self.held.is_some() {
             return self.wait_for(cluster, page).await;
         }
-        let place = self.place(cluster, begun).await;
+        let place = self.place(cluster, Stage::of_page(begun)).await;
         let begun = begun || cluster.begun.load(Ordering::Relaxed);
         let asking = cluster.all.asking.turn(begun).await;
         let since = Instant::now();
@@ -364,17 +382,17 @@ impl Turn {
     /// Waits for a turn to ask for the next page and read it.
     pub(crate) async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
         self.next_page(cluster);
-        self.take(cluster, begun).await;
+        self.take(cluster, Stage::of_page(begun)).await;
     }
 
     fn next_page(&mut self, cluster: &ClusterTurns) {
         self.pages += 1;
         self.in_a_row += 1;
-        self.waited = Duration::ZERO;
-        if self.pages == SHORT_PAGES + 1 || self.is_used_up(cluster) {
+        if self.is_used_up(cluster, Stage::Begun) || self.pages == SHORT_PAGES + 1 {
             // From here on it stands with the long ones, or behind them.
             self.held = None;
         }
+        (self.waited, self.waited_before) = (Duration::ZERO, 0);
     }
 
     /// So much of a page has come in.
@@ -398,7 +416,7 @@ impl Turn {
         cluster: &ClusterTurns,
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
-        if self.is_used_up(cluster) {
+        if self.is_used_up(cluster, self.stage()) {
             self.stand_back(cluster).await?;
         }
         let begun = Instant::now();
@@ -424,7 +442,7 @@ impl Turn {
         let late = async {
             let answer = answer.await?;
             cluster.doubtful.store(false, Ordering::Relaxed);
-            self.take(cluster, true).await;
+            self.take(cluster, self.stage()).await;
             Ok(answer)
         };
         tokio::select! {
@@ -436,8 +454,13 @@ impl Turn {
         }
     }
 
+    /// Of who is in the middle of a page.
+    fn stage(&self) -> Stage {
+        Stage::after(PATIENCE * u32::from(self.waited_before) + self.waited)
+    }
+
     /// Whether others wait for this turn, and it was theirs long enough.
-    fn is_used_up(&mut self, cluster: &ClusterTurns) -> bool {
+    fn is_used_up(&mut self, cluster: &ClusterTurns, stage: Stage) -> bool {
         if self.waited > QUOTA {
             self.slow = true;
             cluster.was_slow();
@@ -448,7 +471,7 @@ impl Turn {
         }
         let is_long = held.place.among == Among::All && self.pages > SHORT_PAGES;
         (is_long || self.waited > QUOTA || self.in_a_row > PAGES_AT_A_TIME)
-            && cluster.all.wants_turn_of(held)
+            && cluster.all.wants_turn_of(held, stage)
     }
 
     /// Gives the turn to those who wait, and stands behind them. What the member sends meanwhile fills a window, so it is one of
@@ -458,7 +481,7 @@ impl Turn {
         let begun = Instant::now();
         let turned_out = cluster.all.wait();
         tokio::select! {
-            () = self.take(cluster, true) => Ok(()),
+            () = self.take(cluster, self.stage()) => Ok(()),
             _ = turned_out => Err(MemberError::TimedOut {
                 phase: "turn to read on",
                 after: begun.elapsed(),
@@ -476,20 +499,20 @@ impl Turn {
         }
     }
 
-    async fn take(&mut self, cluster: &ClusterTurns, begun: bool) {
+    async fn take(&mut self, cluster: &ClusterTurns, stage: Stage) {
         if self.held.is_none() {
-            let place = self.place(cluster, begun).await;
-            self.hold(cluster, place, begun).await;
+            let place = self.place(cluster, stage).await;
+            self.hold(cluster, place, stage != Stage::New).await;
         }
     }
 
     /// A place among the lists of its cluster, and among the few that it belongs to.
-    async fn place(&self, cluster: &ClusterTurns, begun: bool) -> Place {
-        let of_cluster = cluster.line.turn(begun).await;
+    async fn place(&self, cluster: &ClusterTurns, stage: Stage) -> Place {
+        let of_cluster = cluster.line.turn(stage != Stage::New).await;
         let among = self.among(cluster);
         Place {
             among,
-            of_few: cluster.all.turn_of_few(among).await,
+            of_few: cluster.all.turn_of_few(among, stage).await,
             _of_cluster: of_cluster,
         }
     }
@@ -504,6 +527,9 @@ impl Turn {
             }
         };
         cluster.begun.store(true, Ordering::Relaxed);
+        let waited = self.waited.as_millis() / PATIENCE.as_millis();
+        let waited = u16::try_from(waited).unwrap_or(u16::MAX);
+        self.waited_before = self.waited_before.saturating_add(waited);
         (self.in_a_row, self.waited) = (0, Duration::ZERO);
         self.held = Some(Held {
             place,
