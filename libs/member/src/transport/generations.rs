@@ -1,7 +1,8 @@
-//! Watches that are begun anew on the connection of those before, and what is asked beside them, over pipes on which HTTP/2 was agreed.
+//! Watches that are begun anew on the connection of those before, or on another one where that is dead, and what is asked beside them, over pipes on
+//! which HTTP/2 was agreed.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::{Future, Ready, poll_fn, ready};
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use std::task::{Context, Poll};
 
 use armadex_model::GroupVersionResource;
 use futures::StreamExt as _;
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http2;
@@ -17,6 +18,7 @@ use hyper::service::service_fn;
 use hyper_util::client::legacy::connect::{Connected, Connection as Connects};
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
+use tokio::time::{Instant, timeout};
 use tower::{Service, ServiceExt};
 
 use super::*;
@@ -27,11 +29,28 @@ use crate::request::{ListRequest, WatchRequest};
 /// The longest time between two watches of one type.
 const GENERATION: Duration = Duration::from_secs(290);
 
+/// A dead peer is found within 25 s; the rest is for the ticks of timers.
+const FOUND: Duration = Duration::from_secs(26);
+
 struct Pipe(TokioIo<DuplexStream>);
 
 /// Counts the connections that it opens, each to a server of its own.
 #[derive(Clone, Default)]
-struct Dialer(Arc<AtomicUsize>);
+struct Dialer {
+    opened: Arc<AtomicUsize>,
+    /// So many of them, the first ones, stand still: open, and never read or written again.
+    silent: Arc<AtomicUsize>,
+}
+
+impl Dialer {
+    fn opened(&self) -> usize {
+        self.opened.load(Ordering::Relaxed)
+    }
+
+    fn falls_silent(&self) {
+        self.silent.store(self.opened(), Ordering::Relaxed);
+    }
+}
 
 impl Service<Uri> for Dialer {
     type Response = Pipe;
@@ -43,7 +62,10 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        let (number, silent) = (
+            self.opened.fetch_add(1, Ordering::Relaxed),
+            Arc::clone(&self.silent),
+        );
         let (near, far) = tokio::io::duplex(64 << 10);
         // Bodies of watches never end.
         let watch = service_fn(async |request: Request<Incoming>| {
@@ -57,7 +79,13 @@ impl Service<Uri> for Dialer {
         });
         let mut server = http2::Builder::new(TokioExecutor::new());
         server.timer(TokioTimer::new());
-        tokio::spawn(server.serve_connection(TokioIo::new(far), watch));
+        let mut server = Box::pin(server.serve_connection(TokioIo::new(far), watch));
+        tokio::spawn(poll_fn(move |context| {
+            match number < silent.load(Ordering::Relaxed) {
+                true => Poll::Pending,
+                false => server.as_mut().poll(context),
+            }
+        }));
         ready(Ok(Pipe(TokioIo::new(near))))
     }
 }
@@ -96,10 +124,13 @@ impl Write for Pipe {
     }
 }
 
-async fn begun(client: &mut HttpClient) -> Response<Incoming> {
+async fn asked(client: &mut HttpClient) -> Result<Response<Incoming>, Error> {
     let request = get(Uri::from_static("http://member/watch"), HeaderMap::new());
-    let client = client.ready().await.expect("it is ready");
-    client.call(request).await.expect("an answer")
+    client.ready().await?.call(request).await
+}
+
+async fn begun(client: &mut HttpClient) -> Response<Incoming> {
+    asked(client).await.expect("an answer")
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +142,7 @@ async fn a_connection_of_watches_is_kept_for_the_next_generation() {
         watches.push(begun(&mut client).await);
         tokio::time::sleep(GENERATION).await;
     }
-    assert_eq!(dialer.0.load(Ordering::Relaxed), 1);
+    assert_eq!(dialer.opened(), 1);
     drop(watches);
 }
 
@@ -134,7 +165,7 @@ async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over
         Dialer::default(),
         GroupVersionResource::new("", "v1", "pods"),
     );
-    let opened = || dialer.0.load(Ordering::Relaxed);
+    let opened = || dialer.opened();
     let member = member(&dialer);
     let request = WatchRequest {
         resource: &pods,
@@ -162,4 +193,39 @@ async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over
     // It says nothing more for longer than a watch may.
     watch.next().await.expect("a word").expect_err("a silence");
     assert!(!member.was_heard_within(Duration::from_secs(3600)));
+}
+
+/// A power cut and a partition end no connection: what is begun on it would wait for ever, and so would the watches that it has.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_falls_silent_is_given_up_for_another_connection() {
+    let dialer = Dialer::default();
+    let mut client = pool(dialer.clone(), WATCH_WINDOWS);
+    let mut watch = begun(&mut client).await.into_body();
+    let line = watch.frame().await.expect("a line");
+    line.expect("no error");
+    dialer.falls_silent();
+    let both = async { tokio::join!(watch.frame(), asked(&mut client)) };
+    let both = timeout(FOUND, both).await;
+    let (end, answer) = both.expect("both end in time");
+    assert!(end.is_some_and(|frame| frame.is_err()), "the watch ends");
+    assert!(answer.is_err(), "nobody answers on it");
+    begun(&mut client).await;
+    assert_eq!(dialer.opened(), 2);
+}
+
+/// Who waits for an answer for five seconds, and asks again five seconds later, as probes do, is not for ever on the dead connection.
+#[tokio::test(start_paused = true)]
+async fn probes_of_a_peer_that_fell_silent_come_to_another_connection() {
+    const PAUSE: Duration = Duration::from_secs(5);
+    let dialer = Dialer::default();
+    let mut client = pool(dialer.clone(), LIST_WINDOWS);
+    drop(begun(&mut client).await);
+    dialer.falls_silent();
+    let begun_at = Instant::now();
+    while !matches!(timeout(PAUSE, asked(&mut client)).await, Ok(Ok(_))) {
+        let took = begun_at.elapsed();
+        assert!(took <= 2 * FOUND, "{took:?}");
+        tokio::time::sleep(PAUSE).await;
+    }
+    assert_eq!(dialer.opened(), 2);
 }
