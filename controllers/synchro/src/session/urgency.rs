@@ -53,13 +53,16 @@ impl Urgency {
         self.asked = Some(now);
     }
 
-    /// It answered, be it something new: how soon to ask again, if that is urgent.
+    /// It answered, be it something new: how soon to ask again, if that is urgent. Only what it told and did not mean counts against it: that the
+    /// questions afterwards find nothing more is as it should be.
     pub(super) fn answered(&mut self, is_news: bool) -> Option<Duration> {
-        self.gap = match is_news {
-            true => GAP,
-            false => (self.gap * 2).min(LONGEST_GAP),
-        };
-        let wait = AFTERWARDS.get(self.answers).copied();
+        if is_news {
+            self.gap = GAP;
+        }
+        let wait = AFTERWARDS.get(self.answers).map(|wait| self.gap.max(*wait));
+        if !is_news && self.answers == 0 {
+            self.gap = (self.gap * 2).min(LONGEST_GAP);
+        }
         self.answers += 1;
         wait
     }
@@ -82,6 +85,24 @@ mod tests {
         assert_eq!(waits, [Some(AFTERWARDS[0]), Some(AFTERWARDS[1]), None]);
     }
 
+    /// A CRD tells that it is there, and a moment later that it is served.
+    #[test]
+    fn what_comes_one_after_the_other_is_asked_for_as_soon_each_time() {
+        let mut now = Instant::now();
+        let mut urgency = Urgency::default();
+        for _ in 0..5 {
+            assert_eq!(urgency.told(now), now, "it is quiet since some seconds");
+            urgency.asks(now);
+            assert_eq!(urgency.answered(false), Some(AFTERWARDS[0]));
+            let due = now + AFTERWARDS[0];
+            assert!(urgency.told(now + Duration::from_secs(1)) >= due);
+            urgency.asks(due);
+            let waits = [true, false, false].map(|is_news| urgency.answered(is_news));
+            assert_eq!(waits, [Some(AFTERWARDS[0]), Some(AFTERWARDS[1]), None]);
+            now = due + GAP;
+        }
+    }
+
     #[test]
     fn who_tells_on_and_on_is_asked_at_a_distance_and_nothing_waits_for_longer() {
         let mut now = Instant::now();
@@ -93,10 +114,11 @@ mod tests {
             if due <= now {
                 asked.push(now);
                 urgency.asks(now);
-                urgency.answered(false);
+                let again = urgency.answered(false);
+                due = now + again.expect("it told something since");
             }
             now += Duration::from_millis(60);
-            due = urgency.told(now);
+            due = due.min(urgency.told(now));
         }
         let gaps: Vec<_> = asked.windows(2).map(|two| two[1] - two[0]).collect();
         assert!(gaps.iter().all(|gap| *gap <= LONGEST_GAP + GAP), "{gaps:?}");
