@@ -13,6 +13,7 @@ pub use crate::deploy::NAMESPACE;
 use crate::harness::Harness;
 use crate::http::Http;
 use crate::limit::output_of;
+use crate::log;
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
 use crate::record::Record;
@@ -101,8 +102,14 @@ impl Armadex {
     }
 
     /// Asks it to end and waits.
-    pub fn stop(&self) {
+    pub fn end(&self) {
         self.record.stop(GRACE);
+    }
+
+    /// Ends it, and reads what it said in all of its life: nothing in it broke, and nothing that it said is secret.
+    pub fn stop(&self) -> Result<()> {
+        self.end();
+        log::check(&self.folder, &self.program.name)
     }
 
     /// Its process.

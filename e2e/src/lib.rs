@@ -20,6 +20,7 @@ pub mod http;
 pub mod kubeconfig;
 pub mod kubectl;
 mod limit;
+pub mod log;
 pub mod pki;
 pub mod ports;
 pub mod process;

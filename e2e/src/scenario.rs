@@ -14,15 +14,19 @@ use crate::wait::{wait_for, wait_until};
 /// On-boarding and off-boarding follow within seconds; the limit is for a busy machine of two cores.
 pub const SOON: Duration = Duration::from_secs(90);
 
-/// Installs the CRDs and the account of Armadex, starts `armadex all` as that, registers its API and applies the shipped policy.
+/// All that Armadex can say: tests read whether it says what it must not.
+pub const TALKATIVE: &str = "--log-level=info,armadex=debug";
+
+/// Installs the CRDs and the account of Armadex, starts `armadex all` as that, registers its API and applies the shipped policy. It says in its
+/// log whatever it can.
 pub async fn on_board(fleet: &Harness) -> Result<Armadex> {
-    on_board_by(fleet, &deploy::policy()?).await
+    on_board_by(fleet, &deploy::policy()?, &[TALKATIVE]).await
 }
 
-/// The same with a policy of one's own.
-pub async fn on_board_by(fleet: &Harness, policy: &str) -> Result<Armadex> {
+/// The same with a policy and arguments of one's own.
+pub async fn on_board_by(fleet: &Harness, policy: &str, arguments: &[&str]) -> Result<Armadex> {
     armadex::install(fleet).await?;
-    let armadex = Armadex::start(fleet, Role::All, &[]).await?;
+    let armadex = Armadex::start(fleet, Role::All, arguments).await?;
     armadex.register(fleet).await?;
     fleet.kubectl("host").apply(policy).await?;
     Ok(armadex)

@@ -18,6 +18,7 @@ use crate::cluster::Cluster;
 use crate::etcd::Writer;
 use metadata::Random;
 use objects::Seeded;
+pub use objects::{SECRET, SECRET_ENCODED};
 pub use plan::Plan;
 
 /// Objects under way at once: enough to keep etcd and the encoder busy on two cores.

@@ -93,6 +93,6 @@ async fn leave(fleet: &Harness, armadex: &armadex::Armadex, members: &[&str]) ->
         wait_until_absent(fleet, &format!("pediacluster/{name}")).await?;
     }
     armadex.unregister(fleet).await?;
-    armadex.stop();
+    armadex.stop()?;
     Ok(())
 }

@@ -42,7 +42,7 @@ async fn what_is_wrong_in_the_store_is_found_and_mended_and_nothing_else_is() ->
     while_it_changes(&fleet).await?;
     wait_until_equal(&fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
     what_is_broken_is_mended(&fleet, &mut armadex).await?;
-    armadex.stop();
+    armadex.stop()?;
     fleet.finish().await;
     Ok(())
 }
@@ -91,7 +91,7 @@ async fn while_it_changes(fleet: &Harness) -> Result<()> {
 
 /// A pod that the store has lost, one in an old version, and one that never was.
 async fn what_is_broken_is_mended(fleet: &Harness, armadex: &mut Armadex) -> Result<()> {
-    armadex.stop();
+    armadex.stop()?;
     break_three_pods(fleet).await?;
     armadex.restart().await?;
     let said = audit(fleet).await?;

@@ -52,7 +52,7 @@ async fn callers_get_what_they_may_and_nothing_else() -> Result<()> {
         dave_sees_his_namespace_and_no_other(&fleet, &door).await?;
         whoever_may_acts_as_dave(&fleet, &door).await?;
     }
-    armadex.stop();
+    armadex.stop()?;
     fleet.finish().await;
     Ok(())
 }

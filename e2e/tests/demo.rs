@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::scenario::SOON;
-use armadex_e2e::{Folder, Kubectl, Record, Tools, armadex, wait_until};
+use armadex_e2e::{Folder, Kubectl, Record, Tools, armadex, log, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -166,7 +166,8 @@ async fn members_join_and_leave(place: &std::path::Path) -> Result<()> {
     let (went_well, said) = tell(&folder, &["unjoin", "member3"]).await?;
     ensure!(went_well, "{said}");
     shows(&folder, "member3", false).await?;
-    demo.stop(Signal::INT).await
+    demo.stop(Signal::INT).await?;
+    log::check(&folder, "armadex-all")
 }
 
 /// Waits until a member has rows in the fleet and a context of its own, or neither.

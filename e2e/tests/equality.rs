@@ -51,7 +51,7 @@ async fn every_object_is_there_after_sync_and_after_sigkill_in_churn() -> Result
     all_bodies_are_equal(&fleet).await?;
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{lists} lists were begun after a restart");
-    armadex.stop();
+    armadex.stop()?;
     // Lists alone do not show an index that a kill has left behind its objects.
     let store = format!("--store=sqlite:{}", fleet.folder().store().display());
     note(armadex::run(&["check", &store]).await?.trim());

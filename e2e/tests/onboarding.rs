@@ -38,7 +38,7 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> R
     a_pediacluster_by_hand_gets_no_credential(&fleet).await?;
     a_pediacluster_by_hand_gets_what_the_secret_grants(&fleet).await?;
     a_secret_by_hand_lies_in_the_namespace_of_armadex(&fleet).await?;
-    armadex.stop();
+    armadex.stop()?;
     every_right_was_used_and_none_was_missed(&fleet)?;
     fleet.finish().await;
     Ok(())

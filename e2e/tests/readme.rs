@@ -11,7 +11,7 @@ use armadex_e2e::ports::free_port;
 use armadex_e2e::process::{Program, last_words};
 use armadex_e2e::scenario::{SOON, wait_for_condition};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options, Record, armadex, deploy, wait_until};
+use armadex_e2e::{Harness, Options, Record, armadex, deploy, log, wait_until};
 
 const MEMBER: &str = "member1";
 /// The section, by its title and by the next one's.
@@ -59,6 +59,7 @@ async fn the_readme_can_be_followed_to_its_end() -> Result<()> {
     })
     .await?;
     armadex.stop(SOON);
+    log::check(fleet.folder(), &armadex.name)?;
     fleet.finish().await;
     Ok(())
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use armadex_e2e::armadex::Armadex;
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Cluster, Harness, Options, kubeconfig, scenario, wait_for};
+use armadex_e2e::{Cluster, Harness, Options, deploy, kubeconfig, scenario, wait_for};
 use clap::ValueEnum as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -49,7 +49,7 @@ impl World {
             seed::put(&member, Plan { count, seed: 1 }).await?;
             put_large(&member).await?;
         }
-        let armadex = scenario::on_board(&fleet).await?;
+        let armadex = scenario::on_board_by(&fleet, &deploy::policy()?, &[]).await?;
         for name in MEMBERS {
             fleet.join(name).await?;
         }
@@ -88,7 +88,7 @@ impl World {
 
     /// Stops everything.
     pub(super) async fn finish(self) {
-        self.armadex.stop();
+        self.armadex.end();
         self.fleet.finish().await;
     }
 }

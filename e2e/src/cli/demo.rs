@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex};
+use armadex_e2e::deploy;
 use armadex_e2e::progress::{note, result};
 use armadex_e2e::scenario;
 use armadex_e2e::seed::{self, Plan};
@@ -90,7 +91,7 @@ fn build() -> Result<()> {
 
 async fn on_board(fleet: &Harness) -> Result<Armadex> {
     note("installing the CRDs, starting armadex, applying the policy");
-    let armadex = scenario::on_board(fleet).await?;
+    let armadex = scenario::on_board_by(fleet, &deploy::policy()?, &[]).await?;
     if fleet.control_plane().kind() == ControlPlaneKind::Attached {
         return Ok(armadex);
     }

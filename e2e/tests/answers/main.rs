@@ -64,7 +64,7 @@ async fn armadex_answers_what_the_member_answers() -> Result<()> {
     }
     note(format_args!("{asked} label selectors have the same answer"));
     secrets_are_read_back_without_their_values(&both).await?;
-    armadex.stop();
+    armadex.stop()?;
     fleet.finish().await;
     Ok(())
 }

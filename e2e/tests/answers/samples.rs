@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 /// A Secret whose value must not be seen again.
 pub(crate) const SECRET: &str = "with-a-password";
-/// Its value, in base64: too unlikely to be there by chance.
-pub(crate) const PASSWORD: &str = "aHVudGVyMi1odW50ZXIyLWh1bnRlcjI=";
+/// Its value, in base64: what no log may hold, and too unlikely to be there by chance.
+pub(crate) const PASSWORD: &str = "YS1zZWVkZWQtc2VjcmV0LWh1bnRlcjItaHVudGVyMg==";
 
 /// Keys below the apiserver's prefix, and JSON.
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {

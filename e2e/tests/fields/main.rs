@@ -11,7 +11,7 @@ use armadex_e2e::deploy;
 use armadex_e2e::equality::{Kind, selected};
 use armadex_e2e::etcd::Writer;
 use armadex_e2e::progress::note;
-use armadex_e2e::scenario::{SOON, on_board_by, wait_until_equal};
+use armadex_e2e::scenario::{SOON, TALKATIVE, on_board_by, wait_until_equal};
 use armadex_e2e::{Harness, Options};
 use kube::Client;
 
@@ -50,8 +50,8 @@ async fn a_field_selector_finds_what_the_members_apiserver_finds() -> Result<()>
     for (key, json) in samples::all() {
         writer.put(&key, &json).await?;
     }
-    let policy = deploy::policy()?;
-    let armadex = on_board_by(&fleet, &format!("{}{MORE_KINDS}", policy.trim_end())).await?;
+    let policy = format!("{}{MORE_KINDS}", deploy::policy()?.trim_end());
+    let armadex = on_board_by(&fleet, &policy, &[TALKATIVE]).await?;
     fleet.join(MEMBER).await?;
     let both = Both {
         member: member.client().await?,
@@ -69,7 +69,7 @@ async fn a_field_selector_finds_what_the_members_apiserver_finds() -> Result<()>
             .await?;
     }
     note(format_args!("{asked} field selectors have the same answer"));
-    armadex.stop();
+    armadex.stop()?;
     fleet.finish().await;
     Ok(())
 }
