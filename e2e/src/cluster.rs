@@ -38,6 +38,16 @@ struct Description {
     arguments: Vec<String>,
 }
 
+/// A process that stands still until this is dropped.
+#[derive(Debug)]
+pub struct Frozen(Record);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.0.thaw();
+    }
+}
+
 /// A cluster whose processes were started in a folder.
 #[derive(Debug, Clone)]
 pub struct Cluster {
@@ -221,6 +231,15 @@ impl Cluster {
     pub fn kill_all(&self) {
         self.kill(&self.controller_manager_name());
         self.kill_apiserver();
+    }
+
+    /// Has its apiserver stand still until the value that is given back is dropped: connections stay open, and nobody is answered.
+    pub fn freeze_apiserver(&self) -> Result<Frozen> {
+        let name = self.apiserver_name();
+        let record = Record::find(&self.folder.run(), &name);
+        let record = record.with_context(|| format!("{name} does not run"))?;
+        record.freeze();
+        Ok(Frozen(record))
     }
 
     /// Whether its apiserver runs, as far as this harness can know.

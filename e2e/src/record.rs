@@ -114,6 +114,16 @@ impl Record {
         self.signal(Signal::TERM);
     }
 
+    /// Has the process stand still: what it holds open stays open, and nobody is answered.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
     /// Waits until the process is gone; false if it still runs after `limit`.
     #[must_use]
     pub fn wait_until_gone(&self, limit: Duration) -> bool {
