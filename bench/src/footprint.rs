@@ -5,10 +5,11 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use armadex_e2e::armadex::{self, Armadex, Role};
+use armadex_e2e::armadex::Armadex;
 use armadex_e2e::equality::{Kind, SEEDED_KINDS};
+use armadex_e2e::scenario::{self, Apart};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options, scenario};
+use armadex_e2e::{Harness, Options, deploy};
 use clap::Args;
 use serde::Serialize;
 
@@ -69,12 +70,11 @@ async fn measure(fleet: &Harness, count: usize) -> Result<Report> {
     for name in MEMBERS {
         seed::put(&fleet.member(name)?, Plan { count, seed: 1 }).await?;
     }
-    armadex::install(fleet).await?;
-    let _controllers = Armadex::start(fleet, Role::Controllers, &[]).await?;
-    let apiserver = Armadex::start(fleet, Role::Apiserver, &[]).await?;
-    apiserver.register(fleet).await?;
-    armadex::apply_policy(fleet).await?;
-    let mut synchro = Armadex::start(fleet, Role::Synchro, &[]).await?;
+    let Apart {
+        mut synchro,
+        apiserver,
+        ..
+    } = scenario::on_board_apart(fleet, &deploy::policy()?, &[]).await?;
     let mut report = Report::default();
     first_sync(fleet, &synchro, &mut report).await?;
     full_list(fleet, &apiserver, &mut report).await?;

@@ -62,6 +62,16 @@ impl Role {
         }
     }
 
+    /// Whom the control plane takes it for.
+    fn account(self) -> &'static str {
+        match self {
+            Self::All => account::ACCOUNT,
+            Self::Apiserver => account::APISERVER.account,
+            Self::Synchro => account::SYNCHRO.account,
+            Self::Controllers => account::CONTROLLERS.account,
+        }
+    }
+
     fn syncs(self) -> bool {
         matches!(self, Self::All | Self::Synchro)
     }
@@ -212,7 +222,7 @@ fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec
         role.command().to_owned(),
         format!(
             "--kubeconfig={}",
-            fleet.folder().account_kubeconfig().display()
+            fleet.folder().account_kubeconfig(role.account()).display()
         ),
         format!("--admin-listen=127.0.0.1:{admin}"),
     ];
@@ -275,16 +285,22 @@ pub async fn run(arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Installs the CRDs on the host, and the account as which Armadex then runs there.
+/// Installs the CRDs on the host, and the account as which `armadex all` then runs there.
 pub async fn install(fleet: &Harness) -> Result<()> {
-    let kubeconfig = fleet.host().kubeconfig().display().to_string();
-    run(&["crds", "--install", "--kubeconfig", &kubeconfig]).await?;
+    install_crds(fleet).await?;
     account::create(&fleet.kubectl("host"), fleet.folder()).await
 }
 
-/// Applies the shipped policy for Karmada.
-pub async fn apply_policy(fleet: &Harness) -> Result<()> {
-    fleet.kubectl("host").apply(&deploy::policy()?).await
+/// Installs the CRDs on the host, and an account for each part.
+pub async fn install_apart(fleet: &Harness) -> Result<()> {
+    install_crds(fleet).await?;
+    account::create_apart(&fleet.kubectl("host"), fleet.folder()).await
+}
+
+async fn install_crds(fleet: &Harness) -> Result<()> {
+    let kubeconfig = fleet.host().kubeconfig().display().to_string();
+    let install = ["crds", "--install", "--kubeconfig", &kubeconfig];
+    run(&install).await.map(drop)
 }
 
 /// Writes the fleet's kubeconfig, with a context for every member that is on-boarded now.

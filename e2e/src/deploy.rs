@@ -39,6 +39,14 @@ pub fn registration(host: &str, port: u16, authority: &str) -> Result<String> {
     Ok(text)
 }
 
+/// The objects of some manifests.
+pub fn objects(manifests: &str) -> Result<Vec<serde_json::Value>> {
+    let manifests = manifests.split("\n---\n");
+    let object =
+        |text: &str| serde_saphyr::from_str(text).with_context(|| format!("no object: {text}"));
+    manifests.map(object).collect()
+}
+
 /// The folder of the manifests.
 #[must_use]
 pub fn folder() -> PathBuf {

@@ -44,10 +44,10 @@ impl Folder {
         self.root.join("fleet.kubeconfig")
     }
 
-    /// The kubeconfig as which Armadex itself runs, with its token in a file beside it.
+    /// The kubeconfig of an account that Armadex itself runs as, with its token in a file beside it.
     #[must_use]
-    pub fn account_kubeconfig(&self) -> PathBuf {
-        self.root.join("state/armadex.kubeconfig")
+    pub fn account_kubeconfig(&self, account: &str) -> PathBuf {
+        self.root.join(format!("state/{account}.kubeconfig"))
     }
 
     /// The SQLite database of Armadex.

@@ -12,6 +12,8 @@ use crate::folder::Folder;
 /// A kind of request: two that differ in nothing else are one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asked {
+    /// The account that asked.
+    pub account: String,
     /// `get`, `list`, ...
     pub verb: String,
     /// The group; empty for the core group.
@@ -47,7 +49,7 @@ pub(crate) fn arguments(folder: &Folder) -> Result<Vec<String>> {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
         "omitStages": ["RequestReceived"],
-        "rules": [{"level": "Metadata", "users": [account::USER]}, {"level": "None"}],
+        "rules": [{"level": "Metadata", "users": account::users()}, {"level": "None"}],
     });
     let path = folder.root().join("state/requests-policy.json");
     std::fs::write(&path, policy.to_string())
@@ -71,6 +73,7 @@ pub fn read(folder: &Folder) -> Result<BTreeSet<Asked>> {
 #[serde(rename_all = "camelCase")]
 struct Line {
     verb: String,
+    user: User,
     object_ref: Option<Reference>,
     response_status: Option<Response>,
 }
@@ -84,6 +87,11 @@ struct Reference {
     subresource: String,
     namespace: String,
     name: String,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: String,
 }
 
 #[derive(Deserialize)]
@@ -101,7 +109,11 @@ fn parse(line: &str) -> Result<Option<Asked>> {
     if !object.subresource.is_empty() {
         resource = format!("{resource}/{}", object.subresource);
     }
+    let user = &line.user.username;
+    let account =
+        account::of_user(user).with_context(|| format!("{user} is no account of ours"))?;
     Ok(Some(Asked {
+        account: account.to_owned(),
         verb: line.verb,
         group: object.api_group,
         resource,
@@ -117,16 +129,17 @@ mod tests {
 
     #[test]
     fn a_line_is_a_kind_of_request() {
+        let user = json!({"username": "system:serviceaccount:clusterpedia-system:armadex-synchro"});
         let line = json!({
-            "verb": "patch", "requestURI": "/apis/x", "responseStatus": {"metadata": {}, "code": 201},
+            "verb": "patch", "requestURI": "/apis/x", "responseStatus": {"metadata": {}, "code": 201}, "user": user,
             "objectRef": {"resource": "pediaclusters", "name": "a", "apiGroup": "cluster.clusterpedia.io",
                           "apiVersion": "v1alpha2", "subresource": "status"},
         });
         let asked = parse(&line.to_string()).unwrap().unwrap();
         assert_eq!(asked.resource, "pediaclusters/status");
+        assert_eq!(asked.account, "armadex-synchro");
         assert_eq!(asked.verbs(), BTreeSet::from(["create", "patch"]));
-        let discovery =
-            json!({"verb": "get", "requestURI": "/api", "responseStatus": {"code": 200}});
+        let discovery = json!({"verb": "get", "requestURI": "/api", "responseStatus": {"code": 200}, "user": user});
         assert_eq!(parse(&discovery.to_string()).unwrap(), None);
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::requests::Asked;
+use crate::{account, deploy};
 
 /// The right to do one thing to one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +31,8 @@ impl Right {
     #[must_use]
     pub fn covers(&self, asked: &Asked) -> bool {
         let fits = |granted: &str, asked: &str| granted.is_empty() || granted == asked;
-        self.group == asked.group
+        account::has(&asked.account, &self.role)
+            && self.group == asked.group
             && self.resource == asked.resource
             && asked.verbs().contains(self.verb.as_str())
             && fits(&self.namespace, &asked.namespace)
@@ -40,7 +42,7 @@ impl Right {
 
 impl fmt::Display for Right {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} {}", self.verb, self.resource)?;
+        write!(out, "{}: {} {}", self.role, self.verb, self.resource)?;
         for (word, part) in [
             (".", &self.group),
             ("/", &self.name),
@@ -82,9 +84,8 @@ struct Rule {
 /// All rights that the Roles and ClusterRoles among some manifests grant.
 pub fn parse(manifests: &str) -> Result<BTreeSet<Right>> {
     let mut rights = BTreeSet::new();
-    for manifest in manifests.split("\n---\n") {
-        let object: Object =
-            serde_saphyr::from_str(manifest).with_context(|| format!("no object: {manifest}"))?;
+    for object in deploy::objects(manifests)? {
+        let object: Object = serde_json::from_value(object).context("no object")?;
         if object.kind == "Role" || object.kind == "ClusterRole" {
             let rules = object.rules.iter();
             rights.extend(rules.flat_map(|rule| rule.rights(&object.metadata)));
@@ -124,10 +125,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{account, armadex, deploy};
+    use crate::armadex;
 
     fn asked(verb: &str, resource: &str, namespace: &str, name: &str) -> Asked {
         Asked {
+            account: account::ACCOUNT.to_owned(),
             verb: verb.to_owned(),
             group: String::new(),
             resource: resource.to_owned(),
@@ -152,6 +154,20 @@ mod tests {
         assert!(!covered(&asked("get", "namespaces", "", "default")));
         assert!(!covered(&asked("watch", "namespaces", "", "kube-system")));
         assert!(!covered(&asked("list", "namespaces", "", "")));
+    }
+
+    /// Two roles may grant the same, and what one of them allowed is no use of the other.
+    #[test]
+    fn a_right_is_used_by_whoever_has_its_role() {
+        let patch = Asked {
+            account: account::CONTROLLERS.account.to_owned(),
+            group: "cluster.clusterpedia.io".to_owned(),
+            ..asked("patch", "pediaclusters", "", "member1")
+        };
+        let rights = parse(&deploy::rights().unwrap()).unwrap();
+        let used = rights.iter().filter(|right| right.covers(&patch));
+        let used: Vec<&str> = used.map(|right| right.role.as_str()).collect();
+        assert_eq!(used, ["armadex-controllers"]);
     }
 
     #[test]
@@ -203,11 +219,7 @@ mod tests {
     /// A role that nobody has, or one that somebody else has, shows only where it is missed.
     #[test]
     fn every_role_is_bound_to_the_account_and_to_nobody_else() {
-        let manifests = deploy::rights().unwrap();
-        let objects = manifests.split("\n---\n");
-        let objects: Vec<serde_json::Value> = objects
-            .map(|text| serde_saphyr::from_str(text).unwrap())
-            .collect();
+        let objects = deploy::objects(&deploy::rights().unwrap()).unwrap();
         let of = |kind: &str| {
             let objects = objects.iter().filter(|object| object["kind"] == kind);
             objects.collect::<Vec<_>>()

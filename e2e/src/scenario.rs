@@ -32,6 +32,45 @@ pub async fn on_board_by(fleet: &Harness, policy: &str, arguments: &[&str]) -> R
     Ok(armadex)
 }
 
+/// Armadex in three processes.
+#[derive(Debug)]
+pub struct Apart {
+    /// The policies.
+    pub controllers: Armadex,
+    /// The members' data.
+    pub synchro: Armadex,
+    /// The API.
+    pub apiserver: Armadex,
+}
+
+impl Apart {
+    /// Ends them as [`Armadex::stop`] does.
+    pub fn stop(&self) -> Result<()> {
+        let Self {
+            controllers,
+            synchro,
+            apiserver,
+        } = self;
+        for part in [apiserver, synchro, controllers] {
+            part.stop()?;
+        }
+        Ok(())
+    }
+}
+
+/// What [`on_board_by`] does, with a process for each part that has an account of its own.
+pub async fn on_board_apart(fleet: &Harness, policy: &str, arguments: &[&str]) -> Result<Apart> {
+    armadex::install_apart(fleet).await?;
+    let apart = Apart {
+        controllers: Armadex::start(fleet, Role::Controllers, arguments).await?,
+        synchro: Armadex::start(fleet, Role::Synchro, arguments).await?,
+        apiserver: Armadex::start(fleet, Role::Apiserver, arguments).await?,
+    };
+    apart.apiserver.register(fleet).await?;
+    fleet.kubectl("host").apply(policy).await?;
+    Ok(apart)
+}
+
 /// All objects of `kinds` in `members`, asked directly.
 pub async fn list_members(fleet: &Harness, members: &[&str], kinds: &[Kind]) -> Result<Objects> {
     let mut objects = Objects::new();
