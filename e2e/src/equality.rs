@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// kubectl's own page size.
-const PAGE: usize = 500;
+const PAGE: &str = "500";
 /// The annotation by which Armadex tells an object's cluster.
 pub(crate) const CLUSTER: &str = "shadow.clusterpedia.io/cluster-name";
 /// Differences that are told one by one.
@@ -261,23 +261,27 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Item>> {
     Ok(list_with(client, path, &[]).await?.items)
 }
 
-/// The same with more in the query.
+/// The same with more in the query, which may have a `limit` of its own: it decides only how long a page is.
 pub(crate) async fn list_with<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     parameters: &[(&str, &str)],
 ) -> Result<Listed<T>> {
-    let asked: String = parameters
+    let has_limit = parameters.iter().any(|(name, _)| *name == "limit");
+    let limit = (!has_limit).then_some(("limit", PAGE));
+    let asked: Vec<String> = parameters
         .iter()
-        .map(|(name, value)| format!("&{name}={}", encode(value)))
+        .chain(&limit)
+        .map(|(name, value)| format!("{name}={}", encode(value)))
         .collect();
+    let asked = asked.join("&");
     let mut items = Vec::new();
     let mut token = String::new();
     loop {
         let url = if token.is_empty() {
-            format!("{path}?limit={PAGE}{asked}")
+            format!("{path}?{asked}")
         } else {
-            format!("{path}?limit={PAGE}{asked}&continue={}", encode(&token))
+            format!("{path}?{asked}&continue={}", encode(&token))
         };
         let text = client
             .request_text(Request::get(&url).body(Vec::new())?)

@@ -1,7 +1,8 @@
 //! What Armadex answers beside what the member itself answers: bodies, Tables, selectors and orders, of every kind that the shipped policy
 //! collects.
 //!
-//! One member has seeded objects of most kinds, and samples of every kind with a status that shows in its columns.
+//! One member has seeded objects of most kinds, and samples of every kind with labels, times of their own and a status that shows in its columns. Armadex is
+//! asked page by page, the member for everything at once.
 
 mod samples;
 
@@ -22,6 +23,10 @@ use serde_json::Value;
 const MEMBER: &str = "member1";
 /// Objects whose labels are selected by, of each kind.
 const LABELLED: usize = 3;
+/// What can be asked of objects without labels.
+const NO_LABELS: [&str; 2] = ["no-such-label", "!no-such-label"];
+/// The longest page; a shorter one where there are few, so that every list of a kind goes on.
+const PAGE: usize = 20;
 /// What lists can be sorted by, and where that stands in an object.
 const ORDERS: [(&str, &str); 5] = [
     ("namespace", "/metadata/namespace"),
@@ -112,10 +117,16 @@ impl Both {
 
     /// By what some of the objects are labelled with; gives how many selectors were asked.
     async fn select_the_same(&self, kind: Kind) -> Result<usize> {
-        let selectors = selectors(&objects(&self.member, kind.path(), &[]).await?);
+        let all = objects(&self.member, kind.path(), &[]).await?;
+        let (selectors, limit) = (selectors(&all), page(&all));
+        ensure!(
+            selectors.len() > NO_LABELS.len(),
+            "{}: none has a label",
+            kind.path()
+        );
         for selector in &selectors {
-            let asked = [("labelSelector", selector.as_str())];
-            let theirs = selected_by(&self.member, kind.path(), &asked).await?;
+            let asked = [("labelSelector", selector.as_str()), ("limit", &limit)];
+            let theirs = selected_by(&self.member, kind.path(), &asked[..1]).await?;
             let ours = selected_by(&self.host, &kind.path_of(MEMBER), &asked).await?;
             ensure!(
                 theirs == ours,
@@ -129,13 +140,20 @@ impl Both {
     /// The member has no orders, so its answer is sorted here: the values must come in the same sequence.
     async fn sort_alike(&self, kind: Kind) -> Result<()> {
         let theirs = objects(&self.member, kind.path(), &[]).await?;
+        let limit = page(&theirs);
+        let times = keys(&theirs, "/metadata/creationTimestamp");
+        ensure!(
+            times.iter().any(|time| *time != times[0]),
+            "{}: nothing to sort",
+            kind.path()
+        );
         for (field, pointer) in ORDERS {
             let mut sorted = keys(&theirs, pointer);
             sorted.sort();
             for (order, is_descending) in
                 [(field.to_owned(), false), (format!("{field} desc"), true)]
             {
-                let asked = [("orderby", order.as_str())];
+                let asked = [("orderby", order.as_str()), ("limit", &limit)];
                 let ours = objects(&self.host, &kind.path_of(MEMBER), &asked).await?;
                 let mut found = keys(&ours, pointer);
                 if is_descending {
@@ -150,6 +168,11 @@ impl Both {
         }
         Ok(())
     }
+}
+
+/// Half of what there is, or less.
+fn page(all: &[Value]) -> String {
+    (all.len() / 2).clamp(1, PAGE).to_string()
 }
 
 /// A value to sort by: versions are numbers.
@@ -170,7 +193,7 @@ fn selectors(objects: &[Value]) -> BTreeSet<String> {
     let labelled = objects
         .iter()
         .filter_map(|object| object["metadata"]["labels"].as_object());
-    let mut selectors = BTreeSet::from(["no-such-label".to_owned(), "!no-such-label".to_owned()]);
+    let mut selectors = BTreeSet::from(NO_LABELS.map(str::to_owned));
     for labels in labelled.take(LABELLED) {
         let pairs = labels
             .iter()

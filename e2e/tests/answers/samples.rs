@@ -7,17 +7,39 @@ pub(crate) const SECRET: &str = "with-a-password";
 /// Its value, in base64: what no log may hold, and too unlikely to be there by chance.
 pub(crate) const PASSWORD: &str = "YS1zZWVkZWQtc2VjcmV0LWh1bnRlcjItaHVudGVyMg==";
 
-/// Keys below the apiserver's prefix, and JSON.
+/// Keys below the apiserver's prefix, and JSON. There are two at least of each kind, so that there is something to select and to sort.
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
-    [
+    let samples = [
         pods(),
         services(),
         nodes_and_namespaces(),
+        config_maps(),
         secrets(),
         apps(),
         batch(),
     ]
-    .concat()
+    .concat();
+    let twins: Vec<_> = samples.iter().map(twin).collect();
+    let all = samples.into_iter().chain(twins).enumerate();
+    all.map(distinct).collect()
+}
+
+/// The same once more, under another name.
+fn twin((key, object): &(String, Value)) -> (String, Value) {
+    let mut twin = object.clone();
+    let name = |field: &Value| format!("{}-twin", field.as_str().unwrap_or_default()).into();
+    twin["metadata"]["name"] = name(&object["metadata"]["name"]);
+    twin["metadata"]["uid"] = name(&object["metadata"]["uid"]);
+    (format!("{key}-twin"), twin)
+}
+
+/// No two are of the same time, and they share some labels and others not.
+fn distinct((number, (key, mut object)): (usize, (String, Value))) -> (String, Vec<u8>) {
+    let metadata = &mut object["metadata"];
+    metadata["creationTimestamp"] = json!(format!("2026-01-01T00:{number:02}:00Z"));
+    metadata["labels"]["example.com/number"] = json!(number.to_string());
+    metadata["labels"]["tier"] = json!(["front", "back", "middle"][number % 3]);
+    (key, object.to_string().into_bytes())
 }
 
 fn template() -> Value {
@@ -34,7 +56,7 @@ fn selector() -> Value {
     json!({"matchLabels": {"app": "sample"}})
 }
 
-fn pods() -> Vec<(String, Vec<u8>)> {
+fn pods() -> Vec<(String, Value)> {
     let pod = |name, status: Value, more: Value| {
         let mut spec = template()["spec"].clone();
         spec["nodeName"] = json!("sample-node");
@@ -95,7 +117,7 @@ fn pods() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-fn services() -> Vec<(String, Vec<u8>)> {
+fn services() -> Vec<(String, Value)> {
     let service = |name, spec, status| {
         let rest = json!({"apiVersion": "v1", "kind": "Service", "spec": spec, "status": status});
         sample("services/specs", "default", name, rest)
@@ -123,7 +145,7 @@ fn services() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-fn nodes_and_namespaces() -> Vec<(String, Vec<u8>)> {
+fn nodes_and_namespaces() -> Vec<(String, Value)> {
     let mut node = json!({
         "apiVersion": "v1", "kind": "Node", "spec": {"unschedulable": true},
         "status": {
@@ -146,7 +168,14 @@ fn nodes_and_namespaces() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-fn secrets() -> Vec<(String, Vec<u8>)> {
+fn config_maps() -> Vec<(String, Value)> {
+    let settings = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"one": "1", "two": "2"}, "binaryData": {"three": "Mw=="},
+    });
+    vec![sample("configmaps", "default", "settings", settings)]
+}
+
+fn secrets() -> Vec<(String, Value)> {
     let applied = json!({"data": {"password": PASSWORD}}).to_string();
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": {"password": PASSWORD, "empty": ""},
@@ -157,7 +186,7 @@ fn secrets() -> Vec<(String, Vec<u8>)> {
     vec![sample("secrets", "default", SECRET, secret)]
 }
 
-fn apps() -> Vec<(String, Vec<u8>)> {
+fn apps() -> Vec<(String, Value)> {
     let object = |directory, kind, spec: Value, status| {
         let mut spec = spec;
         spec["selector"] = selector();
@@ -196,7 +225,7 @@ fn apps() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-fn batch() -> Vec<(String, Vec<u8>)> {
+fn batch() -> Vec<(String, Value)> {
     let job = |name, spec: Value, status| {
         let mut spec = spec;
         spec["selector"] = selector();
@@ -233,16 +262,15 @@ fn batch() -> Vec<(String, Vec<u8>)> {
 }
 
 /// `rest` with metadata, and where it belongs. Its place is unique, so its uid may be made of that.
-fn sample(directory: &str, namespace: &str, name: &str, rest: Value) -> (String, Vec<u8>) {
+fn sample(directory: &str, namespace: &str, name: &str, rest: Value) -> (String, Value) {
     let mut object = rest;
     let metadata = &mut object["metadata"];
     metadata["name"] = json!(name);
     metadata["uid"] = json!(format!("{directory}-{namespace}-{name}").replace('/', "-"));
-    metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
     let mut key = directory.to_owned();
     if !namespace.is_empty() {
         metadata["namespace"] = json!(namespace);
         key = format!("{key}/{namespace}");
     }
-    (format!("{key}/{name}"), object.to_string().into_bytes())
+    (format!("{key}/{name}"), object)
 }
