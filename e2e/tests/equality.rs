@@ -10,9 +10,9 @@ use armadex_e2e::bodies;
 use armadex_e2e::churn::{Churn, Done};
 use armadex_e2e::equality::COLLECTED_KINDS;
 use armadex_e2e::progress::note;
-use armadex_e2e::scenario::{on_board, wait_until_equal};
+use armadex_e2e::scenario::{SOON, on_board, wait_until_equal};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options};
+use armadex_e2e::{Harness, Options, wait_until};
 use tokio_util::sync::CancellationToken;
 
 const MEMBERS: [&str; 2] = ["member1", "member2"];
@@ -105,6 +105,15 @@ async fn kubectl_walks_all_pages(fleet: &Harness) -> Result<()> {
     Ok(())
 }
 
+/// A process that waits for the Lease of the one before is ready, and has nothing to lose.
+async fn is_at_work(armadex: &Armadex) -> Result<()> {
+    let received = "armadex_member_received_objects_total";
+    wait_until("the synchro receives objects", SOON, || async {
+        Ok(armadex.counter(received).await? > 0.0)
+    })
+    .await
+}
+
 /// Kills Armadex twice while both members change, the second time soon after its start.
 async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done> {
     let stop = CancellationToken::new();
@@ -115,11 +124,13 @@ async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done
     let kills = async {
         for _ in 0..2 {
             tokio::time::sleep(PHASE).await;
+            is_at_work(armadex).await?;
             armadex.kill();
             tokio::time::sleep(PHASE).await;
             armadex.restart().await?;
         }
         tokio::time::sleep(PHASE).await;
+        is_at_work(armadex).await?;
         stop.cancel();
         anyhow::Ok(())
     };
