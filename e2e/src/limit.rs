@@ -28,6 +28,8 @@ async fn output_within(command: &mut Command, input: &[u8], limit: Duration) -> 
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // Ctrl-C of a terminal reaches its owner alone, which ends it.
+        .process_group(0)
         .kill_on_drop(true);
     let mut child = command
         .spawn()

@@ -1,13 +1,14 @@
 //! The demo as people run it: from nothing to rows, a member that joins and leaves, and an end by Ctrl-C whenever that comes.
 
 use std::fs::File;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::scenario::SOON;
 use armadex_e2e::{Folder, Kubectl, Record, Tools, armadex, log, wait_until};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -33,7 +34,7 @@ struct Demo {
 }
 
 impl Demo {
-    fn start(place: &std::path::Path) -> Result<Self> {
+    fn start(place: &Path) -> Result<Self> {
         let folder = Folder::new(place.join("demo"))?;
         let said = File::create(place.join("said"))?;
         let child = command(&folder, &["demo"])?
@@ -59,10 +60,11 @@ impl Demo {
         .with_context(|| self.said().unwrap_or_default())
     }
 
+    /// To all of its group, as a terminal does.
     async fn signal(&mut self, signal: Signal) -> Result<ExitStatus> {
         let pid = self.child.id().context("the demo has ended")?;
         let pid = Pid::from_raw(i32::try_from(pid)?).context("a process id")?;
-        kill_process(pid, signal)?;
+        kill_process_group(pid, signal)?;
         let ended = timeout(END, self.child.wait()).await;
         Ok(ended.with_context(|| format!("{signal:?} does not end the demo"))??)
     }
@@ -79,12 +81,29 @@ impl Demo {
         );
         let left: Vec<_> = records.iter().filter(|record| record.is_alive()).collect();
         ensure!(left.is_empty(), "still running: {left:?}");
+        // And what was started after the signal came, or is in nobody's records.
+        let left = processes_that_name(self.folder.root())?;
+        ensure!(left.is_empty(), "still running: {left:#?}");
         Ok(())
     }
 
     fn fleet(&self) -> Vec<Record> {
         Record::all(&self.folder.run())
     }
+}
+
+/// The command lines of this machine in which there is a path.
+fn processes_that_name(path: &Path) -> Result<Vec<String>> {
+    let (mut found, path) = (Vec::new(), path.display().to_string());
+    for entry in std::fs::read_dir("/proc")? {
+        // Of what ended meanwhile, and of what is no process, there is nothing to read.
+        let line = std::fs::read(entry?.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(&path) {
+            found.push(line);
+        }
+    }
+    Ok(found)
 }
 
 fn command(folder: &Folder, arguments: &[&str]) -> Result<Command> {
@@ -108,18 +127,14 @@ async fn tell(folder: &Folder, arguments: &[&str]) -> Result<(bool, String)> {
     Ok((output.status.success(), said))
 }
 
-async fn ends_in_peace_while_it_starts(
-    place: &std::path::Path,
-    process: &str,
-    signal: Signal,
-) -> Result<()> {
+async fn ends_in_peace_while_it_starts(place: &Path, process: &str, signal: Signal) -> Result<()> {
     let demo = Demo::start(place)?;
     demo.runs(process).await?;
     demo.stop(signal).await
 }
 
 /// Nobody can be asked to tidy up by then but the guard.
-async fn nothing_is_left_of_one_that_is_killed(place: &std::path::Path) -> Result<()> {
+async fn nothing_is_left_of_one_that_is_killed(place: &Path) -> Result<()> {
     let mut demo = Demo::start(place)?;
     demo.runs("host-apiserver").await?;
     let records = demo.fleet();
@@ -136,7 +151,7 @@ async fn nothing_is_left_of_one_that_is_killed(place: &std::path::Path) -> Resul
     .await
 }
 
-async fn members_join_and_leave(place: &std::path::Path) -> Result<()> {
+async fn members_join_and_leave(place: &Path) -> Result<()> {
     let demo = Demo::start(place)?;
     let folder = demo.folder.clone();
     wait_until("the demo shows rows", ROWS, || async {
