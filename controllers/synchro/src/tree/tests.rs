@@ -99,15 +99,15 @@ async fn whoever_makes_a_pediacluster_is_not_sent_the_token_of_somebody_else() {
     let words = "CredentialNotBound: secret karmada-cluster/east may not be used for http://127";
     comes_to_say(&host, "mine", "Validated", words).await;
     comes_to_say(&host, "mine", "SynchroRunning", "CredentialNotBound: ").await;
-    // Not even if it has the looks of what a policy makes.
-    let mut forged = write(&host, "mine", &spec(&thief));
+    // Not even if it has the looks of what a policy makes, and of what one has rendered under another name.
+    record(&host, &spec(&thief));
+    let mut forged = write(&host, "forged", &spec(&thief));
     let owner = json!([{"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "PediaClusterLifecycle",
         "name": "east", "uid": "uid-1", "controller": true}]);
     forged.metadata.owner_references = serde_json::from_value(owner).expect("owners");
-    forged.spec.connection = None;
     fleet.handle(Event::Apply(forged));
-    let words = "InvalidConfig: invalid cluster config: the API server's URL is not https";
-    comes_to_say(&host, "mine", "Validated", words).await;
+    comes_to_say(&host, "forged", "Validated", words).await;
+    comes_to_say(&host, "forged", "SynchroRunning", "CredentialNotBound: ").await;
     assert_eq!(thief.tokens(), Vec::<String>::new());
     fleet.shutdown().await;
 }

@@ -223,6 +223,25 @@ async fn what_no_watch_told_is_found_and_mended_and_then_there_is_nothing() {
     act.end().await;
 }
 
+/// A member keeps a list for some minutes, and then gives a token to go on with at another version.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_expires_is_gone_on_with_once_for_each_page() {
+    let (stage, act) = on(&["a", "b", "c", "d", "e"]).await;
+    stage.member.lives(|life| life.expires(1));
+    let audit = stage.audit(&act, "once").await;
+    assert_eq!(counts(&audit), [5, 0, 0, 1, 0]);
+    let pages = stage.member.lives(|life| life.asked_for("metadata"));
+    assert_eq!(pages, 4, "three, and the one that was refused");
+    stage.member.lives(|life| life.expires(2));
+    let audit = stage.audit(&act, "twice").await;
+    let [_, differences, _, proved, unproved] = counts(&audit);
+    assert_eq!([differences, proved, unproved], [0, 0, 1], "{audit:?}");
+    stage.member.lives(|life| life.expires(0));
+    let audit = stage.audit(&act, "again").await;
+    assert_eq!(counts(&audit), [5, 0, 0, 1, 0]);
+    act.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_is_right_is_proved_by_its_metadata_alone_and_without_a_wait() {
     let (stage, act) = on(&["a", "b", "c"]).await;

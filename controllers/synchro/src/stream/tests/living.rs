@@ -41,6 +41,8 @@ pub(super) struct Life {
     metadata: Metadata,
     /// Whether it says how far a collection is.
     says_version: bool,
+    /// So many pages that go on are refused: their tokens have expired.
+    expires: usize,
     /// `list`, `metadata`, each a page; `watch`.
     requests: Vec<&'static str>,
 }
@@ -108,6 +110,11 @@ impl Life {
         self.says_version = says;
     }
 
+    /// The tokens of so many pages have expired by the time that they are asked for.
+    pub(super) fn expires(&mut self, pages: usize) {
+        self.expires = pages;
+    }
+
     pub(super) fn answers_metadata(&mut self, metadata: Metadata) {
         self.metadata = metadata;
     }
@@ -128,6 +135,16 @@ impl Life {
         let state = self.objects[name];
         self.told
             .push((self.revision, event(kind, &whole(name, state))));
+    }
+
+    /// Refuses a token for one of the present version.
+    fn refuse(&mut self, token: &str) -> String {
+        self.expires -= 1;
+        let (_, from) = token.split_once('.').unwrap();
+        let fresh = format!("{}.{from}", self.revision);
+        format!(
+            r#"{{"kind":"Status","code":410,"reason":"Expired","metadata":{{"continue":"{fresh}"}}}}"#
+        )
     }
 
     /// A page and its token, `VERSION.PLACE`.
@@ -187,6 +204,7 @@ impl LivingMember {
             page: 2,
             metadata: Metadata::Alone,
             says_version: true,
+            expires: 0,
             requests: Vec::new(),
         };
         for name in names {
@@ -281,7 +299,10 @@ impl Script {
             self.happened.notify_waiters();
         }
         let alone = alone && life.metadata == Metadata::Alone;
-        (200, life.page(parameter(path, "continue"), alone))
+        match parameter(path, "continue") {
+            Some(token) if life.expires > 0 => (410, life.refuse(token)),
+            token => (200, life.page(token, alone)),
+        }
     }
 
     async fn watch(&self, socket: &mut BufReader<DuplexStream>, from: u64) {
