@@ -137,26 +137,34 @@ fn no_answer(name: &str, seconds: u64, object: Option<&PediaCluster>) -> String 
 
 fn print(name: &str, status: &PediaClusterStatus, audit: &ClusterAudit) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    for line in lines(status) {
-        writeln!(out, "{line}")?;
-    }
+    let lines = lines(name, status, audit);
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// One for each resource that has anything to say, one for what was asked for and is no resource, and the sum.
+fn lines(name: &str, status: &PediaClusterStatus, audit: &ClusterAudit) -> Vec<String> {
     let ClusterAudit {
         proved,
         unproved,
         objects,
         differences,
         mended,
+        message,
         ..
     } = audit;
-    writeln!(
-        out,
+    let mut lines = of_resources(status);
+    // The other words of the message are those of the resources.
+    let words = message.split("; ");
+    let missing = words.filter(|words| words.starts_with("not synced: "));
+    lines.extend(missing.map(str::to_owned));
+    lines.push(format!(
         "{name}: {objects} objects of {} resources, {differences} differed, {mended} mended, {unproved} resources not proved",
         proved + unproved
-    )
+    ));
+    lines
 }
 
-/// One for each resource that has anything to say; the others are in the sum.
-fn lines(status: &PediaClusterStatus) -> Vec<String> {
+fn of_resources(status: &PediaClusterStatus) -> Vec<String> {
     let mut lines = Vec::new();
     for group in &status.sync_resources {
         for resource in &group.resources {
@@ -236,15 +244,20 @@ mod tests {
             "audit": {"objects": 5, "message": message}}])
         };
         let resource = |name: &str, message: &str| json!({"name": name, "kind": "", "namespaced": true, "syncConditions": condition(message)});
-        let status = json!({"syncResources": [
+        let words = "pods: 1 differed: n/a; deployments.apps: not compared: it is not followed now; not synced: deploymnets.apps, shops";
+        let status = json!({"audit": {"request": "1", "time": "2026-04-02T10:11:12Z", "proved": 2, "unproved": 1,
+            "objects": 9, "differences": 1, "message": words}, "syncResources": [
             {"group": "", "resources": [resource("pods", "1 differed: n/a"), resource("nodes", "")]},
             {"group": "apps", "resources": [resource("deployments", "not compared: it is not followed now")]},
         ]});
+        let status = object(&status).status.unwrap();
         assert_eq!(
-            lines(&object(&status).status.unwrap()),
+            lines("m", &status, status.audit.as_ref().unwrap()),
             [
                 "pods: 1 differed: n/a",
-                "deployments.apps: not compared: it is not followed now"
+                "deployments.apps: not compared: it is not followed now",
+                "not synced: deploymnets.apps, shops",
+                "m: 9 objects of 3 resources, 1 differed, 0 mended, 1 resources not proved",
             ]
         );
     }
