@@ -108,6 +108,8 @@ impl Streams {
         let connected = Arc::new(Connected::new(member, identity, lists));
         self.cluster = cluster;
         self.known = false;
+        // What an API server that has just started did not know yet is no reason to believe the next one that starts.
+        self.doubts = Doubts::default();
         self.connected = Some(Arc::clone(&connected));
         connected
     }

@@ -166,6 +166,23 @@ async fn a_member_that_does_not_say_what_it_serves_keeps_everything_that_is_aske
 }
 
 #[tokio::test]
+async fn first_answers_of_two_connections_are_no_two_answers() {
+    let mut act = Act::begin().await;
+    act.member.keeps_config_maps_to_itself();
+    for _ in 0..2 {
+        act.member.dies();
+        act.is_healthy(false).await;
+        let watches = act.asked("watch");
+        act.member.returns_as("uid", &["a"]);
+        act.is_healthy(true).await;
+        in_time("a watch", || async { act.asked("watch") > watches }).await;
+        assert_eq!(act.stage.config_maps().await, [CONFIG_MAP]);
+    }
+    act.shows_config_maps(&[]).await;
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_kind_is_shown_while_somebody_asks_for_it() {
     let mut act = Act::begin().await;
     act.asks_for(&["pods"]);

@@ -591,7 +591,7 @@ async fn a_watch_is_given_up_while_the_store_is_away_and_goes_on_from_its_positi
     scene
         .comes_to(&["n/a@1", "n/b@11", "n/c@12", "n/d@13"], "Live@13")
         .await;
-    assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@12"]);
+    assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@11"]);
     act.end().await;
 }
 

@@ -65,7 +65,7 @@ struct Watch {
     write_at: Option<Instant>,
     /// When the last event came.
     last_event: Instant,
-    /// When the last bytes came.
+    /// When the last bytes came, or were taken in: what comes while nobody reads is heard later.
     heard: Instant,
     /// Since then.
     silence: Silence,
@@ -297,6 +297,7 @@ impl Stream {
                 self.write_watched(watch).await?;
             }
         }
+        watch.heard = Instant::now();
         watch.unfinished.holds(watch.lines.unfinished());
         self.tell_place(watch);
         Ok(None)
@@ -377,6 +378,7 @@ impl Stream {
         let position = moved.then(|| self.position(&watch.complete, Phase::Live));
         let flush = self.flush(&mut watch.gathering, position);
         unless_it_stands_still(&mut watch.body, flush).await?;
+        watch.heard = Instant::now();
         watch.stored.clone_from(&watch.complete);
         self.tell_place(watch);
         let unsettled = watch.latest != watch.complete;
@@ -460,9 +462,10 @@ impl Watch {
         self.write_at = Some(self.write_at.map_or(latest, |at| at.min(latest)));
     }
 
-    /// After a while of silence nothing more of the last version is to come.
+    /// After a while of silence nothing more of the last version is to come; where the watch was given up, something may have come.
     fn settle(&mut self) {
-        if self.heard.elapsed() >= SETTLED && !self.lines.holds_part() {
+        let is_silent = self.heard.elapsed() >= SETTLED && self.body.is_some();
+        if is_silent && !self.lines.holds_part() {
             self.complete.clone_from(&self.latest);
         }
     }

@@ -100,6 +100,13 @@ impl ScriptedMember {
         *told = told.replacen(r#""items":["#, &group, 1);
     }
 
+    /// It does not say any more that it serves config maps.
+    pub(crate) fn keeps_config_maps_to_itself(&self) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let told = bodies.get_mut("/api").expect("types");
+        *told = told.replace(r#""resource":"configmaps""#, r#""resource":"others""#);
+    }
+
     /// What is asked for at this path is answered with this code from now on.
     pub(crate) fn answers(&self, path: &str, code: u16) {
         let mut codes = self.script.codes.lock().expect("no panic");

@@ -97,3 +97,33 @@ async fn a_bookmark_that_goes_back_is_not_believed() {
     assert_eq!(scene.member.identified(), 1);
     act.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_came_while_the_store_stood_still_is_told_again() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("z", 1)])]);
+    scene.member.set_present("12");
+    let [a, b] = ["a", "b"].map(|name| event("ADDED", &pod(name, 12)));
+    let stood_still = Answer::ok("")
+        .and_then(seconds(2), &a)
+        .and_then(seconds(3), &b)
+        .that_stays_open();
+    let again = Answer::ok(a.clone() + &b).that_stays_open();
+    scene.member.watches([stood_still, again]);
+    let act = scene.run();
+    scene.comes_to(&["n/z@1"], "Live@10").await;
+    // Together longer than a watch is kept that nobody reads.
+    scene.sink.with(|stored| {
+        let away = || StoreError::Unavailable {
+            reason: "it is being restarted".into(),
+            source: "closed".into(),
+        };
+        stored.faults.extend(std::iter::repeat_with(away).take(8));
+    });
+    let requests = until_asked(&scene, 3).await;
+    assert_eq!(requests, ["list", "watch@10", "watch@10"]);
+    scene
+        .comes_to(&["n/a@12", "n/b@12", "n/z@1"], "Live@12")
+        .await;
+    act.end().await;
+}
