@@ -11,9 +11,9 @@ use serde_json::json;
 
 use crate::{Compiled, Problem, validate};
 
-/// Text of all templates that are kept: some hundred policies as long as the shipped one. What is compiled of it may take twenty
-/// mebibytes for each 64 KiB of nothing but names.
-const KEPT_BYTES: usize = 512 * 1024;
+/// Text of all templates that are kept: a hundred policies as long as the shipped one. What is compiled of 64 KiB of nothing but names takes
+/// 32 MiB, so all that is kept takes 128 MiB at the worst.
+const KEPT_BYTES: usize = 256 * 1024;
 
 pub(crate) type Outcome = Result<Arc<Compiled>, Problem>;
 
