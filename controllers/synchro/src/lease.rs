@@ -316,15 +316,18 @@ impl Renewing {
         }
     }
 
-    /// `false` if it is somebody else's.
     async fn renew(&mut self) -> Result<bool, kube::Error> {
-        let spec = self.lease.spec.get_or_insert_default();
-        spec.renew_time = Some(MicroTime(Timestamp::now()));
-        match self.replace().await {
+        let now = MicroTime(Timestamp::now());
+        self.write(|spec| spec.renew_time = Some(now.clone())).await
+    }
+
+    /// Changes it. `false` if it is somebody else's.
+    async fn write(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<bool, kube::Error> {
+        match self.replace(&change).await {
             Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
             replaced => return replaced.map(|()| true),
         }
-        // Somebody may have put a label on it, or taken it away.
+        // Somebody may have put a label on it, or taken it away; or a renewal was carried out whose answer did not come.
         let name = self.lease.name_any();
         let Some(lease) = self.api.get_opt(&name).await? else {
             return Ok(false);
@@ -335,20 +338,21 @@ impl Renewing {
         if holder != Some(&self.holder) {
             return Ok(false);
         }
-        self.replace().await.map(|()| true)
+        self.replace(&change).await.map(|()| true)
     }
 
-    async fn replace(&mut self) -> Result<(), kube::Error> {
+    async fn replace(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<(), kube::Error> {
         let name = self.lease.name_any();
         let parameters = PostParams::default();
-        self.lease = self.api.replace(&name, &parameters, &self.lease).await?;
+        let mut lease = self.lease.clone();
+        change(lease.spec.get_or_insert_default());
+        self.lease = self.api.replace(&name, &parameters, &lease).await?;
         Ok(())
     }
 
     async fn release(&mut self) {
-        let spec = self.lease.spec.get_or_insert_default();
-        spec.holder_identity = Some(String::new());
-        if let Err(error) = self.replace().await {
+        let nobody = |spec: &mut LeaseSpec| spec.holder_identity = Some(String::new());
+        if let Err(error) = self.write(nobody).await {
             warn!(lease = self.lease.name_any(), error = %error, "the Lease was not given back, others have it when it has run out");
         }
     }

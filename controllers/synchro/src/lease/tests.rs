@@ -1,7 +1,12 @@
 //! Processes that want one Lease, on a control plane in a value and a clock that stands still.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use armadex_policy::testing::{Host, ServedType};
 use futures::FutureExt as _;
+use http::{Method, Request};
+use kube::client::Body;
 use serde_json::json;
 
 use super::*;
@@ -19,13 +24,34 @@ fn host() -> Host {
 }
 
 fn claim(host: &Host, holder: &str) -> Claim {
+    claim_by(host.client(), holder)
+}
+
+fn claim_by(client: Client, holder: &str) -> Claim {
     let terms = LeaseTerms {
         namespace: "own".to_owned(),
         holder: holder.to_owned(),
         store: "1".to_owned(),
         refused: watch::Sender::default(),
     };
-    Claim::new(host.client(), "l".to_owned(), &terms)
+    Claim::new(client, "l".to_owned(), &terms)
+}
+
+/// While it loses them updates are carried out, and their answers do not come.
+fn client_that_loses_updates(host: &Host, lost: Arc<AtomicBool>) -> Client {
+    let client = host.client();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, lost) = (client.clone(), Arc::clone(&lost));
+        async move {
+            let is_lost = request.method() == Method::PUT && lost.load(Ordering::Acquire);
+            let answer = client.send(request).await;
+            if is_lost {
+                std::future::pending::<()>().await;
+            }
+            answer
+        }
+    });
+    Client::new(service, "default")
 }
 
 fn holder(host: &Host) -> String {
@@ -112,4 +138,23 @@ fn every_shard_has_a_lease_of_its_own() {
         );
         assert!(!odd[..index].contains(name));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_given_back_in_the_middle_of_a_renewal_too() {
+    let host = host();
+    let lost = Arc::<AtomicBool>::default();
+    let client = client_that_loses_updates(&host, Arc::clone(&lost));
+    let first = claim_by(client, "first").hold().await;
+    lost.store(true, Ordering::Release);
+    let renewals = host.asked("update", "leases");
+    let is_under_way = async {
+        while host.asked("update", "leases") == renewals {
+            sleep(RETRY).await;
+        }
+    };
+    timeout(DURATION, is_under_way).await.expect("a renewal");
+    lost.store(false, Ordering::Release);
+    first.release().await;
+    assert_eq!(holder(&host), "");
 }
