@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Whatever ends before that was not worth beginning.
+pub(crate) const LIVED: Duration = Duration::from_secs(60);
+
 /// Waits that double up to a limit, each shortened by chance so that many waiters do not come back together.
 #[derive(Clone, Debug)]
 pub(crate) struct Backoff {
@@ -30,6 +33,14 @@ impl Backoff {
         step.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
     }
 
+    /// The next wait after something that lasted for so long: whatever lives for a minute was worth beginning.
+    pub(crate) fn after(&mut self, lived: Duration, chance: f64) -> Duration {
+        if lived >= LIVED {
+            self.reset();
+        }
+        self.next(chance)
+    }
+
     /// After a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
@@ -52,6 +63,8 @@ mod tests {
         assert_eq!(waits, [1000, 2000, 4000, 5000]);
         backoff.reset();
         assert_eq!(backoff.next(0.0).as_millis(), 500);
+        let waits = [59, 59, 60, 61].map(|lived| backoff.after(Duration::from_secs(lived), 1.0));
+        assert_eq!(waits.map(|wait| wait.as_secs()), [2, 4, 1, 1]);
         let mut old = Backoff::new(Duration::from_secs(1), Duration::from_secs(5));
         old.failures = u32::MAX;
         assert_eq!(old.next(1.0), Duration::from_secs(5));

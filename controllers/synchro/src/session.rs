@@ -30,7 +30,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::audit::{AuditedCluster, Auditor};
-use crate::backoff::{Backoff, jittered};
+use crate::backoff::{Backoff, LIVED, jittered};
 use crate::board::Running;
 use crate::plan;
 use crate::session::health::{Health, Verdict};
@@ -45,8 +45,6 @@ const PROBE_PERIOD: Duration = Duration::from_secs(5);
 /// A member that answers the probe and not what comes after it is asked four questions each time, one of them long: in the end once a
 /// minute.
 const LAST_RETRY: Duration = Duration::from_secs(60);
-/// Whoever is lost before that was not worth reaching.
-const LIVED: Duration = Duration::from_secs(60);
 
 /// Why the streams do not run on.
 enum Pause {

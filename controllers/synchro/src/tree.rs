@@ -97,6 +97,7 @@ struct Branches {
 }
 
 struct Live {
+    begun: Instant,
     /// Why it may send its credentials where it does.
     ground: Ground,
     wanted: watch::Sender<Wanted>,
@@ -135,10 +136,11 @@ impl Tree {
     pub(crate) async fn run_to_its_end(mut self) {
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         loop {
+            let begun = Instant::now();
             let run = AbortOnDropHandle::new(tokio::spawn(self.clone().run()));
             let Err(error) = run.await else { return };
             error!(cluster = %self.name, error = %error, "the tree of a cluster broke off, it begins anew");
-            let wait = backoff.next(rand::random());
+            let wait = backoff.after(begun.elapsed(), rand::random());
             tokio::select! {
                 _ = self.is_ended() => {}
                 () = tokio::time::sleep(wait) => {}
@@ -172,11 +174,9 @@ impl Tree {
                 () = branches.secrets.changed() => {}
                 () = branches.policy.changed() => {}
                 broke = broke(&mut branches.session) => {
+                    let lived = branches.session.as_ref().map(|live| live.begun.elapsed());
                     entry = self.bury(&mut branches, broke);
-                    tokio::select! {
-                        _ = self.is_ended() => {}
-                        () = tokio::time::sleep(sessions.next(rand::random())) => {}
-                    }
+                    self.rest(sessions.after(lived.unwrap_or_default(), rand::random())).await;
                 }
                 () = until(again) => {}
             }
@@ -372,6 +372,22 @@ impl Tree {
         left.map_err(|error| error.to_string())?;
         self.shared.purge.notify_one();
         Ok(())
+    }
+
+    /// For so long, or until there is an order that does not wait: to end, to let the cluster go, or to go on otherwise. What is written to the
+    /// status is none, which we do ourselves.
+    async fn rest(&mut self, time: Duration) {
+        let generation = self.orders.borrow().object.metadata.generation;
+        let is_urgent = |Order { object, ending }: &Order| {
+            let metadata = &object.metadata;
+            ending.is_some()
+                || metadata.deletion_timestamp.is_some()
+                || metadata.generation != generation
+        };
+        tokio::select! {
+            _ = self.orders.wait_for(is_urgent) => {}
+            () = tokio::time::sleep(time) => {}
+        }
     }
 
     /// Until there is an order to end.

@@ -187,6 +187,39 @@ async fn what_left_unseen_is_found_by_and_by() {
     fleet.shutdown().await;
 }
 
+/// Each session that is told so breaks off, and the next one rests before it begins.
+#[tokio::test]
+async fn a_cluster_that_is_deleted_while_its_next_session_rests_leaves_at_once() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    let mut object = pedia_cluster("m", "first", &member);
+    stage.relist(&mut fleet, [object.clone()]);
+    let says_that = |words: &str| {
+        says(&stage).is_some_and(|(reason, message)| reason == words || message.contains(words))
+    };
+    for number in 1..8 {
+        let watches = || member.requests().iter().filter(|it| *it == "watch").count();
+        in_time("a watch", || async { watches() == number }).await;
+        in_time("a word of it", || async { says_that("Running") }).await;
+        let left = stage.store.sink.leave(&name("m"), "first").await;
+        left.expect("left");
+        member.adds(&format!("pod-{number}"));
+    }
+    until("a word of its end", || async { says_that("joins anew") }).await;
+    let leaves = stage.breaking.leaves();
+    object.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    let told = std::time::Instant::now();
+    fleet.handle(Event::Apply(object));
+    until("it leaves", || async { stage.breaking.leaves() > leaves }).await;
+    assert!(
+        told.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        told.elapsed()
+    );
+    fleet.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_cluster_that_waits_for_others_only_leaves() {
     let stage = Stage::new().await;

@@ -141,6 +141,7 @@ impl Tree {
         };
         branches.idle = None;
         branches.session = Some(Live {
+            begun: Instant::now(),
             ground,
             wanted: sender,
             asked: ask,
