@@ -2,13 +2,15 @@
 //!
 //! A synchro sees every PediaCluster of its control plane, whichever shard it is of, so it can tell what has left of all of them. Of what another
 //! control plane looks after it knows nothing. A control plane that was built anew is another one, though, and nobody speaks for the former:
-//! what that had is let go by the synchro of the same `shardingName`, once neither anything of it has been written nor its synchro has said that it
-//! lives for a while. So is what was stored before owners were.
+//! what that had is let go by the synchro of the same `shardingName`, once it has seen for a while that neither anything of it is written nor its
+//! synchro says that it lives. So is what was stored before owners were.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use armadex_storage::Joined;
+use armadex_model::ClusterName;
+use armadex_storage::{Heard, Joined};
+use tokio::time::Instant;
 
 /// Ten times as long as the words of a synchro are apart: whoever stops one to repair something has half an hour.
 pub(crate) const FORSAKEN: Duration = Duration::from_secs(1800);
@@ -49,18 +51,64 @@ impl Owner {
     }
 
     /// The clusters that this synchro has to let go if they are not on its control plane.
-    pub(crate) fn responsible_for(&self, stored: Vec<Joined>) -> Vec<Joined> {
-        let mut silent: HashMap<String, Duration> = HashMap::new();
-        for cluster in &stored {
-            let since = cluster.silent.unwrap_or(Duration::MAX);
-            let silent = silent.entry(cluster.owner.clone()).or_insert(since);
-            *silent = since.min(*silent);
-        }
+    pub(crate) fn responsible_for(
+        &self,
+        stored: Vec<Joined>,
+        silences: &mut Silences,
+        now: Instant,
+    ) -> Vec<Joined> {
+        silences.take_in(&stored, now);
         let is_own = |cluster: &Joined| {
             let owner = &cluster.owner;
-            self.is_neighbour(owner) || (self.may_succeed(owner) && silent[owner] >= FORSAKEN)
+            self.is_neighbour(owner)
+                || (self.may_succeed(owner) && silences.is_forsaken(owner, now))
         };
         stored.into_iter().filter(is_own).collect()
+    }
+}
+
+/// Since when nothing has been heard of owners, by the clock of whoever looks. What the store says of the time before counts for nothing: if all were
+/// stopped for an hour, nobody could be heard, and who comes back first would take the others for dead.
+#[derive(Debug, Default)]
+pub(crate) struct Silences {
+    by_owner: HashMap<String, Silence>,
+}
+
+#[derive(Debug)]
+struct Silence {
+    since: Instant,
+    /// What was heard last of each of its clusters.
+    heard: HashMap<ClusterName, Heard>,
+}
+
+impl Silences {
+    fn take_in(&mut self, stored: &[Joined], now: Instant) {
+        let mut found: HashMap<&String, HashMap<ClusterName, Heard>> = HashMap::new();
+        for cluster in stored {
+            let of_owner = found.entry(&cluster.owner).or_default();
+            of_owner.insert(cluster.name.clone(), cluster.heard);
+        }
+        let silences = found.into_iter().map(|(owner, heard)| {
+            let known = self.by_owner.get(owner);
+            let since = known.filter(|known| known.goes_on(&heard));
+            let since = since.map_or(now, |known| known.since);
+            (owner.clone(), Silence { since, heard })
+        });
+        self.by_owner = silences.collect();
+    }
+
+    fn is_forsaken(&self, owner: &str, now: Instant) -> bool {
+        let silence = self.by_owner.get(owner);
+        silence.is_some_and(|silence| now.duration_since(silence.since) >= FORSAKEN)
+    }
+}
+
+impl Silence {
+    /// Whether none of these clusters has been heard of since. That others left is nobody's word.
+    fn goes_on(&self, heard: &HashMap<ClusterName, Heard>) -> bool {
+        heard
+            .iter()
+            .all(|(name, heard)| self.heard.get(name) == Some(heard))
     }
 }
 
@@ -68,45 +116,95 @@ impl Owner {
 mod tests {
     use super::*;
 
-    /// Whether a synchro of shard `x` on the control plane `one` answers for a cluster of this owner, one of whose clusters was heard of so
-    /// long ago.
-    #[track_caller]
-    fn check(owner: &str, silent: Option<u64>, expected: bool) {
-        let silent = silent.map(Duration::from_secs);
-        let cluster = |name: &str, silent| Joined {
-            name: armadex_model::ClusterName::new(name).expect("a name"),
+    /// A cluster of this owner that was written and whose owner was heard at these times.
+    fn joined(name: &str, owner: &str, (written, heard): (i64, i64)) -> Joined {
+        Joined {
+            name: ClusterName::new(name).expect("a name"),
             incarnation: String::new(),
             owner: owner.to_owned(),
-            silent,
-        };
-        let stored = vec![cluster("a", None), cluster("b", silent)];
-        let own = Owner::new("one", "x").responsible_for(stored);
-        let names: Vec<&str> = own.iter().map(|own| own.name.as_str()).collect();
-        let expected: &[&str] = if expected { &["a", "b"] } else { &[] };
-        assert_eq!(names, expected, "{owner}, silent for {silent:?}");
+            heard: Heard {
+                written,
+                owner: heard,
+            },
+        }
+    }
+
+    /// A synchro of shard `x` on the control plane `one`, and its clock.
+    struct Synchro {
+        silences: Silences,
+        begun: Instant,
+    }
+
+    impl Synchro {
+        fn begins() -> Self {
+            Self {
+                silences: Silences::default(),
+                begun: Instant::now(),
+            }
+        }
+
+        /// What it answers for when it looks after so many minutes.
+        fn looks(&mut self, minutes: u64, stored: Vec<Joined>) -> Vec<String> {
+            let now = self.begun + Duration::from_secs(60 * minutes);
+            let owner = Owner::new("one", "x");
+            let own = owner.responsible_for(stored, &mut self.silences, now);
+            own.iter().map(|own| own.name.to_string()).collect()
+        }
+    }
+
+    /// Whether it answers for a cluster of this owner at its first look and after half an hour of silence.
+    #[track_caller]
+    fn check(owner: &str, expected: [bool; 2]) {
+        let mut synchro = Synchro::begins();
+        let answers = [0, 29, 30].map(|minutes| {
+            let own = synchro.looks(minutes, vec![joined("a", owner, (5, 7))]);
+            own == ["a"]
+        });
+        let [first, last] = expected;
+        assert_eq!(answers, [first, first, last], "{owner}");
     }
 
     #[test]
     fn every_shard_of_the_control_plane_is_its_own() {
-        check("one/x", Some(0), true);
-        check("one/y", Some(0), true);
-        check("one/", None, true);
+        check("one/x", [true, true]);
+        check("one/y", [true, true]);
+        check("one/", [true, true]);
     }
 
     #[test]
-    fn another_control_plane_is_let_be_while_it_lives() {
-        check("two/x", Some(1799), false);
-        check("two/x", Some(1800), true);
-        check("two/x", None, true);
-        check("two/y", None, false);
-        check("two/", None, false);
+    fn another_control_plane_is_let_be_until_it_was_silent_for_half_an_hour() {
+        check("two/x", [false, true]);
+        check("two/y", [false, false]);
+        check("two/", [false, false]);
     }
 
     #[test]
     fn what_was_stored_before_owners_were_is_let_be_while_it_is_written_to() {
-        check("", Some(10), false);
-        check("", Some(1800), true);
-        check("x", Some(1800), true);
-        check("y", None, true);
+        check("", [false, true]);
+        check("x", [false, true]);
+        check("y", [false, true]);
+    }
+
+    #[test]
+    fn whoever_is_heard_in_between_lives_whatever_clock_says_so() {
+        let mut synchro = Synchro::begins();
+        let of = |a, b| vec![joined("a", "two/x", a), joined("b", "two/x", b)];
+        let nobody = Vec::<String>::new();
+        assert_eq!(synchro.looks(0, of((9, 9), (9, 9))), nobody);
+        assert_eq!(synchro.looks(29, of((9, 9), (10, 9))), nobody, "written");
+        assert_eq!(synchro.looks(58, of((9, 8), (10, 8))), nobody, "heard");
+        assert_eq!(synchro.looks(87, of((9, 8), (10, 8))), nobody);
+        assert_eq!(synchro.looks(88, of((9, 8), (10, 8))), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_cluster_that_joins_is_a_word_of_its_owner_and_one_that_leaves_is_none() {
+        let mut synchro = Synchro::begins();
+        let [a, b] = ["a", "b"].map(|name| joined(name, "two/x", (5, 7)));
+        let nobody = Vec::<String>::new();
+        assert_eq!(synchro.looks(0, vec![a.clone()]), nobody);
+        assert_eq!(synchro.looks(20, vec![a.clone(), b.clone()]), nobody);
+        assert_eq!(synchro.looks(40, vec![b.clone()]), nobody);
+        assert_eq!(synchro.looks(50, vec![b]), ["b"]);
     }
 }

@@ -19,10 +19,12 @@ use kube::api::{Api, ListParams};
 use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
+use crate::owner::Silences;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -43,8 +45,9 @@ enum Failed {
 /// Looks at once, whenever it is told to, and by and by; says how often it has looked. Runs until it is dropped.
 pub(crate) async fn look_after(shared: Arc<Shared>, client: Client, looked: watch::Sender<u64>) {
     let api = Api::all(client);
+    let mut silences = Silences::default();
     loop {
-        look(&shared, &api).await;
+        look(&shared, &api, &mut silences).await;
         looked.send_modify(|times| *times += 1);
         tokio::select! {
             () = shared.strays.notified() => {}
@@ -54,10 +57,10 @@ pub(crate) async fn look_after(shared: Arc<Shared>, client: Client, looked: watc
 }
 
 /// Lets all strays leave. Begins anew with whatever fails.
-async fn look(shared: &Shared, api: &Api<PediaCluster>) {
+async fn look(shared: &Shared, api: &Api<PediaCluster>, silences: &mut Silences) {
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut told = String::new();
-    while let Err(error) = try_to_look(shared, api).await {
+    while let Err(error) = try_to_look(shared, api, silences).await {
         let words = error.to_string();
         if words != told {
             warn!(
@@ -70,9 +73,14 @@ async fn look(shared: &Shared, api: &Api<PediaCluster>) {
     }
 }
 
-async fn try_to_look(shared: &Shared, api: &Api<PediaCluster>) -> Result<(), Failed> {
+async fn try_to_look(
+    shared: &Shared,
+    api: &Api<PediaCluster>,
+    silences: &mut Silences,
+) -> Result<(), Failed> {
     let stored = shared.sink.clusters().await?;
-    let own = shared.owner.responsible_for(stored);
+    let now = Instant::now();
+    let own = shared.owner.responsible_for(stored, silences, now);
     if own.is_empty() {
         return Ok(());
     }

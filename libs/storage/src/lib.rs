@@ -14,4 +14,4 @@ mod sink;
 pub use change::{Batch, Change, ClusterId, MemberPosition, Object, Phase, Rules, TypeId, Written};
 pub use error::StoreError;
 pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
-pub use sink::{Health, Joined, Purged, Sink, StoredVersion, Stream, StreamState};
+pub use sink::{Health, Heard, Joined, Purged, Sink, StoredVersion, Stream, StreamState};

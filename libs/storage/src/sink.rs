@@ -54,8 +54,18 @@ pub struct Joined {
     pub incarnation: String,
     /// Who looks after it, in the words of its last [`Sink::join`]; empty if it joined a store that did not remember that yet.
     pub owner: String,
-    /// For how long neither has anything of it been written nor its owner been heard ([`Sink::keep_alive`], [`Sink::join`]); `None` if never.
-    pub silent: Option<Duration>,
+    /// Becomes another value whenever something of it is written or its owner is heard.
+    pub heard: Heard,
+}
+
+/// When something was heard of a cluster last, in seconds since 1970 by the clocks of whoever wrote; 0 if never. To be compared with an earlier
+/// value and with no clock: those of others may be wrong, and while all were stopped nobody could be heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Something of it was written.
+    pub written: i64,
+    /// Its owner said that it lives ([`Sink::keep_alive`], [`Sink::join`]).
+    pub owner: i64,
 }
 
 /// An object as far as a list of its member can confirm it: to be compared, without its body.

@@ -174,7 +174,7 @@ async fn what_left_unseen_is_found_by_and_by() {
     stage.shows(&[]).await;
 
     // The store could not be told for long.
-    let ghost = stage.store.sink.join(&name("ghost"), "ghost", "").await;
+    let ghost = stage.store.sink.join(&name("ghost"), "ghost", "one/").await;
     ghost.expect("joined");
     tokio::time::pause();
     tokio::time::advance(2 * strays::PERIOD).await;

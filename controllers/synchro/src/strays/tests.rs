@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config;
+use crate::owner::FORSAKEN;
 use crate::testing::Stage;
 
 /// A store with clusters of these names, each with a uid that is its name, and of this owner.
@@ -69,7 +70,9 @@ async fn a_list_of_several_pages_is_read_to_its_end() {
         page(&["third"], ""),
     ];
     let (api, asked) = control_plane(pages);
-    try_to_look(&shared, &api).await.expect("a look");
+    try_to_look(&shared, &api, &mut Silences::default())
+        .await
+        .expect("a look");
     assert_eq!(left_over(&shared).await, ["first", "second", "third"]);
     let asked = asked.lock().expect("no panic").clone();
     assert!(
@@ -99,7 +102,9 @@ async fn who_is_asked_before_an_object_goes_lets_it_go_then() {
     let anew = json!({"metadata": {"name": "anew", "uid": "another"}});
     let list = json!({"metadata": {}, "items": [asked, unasked, anew]});
     let (api, _) = control_plane(vec![(200, list)]);
-    try_to_look(&shared, &api).await.expect("a look");
+    try_to_look(&shared, &api, &mut Silences::default())
+        .await
+        .expect("a look");
     assert_eq!(left_over(&shared).await, ["asked"]);
 }
 
@@ -116,11 +121,13 @@ async fn nothing_leaves_until_the_whole_list_could_be_read() {
         page(&["stays"], ""),
     ]);
     for _ in 0..2 {
-        let failed = try_to_look(&shared, &api).await.expect_err("no list");
+        let failed = try_to_look(&shared, &api, &mut Silences::default())
+            .await
+            .expect_err("no list");
         assert!(matches!(failed, Failed::List(_)), "{failed}");
         assert_eq!(left_over(&shared).await, ["stays", "stray"]);
     }
-    look(&shared, &api).await;
+    look(&shared, &api, &mut Silences::default()).await;
     assert_eq!(left_over(&shared).await, ["stays"]);
     assert_eq!(asked.lock().expect("no panic").len(), 4);
 }
@@ -132,7 +139,7 @@ async fn a_look_that_fails_is_tried_again_until_it_does_not() {
     let broken = json!({"kind": "Status", "status": "Failure", "code": 500, "reason": "InternalError", "message": "no"});
     let answers = vec![(500, broken.clone()), (500, broken), page(&[], "")];
     let (api, asked) = control_plane(answers);
-    look(&shared, &api).await;
+    look(&shared, &api, &mut Silences::default()).await;
     assert_eq!(left_over(&shared).await, Vec::<String>::new());
     assert_eq!(asked.lock().expect("no panic").len(), 3);
 }
@@ -142,7 +149,31 @@ async fn who_answers_for_nobody_asks_nothing() {
     let stage = Stage::new().await;
     let shared = stored(&stage, "two/other", &["theirs"]).await;
     let (api, asked) = control_plane(vec![]);
-    try_to_look(&shared, &api).await.expect("a look");
+    try_to_look(&shared, &api, &mut Silences::default())
+        .await
+        .expect("a look");
     assert_eq!(left_over(&shared).await, ["theirs"]);
     assert_eq!(asked.lock().expect("no panic").len(), 0);
+}
+
+#[tokio::test]
+async fn of_a_control_plane_that_is_no_more_everything_goes_when_nobody_was_heard_for_half_an_hour()
+{
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "two/", &["theirs"]).await;
+    let (api, _) = control_plane(vec![page(&[], "")]);
+    let mut silences = Silences::default();
+    let mut looks_after = async |wait: Duration| {
+        tokio::time::pause();
+        tokio::time::advance(wait).await;
+        tokio::time::resume();
+        let looked = try_to_look(&shared, &api, &mut silences).await;
+        looked.expect("a look");
+        left_over(&shared).await
+    };
+    // However long nobody was heard before: while all were stopped nobody could be.
+    assert_eq!(looks_after(Duration::ZERO).await, ["theirs"]);
+    let almost = FORSAKEN - Duration::from_secs(60);
+    assert_eq!(looks_after(almost).await, ["theirs"]);
+    assert_eq!(looks_after(Duration::from_secs(60)).await, [""; 0]);
 }

@@ -1,7 +1,6 @@
 //! What a writer asks about its streams.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Joined, StoreError, StreamState, TypeId};
@@ -16,11 +15,8 @@ use crate::sql::stream;
 /// Clusters that are read at once, so that a fleet of any size takes statements of one size.
 const CLUSTERS: u32 = 1000;
 
-/// The active clusters, at this second since 1970.
-pub(crate) async fn clusters(
-    connection: &mut dyn Connection,
-    now: i64,
-) -> Result<Vec<Joined>, StoreError> {
+/// The active clusters.
+pub(crate) async fn clusters(connection: &mut dyn Connection) -> Result<Vec<Joined>, StoreError> {
     let mut found = Vec::new();
     let mut after = 0;
     loop {
@@ -31,13 +27,11 @@ pub(crate) async fn clusters(
         };
         after = last.id;
         for row in some {
-            // A clock that was set back since says that it was just now.
-            let silent = |at| u64::try_from(now.saturating_sub(at)).unwrap_or(0);
             found.push(Joined {
                 name: ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?,
                 incarnation: row.incarnation,
                 owner: row.owner,
-                silent: row.heard.map(silent).map(Duration::from_secs),
+                heard: row.heard,
             });
         }
     }

@@ -1,7 +1,7 @@
 //! Clusters, their health, and resource types.
 
 use armadex_model::{GroupVersionResource, ResourceType};
-use armadex_storage::{Health, StoreError};
+use armadex_storage::{Health, Heard, StoreError};
 
 use crate::backend::Row;
 use crate::backend::error::broken;
@@ -148,7 +148,7 @@ pub(crate) struct JoinedRow {
     pub(crate) name: String,
     pub(crate) incarnation: String,
     pub(crate) owner: String,
-    pub(crate) heard: Option<i64>,
+    pub(crate) heard: Heard,
 }
 
 pub(crate) fn decode_joined(row: &dyn Row) -> Result<JoinedRow, StoreError> {
@@ -157,8 +157,11 @@ pub(crate) fn decode_joined(row: &dyn Row) -> Result<JoinedRow, StoreError> {
         name: row.text(1)?,
         incarnation: row.text(2)?,
         owner: row.text(3)?,
-        // So does a stream that was opened only.
-        heard: Some(row.int(4)?.max(row.int(5)?)).filter(|at| *at > 0),
+        heard: Heard {
+            // 0 also where streams were opened only.
+            written: row.int(4)?,
+            owner: row.int(5)?,
+        },
     })
 }
 

@@ -17,7 +17,7 @@ use crate::read::inventory::{self, Inventory, Told};
 use crate::read::streams;
 use crate::write::clusters::{self, Opening, Present};
 use crate::write::prepare::prepare;
-use crate::write::writer::{Done, Work, now};
+use crate::write::writer::{Done, Work};
 
 #[async_trait]
 impl Sink for SqlStore {
@@ -67,7 +67,7 @@ impl Sink for SqlStore {
 
     async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
         let mut transaction = self.database.read(Lane::Short).await?;
-        let clusters = streams::clusters(&mut *transaction, now()).await?;
+        let clusters = streams::clusters(&mut *transaction).await?;
         transaction.rollback().await?;
         Ok(clusters)
     }

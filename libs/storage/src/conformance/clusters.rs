@@ -5,7 +5,7 @@ use std::time::Duration;
 use armadex_model::ClusterName;
 
 use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
-use crate::{Health, Joined, Phase, StoreError};
+use crate::{Health, Heard, Joined, Phase, StoreError};
 
 /// The same incarnation is the same cluster.
 pub async fn joining_twice_is_joining_once(fixture: &Fixture) {
@@ -257,10 +257,10 @@ pub async fn clusters_are_told_with_their_owner(fixture: &Fixture) {
                 name,
                 incarnation,
                 owner,
-                silent,
+                heard,
             } = joined;
-            let silent = silent.map(|silent| silent < Duration::from_secs(60));
-            format!("{name}@{incarnation} {owner} {silent:?}")
+            let heard = *heard != Heard::default();
+            format!("{name}@{incarnation} {owner} {heard}")
         };
         found.iter().map(words).collect::<Vec<_>>()
     };
@@ -268,23 +268,23 @@ pub async fn clusters_are_told_with_their_owner(fixture: &Fixture) {
     join("b", "1", "").await;
     let c = join("c", "1", "x").await;
     assert_eq!(join("c", "1", "y").await, c, "another looks after it");
-    let [in_a, in_c] = ["a@1 x Some(true)", "c@1 y Some(true)"];
-    assert_eq!(told().await, [in_a, "b@1  None", in_c], "y has just come");
+    let [in_a, in_c] = ["a@1 x true", "c@1 y true"];
+    assert_eq!(told().await, [in_a, "b@1  false", in_c], "y has just come");
     fixture.sink.leave(&name("a"), "1").await.expect("left");
-    assert_eq!(told().await, ["b@1  None", in_c]);
+    assert_eq!(told().await, ["b@1  false", in_c]);
     assert_eq!(join("a", "1", "y").await, a, "it came back to another");
     let b = join("b", "2", "").await;
     let pods = resource("", "pods", "Pod", true);
     let stream = fixture.sink.open(b, &pods, RULES).await.expect("opened");
-    let in_a = "a@1 y Some(true)";
+    let in_a = "a@1 y true";
     assert_eq!(
         told().await,
-        [in_a, in_c, "b@2  None"],
+        [in_a, in_c, "b@2  false"],
         "a stream alone is nothing"
     );
     let writer = super::fixture::Writer { cluster: b, stream };
     fixture.put(&writer, [object("ns", "a")]).await;
-    assert_eq!(told().await, [in_a, in_c, "b@2  Some(true)"]);
+    assert_eq!(told().await, [in_a, in_c, "b@2  true"]);
 }
 
 /// Each step leaves a sound store behind.

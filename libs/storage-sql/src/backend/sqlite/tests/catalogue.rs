@@ -219,11 +219,10 @@ async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() 
 #[tokio::test]
 async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
     let place = Place::new();
-    let silent = async |store: &SqlStore| {
+    let heard = async |store: &SqlStore| {
         let clusters = store.clusters().await.expect("clusters");
-        let silent = clusters.iter().map(|cluster| cluster.silent);
-        let silent = silent.map(|silent| silent.map_or(u64::MAX, |silent| silent.as_secs() / 3600));
-        silent.collect::<Vec<_>>()
+        let heard = clusters.iter().map(|cluster| cluster.heard.owner);
+        heard.collect::<Vec<_>>()
     };
     let store = open_store(&place).await;
     for (name, owner) in [("a", "one/x"), ("b", "one/x"), ("c", "two/x")] {
@@ -231,7 +230,11 @@ async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
         store.join(&name, "uid", owner).await.expect("joined");
     }
     store.keep_alive("gone/x").await.expect("told");
-    assert_eq!(silent(&store).await, [0, 0, 0]);
+    let joined = heard(&store).await;
+    assert!(
+        joined.len() == 3 && joined.iter().all(|at| *at > 0),
+        "{joined:?}"
+    );
     store.shutdown().await;
 
     place.run("UPDATE owner SET seen = seen - 5 * 3600").await;
@@ -239,9 +242,16 @@ async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
         .run("UPDATE owner SET seen = 1 WHERE name = 'gone/x'")
         .await;
     let store = open_store(&place).await;
-    assert_eq!(silent(&store).await, [5, 5, 5]);
+    let before: Vec<_> = joined.iter().map(|at| at - 5 * 3600).collect();
+    assert_eq!(heard(&store).await, before);
     store.keep_alive("one/x").await.expect("told");
-    assert_eq!(silent(&store).await, [0, 0, 5]);
+    let now = heard(&store).await;
+    let again: Vec<_> = now
+        .iter()
+        .zip(&joined)
+        .map(|(now, joined)| now >= joined)
+        .collect();
+    assert_eq!((again, now[2]), (vec![true, true, false], before[2]));
     store.shutdown().await;
     let database = place.database().await.expect("a database");
     let mut transaction = database.write().await.expect("a transaction");
