@@ -9,10 +9,11 @@
 //! that are slow, so that members that send a byte now and then hold up nobody either, and is read to its end before another begins there;
 //! a list that has no end goes behind the others again and again.
 
+mod seats;
 mod slow;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use armadex_member::MemberError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
+use seats::{QUOTA, Seats};
 use slow::{SlowLane, Stage};
 
 /// Lists that are read at the same time over all members; each holds an item and a window.
@@ -35,8 +37,6 @@ const SHORT_PAGES: u32 = 20;
 const PARALLEL_LONG: usize = 4;
 /// A page of 500 objects begins to come after some 100 ms.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long the bytes of one page are waited for with a turn while others wait: 500 objects of 4 KB come over 4 Mbit/s in that time.
-const QUOTA: Duration = Duration::from_secs(4);
 /// How long a cluster counts as slow. Three of its lists take a quota each to find out, which is a twenty-fifth of one turn.
 const SLOW_FOR: Duration = Duration::from_secs(300);
 /// Pages that are read in one go while others wait: 100,000 objects in some 20 s, far within the five minutes that a token lives.
@@ -164,57 +164,6 @@ struct Line {
     turns: Seats,
     /// One of those that have not begun stands in the line itself, the others stand here: who has begun waits for one of them at most.
     door: Semaphore,
-}
-
-/// Turns that are given in the order in which they are asked for.
-#[derive(Debug)]
-struct Seats {
-    free: Arc<Semaphore>,
-    /// Those who wait for one.
-    wanted: AtomicUsize,
-}
-
-impl Seats {
-    fn new(turns: usize) -> Self {
-        Self {
-            free: Arc::new(Semaphore::new(turns)),
-            wanted: AtomicUsize::new(0),
-        }
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) > 0
-    }
-
-    /// One that nobody wants. Another stays free for whoever comes next.
-    fn spare(&self) -> Option<OwnedSemaphorePermit> {
-        if self.is_wanted() || self.free.available_permits() < 2 {
-            return None;
-        }
-        Arc::clone(&self.free).try_acquire_owned().ok()
-    }
-
-    /// `None` only if the semaphore was closed, which none is.
-    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        let _wants = Wants::one_of(&self.wanted);
-        Arc::clone(&self.free).acquire_owned().await.ok()
-    }
-}
-
-/// Somebody who waits for a turn, until dropped.
-struct Wants<'a>(&'a AtomicUsize);
-
-impl<'a> Wants<'a> {
-    fn one_of(wanted: &'a AtomicUsize) -> Self {
-        wanted.fetch_add(1, Ordering::Relaxed);
-        Self(wanted)
-    }
-}
-
-impl Drop for Wants<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Line {

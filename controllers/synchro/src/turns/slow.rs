@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use super::{QUOTA, Seats};
+use super::seats::{QUOTA, Seats};
 
 /// How long the bytes of one page are waited for with a turn before pages that begin: 500 objects of 4 KB come over 256 kbit/s in that
 /// time. Afterwards it stands with them, so that members that send a byte now and then keep no turn for ever.
