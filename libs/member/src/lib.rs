@@ -14,6 +14,7 @@ mod kubeconfig;
 mod lanes;
 mod member;
 mod names;
+mod outline;
 mod pem;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;

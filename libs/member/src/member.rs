@@ -17,6 +17,7 @@ use crate::connection::{Connection, Endpoint};
 use crate::error::{ConfigError, MemberError};
 use crate::heard::Heard;
 use crate::lanes::Lanes;
+use crate::outline::Outline;
 use crate::request::{ListRequest, WatchRequest};
 use crate::stream::ByteStream;
 use crate::transport::{self, ClientMaker, HttpClient, LIST_WINDOWS, WATCH_WINDOWS, secret_header};
@@ -26,6 +27,10 @@ use crate::words::Words;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connecting and the first byte of an answer. An apiserver gives up on a request after 60 s; a page of 500 takes one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// An answer that is kept as a whole, from the request to its last byte: 2 MiB, at 70 KB/s. Bytes that come one by one are held until then.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same of one of [`ANSWER_BYTES`].
+const LONG_ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Between two pieces of a body that is no watch.
 const BODY_SILENCE: Duration = Duration::from_secs(30);
 /// A watch is silent while nothing happens: 5 s above the time at which the member was told to end it.
@@ -34,8 +39,6 @@ const WATCH_MARGIN: Duration = Duration::from_secs(5);
 const ERROR_BYTES: usize = 64 << 10;
 /// Aggregated discovery of a member with a thousand types has about 2 MiB, and of one with as many as are read 8.
 const ANSWER_BYTES: usize = 8 << 20;
-/// A version or a namespace. An object of Kubernetes has 1.5 MiB at most.
-const SMALL_ANSWER_BYTES: usize = 2 << 20;
 /// A kube-apiserver's has 130: a hash in quotes.
 const ETAG_BYTES: usize = 256;
 /// A uid has 36, a version of etcd 20 at most; both are stored with each position.
@@ -155,7 +158,7 @@ impl Member {
         struct Version {
             git_version: String,
         }
-        let version: Version = self.json("/version", JSON, SMALL_ANSWER_BYTES).await?;
+        let version: Version = self.outline("/version", JSON).await?;
         let version = Words::within(VERSION_CHARS, &version.git_version);
         Ok(version.as_str().to_owned())
     }
@@ -171,7 +174,7 @@ impl Member {
             uid: String,
         }
         let path = "/api/v1/namespaces/kube-system";
-        let namespace: Namespace = self.json(path, JSON, SMALL_ANSWER_BYTES).await?;
+        let namespace: Namespace = self.outline(path, JSON).await?;
         number(path, namespace.metadata.uid)
     }
 
@@ -191,7 +194,7 @@ impl Member {
             resource_version: String,
         }
         let path = request.path();
-        let list: List = self.json(&path, METADATA_LIST, ANSWER_BYTES).await?;
+        let list: List = self.outline(&path, METADATA_LIST).await?;
         number(&path, list.metadata.resource_version)
     }
 
@@ -246,6 +249,30 @@ impl Member {
         within("answer to the watch", HEAD_TIMEOUT, answer).await
     }
 
+    /// Of an answer what stands in its outline, decoded. Each stream asks so at the same time, so no more than that is held of it.
+    async fn outline<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        accept: &str,
+    ) -> Result<T, MemberError> {
+        let answer = async {
+            let client = self.connections().for_question();
+            let mut body = self.send(client, path, accept, BODY_SILENCE).await?;
+            let (mut outline, mut length) = (Outline::default(), 0);
+            while let Some(piece) = body.next().await {
+                let piece = piece?;
+                length += piece.len();
+                if length > ANSWER_BYTES || !outline.push(&piece) {
+                    let problem = "it is longer than what was asked for can be";
+                    return Err(MemberError::malformed(path, problem));
+                }
+            }
+            Ok(outline)
+        };
+        let outline = within("whole answer", ANSWER_TIMEOUT, answer).await?;
+        serde_json::from_slice(outline.text()).map_err(|error| MemberError::undecoded(path, &error))
+    }
+
     /// An answer of so many bytes at most, decoded.
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
@@ -253,14 +280,12 @@ impl Member {
         accept: &str,
         limit: usize,
     ) -> Result<T, MemberError> {
-        let answer = self.send(
-            self.connections().for_question(),
-            path,
-            accept,
-            BODY_SILENCE,
-        );
-        let body = within("answer", HEAD_TIMEOUT, answer).await?;
-        let bytes = whole(path, body, limit).await?;
+        let answer = async {
+            let client = self.connections().for_question();
+            let body = self.send(client, path, accept, BODY_SILENCE).await?;
+            whole(path, body, limit).await
+        };
+        let bytes = within("whole answer", ANSWER_TIMEOUT, answer).await?;
         serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
     }
 
@@ -275,19 +300,18 @@ impl Member {
         if let Some(Ok(known)) = known.map(HeaderValue::from_str) {
             headers.insert(IF_NONE_MATCH, known);
         }
-        let asked = self.ask(self.connections().for_question(), path, headers);
-        let response = within("answer", HEAD_TIMEOUT, asked).await?;
-        if known.is_some() && response.status() == StatusCode::NOT_MODIFIED {
-            return Ok(None);
-        }
-        let etag = response.headers().get(ETAG);
-        let etag = etag.and_then(|etag| etag.to_str().ok());
-        let etag = etag
-            .filter(|etag| etag.len() <= ETAG_BYTES)
-            .map(str::to_owned);
-        let body = body(response, BODY_SILENCE, no_words).await?;
-        let body = whole(path, body, ANSWER_BYTES).await?;
-        Ok(Some((body, etag)))
+        let answer = async {
+            let client = self.connections().for_question();
+            let response = self.ask(client, path, headers).await?;
+            if known.is_some() && response.status() == StatusCode::NOT_MODIFIED {
+                return Ok(None);
+            }
+            let etag = etag_of(&response);
+            let body = body(response, BODY_SILENCE, no_words).await?;
+            let body = whole(path, body, ANSWER_BYTES).await?;
+            Ok(Some((body, etag)))
+        };
+        within("whole answer", LONG_ANSWER_TIMEOUT, answer).await
     }
 
     async fn text(&self, path: &str) -> Result<Vec<u8>, MemberError> {
@@ -337,6 +361,11 @@ impl Member {
         let response = ready.call(transport::get(uri, headers)).await;
         response.map_err(|error| MemberError::unreachable(error.source().unwrap_or(&error)))
     }
+}
+
+fn etag_of(response: &Response<Incoming>) -> Option<String> {
+    let etag = response.headers().get(ETAG)?.to_str().ok()?;
+    (etag.len() <= ETAG_BYTES).then(|| etag.to_owned())
 }
 
 /// What is told of the body of an error that is no `Status`.
@@ -473,6 +502,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .ok()?;
     Some(Duration::from_secs(seconds.min(60)))
 }
+
+#[cfg(test)]
+mod answers;
 
 #[cfg(test)]
 mod tests {

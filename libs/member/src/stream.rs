@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use tokio::time::Instant;
 
 use crate::error::MemberError;
 use crate::heard::Heard;
@@ -46,7 +47,7 @@ impl ByteStream {
     }
 
     /// The next bytes; `None` at the end of the body. Only the time spent in here counts as silence, so a reader may be slow.
-    /// Safe to cancel.
+    /// A frame without data ends no silence. Safe to cancel.
     pub async fn next(&mut self) -> Option<Result<Bytes, MemberError>> {
         let came = self.data().await;
         match (&self.heard, &came) {
@@ -58,13 +59,13 @@ impl ByteStream {
     }
 
     async fn data(&mut self) -> Option<Result<Bytes, MemberError>> {
-        let silence = self.silence;
+        let end = Instant::now() + self.silence;
         loop {
-            let frame = match tokio::time::timeout(silence, self.body.frame()).await {
+            let frame = match tokio::time::timeout_at(end, self.body.frame()).await {
                 Err(_) => {
                     return Some(Err(MemberError::TimedOut {
                         phase: "data",
-                        after: silence,
+                        after: self.silence,
                     }));
                 }
                 Ok(frame) => frame?,
@@ -92,5 +93,58 @@ impl ByteStream {
             }
         }
         Ok((bytes, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use http_body_util::{Empty, StreamBody};
+    use hyper::body::Frame;
+    use hyper::client::conn::http2 as client;
+    use hyper::server::conn::http2 as server;
+    use hyper::service::service_fn;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+
+    use super::*;
+
+    const SILENCE: Duration = Duration::from_secs(30);
+
+    /// Answers with a hundred frames, one each second, of which none has data.
+    async fn answer(
+        _: Request<Incoming>,
+    ) -> Result<Response<impl hyper::body::Body<Data = Bytes, Error = Infallible>>, Infallible>
+    {
+        let frames = futures::stream::unfold(100, |left: u32| async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let left = left.checked_sub(1)?;
+            Some((Ok::<_, Infallible>(Frame::data(Bytes::new())), left))
+        });
+        Ok(Response::new(StreamBody::new(frames)))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_without_data_are_silence() {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        let serve = server::Builder::new(TokioExecutor::new());
+        let serve = serve.serve_connection(TokioIo::new(far), service_fn(answer));
+        let serving = tokio::spawn(serve);
+        let asks = client::handshake(TokioExecutor::new(), TokioIo::new(near));
+        let (mut sender, connection) = asks.await.expect("a connection");
+        let asking = tokio::spawn(connection);
+        let request = Request::get("http://member/").body(Empty::<Bytes>::new());
+        let answer = sender.send_request(request.expect("a request")).await;
+        let mut body = ByteStream::new(answer.expect("an answer").into_body(), SILENCE);
+        let begun = Instant::now();
+        let next = body.next().await.expect("it is not over");
+        assert!(
+            matches!(next, Err(MemberError::TimedOut { .. })),
+            "{next:?}"
+        );
+        assert_eq!(begun.elapsed(), SILENCE);
+        serving.abort();
+        asking.abort();
     }
 }
