@@ -18,6 +18,12 @@ pub(crate) use self::keep::{Kept, Known};
 const ALL: &str = "*";
 /// Resources that one PediaCluster may name: nobody names so many, and each is looked for in what the member serves.
 const MOST_ASKED: usize = 5_000;
+/// Versions that an entry may name, each of which is looked for with each of its resources: a group of a member has as many at the most.
+const MOST_VERSIONS: usize = 50;
+/// No group, version or resource has a longer name. What is missing is told with its names, each time.
+const MOST_NAME_BYTES: usize = 253;
+/// Versions that a message names.
+const TOLD_VERSIONS: usize = 3;
 /// What is asked for and not synced, one by one: some 400 bytes each of a status that may have 1.5 MiB.
 const MOST_MISSING: usize = 1_000;
 
@@ -63,6 +69,21 @@ pub(crate) enum InvalidSyncResources {
         "syncResources: {0} resources are named, above the limit of {MOST_ASKED}: name groups with \"*\""
     )]
     TooMany(usize),
+    /// The same of versions.
+    #[error(
+        "syncResources: {versions} versions of group {group:?} are named, above the limit of {MOST_VERSIONS}: allow each with \"*\""
+    )]
+    TooManyVersions {
+        /// The group.
+        group: String,
+        /// How many.
+        versions: usize,
+    },
+    /// What nothing is called.
+    #[error(
+        "syncResources: a name of {0} bytes is no group, version or resource: the limit is {MOST_NAME_BYTES}"
+    )]
+    TooLong(usize),
     /// A list by reference.
     #[error(
         "syncResourcesRefName is not served by this version of Armadex: put the list into syncResources"
@@ -82,6 +103,7 @@ pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, Inv
     if asked > MOST_ASKED {
         return Err(InvalidSyncResources::TooMany(asked));
     }
+    spec.sync_resources.iter().try_for_each(check_names)?;
     if !spec.sync_resources_ref_name.is_empty() {
         return Err(InvalidSyncResources::Reference);
     }
@@ -103,6 +125,27 @@ pub(crate) fn check(spec: &PediaClusterSpec, gates: Gates) -> Result<String, Inv
     Ok(format!(
         "Warning: not served by this version of Armadex: {what}"
     ))
+}
+
+fn check_names(entry: &GroupResources) -> Result<(), InvalidSyncResources> {
+    let GroupResources {
+        group,
+        versions,
+        resources,
+        events_involved_resources: _,
+    } = entry;
+    let names = versions.iter().chain(resources).chain([group]);
+    let longest = names.map(String::len).max().unwrap_or_default();
+    if longest > MOST_NAME_BYTES {
+        return Err(InvalidSyncResources::TooLong(longest));
+    }
+    if versions.len() > MOST_VERSIONS {
+        return Err(InvalidSyncResources::TooManyVersions {
+            group: group.clone(),
+            versions: versions.len(),
+        });
+    }
+    Ok(())
 }
 
 /// Whether a type is asked for in this version, be it served or not.
@@ -321,10 +364,10 @@ fn not_served(versions: &[String]) -> String {
     if versions.is_empty() || versions.iter().any(|version| version == ALL) {
         "the member does not serve it".to_owned()
     } else {
-        format!(
-            "the member does not serve it in version {}",
-            versions.join(" or ")
-        )
+        let (told, others) = versions.split_at(versions.len().min(TOLD_VERSIONS));
+        let others = if others.is_empty() { "" } else { " or others" };
+        let told = told.join(" or ");
+        format!("the member does not serve it in version {told}{others}")
     }
 }
 

@@ -219,7 +219,7 @@ fn check_grant<'a>(
         warnings.extend(grant.problems.into_iter().map(told));
         return Ok(());
     }
-    let mut why = if grant == Grant::default() {
+    let why = if grant == Grant::default() {
         format!(
             "whoever looks after it can allow that by the annotation {ENDPOINTS_ANNOTATION}: \"{server}\" on the Secret"
         )
@@ -229,10 +229,8 @@ fn check_grant<'a>(
              of the Secret"
         )
     };
-    for problem in grant.problems {
-        why = format!("{why}; {problem}");
-    }
-    Err(refuse(secret, why))
+    let whole: Vec<String> = std::iter::once(why).chain(grant.problems).collect();
+    Err(refuse(secret, whole.join("; ")))
 }
 
 fn grant_of(secret: &SecretId, secrets: &SecretData) -> Grant {

@@ -5,11 +5,17 @@ use armadex_crds::ENDPOINTS_ANNOTATION;
 use crate::connection::Endpoint;
 use crate::error::ConfigError;
 
-/// The endpoints that a Secret's annotation names. Its length is bounded by that of all annotations of an object, 256 KiB.
+/// Entries that are looked at, of those that are not blank. All annotations of an object have 256 KiB, in which there is room for a hundred
+/// thousand; no credential is for so many endpoints.
+const MOST_ENTRIES: usize = 1_000;
+/// Of those that cannot be meant, so many are told.
+const TOLD: usize = 3;
+
+/// The endpoints that a Secret's annotation names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grant {
     endpoints: Vec<String>,
-    /// Entries that cannot be meant, in words that do not repeat them.
+    /// Entries that cannot be meant, in words that do not repeat them: the first ones, and how many there are besides.
     pub(crate) problems: Vec<String>,
 }
 
@@ -17,14 +23,27 @@ impl Grant {
     /// Reads the annotation's value.
     pub(crate) fn parse(text: &str) -> Self {
         let mut grant = Self::default();
-        for (index, entry) in text.split(',').enumerate() {
-            if entry.trim().is_empty() {
-                continue;
-            }
+        let mut wrong = 0_usize;
+        let entries = text.split(',').enumerate();
+        let mut entries = entries.filter(|(_, entry)| !entry.trim().is_empty());
+        for (index, entry) in entries.by_ref().take(MOST_ENTRIES) {
             match endpoint(index + 1, entry) {
                 Ok(endpoint) => grant.endpoints.push(endpoint.normal()),
-                Err(error) => grant.problems.push(error.to_string()),
+                Err(_) if wrong >= TOLD => wrong += 1,
+                Err(error) => {
+                    wrong += 1;
+                    grant.problems.push(error.to_string());
+                }
             }
+        }
+        if wrong > TOLD {
+            let more = wrong - TOLD;
+            let problem = format!("{more} more entries of {ENDPOINTS_ANNOTATION} cannot be meant");
+            grant.problems.push(problem);
+        }
+        if entries.next().is_some() {
+            let problem = format!("only {MOST_ENTRIES} entries of {ENDPOINTS_ANNOTATION} count");
+            grant.problems.push(problem);
         }
         grant
     }
@@ -97,9 +116,25 @@ mod tests {
                 "entry 2 of armadex.dev/endpoints must begin with https://, or nobody could be verified there",
                 "entry 3 of armadex.dev/endpoints must name one endpoint: there are no wildcards",
                 "entry 4 of armadex.dev/endpoints must not carry credentials",
-                "entry 5 of armadex.dev/endpoints must begin with https:// (or http://)",
-                "entry 7 of armadex.dev/endpoints has no host",
+                "2 more entries of armadex.dev/endpoints cannot be meant",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_told_of_an_annotation_is_short_however_long_it_is() {
+        let many = "*,".repeat(131_000);
+        let grant = Grant::parse(&format!("https://a,{many}https://b"));
+        let names = |text| grant.names(&Endpoint::parse("f", text).unwrap());
+        assert!(names("https://a") && !names("https://b"));
+        assert_eq!(
+            grant.problems[TOLD..],
+            [
+                "996 more entries of armadex.dev/endpoints cannot be meant",
+                "only 1000 entries of armadex.dev/endpoints count",
+            ]
+        );
+        let full = Grant::parse(&"https://a,".repeat(MOST_ENTRIES));
+        assert_eq!(full.problems, Vec::<String>::new());
     }
 }

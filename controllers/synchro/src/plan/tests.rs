@@ -152,6 +152,7 @@ fn one_version_is_kept_of_each_type() {
     ");
     assert_snapshot!(shown("example.com: foos @v1"), @"foos.example.com/v1");
     assert_snapshot!(shown("example.com: foos @v3 @v4"), @"- foos.example.com/: the member does not serve it in version v3 or v4");
+    assert_snapshot!(shown("example.com: foos @v3 @v4 @v5 @v6"), @"- foos.example.com/: the member does not serve it in version v3 or v4 or v5 or others");
 }
 
 #[test]
@@ -271,4 +272,36 @@ fn more_names_than_anybody_wants_are_refused() {
     assert!(check(&spec(MOST_ASKED), Gates::default()).is_ok());
     let error = check(&spec(MOST_ASKED + 1), Gates::default()).unwrap_err();
     assert!(error.to_string().contains("5001"), "{error}");
+}
+
+/// What is missing is told with the names of its group and versions, each time.
+#[test]
+fn names_that_nothing_has_and_versions_that_nobody_means_are_refused() {
+    let check = |change: &dyn Fn(&mut GroupResources)| {
+        let mut entry = wanted("apps: deployments @v1").remove(0);
+        change(&mut entry);
+        let spec = PediaClusterSpec {
+            sync_resources: vec![entry],
+            ..PediaClusterSpec::default()
+        };
+        check(&spec, Gates::default()).map_err(|error| error.to_string())
+    };
+    let (longest, longer) = ("x".repeat(MOST_NAME_BYTES), "x".repeat(MOST_NAME_BYTES + 1));
+    assert_eq!(
+        check(&|entry| entry.group.clone_from(&longest)),
+        Ok(String::new())
+    );
+    for refused in [
+        check(&|entry| entry.group.clone_from(&longer)),
+        check(&|entry| entry.resources.push(longer.clone())),
+        check(&|entry| entry.versions.push(longer.clone())),
+    ] {
+        let words = refused.unwrap_err();
+        assert!(words.contains("a name of 254 bytes"), "{words}");
+    }
+    let versions = |number| vec!["v1".to_owned(); number];
+    let many = |number| check(&|entry: &mut GroupResources| entry.versions = versions(number));
+    assert_eq!(many(MOST_VERSIONS), Ok(String::new()));
+    let words = many(MOST_VERSIONS + 1).unwrap_err();
+    assert!(words.contains("51 versions of group \"apps\""), "{words}");
 }
