@@ -18,6 +18,7 @@ mod import_policy;
 mod lifecycle;
 mod misfits;
 mod names;
+mod read_yaml;
 mod rendered;
 mod schema;
 mod sensitive;
@@ -40,6 +41,7 @@ pub use lifecycle::{
 };
 pub use misfits::misfits;
 pub use names::is_subdomain;
+pub use read_yaml::{Misread, read_yaml, read_yaml_documents};
 pub use rendered::RenderedConnection;
 pub use sensitive::Sensitive;
 pub use sync_resources::{ClusterSyncResources, ClusterSyncResourcesSpec, GroupResources};

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use armadex_crds::{PediaCluster, misfits};
+use armadex_crds::{Misread, PediaCluster, misfits, read_yaml};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, Resource};
 use serde_json::{Map, Value};
@@ -15,15 +15,12 @@ static DEFINITION: LazyLock<CustomResourceDefinition> = LazyLock::new(PediaClust
 
 /// Reads a PediaCluster; its name is set by the caller.
 pub fn decode(text: &str) -> Result<PediaCluster, String> {
-    let mut value: Value = serde_saphyr::from_str(text).map_err(|error| {
-        let place = error.location().map_or(String::new(), |location| {
-            format!(
-                " at line {}, column {} of the result",
-                location.line(),
-                location.column()
-            )
-        });
-        format!("does not render to YAML{place}")
+    let mut value: Value = read_yaml(text).map_err(|error| match error {
+        Misread::Other { place: None } => "does not render to YAML".to_owned(),
+        Misread::Other {
+            place: Some((line, column)),
+        } => format!("does not render to YAML at line {line}, column {column} of the result"),
+        Misread::TooMuch => format!("the result {error}"),
     })?;
     drop_nulls(&mut value);
     let Value::Object(fields) = &mut value else {

@@ -338,8 +338,14 @@ fn creation_waits_for_its_condition() {
 
 #[test]
 fn a_template_that_does_not_render_to_a_pediacluster_is_told_by_path_and_never_by_value() {
+    let aliases = vec!["*a"; 98].join(", ");
+    let bomb = format!("spec: [&a {}, {aliases}]", "a".repeat(30 << 10));
     let table = [
         ("spec: [", "template: does not render to YAML at line"),
+        (
+            bomb.as_str(),
+            "template: the result stands for more than 2 MiB or 50000 values",
+        ),
         (
             "just {{b64dec references.secret.data.token}}",
             "template: does not render to a PediaCluster",

@@ -7,7 +7,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig as File};
 use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
 use crate::error::ConfigError;
 use crate::{pem, proxy};
-use armadex_crds::Sensitive;
+use armadex_crds::{Misread, Sensitive, read_yaml_documents};
 
 /// A Secret may hold 1 MiB at most, so a larger one is no kubeconfig that somebody means.
 const MAX_BYTES: usize = 1 << 20;
@@ -53,10 +53,14 @@ fn parse(field: &str, yaml: &[u8]) -> Result<File, ConfigError> {
     if yaml.len() > MAX_BYTES {
         return Err(ConfigError::invalid(field, "is larger than 1 MiB"));
     }
-    std::str::from_utf8(yaml)
-        .ok()
-        .and_then(|text| File::from_yaml(text).ok())
-        .ok_or_else(|| ConfigError::invalid(field, "is not a kubeconfig"))
+    let is_none = || ConfigError::invalid(field, "is not a kubeconfig");
+    let text = std::str::from_utf8(yaml).map_err(|_| is_none())?;
+    let documents = read_yaml_documents::<File>(text).map_err(|error| match error {
+        Misread::Other { .. } => is_none(),
+        Misread::TooMuch => ConfigError::invalid(field, error.to_string()),
+    })?;
+    let merged = documents.into_iter().try_fold(File::default(), File::merge);
+    merged.map_err(|_| is_none())
 }
 
 fn current<'a>(field: &str, config: &'a File) -> Result<(&'a Cluster, &'a AuthInfo), ConfigError> {

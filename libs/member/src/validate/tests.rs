@@ -308,6 +308,28 @@ fn a_broken_kubeconfig_is_not_quoted() {
 }
 
 #[test]
+fn a_kubeconfig_stands_for_no_more_than_it_may_have() {
+    let none = SecretData::new();
+    let long = "a".repeat(650 << 10);
+    let with = |times: usize| {
+        let aliases = vec!["*a"; times].join(", ");
+        let mut spec = kubeconfig("", "token: t");
+        let mut yaml = spec.kubeconfig.decode().unwrap();
+        let extensions =
+            format!("extensions: [{{name: x, extension: [&a '{long}', {aliases}]}}]\n");
+        yaml.extend_from_slice(extensions.as_bytes());
+        spec.kubeconfig = Base64Bytes::from_bytes(&yaml);
+        spec
+    };
+    assert!(made(&with(1), &none).is_ok());
+    refused(
+        &with(98),
+        &none,
+        "spec.kubeconfig stands for more than 2 MiB",
+    );
+}
+
+#[test]
 fn a_connection_that_verifies_nobody_is_told() {
     let warnings = |skip: bool| {
         let spec = PediaClusterSpec {
