@@ -1,13 +1,19 @@
-//! The addresses of members that are known by name: so many lookups at the same time in the whole process, each with a limit of time.
+//! The addresses of members that are known by name: so many lookups at the same time in the whole process, each with a limit of time, and
+//! one for each name.
 //!
 //! The system's resolver keeps a thread until it has an answer, which takes up to a minute where the name server is silent, and goes on
 //! when nobody waits any more. Those threads are the ones that also unpack what searches found and pack what is written: were all of them
 //! waiting for a name server, a fleet of members that nobody finds would stand in the way of those that are well.
+//!
+//! Whose name server it is is for whoever names a member to say, and it may be silent at any time. So a name waits among its like: those
+//! that have been found for a while, those that are new, and those that took long.
 
-use std::collections::HashSet;
+mod record;
+
+use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::vec;
@@ -15,32 +21,46 @@ use std::vec;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use hyper_util::client::legacy::connect::dns::Name;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
 use tower::Service;
 
-/// Lookups at the same time: as many as there are lists and searches together, several times. A name server that is well answers within
-/// milliseconds, so that these are some thousand members a second. With those of [`DOUBTFUL`] they take a tenth of the runtime's 512
-/// threads.
-const LOOKUPS: usize = 32;
-/// Of names that were not found the last time: they wait for each other, and not in the way of those that are.
-const DOUBTFUL: usize = 16;
+use self::record::{Class, Record};
+
+/// Lookups at the same time of names that have been found for a while: as many as there are lists and searches together, several times.
+/// A name server that is well answers within milliseconds, so that these are some thousand members a second. All three together take a
+/// tenth of the runtime's 512 threads.
+const OF_PROVEN: usize = 24;
+/// Of names that are new: a fleet that starts is reached for by sixteens.
+const OF_NEW: usize = 16;
+/// Of names that took long.
+const OF_SLOW: usize = 8;
 /// From the first request for a name to its addresses. Servers that do not answer are asked again after 5 s.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Names that are remembered as doubtful: those of a fleet. If there are more, all are trusted once more.
-const REMEMBERED: usize = 10_000;
 
 /// What the system does: name to addresses, in its own time.
 type LookUp = dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+
+/// What came of a lookup, for all who wait for it.
+type Found = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 /// Resolves names; clones share the lookups.
 #[derive(Clone)]
 pub(crate) struct Names(Arc<Shared>);
 
 struct Shared {
-    lookups: Arc<Semaphore>,
-    of_doubtful: Arc<Semaphore>,
-    doubtful: Mutex<HashSet<String>>,
+    of_proven: Arc<Semaphore>,
+    of_new: Arc<Semaphore>,
+    of_slow: Arc<Semaphore>,
+    known: Mutex<Known>,
     look_up: Box<LookUp>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Names that are being looked up or wait for their turn, and who tells what comes of it.
+    asked: HashMap<String, Arc<watch::Sender<Option<Found>>>>,
+    record: Record,
 }
 
 /// The threads are those of the whole process, and so is their number.
@@ -58,66 +78,122 @@ impl Names {
 
     fn with(look_up: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
-            lookups: Arc::new(Semaphore::new(LOOKUPS)),
-            of_doubtful: Arc::new(Semaphore::new(DOUBTFUL)),
-            doubtful: Mutex::default(),
+            of_proven: Arc::new(Semaphore::new(OF_PROVEN)),
+            of_new: Arc::new(Semaphore::new(OF_NEW)),
+            of_slow: Arc::new(Semaphore::new(OF_SLOW)),
+            known: Mutex::default(),
             look_up: Box::new(look_up),
         }))
     }
 
     async fn addresses(self, name: String) -> io::Result<Vec<SocketAddr>> {
         let found = tokio::time::timeout(LIMIT, self.found(&name)).await;
-        found.unwrap_or_else(|_| {
+        let found = found.unwrap_or_else(|_| {
             let text = format!("{name} was not resolved within {} s", LIMIT.as_secs());
-            Err(io::Error::new(io::ErrorKind::TimedOut, text))
-        })
+            Err((io::ErrorKind::TimedOut, text))
+        });
+        found.map_err(|(kind, text)| io::Error::new(kind, text))
     }
 
-    async fn found(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
-        let shared = Arc::clone(&self.0);
-        let turns = if shared.is_doubtful(name) {
-            &shared.of_doubtful
-        } else {
-            &shared.lookups
-        };
-        let turn = Arc::clone(turns).acquire_owned().await;
-        let turn = turn.map_err(io::Error::other)?;
-        // Until it is found, for nobody may be there any more to say that it was not.
-        shared.doubt(name);
-        let name = name.to_owned();
-        let looking = tokio::task::spawn_blocking(move || {
-            let found = (shared.look_up)(&name);
-            if found.is_ok() {
-                shared.trust(&name);
+    async fn found(&self, name: &str) -> Found {
+        loop {
+            let mut told = self.ask(name);
+            // Without an answer it was given up a moment before somebody else wanted it.
+            if let Ok(found) = told.wait_for(Option::is_some).await {
+                return found.clone().expect("it was waited for");
             }
+        }
+    }
+
+    /// Begins a lookup, or joins the one that is there.
+    fn ask(&self, name: &str) -> watch::Receiver<Option<Found>> {
+        let mut known = self.0.lock();
+        if let Some(asked) = known.asked.get(name) {
+            return asked.subscribe();
+        }
+        let (tell, told) = watch::channel(None);
+        let tell = Arc::new(tell);
+        known.asked.insert(name.to_owned(), Arc::clone(&tell));
+        drop(known);
+        let lookup = Lookup {
+            shared: Arc::clone(&self.0),
+            name: name.to_owned(),
+            tell,
+        };
+        // It ends with its answer, or without one when nobody waits for its turn any more.
+        tokio::spawn(lookup.run());
+        told
+    }
+}
+
+/// One lookup of one name.
+struct Lookup {
+    shared: Arc<Shared>,
+    name: String,
+    tell: Arc<watch::Sender<Option<Found>>>,
+}
+
+impl Lookup {
+    async fn run(self) {
+        let Some(turn) = self.turn().await else {
+            return;
+        };
+        let (shared, name) = (Arc::clone(&self.shared), self.name.clone());
+        let looking = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            let found = (shared.look_up)(&name);
+            let mut known = shared.lock();
+            known
+                .record
+                .looked_up(&name, found.is_ok(), begun, Instant::now());
+            drop(known);
             // The thread is in use until now, whether anybody still waits or not.
             drop(turn);
             found
         });
-        looking.await.map_err(io::Error::other)?
+        let found = looking
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)));
+        let mut known = self.shared.lock();
+        known.asked.remove(&self.name);
+        drop(known);
+        let found = found.map_err(|error| (error.kind(), error.to_string()));
+        self.tell.send_replace(Some(found));
+    }
+
+    /// `None` if nobody waits any more.
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let class = self
+            .shared
+            .lock()
+            .record
+            .class_of(&self.name, Instant::now());
+        let turns = match class {
+            Class::Proven => &self.shared.of_proven,
+            Class::New => &self.shared.of_new,
+            Class::Slow => &self.shared.of_slow,
+        };
+        tokio::select! {
+            turn = Arc::clone(turns).acquire_owned() => turn.ok(),
+            () = self.tell.closed() => None,
+        }
+    }
+}
+
+impl Drop for Lookup {
+    /// Also where its runtime ends before it does. Another one of the name may have begun meanwhile.
+    fn drop(&mut self) {
+        let mut known = self.shared.lock();
+        let asked = known.asked.get(&self.name);
+        if asked.is_some_and(|tell| Arc::ptr_eq(tell, &self.tell)) {
+            known.asked.remove(&self.name);
+        }
     }
 }
 
 impl Shared {
-    fn is_doubtful(&self, name: &str) -> bool {
-        let doubtful = self.doubtful.lock();
-        let doubtful = doubtful.unwrap_or_else(PoisonError::into_inner);
-        doubtful.contains(name)
-    }
-
-    fn doubt(&self, name: &str) {
-        let doubtful = self.doubtful.lock();
-        let mut doubtful = doubtful.unwrap_or_else(PoisonError::into_inner);
-        if doubtful.len() >= REMEMBERED {
-            doubtful.clear();
-        }
-        doubtful.insert(name.to_owned());
-    }
-
-    fn trust(&self, name: &str) {
-        let doubtful = self.doubtful.lock();
-        let mut doubtful = doubtful.unwrap_or_else(PoisonError::into_inner);
-        doubtful.remove(name);
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, MutexGuard};
 
-use futures::future::join_all;
-
+use super::record::{LONG, PROBATION};
 use super::*;
+
+/// Those of all lookups.
+const THREADS: usize = OF_PROVEN + OF_NEW + OF_SLOW;
 
 /// A name server that is silent about some names until it is told to speak, and then does not know them.
 #[derive(Default)]
@@ -55,7 +57,7 @@ impl Drop for Ends {
 fn with_few_threads<F: Future>(test: impl FnOnce(Arc<Server>) -> F) -> F::Output {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true);
-    let runtime = runtime.max_blocking_threads(LOOKUPS + DOUBTFUL + 1).build();
+    let runtime = runtime.max_blocking_threads(THREADS + 1).build();
     let server = Arc::new(Server::default());
     let ends = Ends(Arc::clone(&server));
     runtime.expect("a runtime").block_on(async move {
@@ -70,51 +72,113 @@ async fn until(condition: impl Fn() -> bool) {
     }
 }
 
+type Asked = tokio::task::JoinHandle<io::Result<Vec<SocketAddr>>>;
+
+impl Names {
+    /// Asks for so many names that the server is silent about.
+    fn ask_for_dead(&self, how_many: usize) -> Vec<Asked> {
+        let ask = |number| tokio::spawn(self.clone().addresses(format!("dead-{number}")));
+        (0..how_many).map(ask).collect()
+    }
+
+    async fn finds_alive(&self) -> bool {
+        self.clone().addresses("alive".to_owned()).await.is_ok()
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.lock().asked.len()
+    }
+}
+
+async fn are_late(asked: Vec<Asked>) {
+    for asked in asked {
+        let found = asked.await.expect("no panic");
+        let error = found.expect_err("nobody answered");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+    }
+}
+
 /// As many members as would take all threads of the runtime ten times, and one search.
 #[test]
 fn a_silent_name_server_leaves_threads_for_others() {
     with_few_threads(async |server| {
         let names = server.names();
-        let dead = (0..600).map(|number| names.clone().addresses(format!("dead-{number}")));
-        let dead = tokio::spawn(join_all(dead));
-        until(|| server.asked() == LOOKUPS).await;
+        let dead = names.ask_for_dead(600);
+        until(|| server.asked() == OF_NEW).await;
         let other = tokio::task::spawn_blocking(|| 7).await;
         assert_eq!(other.expect("no panic"), 7);
         tokio::time::advance(LIMIT).await;
-        let dead = dead.await.expect("no panic");
-        let late = |found: &io::Result<Vec<SocketAddr>>| {
-            let error = found.as_ref().expect_err("nobody answered");
-            error.kind() == io::ErrorKind::TimedOut
-        };
-        assert!(dead.iter().all(late));
-        assert_eq!(server.asked(), LOOKUPS, "a thread is not given up");
+        are_late(dead).await;
+        until(|| names.waiting() == OF_NEW).await;
+        assert_eq!(server.asked(), OF_NEW, "a thread is not given up");
     });
 }
 
 #[test]
-fn names_that_were_not_found_do_not_stand_in_the_way_of_others() {
+fn names_that_took_long_do_not_stand_in_the_way_of_new_ones() {
     with_few_threads(async |server| {
         let names = server.names();
-        let ask = |number: usize| tokio::spawn(names.clone().addresses(format!("dead-{number}")));
+        let dead = names.ask_for_dead(OF_NEW);
+        until(|| server.asked() == OF_NEW).await;
+        tokio::time::advance(2 * LONG).await;
         server.speak(true);
-        for number in 0..LOOKUPS {
-            let found = ask(number).await.expect("no panic");
-            let error = found.expect_err("not known");
+        for asked in dead {
+            let error = asked.await.expect("no panic").expect_err("not known");
             assert_eq!(error.to_string(), "there is no such name");
         }
         server.speak(false);
-        let asked = server.asked();
-        let waiting = Vec::from_iter((0..LOOKUPS).map(ask));
-        until(|| server.asked() == asked + DOUBTFUL).await;
-        let found = names.clone().addresses("alive".to_owned()).await;
-        assert_eq!(found.expect("answered").len(), 1);
+        let _dead = names.ask_for_dead(OF_NEW);
+        until(|| server.asked() == OF_NEW + OF_SLOW).await;
+        assert!(names.finds_alive().await);
+        assert_eq!(server.asked(), OF_NEW + OF_SLOW + 1);
+    });
+}
+
+/// Whoever may name members may name as many as they like, each time others, and have each of them be silent.
+#[test]
+fn new_names_do_not_stand_in_the_way_of_those_that_have_been_found_for_a_while() {
+    with_few_threads(async |server| {
+        let names = server.names();
+        assert!(names.finds_alive().await);
+        tokio::time::advance(PROBATION).await;
+        let _dead = names.ask_for_dead(600);
+        until(|| server.asked() == 1 + OF_NEW).await;
+        assert!(names.finds_alive().await);
+    });
+}
+
+#[test]
+fn a_name_is_looked_up_once_for_all_who_want_it() {
+    with_few_threads(async |server| {
+        let names = server.names();
+        let first = [names.ask_for_dead(1), names.ask_for_dead(1)].map(|mut one| one.remove(0));
+        until(|| server.asked() == 1).await;
+        tokio::time::advance(LIMIT).await;
+        are_late(first.into()).await;
+        // It goes on although nobody waits, and whoever comes waits for it.
+        let later = names.ask_for_dead(1);
+        tokio::task::yield_now().await;
         server.speak(true);
-        for waits in waiting {
-            assert!(waits.await.expect("no panic").is_err());
+        for asked in later {
+            let error = asked.await.expect("no panic").expect_err("not known");
+            assert_eq!(error.to_string(), "there is no such name");
         }
-        assert_eq!(server.asked(), asked + LOOKUPS + 1);
-        // Whoever is found is no longer doubtful.
-        assert!(!names.0.is_doubtful("alive") && names.0.is_doubtful("dead-0"));
+        assert_eq!((server.asked(), names.waiting()), (1, 0));
+    });
+}
+
+#[test]
+fn nobody_stands_in_line_for_those_who_gave_up() {
+    with_few_threads(async |server| {
+        let names = server.names();
+        let dead = names.ask_for_dead(600);
+        until(|| server.asked() == OF_NEW).await;
+        assert_eq!(names.waiting(), 600);
+        dead.iter().for_each(Asked::abort);
+        until(|| names.waiting() == OF_NEW).await;
+        server.speak(true);
+        until(|| names.waiting() == 0).await;
+        assert_eq!(server.asked(), OF_NEW);
     });
 }
 
