@@ -1,37 +1,80 @@
 //! Turns to ask members what they serve. An answer is read as a whole and its decoded form is larger, so only so many are read at the
-//! same time: 10 of two halves of 8 MiB at the worst, a megabyte each where nobody means harm.
+//! same time: 12 of two halves of 8 MiB at the worst, a megabyte each where nobody means harm.
 //!
-//! A member that takes long is asked among the few that do, so those that hang hold up nobody else.
+//! A member is asked among those that took as long as it did the last time, so those that take long, or hang, hold up nobody else; and
+//! where a PediaCluster is made anew under the same name, that is known of it still.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_member::{Discovery, Etags, Member, MemberError};
+use armadex_model::ClusterName;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-/// Members that are asked at the same time: a thousand that are connected at a start take 0.2 s each.
-const PARALLEL: usize = 8;
-/// Two requests; thirty or so, by eights, of a member that knows the older way alone.
-const QUICK: Duration = Duration::from_secs(10);
-/// Those that took longer the last time.
-const PARALLEL_SLOW: usize = 2;
-const LONGEST: Duration = Duration::from_secs(60);
+use crate::lock::lock;
+
+/// Members that are asked at the same time, and for how long each.
+struct Pace {
+    parallel: usize,
+    longest: Duration,
+}
+
+/// From those that are quick to those that hang.
+const PACES: [Pace; 3] = [
+    // A thousand that are connected at a start take 0.2 s each: two requests. Two hundred that take as long as they may have everybody wait
+    // for some fifty seconds.
+    Pace {
+        parallel: 8,
+        longest: Duration::from_secs(2),
+    },
+    // Far away, busy, or one that knows the older way alone: thirty requests or so, by eights.
+    Pace {
+        parallel: 2,
+        longest: Duration::from_secs(10),
+    },
+    Pace {
+        parallel: 2,
+        longest: Duration::from_secs(60),
+    },
+];
+const SLOWEST: usize = PACES.len() - 1;
+/// Clusters that are remembered as slow: those of a fleet. If there are more, all have a quick turn once more.
+const REMEMBERED: usize = 10_000;
 
 /// Turns over all clusters.
 #[derive(Debug)]
 pub(crate) struct Discoveries {
-    quick: Semaphore,
-    slow: Semaphore,
+    turns: [Semaphore; PACES.len()],
+    /// Clusters that are not quick, and which of the turns they take.
+    slow: Mutex<BTreeMap<ClusterName, usize>>,
 }
 
 impl Default for Discoveries {
     fn default() -> Self {
         Self {
-            quick: Semaphore::new(PARALLEL),
-            slow: Semaphore::new(PARALLEL_SLOW),
+            turns: PACES.map(|pace| Semaphore::new(pace.parallel)),
+            slow: Mutex::default(),
         }
+    }
+}
+
+impl Discoveries {
+    fn pace_of(&self, cluster: &ClusterName) -> usize {
+        lock(&self.slow).get(cluster).copied().unwrap_or_default()
+    }
+
+    fn has_pace(&self, cluster: &ClusterName, pace: usize) {
+        let mut slow = lock(&self.slow);
+        if pace == 0 {
+            slow.remove(cluster);
+            return;
+        }
+        if slow.len() >= REMEMBERED && !slow.contains_key(cluster) {
+            slow.clear();
+        }
+        slow.insert(cluster.clone(), pace);
     }
 }
 
@@ -39,36 +82,43 @@ impl Default for Discoveries {
 #[derive(Debug)]
 pub(crate) struct ClusterDiscovery {
     all: Arc<Discoveries>,
-    slow: AtomicBool,
+    cluster: ClusterName,
 }
 
 impl ClusterDiscovery {
-    pub(crate) fn new(all: Arc<Discoveries>) -> Self {
-        Self {
-            all,
-            slow: AtomicBool::new(false),
-        }
+    pub(crate) fn new(all: Arc<Discoveries>, cluster: ClusterName) -> Self {
+        Self { all, cluster }
     }
 
-    /// What the member serves; `None` if it is what it was by these ETags.
+    /// What the member serves; `None` if it is what it was by these ETags. Who does not answer in time is asked anew among those that take
+    /// longer.
     pub(crate) async fn ask(
         &self,
         member: &Member,
         known: &Etags,
     ) -> Result<Option<(Discovery, Etags)>, MemberError> {
-        let (turns, longest) = match self.slow.load(Ordering::Relaxed) {
-            false => (&self.all.quick, QUICK),
-            true => (&self.all.slow, LONGEST),
-        };
-        // No semaphore is closed.
-        let _turn = turns.acquire().await;
-        let begun = Instant::now();
-        let answer = timeout(longest, member.discover(known)).await;
-        self.slow.store(begun.elapsed() >= QUICK, Ordering::Relaxed);
-        answer.unwrap_or(Err(MemberError::TimedOut {
-            phase: "whole discovery",
-            after: longest,
-        }))
+        let mut pace = self.all.pace_of(&self.cluster);
+        loop {
+            let longest = PACES[pace].longest;
+            // No semaphore is closed.
+            let turn = self.all.turns[pace].acquire().await;
+            let begun = Instant::now();
+            let answer = timeout(longest, member.discover(known)).await;
+            drop(turn);
+            let is_within = |pace: &Pace| begun.elapsed() < pace.longest;
+            let now = PACES.iter().position(is_within);
+            self.all.has_pace(&self.cluster, now.unwrap_or(SLOWEST));
+            match answer {
+                Ok(answer) => return answer,
+                Err(_) if pace < SLOWEST => pace += 1,
+                Err(_) => {
+                    return Err(MemberError::TimedOut {
+                        phase: "whole discovery",
+                        after: longest,
+                    });
+                }
+            }
+        }
     }
 }
 
@@ -77,11 +127,17 @@ mod tests {
     use std::sync::Mutex;
 
     use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
+    use tokio_util::task::AbortOnDropHandle;
 
     use super::*;
     use crate::testing::request::{Request, through_pipes};
 
     const SERVED: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]}]}"#;
+
+    fn cluster(all: &Arc<Discoveries>, name: &str) -> ClusterDiscovery {
+        let name = ClusterName::new(name).unwrap();
+        ClusterDiscovery::new(Arc::clone(all), name)
+    }
 
     fn hanging() -> Arc<Member> {
         let pipes = Mutex::new(Vec::new());
@@ -89,9 +145,14 @@ mod tests {
     }
 
     fn healthy() -> Arc<Member> {
-        let serve = async |pipe: DuplexStream| {
+        answering_after(Duration::ZERO)
+    }
+
+    fn answering_after(wait: Duration) -> Arc<Member> {
+        let serve = move |pipe: DuplexStream| async move {
             let mut socket = BufReader::new(pipe);
             Request::read(&mut socket).await;
+            tokio::time::sleep(wait).await;
             let length = SERVED.len();
             let answer = format!(
                 "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{SERVED}"
@@ -102,28 +163,88 @@ mod tests {
         through_pipes(move |pipe| drop(tokio::spawn(serve(pipe))))
     }
 
+    /// Asks members again and again, of whom each has a cluster of its own.
+    fn ask_on_and_on(
+        all: &Arc<Discoveries>,
+        members: Vec<Arc<Member>>,
+    ) -> Vec<AbortOnDropHandle<()>> {
+        let ask = |(number, member): (usize, Arc<Member>)| {
+            let cluster = cluster(all, &format!("other-{number}"));
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                loop {
+                    // Be there an answer or not.
+                    let _ = cluster.ask(&member, &Etags::default()).await;
+                }
+            }))
+        };
+        members.into_iter().enumerate().map(ask).collect()
+    }
+
+    /// How long a hundred healthy members take, one after the other.
+    async fn ask_a_hundred(all: &Arc<Discoveries>) -> Duration {
+        let begun = Instant::now();
+        for number in 0..100 {
+            let cluster = cluster(all, &format!("healthy-{number}"));
+            let answer = cluster.ask(&healthy(), &Etags::default()).await;
+            assert!(answer.is_ok(), "{number}");
+        }
+        begun.elapsed()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn members_that_hang_hold_up_nobody_else() {
         let all = Arc::<Discoveries>::default();
-        let hang = (0..3 * PARALLEL).map(|_| {
-            let all = Arc::clone(&all);
-            tokio::spawn(async move {
-                let (cluster, member) = (ClusterDiscovery::new(all), hanging());
-                loop {
-                    let answer = cluster.ask(&member, &Etags::default()).await;
-                    assert!(answer.is_err());
-                }
-            })
-        });
-        let hang: Vec<_> = hang.collect();
+        let members = (0..3 * PACES[0].parallel).map(|_| hanging());
+        let _asked = ask_on_and_on(&all, members.collect());
         tokio::task::yield_now().await;
+        let took = ask_a_hundred(&all).await;
+        assert!(took <= 3 * PACES[0].longest, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn members_that_take_as_long_as_they_may_hold_up_others_once() {
+        let all = Arc::<Discoveries>::default();
+        let nearly = PACES[1].longest - Duration::from_millis(100);
+        let members = (0..5 * PACES[0].parallel).map(|_| answering_after(nearly));
+        let _asked = ask_on_and_on(&all, members.collect());
+        tokio::task::yield_now().await;
+        let took = ask_a_hundred(&all).await;
+        assert!(took <= 5 * PACES[0].longest, "{took:?}");
+        let took = ask_a_hundred(&all).await;
+        assert!(took < PACES[0].longest, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_that_is_made_anew_takes_as_long_as_before() {
+        let all = Arc::<Discoveries>::default();
+        let answer = cluster(&all, "one")
+            .ask(&hanging(), &Etags::default())
+            .await;
+        assert!(matches!(answer, Err(MemberError::TimedOut { .. })));
         let begun = Instant::now();
-        for number in 0..100 {
-            let (cluster, member) = (ClusterDiscovery::new(Arc::clone(&all)), healthy());
-            let answer = cluster.ask(&member, &Etags::default()).await;
-            assert!(answer.is_ok(), "{number}");
+        let answer = cluster(&all, "one")
+            .ask(&hanging(), &Etags::default())
+            .await;
+        assert!(answer.is_err());
+        assert_eq!(
+            begun.elapsed(),
+            PACES[SLOWEST].longest,
+            "no quick turn is taken"
+        );
+        let answer = cluster(&all, "one")
+            .ask(&healthy(), &Etags::default())
+            .await;
+        assert!(answer.is_ok());
+        assert!(lock(&all.slow).is_empty(), "it is quick now");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let all = Discoveries::default();
+        for number in 0..3 * REMEMBERED {
+            let name = format!("slow-{number}");
+            all.has_pace(&ClusterName::new(&name).unwrap(), SLOWEST);
         }
-        assert!(begun.elapsed() <= 3 * QUICK, "{:?}", begun.elapsed());
-        hang.iter().for_each(tokio::task::JoinHandle::abort);
+        assert!(lock(&all.slow).len() <= REMEMBERED);
     }
 }

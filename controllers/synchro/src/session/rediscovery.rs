@@ -183,11 +183,14 @@ impl Rediscovery {
 
 #[cfg(test)]
 mod tests {
+    use armadex_model::ClusterName;
+
     use super::*;
     use crate::testing::{ScriptedMember, until};
 
     fn turns() -> Arc<ClusterDiscovery> {
-        Arc::new(ClusterDiscovery::new(Arc::default()))
+        let name = ClusterName::new("east").expect("a name");
+        Arc::new(ClusterDiscovery::new(Arc::default(), name))
     }
 
     /// Asks at once for what may have changed.

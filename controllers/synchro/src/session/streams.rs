@@ -69,9 +69,10 @@ impl Streams {
             cluster: session.cluster,
             left: session.left.clone(),
             lists: Arc::new(ClusterTurns::new(Arc::clone(&session.shared.lists))),
-            discovery: Arc::new(ClusterDiscovery::new(Arc::clone(
-                &session.shared.discoveries,
-            ))),
+            discovery: Arc::new(ClusterDiscovery::new(
+                Arc::clone(&session.shared.discoveries),
+                session.name.clone(),
+            )),
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),

@@ -12,7 +12,7 @@ const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
 async fn reached(stage: &Stage, member: &ScriptedMember) -> Result<Reached, Unreached> {
     let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
     let (cluster, member) = (name("m"), member.connect());
-    let discovery = ClusterDiscovery::new(Arc::default());
+    let discovery = ClusterDiscovery::new(Arc::default(), cluster.clone());
     reach(&member, &*sink, (&cluster, "uid-m"), &discovery).await
 }
 
