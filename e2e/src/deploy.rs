@@ -57,3 +57,29 @@ fn shipped(name: &str) -> Result<String> {
     let path = folder().join(name);
     std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Namespace;
+    use kube::ResourceExt;
+
+    use super::*;
+
+    /// Whichever manifest comes last decides, so all of them say it.
+    #[test]
+    fn karmada_is_told_to_leave_our_namespace_out_of_its_members() {
+        for manifest in ["rbac/armadex.yaml", "apiservice.yaml"] {
+            let text = shipped(manifest).unwrap();
+            let ours = text
+                .split("\n---\n")
+                .filter(|part| part.contains("\nkind: Namespace\n"))
+                .map(|part| serde_saphyr::from_str::<Namespace>(part).unwrap())
+                .find(|namespace| namespace.name_any() == NAMESPACE);
+            let ours = ours.expect("the manifest makes the namespace");
+            let said = ours
+                .labels()
+                .get("namespace.karmada.io/skip-auto-propagation");
+            assert_eq!(said.map(String::as_str), Some("true"), "{manifest}");
+        }
+    }
+}

@@ -39,6 +39,7 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> R
     a_pediacluster_by_hand_gets_no_credential(&fleet).await?;
     a_pediacluster_by_hand_gets_what_the_secret_grants(&fleet).await?;
     a_secret_by_hand_lies_in_the_namespace_of_armadex(&fleet).await?;
+    nothing_of_ours_is_in_the_members(&fleet).await?;
     parts.stop()?;
     every_right_was_used_and_none_was_missed(&fleet)?;
     fleet.finish().await;
@@ -449,4 +450,15 @@ async fn a_secret_by_hand_lies_in_the_namespace_of_armadex(fleet: &Harness) -> R
     make_by_hand(fleet, "at-home", armadex::NAMESPACE, &url, false).await?;
     wait_for_condition(fleet, "pediacluster/at-home", "Ready", "True").await?;
     remove_by_hand(fleet, "at-home").await
+}
+
+/// Karmada makes each namespace of its control plane in every member within seconds, unless that says otherwise.
+async fn nothing_of_ours_is_in_the_members(fleet: &Harness) -> Result<()> {
+    for name in ["member1", "member2", "member3"] {
+        let namespaces = ["get", "namespaces", "--output=name"];
+        let found = fleet.kubectl(name).run(&namespaces).await?;
+        let is_ours = |line: &str| line == format!("namespace/{}", armadex::NAMESPACE);
+        ensure!(!found.lines().any(is_ours), "{name}: {found}");
+    }
+    Ok(())
 }
