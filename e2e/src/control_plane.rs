@@ -125,10 +125,15 @@ impl ControlPlane {
         };
         match (self.kind, &client) {
             (ControlPlaneKind::Karmada, Some(client)) => {
-                self.karmada()?.unjoin(&self.host, member).await?;
+                let karmada = self.karmada()?;
+                karmada
+                    .unjoin(&self.host, &member.name, Some(member))
+                    .await?;
                 stand_in::wait_until_clean(client, &member.name).await
             }
-            (ControlPlaneKind::Karmada, None) => self.karmada()?.unjoin(&self.host, member).await,
+            (ControlPlaneKind::Karmada, None) => {
+                self.karmada()?.unjoin(&self.host, &member.name, None).await
+            }
             (ControlPlaneKind::StandIn | ControlPlaneKind::Attached, client) => {
                 stand_in::unjoin(&self.host.client().await?, client.as_ref(), &member.name).await
             }

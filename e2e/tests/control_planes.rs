@@ -28,6 +28,7 @@ async fn members_join_are_seeded_rotated_and_leave_and_nothing_is_left_running()
     a_rotated_token_replaces_the_old_one(&fleet).await?;
     a_member_that_leaves_can_join_again(&fleet).await?;
     a_member_that_is_away_is_tainted_until_it_is_back(&fleet).await?;
+    a_member_that_is_away_can_leave(&fleet).await?;
     let processes = Record::all(&fleet.folder().run());
     ensure!(processes.len() > 8, "{processes:?}");
     fleet.finish().await;
@@ -183,4 +184,13 @@ async fn a_member_that_is_away_is_tainted_until_it_is_back(fleet: &Harness) -> R
     is("ClusterNotReachable cluster.karmada.io/not-ready").await?;
     member.start_apiserver(fleet.tools()).await?;
     is("ClusterReady").await
+}
+
+async fn a_member_that_is_away_can_leave(fleet: &Harness) -> Result<()> {
+    fleet.member("member3")?.kill_apiserver();
+    fleet.unjoin("member3").await?;
+    let get = ["get", "clusters.cluster.karmada.io", "--output", "name"];
+    let clusters = fleet.kubectl("host").run(&get).await?;
+    ensure!(!clusters.contains("member3"), "{clusters}");
+    Ok(())
 }

@@ -101,33 +101,41 @@ impl Karmada {
 
     /// `karmadactl join`.
     pub(super) async fn join(&self, host: &Cluster, member: &Cluster) -> Result<()> {
-        self.ctl(host, member, "join").await
+        self.ctl(host, "join", &member.name, Some(member)).await
     }
 
-    /// `karmadactl unjoin`.
-    pub(super) async fn unjoin(&self, host: &Cluster, member: &Cluster) -> Result<()> {
-        self.ctl(host, member, "unjoin").await
+    /// `karmadactl unjoin`, which cleans up in the member if that is given: it fails on one that does not answer.
+    pub(super) async fn unjoin(
+        &self,
+        host: &Cluster,
+        name: &str,
+        member: Option<&Cluster>,
+    ) -> Result<()> {
+        self.ctl(host, "unjoin", name, member).await
     }
 
-    async fn ctl(&self, host: &Cluster, member: &Cluster, verb: &str) -> Result<()> {
+    async fn ctl(
+        &self,
+        host: &Cluster,
+        verb: &str,
+        name: &str,
+        member: Option<&Cluster>,
+    ) -> Result<()> {
         let mut command = Command::new(self.programs.join(CTL));
         command
             .arg("--kubeconfig")
             .arg(host.kubeconfig())
-            .args([
-                verb,
-                &member.name,
-                "--cluster-context",
-                &member.name,
-                "--cluster-kubeconfig",
-            ])
-            .arg(member.kubeconfig());
+            .args([verb, name]);
+        if let Some(member) = member {
+            command
+                .args(["--cluster-context", &member.name, "--cluster-kubeconfig"])
+                .arg(member.kubeconfig());
+        }
         let output = output_of(&mut command).await?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(
             output.status.success(),
-            "karmadactl {verb} {} failed: {said}",
-            member.name
+            "karmadactl {verb} {name} failed: {said}"
         );
         Ok(())
     }
