@@ -104,7 +104,8 @@ async fn take_hold(host: &Client, cluster: &Cluster) -> Result<()> {
     ensure_namespace(host, &execution_namespace(cluster)).await?;
     let mut finalizers = cluster.finalizers().to_vec();
     finalizers.push(FINALIZER.to_owned());
-    set_finalizers(host, cluster, &finalizers).await
+    set_finalizers(host, cluster, &finalizers).await?;
+    taints::follow(host, cluster).await
 }
 
 /// Deletes the execution namespace and lets the Cluster go when that is gone.

@@ -9,7 +9,7 @@ use kube::api::{ListParams, Patch, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use super::host::{NAMESPACE, as_manager};
+use super::host::{NAMESPACE, SYSTEM, as_manager};
 use crate::wait::wait_for;
 
 /// `karmadactl` waits as long for the token controller.
@@ -64,7 +64,7 @@ pub(super) async fn store(host: &Client, name: &str, data: &[(&str, &ByteString)
     let secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "namespace": NAMESPACE},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {SYSTEM: "true"}},
         "data": data,
     });
     let secrets: Api<Secret> = Api::namespaced(host.clone(), NAMESPACE);

@@ -16,6 +16,8 @@ use crate::wait::wait_until;
 pub const NAMESPACE: &str = "karmada-cluster";
 /// Who writes.
 pub(crate) const MANAGER: &str = "armadex-stand-in";
+/// The label by which Karmada knows its own.
+pub(super) const SYSTEM: &str = "karmada.io/system";
 /// A new CRD is served within a second or two.
 const SERVED: Duration = Duration::from_secs(30);
 
@@ -52,7 +54,7 @@ pub(crate) async fn ensure_namespace(client: &Client, name: &str) -> Result<()> 
     let namespace = json!({
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": name, "labels": {"karmada.io/system": "true"}},
+        "metadata": {"name": name, "labels": {SYSTEM: "true"}},
     });
     let namespaces: Api<Namespace> = Api::all(client.clone());
     namespaces

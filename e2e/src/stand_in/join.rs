@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::cluster::{Cluster, ClusterSpec, SecretReference};
 use super::credentials::{self, account_of};
-use super::host::{NAMESPACE, as_manager, ensure_namespace};
+use super::host::{NAMESPACE, SYSTEM, as_manager, ensure_namespace};
 
 /// The ServiceAccount through which callers are impersonated.
 pub(super) const IMPERSONATOR: &str = "karmada-impersonator";
@@ -79,7 +79,7 @@ async fn ensure_accounts(member: &Client, name: &str) -> Result<()> {
         let wanted = json!({
             "apiVersion": "v1",
             "kind": "ServiceAccount",
-            "metadata": {"name": account, "namespace": NAMESPACE},
+            "metadata": {"name": account, "namespace": NAMESPACE, "labels": {SYSTEM: "true"}},
         });
         accounts
             .patch(account, &as_manager(), &Patch::Apply(&wanted))
@@ -105,7 +105,7 @@ fn all_rights(role: &str) -> serde_json::Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": role},
+        "metadata": {"name": role, "labels": {SYSTEM: "true"}},
         "rules": [
             {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
             {"nonResourceURLs": ["*"], "verbs": ["get"]},
@@ -117,7 +117,7 @@ fn binding(role: &str, account: &str) -> serde_json::Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": role},
+        "metadata": {"name": role, "labels": {SYSTEM: "true"}},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
     })

@@ -61,19 +61,22 @@ enum Observed {
         apis: Vec<ApiEnablement>,
         nodes: NodeSummary,
     },
-    Unhealthy,
+    /// No answer, or one that is no success: Karmada does not tell them apart.
     Unreachable,
+    /// The Cluster or its Secret does not say how to reach the member.
+    NoClient(String),
 }
 
 async fn observe(host: &Client, cluster: &Cluster, depth: Depth) -> Observed {
-    let Ok(member) = connect(host, cluster).await else {
-        return Observed::Unreachable;
+    let member = match connect(host, cluster).await {
+        Ok(member) => member,
+        Err(error) => return Observed::NoClient(format!("{error:#}")),
     };
     match health(&member).await {
-        Ok(true) if depth == Depth::Health => Observed::Healthy,
-        Ok(true) => collect(&member).await.unwrap_or(Observed::Unhealthy),
-        Ok(false) => Observed::Unhealthy,
-        Err(_) => Observed::Unreachable,
+        // What cannot be collected is collected the next time.
+        Ok(true) if depth == Depth::Collect => collect(&member).await.unwrap_or(Observed::Healthy),
+        Ok(true) => Observed::Healthy,
+        Ok(false) | Err(_) => Observed::Unreachable,
     }
 }
 
@@ -132,22 +135,18 @@ fn node_is_ready(node: &Node) -> bool {
         .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// What the member serves: core first, then the preferred version of each group, subresources left out.
+/// What the member serves: every version of every group, in order, subresources left out.
 async fn enablements(member: &Client) -> Result<Vec<ApiEnablement>> {
     let mut found = vec![enablement(
         "v1",
         member.list_core_api_resources("v1").await?.resources,
     )];
-    for group in member.list_api_groups().await?.groups {
-        let Some(version) = group.preferred_version else {
-            continue;
-        };
-        let served = member
-            .list_api_group_resources(&version.group_version)
-            .await?
-            .resources;
-        found.push(enablement(&version.group_version, served));
+    let groups = member.list_api_groups().await?.groups;
+    for version in groups.into_iter().flat_map(|group| group.versions) {
+        let served = member.list_api_group_resources(&version.group_version);
+        found.push(enablement(&version.group_version, served.await?.resources));
     }
+    found.sort_by(|one, other| one.group_version.cmp(&other.group_version));
     Ok(found)
 }
 
@@ -176,10 +175,17 @@ const READY: (&str, &str, &str) = (
     "ClusterReady",
     "cluster is healthy and ready to accept workloads",
 );
+const AWAY: (&str, &str, &str) = ("False", "ClusterNotReachable", "cluster is not reachable");
+const COMPLETE: (&str, &str, &str) = (
+    "True",
+    "Complete",
+    "collected complete APIEnablements from the cluster",
+);
 
 /// The status after a probe: what is known of a member that is away stays.
 fn status(before: &ClusterStatus, observed: Observed, now: Timestamp) -> ClusterStatus {
     let mut after = before.clone();
+    let message;
     let ready = match observed {
         Observed::Healthy => READY,
         Observed::Collected {
@@ -190,21 +196,15 @@ fn status(before: &ClusterStatus, observed: Observed, now: Timestamp) -> Cluster
             after.kubernetes_version = Some(version);
             after.api_enablements = apis;
             after.node_summary = Some(nodes);
-            let complete = ("True", "Complete", "all APIs of the cluster are known");
-            set_condition(
-                &mut after.conditions,
-                "CompleteAPIEnablements",
-                complete,
-                now,
-            );
+            let kind = "CompleteAPIEnablements";
+            set_condition(&mut after.conditions, kind, COMPLETE, now);
             READY
         }
-        Observed::Unhealthy => (
-            "False",
-            "ClusterNotReady",
-            "cluster answers but is not healthy",
-        ),
-        Observed::Unreachable => ("False", "ClusterNotReachable", "cluster is not reachable"),
+        Observed::Unreachable => AWAY,
+        Observed::NoClient(reason) => {
+            message = format!("failed to create a ClusterClient: {reason}");
+            ("False", "StatusCollectionFailed", message.as_str())
+        }
     };
     set_condition(&mut after.conditions, "Ready", ready, now);
     after
@@ -273,5 +273,17 @@ mod tests {
             ("False", "ClusterNotReachable")
         );
         assert_eq!(ready.last_transition_time, Time(at(2)));
+    }
+
+    #[test]
+    fn a_cluster_without_a_way_to_its_member_is_told_from_one_that_is_away() {
+        let observed = Observed::NoClient("no secretRef".to_owned());
+        let lost = status(&ClusterStatus::default(), observed, at(1));
+        let ready = lost.ready().unwrap();
+        assert_eq!(
+            (ready.status.as_str(), ready.reason.as_str()),
+            ("False", "StatusCollectionFailed")
+        );
+        assert!(ready.message.ends_with("no secretRef"), "{}", ready.message);
     }
 }

@@ -12,14 +12,13 @@ use super::super::cluster::{Cluster, ClusterStatus, Taint};
 const NOT_READY: &str = "cluster.karmada.io/not-ready";
 const UNREACHABLE: &str = "cluster.karmada.io/unreachable";
 
-/// Writes the taints of a Cluster if `Ready`, as it was last written, asks for others.
+/// Writes the taints of a Cluster if `Ready`, as it was last written, asks for others. One that has just joined is not ready.
 pub(super) async fn follow(host: &Client, cluster: &Cluster) -> Result<()> {
     let status = cluster.status.as_ref();
-    let Some(ready) = status.and_then(ClusterStatus::ready) else {
-        return Ok(());
-    };
+    let ready = status.and_then(ClusterStatus::ready);
+    let ready = ready.map_or("False", |condition| condition.status.as_str());
     let before = &cluster.spec.taints;
-    let after = taints(before, &ready.status, Timestamp::now());
+    let after = taints(before, ready, Timestamp::now());
     if after == *before {
         return Ok(());
     }
