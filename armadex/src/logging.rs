@@ -10,8 +10,10 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::cli::{LogFlags, LogFormat};
 
-/// kube's watcher logs every failed try itself, as we do where it is handled; sqlx logs whole statements that took long. The flag can ask for both.
-const QUIET: &str = "kube_runtime::watcher=error,sqlx::query=error";
+/// kube logs every answer of 500 and more, as an aggregated API gives that is not up yet, and every failed try of a watch itself, as we do where
+/// it is handled; sqlx logs whole statements that took long. The flag can ask for all of it.
+const QUIET: &str =
+    "kube_client::client::builder=off,kube_runtime::watcher=error,sqlx::query=error";
 /// Here kube logs whole answers of the control plane that it did not understand, Secrets and reviewed tokens among them. No level asks for
 /// that: what failed is told where it is handled, and without what was answered.
 const BODIES: &str = "kube_client::client";
@@ -77,6 +79,29 @@ mod tests {
             Ok::<_, Infallible>(answer.expect("an answer"))
         });
         Client::new(service, "default")
+    }
+
+    #[test]
+    fn an_answer_that_failed_is_told_where_it_is_handled_unless_more_is_asked_for() {
+        for (log_level, is_told) in [
+            ("info", false),
+            ("info,kube_client=debug", false),
+            ("info,kube_client::client::builder=debug", true),
+        ] {
+            let flags = LogFlags {
+                log_format: LogFormat::Text,
+                log_level: log_level.to_owned(),
+            };
+            let log = Log::default();
+            let writer = log.clone();
+            let lines = lines(&flags, move || writer.clone(), false);
+            tracing::subscriber::with_default(lines, || {
+                tracing::error!(target: "kube_client::client::builder", "failed with status 503");
+            });
+            let told = String::from_utf8(log.0.lock().expect("no panic").clone());
+            let told = told.expect("text");
+            assert_eq!(told.contains("503"), is_told, "{log_level}: {told}");
+        }
     }
 
     #[tokio::test]
