@@ -47,7 +47,7 @@ impl ByteStream {
     }
 
     /// The next bytes; `None` at the end of the body. Only the time spent in here counts as silence, so a reader may be slow.
-    /// A frame without data ends no silence. Safe to cancel.
+    /// A frame without data ends no silence, whether HTTP/2 passes it on or not. Safe to cancel.
     pub async fn next(&mut self) -> Option<Result<Bytes, MemberError>> {
         let came = self.data().await;
         match (&self.heard, &came) {
@@ -98,40 +98,48 @@ impl ByteStream {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
-    use http::{Request, Response};
-    use http_body_util::{Empty, StreamBody};
-    use hyper::body::Frame;
-    use hyper::client::conn::http2 as client;
-    use hyper::server::conn::http2 as server;
-    use hyper::service::service_fn;
+    use http::Request;
+    use http_body_util::Empty;
+    use hyper::client::conn::http2;
     use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::io::{AsyncWriteExt as _, DuplexStream};
 
     use super::*;
 
     const SILENCE: Duration = Duration::from_secs(30);
 
-    /// Answers with a hundred frames, one each second, of which none has data.
-    async fn answer(
-        _: Request<Incoming>,
-    ) -> Result<Response<impl hyper::body::Body<Data = Bytes, Error = Infallible>>, Infallible>
-    {
-        let frames = futures::stream::unfold(100, |left: u32| async move {
+    /// A frame of HTTP/2: its length, its kind, its flags and its stream.
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const SETTINGS_SEEN: [u8; 9] = [0, 0, 0, 4, 1, 0, 0, 0, 0];
+    /// `:status: 200`, and there are no more headers.
+    const ANSWER: [u8; 10] = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88];
+    const NO_DATA: [u8; 9] = [0, 0, 0, 0, 0, 0, 0, 0, 1];
+    const NO_MORE_DATA: [u8; 9] = [0, 0, 0, 0, 1, 0, 0, 0, 1];
+
+    /// Answers the first request with a hundred frames, one each second, of which none has data.
+    async fn serve(pipe: DuplexStream) -> std::io::Result<()> {
+        let (mut asked, mut answer) = tokio::io::split(pipe);
+        let asked = async move { tokio::io::copy(&mut asked, &mut tokio::io::sink()).await };
+        let answer = async move {
+            answer.write_all(&SETTINGS).await?;
+            answer.write_all(&SETTINGS_SEEN).await?;
+            // The clock moves when there is nothing else to do: the request has come.
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let left = left.checked_sub(1)?;
-            Some((Ok::<_, Infallible>(Frame::data(Bytes::new())), left))
-        });
-        Ok(Response::new(StreamBody::new(frames)))
+            answer.write_all(&ANSWER).await?;
+            for _ in 0..100 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                answer.write_all(&NO_DATA).await?;
+            }
+            answer.write_all(&NO_MORE_DATA).await
+        };
+        tokio::try_join!(asked, answer).map(|_| ())
     }
 
     #[tokio::test(start_paused = true)]
     async fn frames_without_data_are_silence() {
         let (near, far) = tokio::io::duplex(64 << 10);
-        let serve = server::Builder::new(TokioExecutor::new());
-        let serve = serve.serve_connection(TokioIo::new(far), service_fn(answer));
-        let serving = tokio::spawn(serve);
-        let asks = client::handshake(TokioExecutor::new(), TokioIo::new(near));
+        let serving = tokio::spawn(serve(far));
+        let asks = http2::handshake(TokioExecutor::new(), TokioIo::new(near));
         let (mut sender, connection) = asks.await.expect("a connection");
         let asking = tokio::spawn(connection);
         let request = Request::get("http://member/").body(Empty::<Bytes>::new());

@@ -86,7 +86,8 @@ async fn what_comes_byte_by_byte_is_given_up_as_a_whole() {
     for error in errors {
         assert!(matches!(error, MemberError::TimedOut { .. }), "{error}");
     }
-    assert!(begun.elapsed() <= 3 * ANSWER_TIMEOUT + LONG_ANSWER_TIMEOUT);
+    let all = begun.elapsed().as_secs();
+    assert!(all <= 3 * 30 + 60, "{all} s");
 }
 
 #[tokio::test(start_paused = true)]
