@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
+use armadex_policy::limited;
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -20,13 +21,16 @@ pub(crate) struct ControlPlaneFlags {
 }
 
 impl ControlPlaneFlags {
-    /// A client for the control plane.
+    /// A client for the control plane, each of whose requests ends: the only one that there is, so nothing of this program waits
+    /// for ever.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         let mut config = self.config().await?;
         // The client's own retries would hide a 503 for minutes; every caller backs off by itself and says so.
         config.default_retry = false;
         let server = config.cluster_url.to_string();
-        Client::try_from(config).with_context(|| format!("cannot make a client for {server}"))
+        let client = Client::try_from(config);
+        let client = client.with_context(|| format!("cannot make a client for {server}"))?;
+        Ok(limited(client))
     }
 
     /// The kubeconfigs that are read as one, the first with most weight, where it is not the pod's service account that counts.
@@ -138,6 +142,10 @@ fn read(path: &Path) -> anyhow::Result<Kubeconfig> {
 
 #[cfg(test)]
 mod tests {
+    use armadex_policy::ANSWER_LIMIT;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+
     use super::*;
 
     fn origin(flag: Option<&str>, context: Option<&str>, kubeconfig: &str, is_pod: bool) -> Origin {
@@ -154,6 +162,46 @@ mod tests {
 
     fn files(names: &[&str]) -> Origin {
         Origin::Files(names.iter().map(PathBuf::from).collect())
+    }
+
+    /// A server that takes one request and never answers; its address, and when it has taken it.
+    async fn silent() -> (String, tokio::task::JoinHandle<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let taken = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.expect("a connection");
+            let begun = socket.read_u8().await.expect("a request");
+            assert_eq!(begun, b'G');
+            socket
+        });
+        (format!("http://{address}"), taken)
+    }
+
+    #[tokio::test]
+    async fn a_control_plane_that_takes_a_request_and_does_not_answer_is_given_up() {
+        let (server, taken) = silent().await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("kubeconfig");
+        let named =
+            |field: &str, value: String| format!("{field}s: [{{name: a, {field}: {value}}}]\n");
+        let text = named("cluster", format!("{{server: \"{server}\"}}"))
+            + &named("user", "{}".to_owned())
+            + &named("context", "{cluster: a, user: a}".to_owned())
+            + "current-context: a\n";
+        std::fs::write(&path, text).expect("written");
+        let flags = ControlPlaneFlags {
+            kubeconfig: Some(path),
+            context: None,
+        };
+        let client = flags.client().await.expect("a client");
+        let asked = tokio::spawn(async move { client.apiserver_version().await.map(drop) });
+        let socket = taken.await.expect("it was asked");
+        tokio::time::pause();
+        let answer = tokio::time::timeout(2 * ANSWER_LIMIT, asked).await;
+        let answer = answer.expect("an end").expect("no panic");
+        let error = answer.expect_err("no answer");
+        assert!(error.to_string().contains("no answer within"), "{error}");
+        drop(socket);
     }
 
     #[test]

@@ -14,32 +14,75 @@ use crate::{Plan, Problem, plan::obstacle};
 /// Owner of the fields of lifecycles.
 const FIELD_MANAGER: &str = "armadex-importpolicy";
 
+/// One thing to carry out.
+enum Change<'a> {
+    Create(&'a PediaClusterLifecycle),
+    Update(&'a PediaClusterLifecycle),
+    /// By name and uid.
+    Delete(&'a str, &'a str),
+}
+
 /// Carries the plan out and tells what failed.
 ///
 /// All policies apply under one field manager, so an API server would let one of them overwrite
 /// what another has made since the plan. Versions prevent it: whoever comes first keeps a name.
+///
+/// An API server that leaves one request unanswered is not asked for the rest, each of which would
+/// be waited for in turn while nothing is told: the next look goes on with it.
 pub(crate) async fn apply(
     api: &Api<PediaClusterLifecycle>,
     policy: &ClusterImportPolicy,
     plan: &Plan,
 ) -> Vec<Problem> {
+    let create = plan.create.iter().map(Change::Create);
+    let update = plan.update.iter().map(Change::Update);
+    let delete = plan.delete.iter();
+    let delete = delete.map(|(name, uid)| Change::Delete(name, uid));
     let mut failures = Vec::new();
-    let params = PatchParams::apply(FIELD_MANAGER);
-    for lifecycle in &plan.create {
-        let mut new = lifecycle.clone();
-        new.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
-        let result = put(api, policy, new, &params).await;
-        note(&mut failures, &lifecycle.name_any(), "created", result);
-    }
-    for lifecycle in &plan.update {
-        let result = put(api, policy, lifecycle.clone(), &params.clone().force()).await;
-        note(&mut failures, &lifecycle.name_any(), "updated", result);
-    }
-    for (name, uid) in &plan.delete {
-        let result = delete(api, name, uid).await.map(drop);
-        note(&mut failures, name, "deleted", result);
+    for change in create.chain(update).chain(delete) {
+        let (name, done) = change.in_words();
+        let Err(trouble) = change.carry_out(api, policy).await else {
+            info!(cluster = name, "lifecycle {name} {done}");
+            continue;
+        };
+        failures.push(Problem {
+            subject: format!("PediaClusterLifecycle {name}"),
+            message: format!("could not be {done}: {trouble}"),
+            may_pass: true,
+        });
+        if trouble.kind == TroubleKind::Unanswered {
+            break;
+        }
     }
     failures
+}
+
+impl Change<'_> {
+    /// The name of the lifecycle, and what it is once this is done.
+    fn in_words(&self) -> (String, &'static str) {
+        match self {
+            Self::Create(lifecycle) => (lifecycle.name_any(), "created"),
+            Self::Update(lifecycle) => (lifecycle.name_any(), "updated"),
+            Self::Delete(name, _) => ((*name).to_owned(), "deleted"),
+        }
+    }
+
+    async fn carry_out(
+        self,
+        api: &Api<PediaClusterLifecycle>,
+        policy: &ClusterImportPolicy,
+    ) -> Result<(), Trouble> {
+        let params = PatchParams::apply(FIELD_MANAGER);
+        match self {
+            Self::Create(lifecycle) => {
+                let mut new = lifecycle.clone();
+                new.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
+                put(api, policy, new, &params).await
+            }
+            Self::Update(lifecycle) => put(api, policy, lifecycle.clone(), &params.force()).await,
+            Self::Delete(name, uid) => delete(api, name, uid).await.map(drop),
+        }
+    }
 }
 
 /// Applies a lifecycle. After a conflict it says whose the lifecycle is by now; if it is the
@@ -72,17 +115,6 @@ async fn patch(
     api.patch(&lifecycle.name_any(), params, &Patch::Apply(lifecycle))
         .await?;
     Ok(())
-}
-
-fn note(failures: &mut Vec<Problem>, name: &str, done: &str, result: Result<(), Trouble>) {
-    match result {
-        Ok(()) => info!(cluster = name, "lifecycle {name} {done}"),
-        Err(trouble) => failures.push(Problem {
-            subject: format!("PediaClusterLifecycle {name}"),
-            message: format!("could not be {done}: {trouble}"),
-            may_pass: true,
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -269,3 +269,65 @@ async fn a_lifecycle_that_goes_in_a_gap_of_its_watch_is_made_again() {
     .await;
     running.end().await;
 }
+
+/// Waits for a request, of which nobody tells while it is left without an answer.
+async fn asked(host: &Host, verb: &str, resource: &str) {
+    let wait = async {
+        while host.asked(verb, resource) == 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(LIMIT, wait).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_left_without_an_answer_is_made_again() {
+    for (verb, resource) in [
+        ("patch", "clusterimportpolicies"),
+        ("patch", "clusterimportpolicies/status"),
+        ("patch", "pediaclusterlifecycles"),
+        ("list", "clusters"),
+        ("watch", "clusters"),
+    ] {
+        let host = host();
+        host.put(&format!("{POLICIES}/karmada"), policy());
+        host.hang(verb, resource);
+        let running = run(&host);
+        if verb != "watch" {
+            host.put(&format!("{CLUSTERS}/one"), json!({}));
+        }
+        asked(&host, verb, resource).await;
+        host.hang_no_more();
+        host.put(&format!("{CLUSTERS}/one"), json!({"status": {}}));
+        let is_followed = |host: &Host| {
+            host.get(&lifecycle("one")).is_some()
+                && reconciling(host).ends_with("1 lifecycles from 1 source objects")
+        };
+        let wait = timeout(Duration::from_secs(120), host.until(is_followed));
+        assert!(wait.await.is_ok(), "{verb} {resource}");
+        running.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_an_api_server_that_does_not_answer_one_lifecycle_is_asked_for_and_not_each() {
+    let host = host();
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    for number in 0..9 {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    host.hang("patch", "pediaclusterlifecycles");
+    let running = run(&host);
+    until(&host, "it is told", |host| {
+        reconciling(host).contains("the API server does not answer in time")
+    })
+    .await;
+    // What is told brings about the next look, which may have begun.
+    assert!(host.asked("patch", "pediaclusterlifecycles") <= 2);
+    host.hang_no_more();
+    until(&host, "all are made", |host| {
+        reconciling(host).ends_with("9 lifecycles from 9 source objects")
+    })
+    .await;
+    running.end().await;
+}

@@ -426,6 +426,30 @@ async fn nothing_is_listed_for_a_lifecycle_that_may_not_read_its_source() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_is_left_without_an_answer_is_made_again() {
+    for (verb, resource) in [
+        ("patch", "pediaclusterlifecycles"),
+        ("patch", "pediaclusterlifecycles/status"),
+        ("patch", "pediaclusters"),
+        ("list", "clusters"),
+        ("get", "secrets"),
+    ] {
+        let host = host();
+        host.hang(verb, resource);
+        let running = run(&host);
+        refused(&host, verb, resource, 1).await;
+        host.hang_no_more();
+        let is_made = |host: &Host| {
+            condition(host, "Updating").starts_with("PediaClusterUpdated: ")
+                && token(host) == "dG9rZW4="
+        };
+        let wait = timeout(Duration::from_secs(120), host.until(is_made));
+        assert!(wait.await.is_ok(), "{verb} {resource}");
+        running.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lifecycle_that_is_made_anew_gets_nothing_of_what_the_former_one_rendered() {
     for (verb, resource) in [
         // While it is recorded what is rendered, and when that has been made.

@@ -112,7 +112,8 @@ async fn identity_of(client: &Client, cancel: &CancellationToken) -> Option<Stri
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut told = String::new();
     while !cancel.is_cancelled() {
-        let words = match api.get_metadata("kube-system").await {
+        let read = cancel.run_until_cancelled(api.get_metadata("kube-system"));
+        let words = match read.await? {
             Ok(namespace) => return Some(namespace.uid().unwrap_or_default()),
             Err(error) => error.to_string(),
         };

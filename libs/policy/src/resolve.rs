@@ -250,7 +250,7 @@ async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Option<
         .map_err(|_| Trouble::unavailable("the path can't be requested"))?;
     let answer = tokio::time::timeout(TIMEOUT, client.request::<T>(request))
         .await
-        .map_err(|_| Trouble::unavailable("the API server does not answer in time"))?;
+        .map_err(|_| Trouble::unanswered())?;
     match answer.map_err(Trouble::from) {
         Ok(found) => Ok(Some(found)),
         Err(trouble) if trouble.kind == TroubleKind::Missing => Ok(None),

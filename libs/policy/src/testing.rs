@@ -2,7 +2,7 @@
 //! one. It takes requests of a real client and has no socket.
 //!
 //! It lists, watches, gets, creates, replaces, applies, patches and deletes objects of the types
-//! it was told to serve, with versions, preconditions and finalizers, and refuses what a test says. The
+//! it was told to serve, with versions, preconditions and finalizers, and refuses what a test says, or never answers it. The
 //! status of an object is written by its subresource and by nothing else, whose requests are those of a resource like
 //! `pediaclusters/status`. Ownership of fields is by object: who applies what another manager made meets a conflict.
 
@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ReconcileError, SecretNamespaces, Watches};
+use crate::{ReconcileError, SecretNamespaces, Watches, limited};
 use store::Store;
 
 /// Far more than a controller takes to end on a paused clock.
@@ -105,14 +105,14 @@ impl Host {
         }
     }
 
-    /// A client of it.
+    /// A client of it, which gives a request up as those of the product do.
     pub fn client(&self) -> Client {
         let host = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let host = host.clone();
             async move { Ok::<Response<answer::Answer>, Infallible>(host.answer(request).await) }
         });
-        Client::new(service, "default")
+        limited(Client::new(service, "default"))
     }
 
     /// Makes an object or makes it another one, as somebody else's controller would. Takes the
@@ -149,6 +149,16 @@ impl Host {
     /// Answers a verb on a resource with a 403 from now on. Its watches end.
     pub fn forbid(&self, verb: &'static str, resource: &'static str) {
         self.change(|store| store.forbidden.push((verb, resource)));
+    }
+
+    /// Takes requests of a verb on a resource and never answers them. Those that came until [`Host::hang_no_more`] are never answered either.
+    pub fn hang(&self, verb: &'static str, resource: &'static str) {
+        self.change(|store| store.hanging.push((verb, resource)));
+    }
+
+    /// Answers what comes from now on.
+    pub fn hang_no_more(&self) {
+        self.change(|store| store.hanging.clear());
     }
 
     /// Lets something happen just before the next request of a verb on a resource is looked at, once.

@@ -5,6 +5,8 @@
 
 use kube::runtime::watcher;
 
+use crate::limited::NoAnswer;
+
 /// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -28,6 +30,15 @@ pub enum TroubleKind {
     Conflict,
     /// Waiting.
     Unavailable,
+    /// Waiting: there was no answer, so there may be none to other requests either.
+    Unanswered,
+}
+
+impl TroubleKind {
+    /// Whether it is the API server's, or the way's to it, and waiting is all that helps.
+    pub(crate) fn is_outage(self) -> bool {
+        matches!(self, Self::Unavailable | Self::Unanswered)
+    }
 }
 
 impl From<kube::Error> for Trouble {
@@ -41,6 +52,7 @@ impl From<&kube::Error> for Trouble {
         match error {
             kube::Error::Api(status) => Self::from(status.as_ref()),
             kube::Error::SerdeError(_) => Self::unavailable("the answer can't be read"),
+            kube::Error::Service(cause) if cause.is::<NoAnswer>() => Self::unanswered(),
             kube::Error::HyperError(_) | kube::Error::Service(_) => {
                 Self::unavailable("the API server can't be reached")
             }
@@ -91,6 +103,14 @@ pub struct ReconcileError {
 }
 
 impl Trouble {
+    /// There was no answer.
+    pub(crate) fn unanswered() -> Self {
+        Self {
+            kind: TroubleKind::Unanswered,
+            message: "the API server does not answer in time".to_owned(),
+        }
+    }
+
     /// Trouble that waiting may end.
     pub fn unavailable(message: &str) -> Self {
         Self {

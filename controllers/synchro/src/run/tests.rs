@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::lease::LeaseTerms;
-use crate::testing::{ScriptedMember, Stage, pedia_cluster, until};
+use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 
 const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/m";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/armadex-synchro-1";
@@ -170,4 +170,74 @@ async fn who_may_not_ask_for_the_lease_says_so() {
     assert!(words.contains("forbidden"), "{words}");
     ends.cancel();
     process.await.expect("no panic");
+}
+
+/// Waits until a request of this verb on this resource hangs, and lets none hang any more.
+async fn hangs(host: &Host, verb: &str, resource: &str) {
+    let asked = || async { host.asked(verb, resource) > 0 };
+    in_time(&format!("{verb} {resource}"), asked).await;
+    host.hang_no_more();
+}
+
+#[tokio::test]
+async fn who_is_left_without_an_answer_asks_again() {
+    for (verb, resource) in [
+        ("get", "namespaces"),
+        ("list", "pediaclusters"),
+        ("watch", "pediaclusters"),
+        ("patch", "pediaclusters"),
+        ("patch", "pediaclusters/status"),
+    ] {
+        let (stage, host) = (Stage::new().await, host());
+        let member = ScriptedMember::start("uid", &["a"]).await;
+        let mut object = json!(pedia_cluster("m", "uid-m", &member));
+        object["metadata"]["finalizers"] = json!([]);
+        if verb != "watch" {
+            host.put(CLUSTER, object.clone());
+        }
+        host.hang(verb, resource);
+        let (process, ends) = process(&stage, &host, "one");
+        hangs(&host, verb, resource).await;
+        host.put(CLUSTER, object);
+        in_time(resource, || async {
+            let says = host.condition(CLUSTER, "SynchroRunning");
+            says.is_some_and(|says| says.starts_with("Running: "))
+        })
+        .await;
+        ends.cancel();
+        process.await.expect("no panic");
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_is_left_without_an_answer_can_be_ended() {
+    let (stage, host) = (Stage::new().await, host());
+    host.hang("get", "namespaces");
+    let (process, ends) = process(&stage, &host, "one");
+    until("a question", || async {
+        host.asked("get", "namespaces") > 0
+    })
+    .await;
+    ends.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(30), process);
+    ended.await.expect("in time").expect("no panic");
+}
+
+#[tokio::test]
+async fn a_cluster_leaves_though_a_request_is_left_without_an_answer() {
+    for verb in ["get", "patch"] {
+        let (stage, host) = (Stage::new().await, host());
+        let member = ScriptedMember::start("uid", &["a"]).await;
+        host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+        let (process, ends) = process(&stage, &host, "one");
+        stage.shows(&["m/n/a"]).await;
+        let mut going = host.get(CLUSTER).expect("a cluster");
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+        host.hang(verb, "pediaclusters");
+        host.put(CLUSTER, going);
+        hangs(&host, verb, "pediaclusters").await;
+        in_time("its end", || async { host.get(CLUSTER).is_none() }).await;
+        ends.cancel();
+        process.await.expect("no panic");
+    }
 }

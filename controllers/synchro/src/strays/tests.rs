@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 
 use armadex_model::ClusterName;
+use armadex_policy::testing::{Host, ServedType};
 use futures::FutureExt as _;
 use http::{Request, Response};
 use kube::client::Body;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::Config;
 use crate::owner::FORSAKEN;
-use crate::testing::Stage;
+use crate::testing::{Stage, in_time, until};
 
 /// A store with clusters of these names, each with a uid that is its name, and of this owner.
 async fn stored(stage: &Stage, owner: &str, names: &[&str]) -> Arc<Shared> {
@@ -176,4 +177,27 @@ async fn of_a_control_plane_that_is_no_more_everything_goes_when_nobody_was_hear
     let almost = FORSAKEN - Duration::from_secs(60);
     assert_eq!(looks_after(almost).await, ["theirs"]);
     assert_eq!(looks_after(Duration::from_secs(60)).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_list_that_is_left_without_an_answer_is_asked_for_again() {
+    let stage = Stage::new().await;
+    let shared = stored(&stage, "one/", &["stray"]).await;
+    let host = Host::new(&[ServedType {
+        group: "cluster.clusterpedia.io",
+        version: "v1alpha2",
+        resource: "pediaclusters",
+        kind: "PediaCluster",
+        namespaced: false,
+    }]);
+    host.hang("list", "pediaclusters");
+    let (looking, api) = (Arc::clone(&shared), Api::all(host.client()));
+    let looking = tokio::spawn(async move { look(&looking, &api, &mut Silences::default()).await });
+    until("a list", || async {
+        host.asked("list", "pediaclusters") > 0
+    })
+    .await;
+    host.hang_no_more();
+    in_time("a look", || async { looking.is_finished() }).await;
+    assert_eq!(left_over(&shared).await, Vec::<String>::new());
 }

@@ -42,8 +42,11 @@ impl Host {
         };
         let verb = verb(&head.method, &place, &parameters);
         self.come_to(verb, &place.resource());
-        if let Err(refused) = self.lock().admit(verb, &place) {
-            return whole(Err(refused));
+        let admitted = self.lock().admit(verb, &place);
+        match admitted {
+            Admitted::Yes => {}
+            Admitted::Refused(refused) => return whole(Err(refused)),
+            Admitted::Hanging => return std::future::pending().await,
         }
         let content = head.headers.get(http::header::CONTENT_TYPE);
         let content = content
@@ -89,18 +92,31 @@ impl Host {
     }
 }
 
+/// What becomes of a request before it is looked at.
+enum Admitted {
+    Yes,
+    Refused(Refused),
+    Hanging,
+}
+
 impl Store {
-    fn admit(&mut self, verb: &'static str, place: &Place) -> Result<(), Refused> {
+    fn admit(&mut self, verb: &'static str, place: &Place) -> Admitted {
         let resource = place.resource();
         self.asked.push((verb, resource.clone()));
-        let mut forbidden = self.forbidden.iter();
-        if !forbidden.any(|(known, on)| *known == verb && *on == resource) {
-            return Ok(());
+        let is_among = |all: &[(&str, &str)]| {
+            let mut all = all.iter();
+            all.any(|(known, on)| *known == verb && *on == resource)
+        };
+        if is_among(&self.hanging) {
+            return Admitted::Hanging;
+        }
+        if !is_among(&self.forbidden) {
+            return Admitted::Yes;
         }
         let message = format!(
             "{resource} is forbidden: User \"armadex\" cannot {verb} resource \"{resource}\""
         );
-        Err((403, "Forbidden", message))
+        Admitted::Refused((403, "Forbidden", message))
     }
 
     /// The next event for a watch after a version; `None` if it ends.

@@ -37,6 +37,7 @@ pub(super) struct Change {
 pub(super) struct Store {
     pub(super) types: Vec<ServedType>,
     pub(super) forbidden: Vec<(&'static str, &'static str)>,
+    pub(super) hanging: Vec<(&'static str, &'static str)>,
     /// Resource, parent and name of each field that is dropped.
     pub(super) pruned: Vec<(&'static str, &'static str, &'static str)>,
     pub(super) asked: Vec<(&'static str, String)>,
@@ -63,6 +64,7 @@ impl Store {
         Self {
             types: types.to_vec(),
             forbidden: Vec::new(),
+            hanging: Vec::new(),
             pruned: Vec::new(),
             asked: Vec::new(),
             history: Vec::new(),
@@ -129,10 +131,10 @@ impl Store {
     /// What it holds, not what it was asked and how it answers.
     pub(super) fn restore(&mut self, backup: Self) {
         let answers = (self.types.clone(), self.forbidden.clone());
-        let asked = std::mem::take(&mut self.asked);
+        let (asked, hanging) = (self.asked.clone(), self.hanging.clone());
         *self = backup;
         (self.types, self.forbidden) = answers;
-        self.asked = asked;
+        (self.asked, self.hanging) = (asked, hanging);
     }
 
     pub(super) fn expire_of(&mut self, resource: &'static str) {

@@ -39,7 +39,6 @@ use crate::{
 const PARALLEL_READS: usize = 8;
 /// An API server that does not answer a read for so long is down.
 const READ_LIMIT: Duration = Duration::from_secs(30);
-const NO_ANSWER: &str = "the API server does not answer in time";
 /// What has to be read again and again is read no faster than this by the second: a thousandth of what an API server does.
 const READS_PER_SECOND: u32 = 20;
 /// A control plane that restarts takes less; until then no lifecycle has a word about what it knows already.
@@ -256,7 +255,7 @@ async fn follow(
                 match read {
                     Ok(Ok(object)) => following.named.lock().read(&name, object),
                     Ok(Err(error)) => following.unread(name, Trouble::from(error)),
-                    Err(_) => following.unread(name, Trouble::unavailable(NO_ANSWER)),
+                    Err(_) => following.unread(name, Trouble::unanswered()),
                 }
                 if reads.is_empty() {
                     following.settle();
@@ -348,7 +347,7 @@ impl Following {
             warn!(%resource, namespace, error = %trouble, "{resource} of {namespace} can't be read, retrying");
         }
         let since = *self.failing.get_or_insert_with(Instant::now);
-        let is_down = trouble.kind == TroubleKind::Unavailable;
+        let is_down = trouble.kind.is_outage();
         let overdue = !is_down || since.elapsed() > PATIENCE;
         self.named.lock().failed(&name, &trouble, overdue);
         if self.unread.is_empty() {

@@ -7,7 +7,7 @@ use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
 use serde_json::Value;
 
 use super::object::{Found, ObjectName};
-use crate::{Trouble, TroubleKind};
+use crate::Trouble;
 
 /// A watch that was listed and then fails is told after so many failures in a row, some seconds:
 /// an API that restarts is not worth a word. What no waiting helps against is told at once.
@@ -151,7 +151,7 @@ impl State {
     /// Takes in a failure; it touches everything when it becomes one that is told.
     pub(super) fn fail(&mut self, verb: Verb, trouble: Trouble) -> Touched {
         let before = self.failure.as_ref().map_or(0, |before| before.times);
-        let helpless = trouble.kind != TroubleKind::Unavailable;
+        let helpless = !trouble.kind.is_outage();
         self.note(verb, trouble, helpless || before + 1 >= TOLD_AFTER)
     }
 
@@ -222,6 +222,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::TroubleKind;
 
     fn object(name: &str, value: u32) -> DynamicObject {
         serde_json::from_value(json!({
