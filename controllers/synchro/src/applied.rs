@@ -33,6 +33,8 @@ pub(crate) struct Applied {
     version: Option<String>,
     /// What this process found or left there: a hash, since a status of many types is large.
     left: u64,
+    /// The same of what was sent and not answered: it may have been put there all the same.
+    sent: Option<u64>,
     /// What somebody else has written since.
     foreign: Option<PediaClusterStatus>,
 }
@@ -58,18 +60,17 @@ impl Applied {
             uid: object.uid(),
             version: object.resource_version(),
             left: hash(object.status.as_ref()),
+            sent: None,
             foreign: None,
         }
     }
 
-    /// A watch told how the object is, which may be behind the answers to what was written. What somebody else wrote there, if that is news.
-    pub(crate) fn saw(&mut self, object: &PediaCluster) -> Option<&PediaClusterStatus> {
+    /// A watch told how the object is, which may be behind the answers to what was written.
+    pub(crate) fn saw(&mut self, object: &PediaCluster) {
         let version = object.metadata.resource_version.as_deref();
-        if !is_later(version, self.version.as_deref()) {
-            return None;
+        if is_later(version, self.version.as_deref()) {
+            self.stands(object);
         }
-        self.stands(object);
-        self.foreign.as_ref()
     }
 
     /// What somebody else has written since this process did.
@@ -79,15 +80,18 @@ impl Applied {
 
     fn stands(&mut self, object: &PediaCluster) {
         self.version = object.resource_version();
-        let is_foreign = hash(object.status.as_ref()) != self.left;
+        let found = hash(object.status.as_ref());
+        let is_foreign = found != self.left && Some(found) != self.sent;
         self.foreign = is_foreign.then(|| object.status.clone().unwrap_or_default());
     }
 
     /// Puts another one there, if the object is still the one that is known.
     pub(crate) async fn put(&mut self, status: &PediaClusterStatus) -> Result<Put, kube::Error> {
+        self.sent = Some(hash(Some(status)));
         match self.write(status).await {
             Ok(object) => {
                 self.left = hash(object.status.as_ref());
+                self.sent = None;
                 self.stands(&object);
                 Ok(Put::Done)
             }
@@ -372,6 +376,31 @@ mod tests {
         let later = object(&json!({"resourceVersion": "6"}));
         let (overtaken, _) = put(&shared, &[(409, conflict), (200, later)]).await;
         assert_eq!(overtaken, Put::Overtaken);
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_and_not_answered_is_not_taken_for_somebody_elses() {
+        let service = tower::service_fn(async |_: Request<Body>| {
+            let answer = Response::builder().status(504).body(Body::empty());
+            Ok::<_, Infallible>(answer.expect("an answer"))
+        });
+        let parsed = |object: Value| serde_json::from_value::<PediaCluster>(object);
+        let before = parsed(object(&json!({}))).expect("a PediaCluster");
+        let api = Api::all(Client::new(service, "default"));
+        let mut applied = Applied::new(shared().await, api, &before);
+        let status = PediaClusterStatus {
+            version: "v1.36.0".to_owned(),
+            ..PediaClusterStatus::default()
+        };
+        applied.put(&status).await.expect_err("no answer");
+        for (resource_version, version, is_foreign) in
+            [("6", "v1.36.0", false), ("7", "v1.99.0", true)]
+        {
+            let mut seen = object(&json!({"resourceVersion": resource_version}));
+            seen["status"] = json!({"version": version});
+            applied.saw(&parsed(seen).expect("a PediaCluster"));
+            assert_eq!(applied.foreign().is_some(), is_foreign, "{version}");
+        }
     }
 
     #[test]

@@ -10,7 +10,6 @@ use tokio::sync::Notify;
 use crate::lock::lock;
 use crate::plan::Missing;
 use crate::report::{Progress, Report};
-use crate::status;
 
 /// What is known about one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,13 +130,10 @@ impl Board {
         }
     }
 
-    /// The object was read on the control plane. Whoever keeps its status is told if that says that nobody syncs the cluster.
+    /// The object was read on the control plane. Whoever keeps its status is told: he knows whether it is as he left it.
     pub(crate) fn read(&self, object: &Arc<PediaCluster>) {
         *lock(&self.object) = Some(Arc::clone(object));
-        let is_news = object.status.as_ref().is_some_and(status::says_shutdown);
-        if is_news && lock(&self.facts).running != Running::Shutdown {
-            self.changed.notify_one();
-        }
+        self.changed.notify_one();
     }
 
     /// The object as a watch told it since this was asked last.

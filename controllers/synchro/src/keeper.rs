@@ -9,6 +9,7 @@ use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, Con
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
@@ -29,6 +30,9 @@ const HIGHEST_FLOOR: Duration = Duration::from_secs(8);
 /// What changes together is written together.
 const SETTLE: Duration = Duration::from_millis(150);
 const LAST_RETRY: Duration = Duration::from_secs(30);
+/// Between two times that what somebody else wrote is written over for no other reason: an edit is put right at
+/// once, and a program that keeps the same fields is not fought with more often than this.
+const CLAIM: Duration = Duration::from_secs(60);
 /// How often a status is made anew at once because the object had become another one; who has seen so many waits.
 const TRIES: usize = 3;
 
@@ -41,6 +45,16 @@ pub(crate) struct StatusKeeper {
     pub(crate) recorder: Recorder,
     pub(crate) board: Arc<Board>,
     pub(crate) written: PediaClusterStatus,
+    pub(crate) claims: Claims,
+}
+
+/// When what somebody else wrote may be written over.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    /// When it was last.
+    last: Option<Instant>,
+    /// When it is again, if it waits for that.
+    due: Option<Instant>,
 }
 
 impl StatusKeeper {
@@ -52,6 +66,7 @@ impl StatusKeeper {
             tokio::select! {
                 () = cancel.cancelled() => break,
                 () = self.board.changed().notified() => {}
+                () = self.claims.due() => {}
             }
             tokio::select! {
                 () = cancel.cancelled() => break,
@@ -81,16 +96,21 @@ impl StatusKeeper {
         Box::pin(self.last_word()).await;
     }
 
-    /// Takes in how the object is. A status that says that nobody syncs the cluster is the last word of a process that was replaced by this one;
-    /// what is told here has to be written again.
+    /// Takes in how the object is. What somebody else has made of the status is what is written, so that what is told here is
+    /// written again: at once after the last word of a process that was replaced by this one, which is said once, and else in turn.
     fn look(&mut self) {
-        let Some(object) = self.board.take_object() else {
+        if let Some(object) = self.board.take_object() {
+            self.applied.saw(&object);
+        }
+        self.claims.due = None;
+        let Some(status) = self.applied.foreign() else {
             return;
         };
-        if let Some(status) = self.applied.saw(&object)
-            && status::says_shutdown(status)
-            && self.board.facts().running != Running::Shutdown
-        {
+        let is_over = self.board.facts().running == Running::Shutdown;
+        if is_over || *status == self.written {
+            return;
+        }
+        if status::says_shutdown(status) || self.claims.take(Instant::now()) {
             self.written = status.clone();
         }
     }
@@ -186,6 +206,27 @@ impl StatusKeeper {
 
     async fn publish(&self, event: &Event) {
         publish(&self.shared, &self.recorder, &self.reference, event).await;
+    }
+}
+
+impl Claims {
+    /// Whether it may be now, which it was then. If not, it is remembered that somebody waits.
+    fn take(&mut self, now: Instant) -> bool {
+        let next = self.last.map(|last| last + CLAIM);
+        self.due = next.filter(|next| now < *next);
+        let may = self.due.is_none();
+        if may {
+            self.last = Some(now);
+        }
+        may
+    }
+
+    /// Until what waits is due; for ever if nothing does.
+    async fn due(&self) {
+        match self.due {
+            Some(due) => sleep_until(due).await,
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -297,6 +338,16 @@ mod tests {
         assert_eq!(busy, 2 * FLOOR);
         assert_eq!(next_floor(HIGHEST_FLOOR, false), HIGHEST_FLOOR);
         assert_eq!(next_floor(HIGHEST_FLOOR, true), FLOOR);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_somebody_else_writes_on_and_on_is_written_over_now_and_then() {
+        let (mut claims, begun) = (Claims::default(), Instant::now());
+        assert!(claims.take(begun), "the first time at once");
+        assert!(!claims.take(begun + CLAIM / 2));
+        claims.due().await;
+        assert_eq!(begun.elapsed(), CLAIM);
+        assert!(claims.take(Instant::now()));
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::backoff::Backoff;
 use crate::board::{Board, Facts, MemberHealth, Running};
 use crate::config::Shared;
 use crate::finalizer;
-use crate::keeper::{self, StatusKeeper};
+use crate::keeper::{self, Claims, StatusKeeper};
 use crate::lifecycles::{Followed, Lifecycles};
 use crate::metrics::ClusterMetrics;
 use crate::secrets::{SecretWatches, Secrets};
@@ -220,6 +220,7 @@ impl Tree {
             recorder: self.recorder.clone(),
             board: Arc::clone(&board),
             written: status,
+            claims: Claims::default(),
         };
         Branches {
             secrets: Secrets::new(Arc::clone(&self.secrets)),

@@ -522,6 +522,34 @@ async fn the_last_word_of_a_process_that_was_replaced_does_not_stay() {
 }
 
 #[tokio::test]
+async fn what_somebody_else_makes_of_a_status_is_put_right() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [pedia_cluster("m", "uid-m", &member)]);
+    comes_to_say(&stage, "Running").await;
+    stage.shows(&["m/n/a"]).await;
+    let version = || {
+        let status = stage.control_plane.cluster("m").status;
+        status.expect("a status").version
+    };
+    let ours = version();
+    // Once at once, and again in turn.
+    for _ in 0..2 {
+        let mut edited = stage.control_plane.cluster("m");
+        let status = edited.status.as_mut().expect("a status");
+        "v1.99.0".clone_into(&mut status.version);
+        let known = edited.resource_version().expect("a version");
+        let next = known.parse::<u64>().expect("a number") + 100;
+        edited.metadata.resource_version = Some(next.to_string());
+        stage.control_plane.has([edited.clone()]);
+        fleet.handle(Event::Apply(edited));
+        in_time("what it was", || async { version() == ours }).await;
+    }
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_cluster_that_nobody_lets_go_is_taken_over() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a"]).await;
