@@ -13,6 +13,10 @@ use crate::pki::{Pki, write_private};
 /// A server on loopback answers in milliseconds; one that takes longer is as good as away.
 const ANSWER: Duration = Duration::from_secs(3);
 
+/// 5 s above the 60 s after which an aggregator gives up for whoever asks through it, so that its word on it is heard. Nothing is watched with
+/// this client.
+const ANSWER_IN_FULL: Duration = Duration::from_secs(65);
+
 /// Writes the kubeconfig of an administrator of the apiserver at `url`.
 pub fn write(path: &Path, name: &str, url: &str, pki: &Pki) -> Result<()> {
     write_for_user(path, name, url, pki, "admin")
@@ -73,11 +77,14 @@ fn render(name: &str, url: &str, authority: &str, user: &str) -> String {
     )
 }
 
-/// A client for the current context of the kubeconfig at `path`.
+/// A client for the current context of the kubeconfig at `path`. It gives up a server that sends nothing of an answer for a minute.
 pub async fn client(path: &Path) -> Result<kube::Client> {
     let mut config =
         kube::Config::from_custom_kubeconfig(read(path)?, &KubeConfigOptions::default()).await?;
     config.default_retry = false;
+    config.read_timeout = Some(ANSWER_IN_FULL);
+    // Else the time counts in which a connection waited for its next request.
+    config.reset_reader_on_write = true;
     Ok(kube::Client::try_from(config)?)
 }
 

@@ -3,6 +3,7 @@
 //! A module's programs are taken whole from one place, so that an apiserver and its controller manager are of one version.
 
 mod build;
+mod lines;
 mod module;
 mod place;
 

@@ -1,17 +1,22 @@
 //! Building a module's programs once, into a cache outside the tree.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::lines;
 use super::module::Module;
 use crate::progress::{Counter, note};
 
 /// Lines of the compiler that are repeated in an error.
 const LAST_LINES: usize = 20;
+/// The modules of a kube-apiserver are some 200 MB, which take half an hour at 1 Mbit/s.
+const FETCHING: Duration = Duration::from_secs(1800);
+/// Two cores build a kube-apiserver and its kin in some 10 minutes; a machine that is busy with other things gets six times that.
+const BUILDING: Duration = Duration::from_secs(3600);
 
 /// The directory with the programs of `module`, built unless an earlier run did.
 pub(super) fn ensure(module: &Module, cache: &Path) -> Result<PathBuf> {
@@ -87,14 +92,19 @@ fn count_packages(module: &Module) -> Result<usize> {
     command
         .args(["list", "-deps"])
         .args(packages(module))
-        .stderr(Stdio::inherit());
-    let output = command
-        .output()
+        .stderr(Stdio::inherit())
+        .stdout(Stdio::piped());
+    let mut child = command
+        .spawn()
         .context("cannot run go: Go 1.26 or later is needed")?;
-    if !output.status.success() {
+    let output = child.stdout.take().expect("it was piped a line above");
+    let mut packages = 0;
+    let ended = lines::follow(child, output, FETCHING, |_| packages += 1);
+    let ended = ended.with_context(|| format!("go list for e2e/tools/{}", module.name))?;
+    if !ended.success() {
         bail!("go list failed for e2e/tools/{}", module.name);
     }
-    Ok(output.stdout.iter().filter(|&&byte| byte == b'\n').count())
+    Ok(packages)
 }
 
 /// `go` in the module's folder, deaf to workspaces and flags of the user that would change what is built.
@@ -117,28 +127,19 @@ fn run(mut command: Command, mut counter: Counter, counts: impl Fn(&str) -> bool
         .spawn()
         .context("cannot run go")?;
     let stderr = child.stderr.take().expect("it was piped a line above");
-    let last = follow(stderr, &mut counter, counts);
-    if !child.wait()?.success() {
-        bail!("go build failed:\n{}", last.join("\n"));
-    }
-    counter.finish();
-    Ok(())
-}
-
-fn follow(
-    stderr: ChildStderr,
-    counter: &mut Counter,
-    counts: impl Fn(&str) -> bool,
-) -> Vec<String> {
     let mut last = Vec::new();
-    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+    let ended = lines::follow(child, stderr, BUILDING, |line| {
         counter.add(usize::from(counts(&line)));
         last.push(line);
         if last.len() > LAST_LINES {
             last.remove(0);
         }
+    });
+    if !ended.context("go build")?.success() {
+        bail!("go build failed:\n{}", last.join("\n"));
     }
-    last
+    counter.finish();
+    Ok(())
 }
 
 #[cfg(test)]
