@@ -15,7 +15,7 @@ const SECONDS_AT_LEAST: f64 = 15.0;
 /// What a healthy member is asked in a second: its health every 30 s while it sends anything and every 5 s otherwise, two documents of discovery a
 /// minute ...
 const REQUESTS: f64 = 0.1;
-/// ... and each watch anew, the first one after 20 to 290 s and others after 460 to 580 s.
+/// ... and each watch anew, the first one after 120 to 290 s and others after 460 to 580 s.
 const REQUESTS_PER_KIND: f64 = 1.0 / 230.0;
 /// What a member is asked in a second that takes connections and says nothing: it is given 5 s, and tried again after 5.
 const REQUESTS_UNANSWERED: f64 = 0.25;

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Bookmarks come every minute where they come at all.
-const SILENT: Duration = Duration::from_secs(75);
+pub(super) const SILENT: Duration = Duration::from_secs(75);
 /// Above the 25 s after which a connection that only seems to live is found dead, so that a change that was made before the member
 /// was asked has come in, or the watch is over.
-const CERTAIN: Duration = Duration::from_secs(30);
+pub(super) const CERTAIN: Duration = Duration::from_secs(30);
 
 /// How long a watch has been silent, and what the member said meanwhile.
 #[derive(Debug)]

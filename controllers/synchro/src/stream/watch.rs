@@ -13,7 +13,7 @@ use crate::prune::{self, Salvaged, Skipped};
 use crate::step::{Ended, Outcome, is_behind};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
-use crate::stream::silence::{Due, Silence};
+use crate::stream::silence::{CERTAIN, Due, SILENT, Silence};
 use crate::unfinished::Part;
 use crate::writer::Halt;
 
@@ -22,8 +22,9 @@ const LONGEST_WATCH: u32 = 290;
 /// So that watches that began together do not end together.
 const SHORTEST_WATCH: u32 = 230;
 /// Of the first watch of a stream, or after a check: all streams of a fleet may begin theirs within a minute, and each generation of them
-/// would be begun anew as close together, for an hour and more.
-const SHORTEST_FIRST_WATCH: u32 = 20;
+/// would be begun anew as close together, for an hour and more. Long enough for a silence to be believed.
+const SHORTEST_FIRST_WATCH: u32 = 120;
+const _: () = assert!((SILENT.as_secs() + CERTAIN.as_secs()) < SHORTEST_FIRST_WATCH as u64);
 /// How much longer a watch may be where one came to its own end: nothing between here and the member cuts off what is not idle. Where one is
 /// cut off that is longer than [`LONGEST_WATCH`], no other is.
 const LONGER: u32 = 2;
