@@ -10,19 +10,19 @@ use armadex_storage::Sink;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::Budget;
-use crate::discoveries::Discoveries;
-use crate::last_words::LastWords;
-use crate::lease::LeaseTerms;
-use crate::metrics::Metrics;
-use crate::outages::Outages;
-use crate::owner::Owner;
-use crate::pace::Pace;
-use crate::plan::Gates;
-use crate::reaching::Reaching;
-use crate::turns::{Turns, Width};
+use crate::fleet::lease::LeaseTerms;
+use crate::fleet::owner::Owner;
+use crate::incoming::budget::Budget;
+use crate::incoming::unfinished::Unfinished;
+use crate::session::discoveries::Discoveries;
+use crate::session::plan::Gates;
+use crate::session::reaching::Reaching;
+use crate::stream::turns::{Turns, Width};
+use crate::told::last_words::LastWords;
+use crate::told::metrics::Metrics;
+use crate::told::outages::Outages;
+use crate::told::pace::Pace;
 use crate::types::Types;
-use crate::unfinished::Unfinished;
 
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.

@@ -1,5 +1,11 @@
 //! The trees of all PediaClusters that this synchro looks after.
 
+pub(crate) mod heartbeat;
+pub(crate) mod janitor;
+pub(crate) mod lease;
+pub(crate) mod owner;
+pub(crate) mod run;
+pub(crate) mod strays;
 #[cfg(test)]
 mod tests;
 
@@ -18,11 +24,9 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::finalizer;
-use crate::heartbeat;
-use crate::lifecycles::Lifecycles;
-use crate::secrets::SecretWatches;
-use crate::strays;
+use crate::credentials::lifecycles::Lifecycles;
+use crate::credentials::secrets::SecretWatches;
+use crate::tree::finalizer;
 use crate::tree::{Ending, Order, Tree};
 
 /// Streams write what they hold, statuses are written; who does not manage that in time is cut off, and replays at the next start.

@@ -9,56 +9,24 @@
 //! pure `step`; what is synced by the pure `plan`; what users read by the pure `status`. Beside the streams an `audit` compares what they have
 //! stored with the member.
 
-mod applied;
 mod audit;
 mod backoff;
-mod batch;
-mod board;
-mod budget;
 mod config;
-mod discoveries;
-mod event;
-mod finalizer;
+mod credentials;
 mod fleet;
-mod grounds;
-mod heartbeat;
-mod items;
-mod janitor;
-mod keeper;
-mod last_words;
-mod lease;
-mod lifecycles;
-mod lines;
+mod incoming;
 mod lock;
-mod metrics;
-mod outages;
-mod owner;
-mod pace;
-mod place;
-mod plan;
-mod prune;
-mod reaching;
-mod report;
-mod run;
-mod said;
-mod secrets;
 mod session;
-mod status;
-mod step;
-mod strays;
 mod stream;
 #[cfg(test)]
 mod testing;
+mod told;
 mod tree;
-mod turns;
 mod types;
-mod unfinished;
-mod unwanted;
-mod writer;
 
 pub use config::Config;
-pub use lease::LeaseTerms;
-pub use metrics::{ClusterMetrics, Counter, Metrics};
-pub use plan::Gates;
-pub use prune::{Rules as PruneRules, Skipped, prune, rules_version};
-pub use run::{Error, run};
+pub use fleet::lease::LeaseTerms;
+pub use fleet::run::{Error, run};
+pub use incoming::prune::{Rules as PruneRules, Skipped, prune, rules_version};
+pub use session::plan::Gates;
+pub use told::metrics::{ClusterMetrics, Counter, Metrics};

@@ -7,14 +7,18 @@
 //! the member says it does not have, is hidden. Where the store says that the cluster has left, the session ends.
 
 mod changes;
+pub(crate) mod discoveries;
 mod doubts;
 mod health;
+pub(crate) mod plan;
 mod reach;
+pub(crate) mod reaching;
 mod rediscovery;
 mod streams;
 mod task;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unwanted;
 mod urgency;
 
 use std::sync::Arc;
@@ -31,14 +35,13 @@ use tracing::{info, warn};
 
 use crate::audit::{AuditedCluster, Auditor};
 use crate::backoff::{Backoff, LIVED, jittered};
-use crate::board::Running;
-use crate::plan;
 use crate::session::health::{Health, Verdict};
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::streams::Streams;
 pub(crate) use crate::session::task::{Session, Wanted};
 use crate::stream::Connected;
+use crate::told::board::Running;
 
 /// Probes, and tries to reach a member that does not answer.
 const PROBE_PERIOD: Duration = Duration::from_secs(5);

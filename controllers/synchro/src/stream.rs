@@ -1,11 +1,15 @@
-//! One stream at work: doing what [`crate::step`] says for one type of one member.
+//! One stream at work: doing what [`crate::stream::step`] says for one type of one member.
 
 mod connected;
 mod list;
+pub(crate) mod place;
 mod pull;
 mod silence;
+pub(crate) mod step;
 mod sweep;
+pub(crate) mod turns;
 mod watch;
+pub(crate) mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -22,14 +26,14 @@ use tracing::{debug, info, warn};
 
 use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
-use crate::metrics::ClusterMetrics;
-use crate::prune::{Rules, rules_version};
-use crate::report::Report;
-use crate::step::{Outcome, State, Wait, step};
+use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
+use crate::stream::step::{Outcome, State, Wait, step};
+use crate::stream::turns::Turn;
 use crate::stream::watch::Pace;
-use crate::turns::Turn;
-use crate::writer::{Halt, Opened, Writer};
+use crate::stream::writer::{Halt, Opened, Writer};
+use crate::told::metrics::ClusterMetrics;
+use crate::told::report::Report;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// A forbidden kind is asked for twice a minute: rights are given by people.

@@ -5,6 +5,7 @@
 mod direct;
 mod edited;
 mod entry;
+pub(crate) mod finalizer;
 mod idle;
 #[cfg(test)]
 mod tests;
@@ -24,16 +25,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
-use crate::applied::Applied;
 use crate::backoff::Backoff;
-use crate::board::{Board, Facts, MemberHealth, Running};
 use crate::config::Shared;
-use crate::finalizer;
-use crate::keeper::{self, Claims, StatusKeeper};
-use crate::lifecycles::{Followed, Lifecycles};
-use crate::metrics::ClusterMetrics;
-use crate::secrets::{SecretWatches, Secrets};
+use crate::credentials::lifecycles::{Followed, Lifecycles};
+use crate::credentials::secrets::{SecretWatches, Secrets};
 use crate::session::Wanted;
+use crate::told::applied::Applied;
+use crate::told::board::{Board, Facts, MemberHealth, Running};
+use crate::told::keeper::{self, Claims, StatusKeeper};
+use crate::told::metrics::ClusterMetrics;
 use crate::tree::entry::{Entrant, Entry};
 use crate::tree::idle::Idle;
 

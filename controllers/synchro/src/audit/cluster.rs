@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use crate::audit::comparison::Hashes;
 use crate::audit::schedule;
-use crate::board::Board;
 use crate::config::Shared;
 use crate::lock::lock;
-use crate::metrics::ClusterMetrics;
 use crate::stream::Connected;
+use crate::told::board::Board;
+use crate::told::metrics::ClusterMetrics;
 
 /// A cluster whose member is connected.
 pub(crate) struct AuditedCluster {

@@ -4,8 +4,8 @@ use armadex_model::ObjectKey;
 use serde::Deserialize;
 
 use crate::audit::comparison::Listed;
-use crate::lines::Piece;
-use crate::prune::{self, is_fit};
+use crate::incoming::lines::Piece;
+use crate::incoming::prune::{self, is_fit};
 
 #[derive(Deserialize)]
 struct Item {

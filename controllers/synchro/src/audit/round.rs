@@ -14,8 +14,8 @@ use tracing::{debug, warn};
 use crate::audit::cluster::AuditedCluster;
 use crate::audit::comparison::Found;
 use crate::audit::subject::{Subject, Unproved};
-use crate::report::Report;
-use crate::turns::ClusterTurns;
+use crate::stream::turns::ClusterTurns;
+use crate::told::report::Report;
 
 /// Types whose troubles are told in the words of a whole cluster; each is told beside its type.
 const TOLD: usize = 5;

@@ -11,11 +11,11 @@ use tokio::time::{Instant, timeout};
 use crate::audit::comparison::{Comparison, Found, Hashes, Listed, StoredCopy};
 use crate::audit::item;
 use crate::config::Shared;
-use crate::items::{Items, ListMetadata};
-use crate::metrics::ClusterMetrics;
-use crate::report::Report;
+use crate::incoming::items::{Items, ListMetadata};
 use crate::stream::Connected;
-use crate::turns::{ClusterTurns, Turn};
+use crate::stream::turns::{ClusterTurns, Turn};
+use crate::told::metrics::ClusterMetrics;
+use crate::told::report::Report;
 
 /// Objects on a page, as in every list: a member reads them whole, however little of them it sends.
 const PAGE: u32 = 500;

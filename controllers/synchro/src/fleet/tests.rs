@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::HANDOVER;
+use crate::fleet::{janitor, strays};
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
-use crate::{janitor, strays};
 
 const GRACE: Duration = Duration::from_secs(900);
 

@@ -13,8 +13,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
 use crate::backoff::{Backoff, jittered};
-use crate::event::{self, Event};
-use crate::lines::{Lines, Piece};
+use crate::incoming::event::{self, Event};
+use crate::incoming::lines::{Lines, Piece};
 
 /// As watches of streams: below the 5 minutes after which many load balancers cut a connection off.
 const LONGEST_WATCH: u32 = 290;

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::board::{Board, MemberHealth};
 use crate::config::Shared;
-use crate::metrics::ClusterMetrics;
 use crate::session::PROBE_PERIOD;
 use crate::session::task::Session;
+use crate::told::board::{Board, MemberHealth};
+use crate::told::metrics::ClusterMetrics;
 
 /// Failed probes after which the streams are paused; one may be an accident.
 const FAILURES: u32 = 2;

@@ -8,7 +8,7 @@ use armadex_member::{Discovery, Etags, Member, MemberError};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
 
-use crate::discoveries::ClusterDiscovery;
+use crate::session::discoveries::ClusterDiscovery;
 
 /// A member that answers.
 pub(super) struct Reached {

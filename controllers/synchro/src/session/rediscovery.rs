@@ -11,8 +11,8 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::backoff::{Backoff, jittered};
-use crate::discoveries::ClusterDiscovery;
 use crate::session::changes::{Changes, Word};
+use crate::session::discoveries::ClusterDiscovery;
 use crate::session::health::Trouble;
 use crate::session::urgency::Urgency;
 

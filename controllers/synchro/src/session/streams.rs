@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use crate::board::Board;
 use crate::config::Shared;
-use crate::discoveries::ClusterDiscovery;
-use crate::metrics::ClusterMetrics;
-use crate::plan::{self, Known, Plan};
-use crate::report::Report;
+use crate::session::discoveries::ClusterDiscovery;
 use crate::session::doubts::Doubts;
+use crate::session::plan::{self, Known, Plan};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::task::Session;
+use crate::session::unwanted;
+use crate::stream::turns::ClusterTurns;
 use crate::stream::{self, Connected, StreamContext};
-use crate::turns::ClusterTurns;
-use crate::unwanted;
+use crate::told::board::Board;
+use crate::told::metrics::ClusterMetrics;
+use crate::told::report::Report;
 
 /// The streams of one cluster.
 pub(super) struct Streams {

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audits;
-use crate::board::Board;
 use crate::config::Shared;
+use crate::told::board::Board;
 
 /// What a session is to do; replaced as the PediaCluster and its Secrets change.
 #[derive(Clone)]

@@ -7,8 +7,8 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::outages::Outages;
-use crate::turns::ClusterTurns;
+use crate::stream::turns::ClusterTurns;
+use crate::told::outages::Outages;
 
 /// Streams of a member that ask at the same time how far it is. After a restart all of them want to know, and a connection of HTTP/2 keeps the
 /// room for as many requests as ever waited in it.

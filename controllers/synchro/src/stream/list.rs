@@ -4,14 +4,14 @@ use armadex_member::{ByteStream, ListRequest, MemberError};
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
 
-use crate::items::{Items, ListMetadata};
-use crate::lines::Piece;
-use crate::prune::{self, Skipped};
-use crate::step::{Listing, Outcome};
+use crate::incoming::items::{Items, ListMetadata};
+use crate::incoming::lines::Piece;
+use crate::incoming::prune::{self, Skipped};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
-use crate::turns::Turn;
-use crate::writer::Halt;
+use crate::stream::step::{Listing, Outcome};
+use crate::stream::turns::Turn;
+use crate::stream::writer::Halt;
 
 /// Objects on a page; what every client of Kubernetes asks for.
 const PAGE: u32 = 500;

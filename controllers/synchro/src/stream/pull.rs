@@ -4,11 +4,11 @@ use armadex_model::ObjectKey;
 use armadex_storage::{Change, MemberPosition};
 use tracing::warn;
 
-use crate::batch::{self, Pending};
-use crate::budget::Held;
-use crate::prune::{Salvaged, Skipped};
+use crate::incoming::batch::{self, Pending};
+use crate::incoming::budget::Held;
+use crate::incoming::prune::{Salvaged, Skipped};
 use crate::stream::Stream;
-use crate::writer::Halt;
+use crate::stream::writer::Halt;
 
 /// Changes on their way, and the part of the budget that they take.
 #[derive(Default)]

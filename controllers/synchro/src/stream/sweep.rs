@@ -2,9 +2,9 @@
 
 use armadex_storage::{Change, Phase};
 
-use crate::step::{Outcome, Sweep};
 use crate::stream::Stream;
-use crate::writer::Halt;
+use crate::stream::step::{Outcome, Sweep};
+use crate::stream::writer::Halt;
 
 /// Keys that are compared at a time: some 60 KB.
 const KEYS: u32 = 1000;

@@ -22,7 +22,7 @@ use self::member::{Answer, FakeMember, IDENTITY};
 use self::sink::MemorySink;
 use super::*;
 use crate::config::Config;
-use crate::turns::ClusterTurns;
+use crate::stream::turns::ClusterTurns;
 
 /// What a task may take that follows a watch: each of forty kinds of a thousand members has one. With what the runtime adds it is 2 KiB.
 const TASK_BYTES: usize = 1880;

@@ -7,15 +7,15 @@ use armadex_storage::{Change, Phase};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::event::{self, Event};
-use crate::lines::{Lines, Piece};
-use crate::prune::{self, Salvaged, Skipped};
-use crate::step::{Ended, Outcome, is_behind};
+use crate::incoming::event::{self, Event};
+use crate::incoming::lines::{Lines, Piece};
+use crate::incoming::prune::{self, Salvaged, Skipped};
+use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::silence::{CERTAIN, Due, SILENT, Silence};
-use crate::unfinished::Part;
-use crate::writer::Halt;
+use crate::stream::step::{Ended, Outcome, is_behind};
+use crate::stream::writer::Halt;
 
 /// Below the 5 minutes after which many load balancers cut a connection off.
 const LONGEST_WATCH: u32 = 290;

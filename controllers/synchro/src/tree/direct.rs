@@ -16,11 +16,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{Branches, Live, Tree, edited};
 use crate::audit::Audits;
-use crate::board::Validated;
-use crate::grounds::{SETTLING, stance};
-use crate::plan;
-use crate::secrets::Snapshot;
+use crate::credentials::grounds::{SETTLING, stance};
+use crate::credentials::secrets::Snapshot;
+use crate::session::plan;
 use crate::session::{Session, Wanted};
+use crate::told::board::Validated;
 
 /// What is left to do.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use armadex_crds::{GroupResources, PediaCluster};
 use armadex_storage::{ClusterId, Health, StoreError};
 use tracing::warn;
 
+use crate::session::{plan, unwanted};
 use crate::tree::entry::{Entrant, Entry};
-use crate::{plan, unwanted};
 
 /// For whoever searches; names of Secrets are for whoever may read the PediaCluster.
 const REASON: &str = "its member may not be read now, the conditions of its PediaCluster say why";

@@ -7,10 +7,10 @@ use super::living::{Life, LivingMember, Metadata};
 use super::sink::Sinks;
 use super::*;
 use crate::audit::{AuditedCluster, Auditor, Audits};
-use crate::board::Board;
-use crate::metrics::Counter;
-use crate::plan::Missing;
-use crate::turns::ClusterTurns;
+use crate::session::plan::Missing;
+use crate::stream::turns::ClusterTurns;
+use crate::told::board::Board;
+use crate::told::metrics::Counter;
 
 const HOUR: Duration = Duration::from_secs(3600);
 

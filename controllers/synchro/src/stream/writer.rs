@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use crate::backoff::Backoff;
 use crate::config::Shared;
-use crate::metrics::ClusterMetrics;
-use crate::report::Report;
+use crate::told::metrics::ClusterMetrics;
+use crate::told::report::Report;
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LAST_RETRY: Duration = Duration::from_secs(15);

@@ -5,7 +5,7 @@ use armadex_model::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::prune::is_fit;
+use crate::incoming::prune::is_fit;
 
 /// One event of a watch. The object of an addition or change is left as it came.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use tracing::{info, warn};
 
 use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
-use crate::owner::Silences;
+use crate::fleet::owner::Silences;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);

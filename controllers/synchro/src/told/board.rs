@@ -8,8 +8,8 @@ use armadex_model::ResourceType;
 use tokio::sync::Notify;
 
 use crate::lock::lock;
-use crate::plan::Missing;
-use crate::report::{Progress, Report};
+use crate::session::plan::Missing;
+use crate::told::report::{Progress, Report};
 
 /// What is known about one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

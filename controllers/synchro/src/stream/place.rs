@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use tokio::sync::Notify;
 
 use crate::lock::lock;
-use crate::step::is_behind;
+use crate::stream::step::is_behind;
 
 /// Where a stream is.
 #[derive(Debug, Default)]

@@ -18,13 +18,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use crate::applied::MANAGER;
 use crate::backoff::Backoff;
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
-use crate::janitor;
-use crate::lease::{self, Claim, Held};
-use crate::said;
+use crate::fleet::janitor;
+use crate::fleet::lease::{self, Claim, Held};
+use crate::told::applied::MANAGER;
+use crate::told::said;
 use crate::tree::Ending;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);

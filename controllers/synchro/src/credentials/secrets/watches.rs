@@ -24,8 +24,8 @@ use tracing::{info, warn};
 
 use super::{Known, lock};
 use crate::backoff::Backoff;
-use crate::outages::{self, Outages};
-use crate::said;
+use crate::told::outages::{self, Outages};
+use crate::told::said;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config;
-use crate::owner::FORSAKEN;
+use crate::fleet::owner::FORSAKEN;
 use crate::testing::{Stage, in_time, until};
 
 /// A store with clusters of these names, each with a uid that is its name, and of this owner.

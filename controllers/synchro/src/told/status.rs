@@ -20,9 +20,9 @@ use armadex_model::ResourceType;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::board::{Facts, MemberHealth, Running, Validated};
-use crate::plan::Missing;
-use crate::report::Progress;
+use crate::session::plan::Missing;
+use crate::told::board::{Facts, MemberHealth, Running, Validated};
+use crate::told::report::Progress;
 
 /// A new status and which of its conditions became another.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::place::Place;
+use crate::stream::place::Place;
 
 /// Skipped objects that are named; of the others only the number is told.
 const NAMED_OBJECTS: usize = 5;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use memchr::memchr2;
 use serde::Deserialize;
 
-use crate::lines::{Gathered, Piece};
+use crate::incoming::lines::{Gathered, Piece};
 
 /// A list's own metadata: a version, a continue token and little else.
 const METADATA_BYTES: usize = 64 << 10;

@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::backoff::Backoff;
-use crate::said;
+use crate::told::said;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// Whoever installs the CRDs or grants the right waits.

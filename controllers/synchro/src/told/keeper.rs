@@ -13,13 +13,13 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::applied::{Applied, Put};
 use crate::backoff::Backoff;
-use crate::board::{Board, Running};
 use crate::config::Shared;
-use crate::last_words::Speaker;
-use crate::outages;
-use crate::status::{self, Built};
+use crate::told::applied::{Applied, Put};
+use crate::told::board::{Board, Running};
+use crate::told::last_words::Speaker;
+use crate::told::outages;
+use crate::told::status::{self, Built};
 
 /// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
 /// first already.

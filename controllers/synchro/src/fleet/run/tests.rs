@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::lease::LeaseTerms;
+use crate::fleet::lease::LeaseTerms;
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 
 const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/m";

@@ -6,7 +6,7 @@ use armadex_storage::{ClusterId, StreamState};
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::plan;
+use crate::session::plan;
 
 /// Hides what is stored of a cluster and asked for in no version; whether all of it is hidden. Of what is asked for in another version than
 /// the stored one the member has a say.

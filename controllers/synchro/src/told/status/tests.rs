@@ -119,7 +119,7 @@ fn every_resource_says_how_it_is_doing() {
         short_names: vec![],
         categories: vec![],
     };
-    let report = crate::report::Report::new(Default::default(), Timestamp::UNIX_EPOCH);
+    let report = crate::told::report::Report::new(Default::default(), Timestamp::UNIX_EPOCH);
     report.failed("pods is forbidden".into());
     let missing = Missing {
         group: "none.example".into(),

@@ -1,0 +1,12 @@
+//! What is told of the work: to users in the status of a PediaCluster and in Events, to operators in logs and metrics.
+
+pub(crate) mod applied;
+pub(crate) mod board;
+pub(crate) mod keeper;
+pub(crate) mod last_words;
+pub(crate) mod metrics;
+pub(crate) mod outages;
+pub(crate) mod pace;
+pub(crate) mod report;
+pub(crate) mod said;
+pub(crate) mod status;
