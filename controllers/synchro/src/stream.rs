@@ -1,4 +1,4 @@
-//! One stream at work: doing what [`crate::stream::step`] says for one type of one member.
+//! One stream at work: doing what [`mod@step`] says for one type of one member.
 
 mod connected;
 mod list;
