@@ -151,7 +151,8 @@ impl Rediscovery {
                 reason: format!("discovery broke off: {error}").into(),
             })
         });
-        self.soon = self.urgency.answered(matches!(answer, Ok(Some(_))));
+        let is_news = matches!(answer, Ok(Some(_)));
+        self.soon = self.urgency.answered(is_news, Instant::now());
         let answer = answer?;
         self.trouble = None;
         Ok(answer.map(|(discovery, known)| {

@@ -7,14 +7,20 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Between two questions while the member goes on telling: one that installs forty CRDs is asked three times.
-const GAP: Duration = Duration::from_secs(2);
+/// Between two questions while the member goes on telling: one that installs forty CRDs is asked a few times.
+const GAP: Duration = Duration::from_secs(1);
 /// The same where the answers are always the same, as where an APIService flaps. Nothing that changed waits longer.
 const LONGEST_GAP: Duration = Duration::from_secs(10);
+/// For so long nothing may come of what was told before the gap grows: a CRD tells several things before the member says that it serves it.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A member that told nothing for so long is followed at once again.
 const QUIET: Duration = Duration::from_secs(60);
 /// After an answer, for what it did not have yet.
-const AFTERWARDS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
+const AFTERWARDS: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+];
 
 /// How urgent it is to ask.
 #[derive(Debug)]
@@ -24,6 +30,8 @@ pub(super) struct Urgency {
     asked: Option<Instant>,
     /// Answers since it was told.
     answers: usize,
+    /// Since when nothing came of what it told.
+    in_vain: Option<Instant>,
 }
 
 impl Default for Urgency {
@@ -33,6 +41,7 @@ impl Default for Urgency {
             told: None,
             asked: None,
             answers: AFTERWARDS.len(),
+            in_vain: None,
         }
     }
 }
@@ -42,6 +51,7 @@ impl Urgency {
     pub(super) fn told(&mut self, now: Instant) -> Instant {
         if self.told.is_none_or(|told| now - told > QUIET) {
             self.gap = GAP;
+            self.in_vain = None;
         }
         self.told = Some(now);
         self.answers = 0;
@@ -55,13 +65,17 @@ impl Urgency {
 
     /// It answered, be it something new: how soon to ask again, if that is urgent. Only what it told and did not mean counts against it: that the
     /// questions afterwards find nothing more is as it should be.
-    pub(super) fn answered(&mut self, is_news: bool) -> Option<Duration> {
+    pub(super) fn answered(&mut self, is_news: bool, now: Instant) -> Option<Duration> {
         if is_news {
             self.gap = GAP;
+            self.in_vain = None;
         }
         let wait = AFTERWARDS.get(self.answers).map(|wait| self.gap.max(*wait));
         if !is_news && self.answers == 0 {
-            self.gap = (self.gap * 2).min(LONGEST_GAP);
+            let since = *self.in_vain.get_or_insert(now);
+            if now - since >= PATIENCE {
+                self.gap = (self.gap * 2).min(LONGEST_GAP);
+            }
         }
         self.answers += 1;
         wait
@@ -73,33 +87,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_word_is_followed_at_once_and_asked_after_twice() {
+    fn the_first_word_is_followed_at_once_and_asked_after_a_few_times() {
         let now = Instant::now();
         let mut urgency = Urgency::default();
         urgency.asks(now);
-        assert_eq!(urgency.answered(true), None, "nobody told anything");
+        assert_eq!(urgency.answered(true, now), None, "nobody told anything");
         let later = now + QUIET;
         assert_eq!(urgency.told(later), later);
         urgency.asks(later);
-        let waits: Vec<_> = (0..3).map(|_| urgency.answered(false)).collect();
-        assert_eq!(waits, [Some(AFTERWARDS[0]), Some(AFTERWARDS[1]), None]);
+        let waits: Vec<_> = (0..4).map(|_| urgency.answered(false, later)).collect();
+        assert_eq!(waits, [AFTERWARDS.map(Some).as_slice(), &[None]].concat());
     }
 
-    /// A CRD tells that it is there, and a moment later that it is served.
+    /// A CRD tells that it is there, that its names are taken, that it is established; its APIService that it is there and available. What the
+    /// member says it serves is seconds behind all that.
     #[test]
     fn what_comes_one_after_the_other_is_asked_for_as_soon_each_time() {
+        const BEHIND: Duration = Duration::from_millis(4500);
         let mut now = Instant::now();
         let mut urgency = Urgency::default();
         for _ in 0..5 {
-            assert_eq!(urgency.told(now), now, "it is quiet since some seconds");
-            urgency.asks(now);
-            assert_eq!(urgency.answered(false), Some(AFTERWARDS[0]));
-            let due = now + AFTERWARDS[0];
-            assert!(urgency.told(now + Duration::from_secs(1)) >= due);
-            urgency.asks(due);
-            let waits = [true, false, false].map(|is_news| urgency.answered(is_news));
-            assert_eq!(waits, [Some(AFTERWARDS[0]), Some(AFTERWARDS[1]), None]);
-            now = due + GAP;
+            let made = now;
+            let words = [0, 100, 900, 2000, 3800].map(Duration::from_millis);
+            let mut words = words.map(|after| made + after).into_iter().peekable();
+            let mut due = None;
+            loop {
+                while let Some(told) = words.next_if(|word| *word <= now) {
+                    let wanted = urgency.told(told);
+                    due = Some(due.map_or(wanted, |due: Instant| due.min(wanted)));
+                }
+                if due.is_some_and(|due| due <= now) {
+                    urgency.asks(now);
+                    let is_news = now >= made + BEHIND;
+                    let again = urgency.answered(is_news, now);
+                    due = again.map(|wait| now + wait);
+                    if is_news {
+                        break;
+                    }
+                }
+                now += Duration::from_millis(50);
+            }
+            assert!(now - made <= BEHIND + 2 * GAP, "{:?}", now - made);
         }
     }
 
@@ -114,7 +142,7 @@ mod tests {
             if due <= now {
                 asked.push(now);
                 urgency.asks(now);
-                let again = urgency.answered(false);
+                let again = urgency.answered(false, now);
                 due = now + again.expect("it told something since");
             }
             now += Duration::from_millis(60);
@@ -122,10 +150,13 @@ mod tests {
         }
         let gaps: Vec<_> = asked.windows(2).map(|two| two[1] - two[0]).collect();
         assert!(gaps.iter().all(|gap| *gap <= LONGEST_GAP + GAP), "{gaps:?}");
-        assert!((10..=13).contains(&asked.len()), "{gaps:?}");
+        // Once in a second while there is patience, and then seldom.
+        let late = asked.iter().filter(|asked| **asked > begun + 2 * PATIENCE);
+        assert!((6..=9).contains(&late.count()), "{gaps:?}");
+        assert!(asked.len() <= 22, "{gaps:?}");
         // Something came of it.
         urgency.asks(now);
-        urgency.answered(true);
+        urgency.answered(true, now);
         assert_eq!(urgency.told(now), now + GAP);
     }
 }
