@@ -175,13 +175,7 @@ mod tests {
     }
 
     fn host() -> Host {
-        let host = Host::new(&[ServedType {
-            group: "",
-            version: "v1",
-            resource: "namespaces",
-            kind: "Namespace",
-            namespaced: false,
-        }]);
+        let host = Host::new(&[ServedType::new("", "v1", "namespaces", "Namespace")]);
         host.put(KUBE_SYSTEM, json!({}));
         host
     }

@@ -95,13 +95,7 @@ mod tests {
     const PEDIA_CLUSTERS: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters";
 
     fn host() -> Host {
-        let served = |group, version, resource, kind| ServedType {
-            group,
-            version,
-            resource,
-            kind,
-            namespaced: false,
-        };
+        let served = ServedType::new;
         let (policy, cluster) = ("policy.clusterpedia.io", "cluster.clusterpedia.io");
         let host = Host::new(&[
             served("", "v1", "namespaces", "Namespace"),

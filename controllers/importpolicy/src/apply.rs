@@ -132,13 +132,12 @@ mod tests {
     const LIFECYCLE: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/east";
 
     fn host() -> Host {
-        Host::new(&[ServedType {
-            group: "policy.clusterpedia.io",
-            version: "v1alpha1",
-            resource: "pediaclusterlifecycles",
-            kind: "PediaClusterLifecycle",
-            namespaced: false,
-        }])
+        Host::new(&[ServedType::new(
+            "policy.clusterpedia.io",
+            "v1alpha1",
+            "pediaclusterlifecycles",
+            "PediaClusterLifecycle",
+        )])
     }
 
     fn policy(name: &str, template: &str) -> ClusterImportPolicy {

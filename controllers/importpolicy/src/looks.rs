@@ -6,12 +6,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use armadex_crds::is_subdomain;
 use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces, template::TemplateData};
 
 use crate::Compiled;
-
-/// The longest name of an object.
-const NAME_LIMIT: usize = 253;
 
 /// What has come of every object at the last look, for one generation of one policy.
 #[derive(Debug, Default)]
@@ -100,23 +98,11 @@ fn look_at(rules: &Rules<'_>, object: &Found) -> Outcome {
         }
     }
     match compiled.name.render(&data) {
-        Ok(name) if is_object_name(name.trim()) => Outcome::Named(name.trim().to_owned()),
+        Ok(name) if is_subdomain(name.trim()) => Outcome::Named(name.trim().to_owned()),
         Ok(name) => Outcome::Failed(format!(
             "nameTemplate: {:?} can't name an object",
             name.trim()
         )),
         Err(error) => Outcome::Failed(format!("nameTemplate: {error}")),
     }
-}
-
-/// What an API server takes as the name of an object: a DNS subdomain.
-fn is_object_name(name: &str) -> bool {
-    let is_label = |label: &str| {
-        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        !label.is_empty()
-            && label.bytes().all(inner)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    name.len() <= NAME_LIMIT && name.split('.').all(is_label)
 }

@@ -313,13 +313,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_renders_what_changed_since_the_last_one() {
-        let served = |group, version, resource, kind| ServedType {
-            group,
-            version,
-            resource,
-            kind,
-            namespaced: false,
-        };
+        let served = ServedType::new;
         let host = Host::new(&[
             served("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
             served(

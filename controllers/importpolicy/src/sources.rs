@@ -68,13 +68,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn secrets_are_asked_for_in_the_namespaces_that_the_administrator_allows() {
-        let host = Host::new(&[ServedType {
-            group: "",
-            version: "v1",
-            resource: "secrets",
-            kind: "Secret",
-            namespaced: true,
-        }]);
+        let host = Host::new(&[ServedType::new("", "v1", "secrets", "Secret").namespaced()]);
         for namespace in ["a", "b", "kube-system"] {
             host.put(
                 &format!("/api/v1/namespaces/{namespace}/secrets/of-{namespace}"),

@@ -15,22 +15,11 @@ const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 const POLICIES: &str = "/apis/policy.clusterpedia.io/v1alpha1/clusterimportpolicies";
 const LIFECYCLES: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles";
 
-const CLUSTER: ServedType = ServedType {
-    group: "cluster.karmada.io",
-    version: "v1alpha1",
-    resource: "clusters",
-    kind: "Cluster",
-    namespaced: false,
-};
+const CLUSTER: ServedType =
+    ServedType::new("cluster.karmada.io", "v1alpha1", "clusters", "Cluster");
 
 fn ours(resource: &'static str, kind: &'static str) -> ServedType {
-    ServedType {
-        group: "policy.clusterpedia.io",
-        version: "v1alpha1",
-        resource,
-        kind,
-        namespaced: false,
-    }
+    ServedType::new("policy.clusterpedia.io", "v1alpha1", resource, kind)
 }
 
 fn host() -> Host {
@@ -165,13 +154,7 @@ async fn a_version_that_is_removed_is_told_until_another_one_can_be_used() {
     running.end().await;
 }
 
-const STORE: ServedType = ServedType {
-    group: "stores.example",
-    version: "v1beta1",
-    resource: "stores",
-    kind: "Store",
-    namespaced: false,
-};
+const STORE: ServedType = ServedType::new("stores.example", "v1beta1", "stores", "Store");
 
 #[tokio::test(start_paused = true)]
 async fn a_reference_whose_version_is_removed_is_looked_up_again() {

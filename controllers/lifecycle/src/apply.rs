@@ -170,13 +170,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_cluster_that_somebody_made_in_the_meantime_stays_his() {
-        let host = Host::new(&[ServedType {
-            group: "cluster.clusterpedia.io",
-            version: "v1alpha2",
-            resource: "pediaclusters",
-            kind: "PediaCluster",
-            namespaced: false,
-        }]);
+        let host = Host::new(&[ServedType::new(
+            "cluster.clusterpedia.io",
+            "v1alpha2",
+            "pediaclusters",
+            "PediaCluster",
+        )]);
         let path = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east";
         host.put(
             path,

@@ -17,25 +17,11 @@ const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east
 const SOURCE: &str = "/apis/cluster.karmada.io/v1alpha1/clusters/east";
 const SECRET: &str = "/api/v1/namespaces/karmada-cluster/secrets/east";
 
-fn served(
-    group: &'static str,
-    version: &'static str,
-    resource: &'static str,
-    kind: &'static str,
-) -> ServedType {
-    ServedType {
-        group,
-        version,
-        resource,
-        kind,
-        namespaced: group.is_empty(),
-    }
-}
-
 fn host() -> Host {
+    let served = ServedType::new;
     let ours = ("pediaclusterlifecycles", "PediaClusterLifecycle");
     let host = Host::new(&[
-        served("", "v1", "secrets", "Secret"),
+        served("", "v1", "secrets", "Secret").namespaced(),
         served("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
         served("policy.clusterpedia.io", "v1alpha1", ours.0, ours.1),
         served(

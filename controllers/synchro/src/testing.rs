@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::PediaCluster;
-use armadex_model::{GroupVersionResource, Query};
+use armadex_model::{GroupVersionResource, Query, ResourceType};
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{all_pods, name};
 use armadex_storage::{Health, Sink};
@@ -24,6 +24,18 @@ pub(crate) use self::control_plane::ControlPlane;
 pub(crate) use self::member::ScriptedMember;
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
+
+/// A type of this name, with nothing else to it.
+pub(crate) fn named(plural: &str) -> ResourceType {
+    ResourceType {
+        gvr: GroupVersionResource::new("", "v1", plural),
+        kind: String::new(),
+        namespaced: true,
+        singular: String::new(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+    }
+}
 
 /// A store and a control plane, which synchros come and go between.
 pub(crate) struct Stage {

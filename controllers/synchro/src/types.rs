@@ -42,20 +42,8 @@ impl Types {
 
 #[cfg(test)]
 mod tests {
-    use armadex_model::GroupVersionResource;
-
     use super::*;
-
-    fn named(plural: &str) -> ResourceType {
-        ResourceType {
-            gvr: GroupVersionResource::new("", "v1", plural),
-            kind: String::new(),
-            namespaced: true,
-            singular: String::new(),
-            short_names: Vec::new(),
-            categories: Vec::new(),
-        }
-    }
+    use crate::testing::named;
 
     #[test]
     fn a_type_is_there_once_and_goes_with_those_who_have_it() {

@@ -26,6 +26,24 @@ pub struct Connection {
     pub proxy: Option<Proxy>,
 }
 
+#[cfg(any(test, feature = "testing"))]
+impl Connection {
+    /// To a member of a test, without credentials and without TLS; its configuration is made all the same, so there is a provider of it.
+    #[must_use]
+    pub fn plain(server: &str) -> Self {
+        // A former test may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self {
+            server: Endpoint::parse("test", server).expect("an address"),
+            trust: Trust::Anyone,
+            server_name: None,
+            token: None,
+            certificate: None,
+            proxy: None,
+        }
+    }
+}
+
 /// URL of an API server: `http` or `https`, a host, an optional path, nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint(Uri);

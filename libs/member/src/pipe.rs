@@ -24,7 +24,22 @@ pub(crate) fn client_maker(dial: impl Fn() -> DuplexStream + Send + Sync + 'stat
 #[derive(Clone)]
 struct Dialer(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
 
-struct Pipe(DuplexStream);
+/// One end of a pipe.
+pub(crate) struct Pipe {
+    end: DuplexStream,
+    /// HTTP/2 was agreed on.
+    is_http2: bool,
+}
+
+impl Pipe {
+    #[cfg(test)]
+    pub(crate) fn of_http2(end: DuplexStream) -> Self {
+        Self {
+            end,
+            is_http2: true,
+        }
+    }
+}
 
 impl Service<Uri> for Dialer {
     type Response = TokioIo<Pipe>;
@@ -36,13 +51,18 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        ready(Ok(TokioIo::new(Pipe((self.0)()))))
+        let end = (self.0)();
+        let is_http2 = false;
+        ready(Ok(TokioIo::new(Pipe { end, is_http2 })))
     }
 }
 
 impl Connection for Pipe {
     fn connected(&self) -> Connected {
-        Connected::new()
+        match self.is_http2 {
+            true => Connected::new().negotiated_h2(),
+            false => Connected::new(),
+        }
     }
 }
 
@@ -52,7 +72,7 @@ impl AsyncRead for Pipe {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        Pin::new(&mut self.end).poll_read(context, buffer)
     }
 }
 
@@ -62,14 +82,14 @@ impl AsyncWrite for Pipe {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        Pin::new(&mut self.end).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.end).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.end).poll_shutdown(context)
     }
 }

@@ -204,7 +204,6 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::connection::{Endpoint, Trust};
     use crate::member::Member;
 
     /// Answers one health check, and says when the other side has ended the connection.
@@ -223,15 +222,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_nobody_uses_is_closed_within_a_minute() {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let connection = Connection {
-            server: Endpoint::parse("test", "http://member").expect("an address"),
-            trust: Trust::Anyone,
-            server_name: None,
-            token: None,
-            certificate: None,
-            proxy: None,
-        };
+        let connection = Connection::plain("http://member");
         let (closed, mut is_closed) = mpsc::channel(1);
         let dial = move || {
             let (near, far) = tokio::io::duplex(4096);

@@ -61,6 +61,33 @@ pub struct ServedType {
     pub namespaced: bool,
 }
 
+impl ServedType {
+    /// Whose objects lie in no namespace.
+    pub const fn new(
+        group: &'static str,
+        version: &'static str,
+        resource: &'static str,
+        kind: &'static str,
+    ) -> Self {
+        Self {
+            group,
+            version,
+            resource,
+            kind,
+            namespaced: false,
+        }
+    }
+
+    /// The same with objects that lie in namespaces.
+    #[must_use]
+    pub const fn namespaced(self) -> Self {
+        Self {
+            namespaced: true,
+            ..self
+        }
+    }
+}
+
 /// A controller that runs against a [`Host`].
 pub struct Running {
     task: JoinHandle<()>,

@@ -1,6 +1,6 @@
 //! Reading one line of a watch. Pure.
 
-use armadex_member::Words;
+use armadex_member::{MemberError, Words};
 use armadex_model::ObjectKey;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -62,6 +62,22 @@ struct Status {
     code: u16,
     #[serde(default)]
     message: String,
+}
+
+/// An error that a watch told, as if it had been the answer to it.
+pub(crate) fn refusal(code: u16, message: Words) -> MemberError {
+    MemberError::Status {
+        code,
+        message,
+        retry_after: None,
+        fresh_token: None,
+    }
+}
+
+/// The version of an object, if it has one.
+pub(crate) fn version_of(object: &str) -> Option<String> {
+    let named: Named = serde_json::from_str(object).ok()?;
+    Some(named.metadata.resource_version)
 }
 
 /// Reads a line; an error says what is wrong with it and quotes nothing.

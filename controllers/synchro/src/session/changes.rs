@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use armadex_member::{ByteStream, ListRequest, Member, MemberError, WatchRequest};
 use armadex_model::GroupVersionResource;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
@@ -200,35 +199,14 @@ impl Teller {
         };
         let (version, is_news) = match event::parse(line) {
             Err(_) => (None, true),
-            Ok(Event::Put(object)) => (version_of(object), true),
+            Ok(Event::Put(object)) => (event::version_of(object), true),
             Ok(Event::Delete { version, .. }) => (Some(version), true),
             Ok(Event::Bookmark { version }) => (Some(version), false),
-            Ok(Event::Error { code, message }) => {
-                return Err(MemberError::Status {
-                    code,
-                    message,
-                    retry_after: None,
-                    fresh_token: None,
-                });
-            }
+            Ok(Event::Error { code, message }) => return Err(event::refusal(code, message)),
         };
         if let Some(version) = version.filter(|version| !version.is_empty()) {
             self.position = Some(version);
         }
         Ok(is_news)
     }
-}
-
-fn version_of(object: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        metadata: Metadata,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Metadata {
-        resource_version: String,
-    }
-    let named: Named = serde_json::from_str(object).ok()?;
-    Some(named.metadata.resource_version)
 }

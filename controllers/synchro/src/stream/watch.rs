@@ -329,12 +329,7 @@ impl Stream {
                 Ok((Some(Change::Delete(key)), Place::Event(version)))
             }
             Ok(Event::Bookmark { version }) => Ok((None, Place::Bookmark(version))),
-            Ok(Event::Error { code, message }) => Err(MemberError::Status {
-                code,
-                message,
-                retry_after: None,
-                fresh_token: None,
-            }),
+            Ok(Event::Error { code, message }) => Err(event::refusal(code, message)),
         }
     }
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use armadex_member::Member;
+use armadex_member::{Connection, Member};
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::request::{Request, plain};
+use super::request::Request;
 
 /// A member on loopback.
 pub(crate) struct ScriptedMember {
@@ -53,8 +53,6 @@ const OTHERS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"n
 impl ScriptedMember {
     /// A member of this identity with these pods in the namespace `n`.
     pub(crate) async fn start(identity: &str, pods: &[&str]) -> Self {
-        // Plain HTTP needs no provider, but the TLS configuration is made all the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let bodies = [
@@ -87,7 +85,7 @@ impl ScriptedMember {
     }
 
     pub(crate) fn connect(&self) -> Arc<Member> {
-        Arc::new(Member::new(&plain(&self.address)).expect("a member"))
+        Arc::new(Member::new(&Connection::plain(&self.address)).expect("a member"))
     }
 
     /// One more group is served from now on.

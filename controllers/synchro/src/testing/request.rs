@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use armadex_member::{Connection, Endpoint, Member, Trust};
+use armadex_member::{Connection, Member};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, DuplexStream};
 
 /// What a pipe holds: below what the larger bodies have.
@@ -41,26 +41,12 @@ impl Request {
     }
 }
 
-/// A member without TLS and credentials.
-pub(crate) fn plain(address: &str) -> Connection {
-    Connection {
-        server: Endpoint::parse("test", address).expect("an address"),
-        trust: Trust::Anyone,
-        server_name: None,
-        token: None,
-        certificate: None,
-        proxy: None,
-    }
-}
-
 /// A member that is reached through pipes, each of which `serve` is given the other end of; a test may stop the clock.
 pub(crate) fn through_pipes(serve: impl Fn(DuplexStream) + Send + Sync + 'static) -> Arc<Member> {
-    // Plain HTTP needs no provider, but the TLS configuration is made all the same.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let dial = move || {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         serve(far);
         near
     };
-    Arc::new(Member::through_pipes(&plain("http://member"), dial).expect("a member"))
+    Arc::new(Member::through_pipes(&Connection::plain("http://member"), dial).expect("a member"))
 }

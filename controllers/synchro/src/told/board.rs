@@ -149,23 +149,15 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
-    use armadex_model::GroupVersionResource;
     use futures::FutureExt as _;
     use jiff::Timestamp;
 
     use super::*;
+    use crate::testing::named;
 
     fn stream(plural: &str, board: &Board) -> (Arc<ResourceType>, Arc<Report>) {
-        let resource = ResourceType {
-            gvr: GroupVersionResource::new("", "v1", plural),
-            kind: String::new(),
-            namespaced: true,
-            singular: String::new(),
-            short_names: Vec::new(),
-            categories: Vec::new(),
-        };
         let report = Report::new(Arc::clone(board.changed()), Timestamp::UNIX_EPOCH);
-        (Arc::new(resource), Arc::new(report))
+        (Arc::new(named(plural)), Arc::new(report))
     }
 
     #[test]

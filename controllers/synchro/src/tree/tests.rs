@@ -18,15 +18,9 @@ const SECRET: &str = "/api/v1/namespaces/karmada-cluster/secrets/east";
 const TOKEN: &str = "token-of-east";
 
 fn host() -> Host {
-    let served = |group, version, resource, kind| ServedType {
-        group,
-        version,
-        resource,
-        kind,
-        namespaced: resource == "secrets",
-    };
+    let served = ServedType::new;
     let host = Host::new(&[
-        served("", "v1", "secrets", "Secret"),
+        served("", "v1", "secrets", "Secret").namespaced(),
         served(
             "cluster.clusterpedia.io",
             "v1alpha2",

@@ -5,7 +5,6 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::time::Instant;
 
 use super::*;
-use crate::connection::Trust;
 use crate::discovery::Etags;
 
 /// What a member sends: this, and then the same piece again and again.
@@ -36,15 +35,7 @@ async fn answer(pipe: DuplexStream, sent: Sent) -> std::io::Result<()> {
 }
 
 fn member(begin: &str, piece: &str, pause: Duration) -> Member {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let connection = Connection {
-        server: Endpoint::parse("test", "http://member").expect("an address"),
-        trust: Trust::Anyone,
-        server_name: None,
-        token: None,
-        certificate: None,
-        proxy: None,
-    };
+    let connection = Connection::plain("http://member");
     let sent = Sent {
         begin: begin.to_owned(),
         piece: piece.to_owned(),

@@ -3,8 +3,6 @@
 
 use std::convert::Infallible;
 use std::future::{Future, Ready, poll_fn, ready};
-use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
@@ -12,18 +10,15 @@ use armadex_model::GroupVersionResource;
 use futures::StreamExt as _;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
-use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
-use hyper_util::client::legacy::connect::{Connected, Connection as Connects};
 use hyper_util::rt::TokioIo;
-use tokio::io::DuplexStream;
 use tokio::time::{Instant, timeout};
 use tower::{Service, ServiceExt};
 
 use super::*;
-use crate::connection::{Endpoint, Trust};
 use crate::member::Member;
+use crate::pipe::Pipe;
 use crate::request::{ListRequest, WatchRequest};
 
 /// The longest time between two watches of one type.
@@ -31,8 +26,6 @@ const GENERATION: Duration = Duration::from_secs(290);
 
 /// A dead peer is found within 25 s; the rest is for the ticks of timers.
 const FOUND: Duration = Duration::from_secs(26);
-
-struct Pipe(TokioIo<DuplexStream>);
 
 /// Counts the connections that it opens, each to a server of its own.
 #[derive(Clone, Default)]
@@ -53,9 +46,9 @@ impl Dialer {
 }
 
 impl Service<Uri> for Dialer {
-    type Response = Pipe;
+    type Response = TokioIo<Pipe>;
     type Error = Infallible;
-    type Future = Ready<Result<Pipe, Infallible>>;
+    type Future = Ready<Result<Self::Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -86,41 +79,7 @@ impl Service<Uri> for Dialer {
                 false => server.as_mut().poll(context),
             }
         }));
-        ready(Ok(Pipe(TokioIo::new(near))))
-    }
-}
-
-impl Connects for Pipe {
-    fn connected(&self) -> Connected {
-        Connected::new().negotiated_h2()
-    }
-}
-
-impl Read for Pipe {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
-    }
-}
-
-impl Write for Pipe {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        ready(Ok(TokioIo::new(Pipe::of_http2(near))))
     }
 }
 
@@ -147,15 +106,7 @@ async fn a_connection_of_watches_is_kept_for_the_next_generation() {
 }
 
 fn member(dialer: &Dialer) -> Member {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let connection = Connection {
-        server: Endpoint::parse("test", "http://member").expect("an address"),
-        trust: Trust::Anyone,
-        server_name: None,
-        token: None,
-        certificate: None,
-        proxy: None,
-    };
+    let connection = Connection::plain("http://member");
     Member::over(&connection, &maker(dialer.clone())).expect("a member")
 }
 

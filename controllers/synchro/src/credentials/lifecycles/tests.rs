@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const LIFECYCLES: ServedType = ServedType {
-    group: "policy.clusterpedia.io",
-    version: "v1alpha1",
-    resource: "pediaclusterlifecycles",
-    kind: "PediaClusterLifecycle",
-    namespaced: false,
-};
+const LIFECYCLES: ServedType = ServedType::new(
+    "policy.clusterpedia.io",
+    "v1alpha1",
+    "pediaclusterlifecycles",
+    "PediaClusterLifecycle",
+);
 
 fn path(name: &str) -> String {
     format!("/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/{name}")

@@ -14,13 +14,7 @@ use super::*;
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/l";
 
 fn host() -> Host {
-    Host::new(&[ServedType {
-        group: "coordination.k8s.io",
-        version: "v1",
-        resource: "leases",
-        kind: "Lease",
-        namespaced: true,
-    }])
+    Host::new(&[ServedType::new("coordination.k8s.io", "v1", "leases", "Lease").namespaced()])
 }
 
 fn claim(host: &Host, holder: &str) -> Claim {

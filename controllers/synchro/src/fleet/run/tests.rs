@@ -12,16 +12,10 @@ const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/m";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/armadex-synchro-1";
 
 fn host() -> Host {
-    let served = |group, version, resource, kind| ServedType {
-        group,
-        version,
-        resource,
-        kind,
-        namespaced: resource == "leases",
-    };
+    let served = ServedType::new;
     let host = Host::new(&[
         served("", "v1", "namespaces", "Namespace"),
-        served("coordination.k8s.io", "v1", "leases", "Lease"),
+        served("coordination.k8s.io", "v1", "leases", "Lease").namespaced(),
         served(
             "cluster.clusterpedia.io",
             "v1alpha2",

@@ -183,13 +183,12 @@ async fn of_a_control_plane_that_is_no_more_everything_goes_when_nobody_was_hear
 async fn a_list_that_is_left_without_an_answer_is_asked_for_again() {
     let stage = Stage::new().await;
     let shared = stored(&stage, "one/", &["stray"]).await;
-    let host = Host::new(&[ServedType {
-        group: "cluster.clusterpedia.io",
-        version: "v1alpha2",
-        resource: "pediaclusters",
-        kind: "PediaCluster",
-        namespaced: false,
-    }]);
+    let host = Host::new(&[ServedType::new(
+        "cluster.clusterpedia.io",
+        "v1alpha2",
+        "pediaclusters",
+        "PediaCluster",
+    )]);
     host.hang("list", "pediaclusters");
     let (looking, api) = (Arc::clone(&shared), Api::all(host.client()));
     let looking = tokio::spawn(async move { look(&looking, &api, &mut Silences::default()).await });
