@@ -83,12 +83,20 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
     let run = |command: &str, store: &str| {
         let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
-            .args([command, "--store", store])
+            .args(command.split(' '))
+            .args(["--store", store])
             .output();
         let run = run.expect("it runs");
         let text = [run.stdout, run.stderr].concat();
         (run.status, String::from_utf8_lossy(&text).into_owned())
     };
+    let (status, said) = run("check", &store);
+    assert!(!status.success() && said.contains("no store at"), "{said}");
+    let (status, said) = run("migrate --dry-run", &store);
+    assert!(
+        status.success() && said.contains("would run 1 store"),
+        "{said}"
+    );
     let (status, said) = run("check", &store);
     assert!(!status.success() && said.contains("no store at"), "{said}");
     let (status, said) = run("migrate", &store);

@@ -6,6 +6,7 @@ pub(crate) mod error;
 pub(crate) mod head_row;
 pub(crate) mod identity;
 pub(crate) mod incarnation;
+pub(crate) mod schema;
 pub(crate) mod sqlite;
 
 use std::sync::Arc;

@@ -20,7 +20,8 @@ mod sql;
 mod store;
 mod write;
 
-pub use location::{InvalidLocation, Location, migrate, open, open_with};
+pub use backend::schema::{PendingMigration, SchemaStanding};
+pub use location::{InvalidLocation, Location, migrate, open, open_with, schema_standing};
 pub use options::Options;
 pub use read::Tuning;
 pub use store::SqlStore;

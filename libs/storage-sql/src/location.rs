@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use armadex_storage::StoreError;
 
-use crate::backend::sqlite::{SqliteDatabase, migrate_file};
+use crate::backend::schema::SchemaStanding;
+use crate::backend::sqlite::{SqliteDatabase, look, migrate_file};
 use crate::options::Options;
 use crate::store::SqlStore;
 
@@ -71,6 +72,13 @@ pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStor
 pub async fn migrate(location: &Location) -> Result<(), StoreError> {
     match location {
         Location::Sqlite(path) => migrate_file(path, &Options::default()).await,
+    }
+}
+
+/// How the schema of a store stands to this binary, without changing it.
+pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, StoreError> {
+    match location {
+        Location::Sqlite(path) => look(path).await,
     }
 }
 

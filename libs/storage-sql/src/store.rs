@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::identity;
 use crate::backend::incarnation::{self, Committed};
-use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row};
+use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::catalog::{Delta, Snapshot};
 use crate::form::term::TermHasher;
 use crate::options::Options;
@@ -125,6 +125,12 @@ impl SqlStore {
         let seen = self.seen.before();
         let mut transaction = self.database.read(lane).await?;
         let head = head_row::read(&mut *transaction).await?;
+        if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
+            transaction.rollback().await?;
+            // The writer finds the same, and ends.
+            let told = self.order(Work::Rewound(seen)).await;
+            return Err(told.err().unwrap_or(refused));
+        }
         if head.incarnation == seen.incarnation && head.revision < seen.revision {
             transaction.rollback().await?;
             return Err(self.rewound(seen).await);

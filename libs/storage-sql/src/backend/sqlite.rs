@@ -30,7 +30,7 @@ use crate::backend::incarnation;
 use error::classify;
 use mark::{Mark, MarkFile, boot};
 
-pub(crate) use schema::migrate;
+pub(crate) use schema::{look, migrate};
 
 /// Larger pages fit posting blocks and compressed bodies better than the default of 4,096: half more rows a second.
 const PAGE_SIZE: u32 = 16_384;

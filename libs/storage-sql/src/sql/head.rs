@@ -16,6 +16,8 @@ pub(crate) struct HeadRow {
     /// What was hidden up to this count and is purged may have been forgotten.
     pub(crate) floor: i64,
     pub(crate) incarnation: String,
+    /// The oldest version of the schema that a binary has to know to use the store.
+    pub(crate) serves: i64,
 }
 
 /// What numbers are handed out for.
@@ -41,7 +43,7 @@ impl Numbered {
 pub(crate) fn select() -> Statement {
     Statement::fixed(
         "head.select",
-        "SELECT rev, pruned, catalog, floor, incarnation FROM head WHERE id = 1",
+        "SELECT rev, pruned, catalog, floor, incarnation, serves FROM head WHERE id = 1",
         [],
     )
 }
@@ -62,6 +64,7 @@ pub(crate) fn decode(row: &dyn Row) -> Result<HeadRow, StoreError> {
         catalog: row.int(2)?,
         floor: row.int(3)?,
         incarnation: row.text(4)?,
+        serves: row.int(5)?,
     })
 }
 
@@ -107,6 +110,15 @@ pub(crate) fn set_incarnation(incarnation: &str) -> Statement {
         "head.set_incarnation",
         "UPDATE head SET incarnation = ? WHERE id = 1",
         [incarnation.into()],
+    )
+}
+
+/// The store serves binaries that know this version of the schema, and none that know only earlier ones.
+pub(crate) fn raise_serves(version: i64) -> Statement {
+    Statement::fixed(
+        "head.raise_serves",
+        "UPDATE head SET serves = ? WHERE id = 1 AND serves < ?",
+        [version.into(), version.into()],
     )
 }
 

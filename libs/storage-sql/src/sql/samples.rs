@@ -50,6 +50,7 @@ fn heads() -> Vec<Statement> {
         head::bump_catalog(),
         head::raise_floor(90),
         head::insert("first"),
+        head::raise_serves(4),
         meta::select("hash-key"),
         meta::insert("hash-key", &[1, 2]),
         head::set_incarnation("other"),
@@ -78,6 +79,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog: 10,
         floor: 0,
         incarnation: "first".into(),
+        serves: 4,
     };
     vec![
         catalog::clusters_since(9),

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::is_collision;
 use crate::backend::incarnation::{self, Committed};
-use crate::backend::{SharedDatabase, Transaction, head_row};
+use crate::backend::{SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opening;
@@ -94,13 +94,13 @@ pub(crate) struct Writer {
     pub(crate) labels: LabelKeys,
     /// The last revision that this process committed.
     pub(crate) committed: Committed,
-    /// Whether the database has been rewound, so that nothing is written any more.
+    /// Whether the database has been rewound or serves newer binaries only, so that nothing is written any more.
     pub(crate) is_over: bool,
 }
 
 impl Writer {
     /// Works until cancelled, until nobody can give orders any more (orders that were accepted are carried out), or until the database is found
-    /// to be rewound.
+    /// to be rewound, or changed so that this binary may not use it.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>, stop: CancellationToken) {
         let mut next = None;
         let mut rested = true;
@@ -175,6 +175,11 @@ impl Writer {
     async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
         let mut transaction = self.database.write().await?;
         let head = head_row::read(&mut *transaction).await?;
+        if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
+            // The process began before a newer binary changed what this one relies on; another start says so as well.
+            self.is_over = true;
+            return finish(transaction, Err(refused)).await;
+        }
         if self.is_rewound(&head, work) {
             return Err(self.give_up(transaction, head).await);
         }

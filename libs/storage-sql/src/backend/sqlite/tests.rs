@@ -14,7 +14,7 @@ use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
 use armadex_storage::{Change, Search, Sink, StoreError};
 
 use super::*;
-use crate::backend::{Connection, rows};
+use crate::backend::{Connection, rows, schema};
 use crate::sql::samples::samples;
 use crate::sql::statement::{Param, Statement};
 use crate::store::SqlStore;
@@ -36,6 +36,18 @@ impl Place {
 
     async fn database(&self) -> Result<SqliteDatabase, StoreError> {
         SqliteDatabase::open(&self.path(), &Options::default()).await
+    }
+
+    /// As a binary leaves it that knows a later version, which serves those that know this one.
+    async fn migrate_to_99(&self, serves: &'static str) {
+        self.run(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+             SELECT 99, 'later', TRUE, checksum, 0 FROM _sqlx_migrations LIMIT 1",
+        )
+        .await;
+        self.run("ALTER TABLE head ADD COLUMN later INTEGER NOT NULL DEFAULT 0")
+            .await;
+        self.run(serves).await;
     }
 
     async fn run(&self, sql: &'static str) {
@@ -94,25 +106,83 @@ async fn only_the_owner_may_read_the_file_and_its_log() {
     database.close().await;
 }
 
-#[tokio::test]
-async fn a_file_of_a_newer_binary_is_refused_in_clear_words() {
-    let place = Place::new();
-    place
-        .run(
-            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-             SELECT 99, 'later', TRUE, checksum, 0 FROM _sqlx_migrations LIMIT 1",
-        )
-        .await;
-    let refused = SqlStore::sqlite(&place.path(), &Options::default()).await;
-    match refused.map(|_| ()) {
+const SERVES_99: &str = "UPDATE head SET serves = 99";
+const SERVES_ALL: &str = "UPDATE head SET serves = 4";
+
+/// Whoever meets it is told what to do.
+#[track_caller]
+fn assert_outdated<T: std::fmt::Debug>(refused: Result<T, StoreError>) {
+    match refused {
         Err(StoreError::Broken { reason }) => {
-            assert!(
-                reason.contains("99") && reason.contains("newer binary"),
-                "{reason}"
-            );
+            let words = ["version 99", "newer binary"];
+            assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
         }
         other => panic!("expected a refusal, got {other:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_file_that_serves_newer_binaries_only_is_refused_in_clear_words() {
+    let place = Place::new();
+    place.migrate_to_99(SERVES_99).await;
+    let refused = SqlStore::sqlite(&place.path(), &Options::default()).await;
+    assert_outdated(refused.map(|_| ()));
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
+    let place = Place::new();
+    place.migrate_to_99(SERVES_ALL).await;
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    assert_eq!(store.head().await.expect("a head").revision, 1);
+    store.shutdown().await;
+    let standing = look(&place.path()).await.expect("a schema");
+    assert_eq!((standing.version, standing.newest), (Some(99), 4));
+    assert!(standing.pending.is_empty());
+}
+
+/// An upgrade beside a process that is running: it must not go on with a schema that it does not know.
+#[tokio::test]
+async fn a_process_whose_store_is_migrated_past_it_ends() {
+    let (place, other) = (Place::new(), Place::new());
+    let member = armadex_model::ClusterName::new("member1").expect("a name");
+    let writer = open_store(&place).await;
+    place.run(SERVES_99).await;
+    assert_outdated(writer.join(&member, "incarnation", "").await);
+    let reader = open_store(&other).await;
+    other.run(SERVES_99).await;
+    assert_outdated(reader.head().await);
+    for store in [writer, reader] {
+        tokio::time::timeout(Duration::from_secs(20), store.ended())
+            .await
+            .expect("an end");
+    }
+}
+
+#[tokio::test]
+async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
+    let place = Place::new();
+    let names = |standing: &schema::SchemaStanding| {
+        let pending = standing.pending.iter().map(|pending| pending.name);
+        pending.collect::<Vec<_>>()
+    };
+    let standing = look(&place.path()).await.expect("no schema");
+    assert_eq!(standing.version, None);
+    assert_eq!(names(&standing), ["store", "leaving", "owners", "upkeep"]);
+    assert!(!place.path().exists());
+    place
+        .run("DELETE FROM _sqlx_migrations WHERE version = 4")
+        .await;
+    let before = std::fs::read(place.path()).expect("a file");
+    let standing = look(&place.path()).await.expect("a schema");
+    assert_eq!(
+        (standing.version, names(&standing)),
+        (Some(3), vec!["upkeep"])
+    );
+    assert_eq!(std::fs::read(place.path()).expect("a file"), before);
 }
 
 #[tokio::test]

@@ -1,0 +1,168 @@
+//! What a schema is made of, whichever the database: migrations as values, and which binaries a store serves. Pure.
+//!
+//! Migrations only go forward. Each says the oldest version that a binary has to know to use the store afterwards: a column or a table more
+//! is nothing to a binary that does not know of it, so two releases work side by side while one takes the place of the other.
+
+use armadex_storage::StoreError;
+
+use super::error::broken;
+use crate::sql::dialect::Dialect;
+
+/// A step from one version of the schema to the next. A released one never changes.
+#[derive(Debug)]
+pub(crate) struct Migration {
+    pub(crate) version: i64,
+    pub(crate) name: &'static str,
+    /// The oldest version that a binary must know to use the store from then on; never less than that of the migration before.
+    pub(crate) serves: i64,
+    pub(crate) sql: &'static str,
+}
+
+/// Every migration of a database, oldest first.
+pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
+    match dialect {
+        Dialect::Sqlite => &SQLITE,
+    }
+}
+
+static SQLITE: [Migration; 4] = [
+    Migration {
+        version: 1,
+        name: "store",
+        serves: 1,
+        sql: include_str!("../../migrations/sqlite/0001_store.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "leaving",
+        serves: 2,
+        sql: include_str!("../../migrations/sqlite/0002_leaving.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "owners",
+        serves: 3,
+        sql: include_str!("../../migrations/sqlite/0003_owners.sql"),
+    },
+    // Who does not know of the lease would remove versions that others keep.
+    Migration {
+        version: 4,
+        name: "upkeep",
+        serves: 4,
+        sql: include_str!("../../migrations/sqlite/0004_upkeep.sql"),
+    },
+];
+
+/// The newest version that this binary knows.
+pub(crate) fn newest(dialect: Dialect) -> i64 {
+    last(dialect).version
+}
+
+/// What a store whose schema is this binary's says of the binaries that it serves.
+pub(crate) fn serves(dialect: Dialect) -> i64 {
+    last(dialect).serves
+}
+
+fn last(dialect: Dialect) -> &'static Migration {
+    let last = migrations(dialect).last();
+    last.expect("every database has a first migration")
+}
+
+/// Whether this binary may use a store that serves binaries which know the version `serves`.
+pub(crate) fn check(dialect: Dialect, serves: i64) -> Result<(), StoreError> {
+    let newest = newest(dialect);
+    if serves <= newest {
+        return Ok(());
+    }
+    Err(broken(format!(
+        "its schema serves binaries that know version {serves} of it or a later one, and this binary knows versions up to {newest}: use a newer \
+         binary"
+    )))
+}
+
+/// How the schema of a store and this binary stand to each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaStanding {
+    /// The schema's version; `None` where there is none yet.
+    pub version: Option<i64>,
+    /// The newest version that this binary knows.
+    pub newest: i64,
+    /// What this binary would run, oldest first.
+    pub pending: Vec<PendingMigration>,
+}
+
+/// A migration that was not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingMigration {
+    /// The version that it leads to.
+    pub version: i64,
+    /// Its name.
+    pub name: &'static str,
+}
+
+impl SchemaStanding {
+    /// Of a store in which these versions were run.
+    pub(crate) fn of(dialect: Dialect, run: &[i64]) -> Self {
+        let pending = migrations(dialect)
+            .iter()
+            .filter(|migration| !run.contains(&migration.version))
+            .map(|&Migration { version, name, .. }| PendingMigration { version, name });
+        Self {
+            version: run.iter().copied().max(),
+            newest: newest(dialect),
+            pending: pending.collect(),
+        }
+    }
+
+    /// Whether a newer binary has been here.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.version.is_some_and(|version| version > self.newest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIALECTS: [Dialect; 1] = [Dialect::Sqlite];
+
+    #[test]
+    fn versions_rise_one_by_one_and_never_serve_what_they_did_not_before() {
+        for dialect in DIALECTS {
+            let all = migrations(dialect);
+            for pair in all.windows(2) {
+                assert_eq!(pair[1].version, pair[0].version + 1, "{dialect:?}");
+                assert!(pair[1].serves >= pair[0].serves, "{dialect:?}");
+            }
+            let possible = |migration: &Migration| migration.serves <= migration.version;
+            assert!(all.iter().all(possible), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn a_standing_says_what_is_to_be_run() {
+        let of = |run: &[i64]| SchemaStanding::of(Dialect::Sqlite, run);
+        let versions = |standing: &SchemaStanding| {
+            let pending = standing.pending.iter().map(|pending| pending.version);
+            pending.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (of(&[]).version, versions(&of(&[]))),
+            (None, vec![1, 2, 3, 4])
+        );
+        assert_eq!(versions(&of(&[1, 2])), [3, 4]);
+        let ahead = of(&[1, 2, 3, 4, 99]);
+        assert!(ahead.is_ahead() && ahead.pending.is_empty());
+        assert!(!of(&[1, 2, 3, 4]).is_ahead());
+    }
+
+    #[test]
+    fn a_store_that_serves_later_binaries_only_is_refused_with_both_versions() {
+        let newest = newest(Dialect::Sqlite);
+        assert!(check(Dialect::Sqlite, newest).is_ok());
+        let refused = check(Dialect::Sqlite, 99).expect_err("refused").to_string();
+        for words in ["version 99", &format!("up to {newest}"), "newer binary"] {
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+}
