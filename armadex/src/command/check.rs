@@ -22,12 +22,13 @@ pub(crate) struct Flags {
 /// Checks, prints what was found, and fails if anything is wrong.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let location = flags.store.location()?;
-    let Location::Sqlite(path) = &location;
-    // Opening would make it, and an empty store is sound.
-    anyhow::ensure!(
-        path.exists(),
-        "there is no store at {location}: name the file with --store"
-    );
+    if let Location::Sqlite(path) = &location {
+        // Opening would make it, and an empty store is sound.
+        anyhow::ensure!(
+            path.exists(),
+            "there is no store at {location}: name the file with --store"
+        );
+    }
     let store = flags.store.open(&Handle::current()).await?;
     let report = store.check().await;
     store.shutdown().await;

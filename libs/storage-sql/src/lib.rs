@@ -14,6 +14,7 @@ mod backend;
 mod catalog;
 mod form;
 mod location;
+mod open;
 mod options;
 mod read;
 mod sql;
@@ -21,7 +22,11 @@ mod store;
 mod write;
 
 pub use backend::schema::{PendingMigration, SchemaStanding};
-pub use location::{InvalidLocation, Location, migrate, open, open_with, schema_standing};
+pub use location::{
+    ClientCertificate, Draft, Engine, Host, InvalidLocation, Location, Password, Secret, Server,
+    Timeouts, Tls, TlsMode, UnreadablePassword,
+};
+pub use open::{migrate, open, open_with, schema_standing};
 pub use options::Options;
 pub use read::Tuning;
 pub use store::SqlStore;

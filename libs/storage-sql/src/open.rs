@@ -1,0 +1,55 @@
+//! From a place to an open store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use armadex_storage::StoreError;
+
+use crate::backend::schema::SchemaStanding;
+use crate::backend::sqlite::{SqliteDatabase, look, migrate_file};
+use crate::location::{Location, Server};
+use crate::options::Options;
+use crate::store::SqlStore;
+
+/// Opens a store, which is made if it is not there, and brings its schema up to date.
+pub async fn open(location: &Location) -> Result<SqlStore, StoreError> {
+    open_with(location, &Options::default()).await
+}
+
+/// Opens a store with other options than the usual ones.
+pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {
+    match location {
+        Location::Sqlite(path) => SqlStore::sqlite(path, options).await,
+        Location::Server(server) => Err(not_in_this_build(server)),
+    }
+}
+
+/// Only brings the schema of a store up to date.
+pub async fn migrate(location: &Location) -> Result<(), StoreError> {
+    match location {
+        Location::Sqlite(path) => migrate_file(path, &Options::default()).await,
+        Location::Server(server) => Err(not_in_this_build(server)),
+    }
+}
+
+/// How the schema of a store stands to this binary, without changing it.
+pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, StoreError> {
+    match location {
+        Location::Sqlite(path) => look(path).await,
+        Location::Server(server) => Err(not_in_this_build(server)),
+    }
+}
+
+fn not_in_this_build(server: &Server) -> StoreError {
+    StoreError::Unsupported {
+        what: format!("this build cannot open {}", server.engine.name()),
+    }
+}
+
+impl SqlStore {
+    /// Opens a store in a SQLite file.
+    pub async fn sqlite(path: &Path, options: &Options) -> Result<Self, StoreError> {
+        let database = SqliteDatabase::open(path, options).await?;
+        Self::start(Arc::new(database), options).await
+    }
+}
