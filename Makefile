@@ -46,11 +46,20 @@ demo-seed: $(E2E)
 demo-down: $(E2E)
 	@$(E2E) down
 
-.PHONY: test check unit e2e gen gen-current deny
+.PHONY: test databases check unit e2e gen gen-current deny
+
+# Tests that were not run for want of a database server say so in this file, with which `make test` ends.
+NOT_RUN := $(abspath $(TARGET))/not-run.txt
 
 # Everything that a change has to pass. The end-to-end tests need both programs and the control plane's tools.
-test: check deny programs tools
-	RUST_BACKTRACE=1 ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --workspace
+test: check deny programs tools databases
+	@rm -f "$(NOT_RUN)"
+	RUST_BACKTRACE=1 ARMADEX_TEST_NOT_RUN="$(NOT_RUN)" ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --workspace
+	@[ ! -s "$(NOT_RUN)" ] || sort -u "$(NOT_RUN)"
+
+# PostgreSQL and MariaDB, which tests start for themselves: installed from Debian's packages where they are missing, not as services.
+databases:
+	@sh databases/install.sh
 
 # Formatting, lints, documentation, generated files.
 check: prerequisites gen-current
@@ -59,7 +68,7 @@ check: prerequisites gen-current
 	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
 # What needs no control plane.
-unit: prerequisites
+unit: prerequisites databases
 	cargo test --locked --workspace --exclude armadex-e2e --exclude armadex-bench
 
 # What does.

@@ -22,7 +22,6 @@ pub mod kubectl;
 mod limit;
 pub mod log;
 pub mod pki;
-pub mod ports;
 pub mod process;
 pub mod progress;
 pub mod raw;
@@ -36,6 +35,7 @@ pub mod table;
 pub mod tools;
 pub mod wait;
 
+pub use armadex_databases::ports;
 pub use cluster::Cluster;
 pub use control_plane::ControlPlaneKind;
 pub use folder::Folder;

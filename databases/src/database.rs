@@ -1,0 +1,132 @@
+//! An empty database for one test, on a server that all tests of a process share.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Result, anyhow, bail};
+use rand::Rng;
+
+use crate::address::Address;
+use crate::engine::Engine;
+use crate::products;
+use crate::programs::missing;
+use crate::server::Server;
+use crate::setup::Setup;
+
+/// What cannot be tested is an error if this variable says `require`.
+const REQUIRE: &str = "ARMADEX_TEST_DATABASES";
+/// The file that names what was not run are appended to.
+const NOT_RUN: &str = "ARMADEX_TEST_NOT_RUN";
+
+/// Where databases for tests come from.
+enum Source {
+    /// A server of this process; it is never dropped, and ends with it.
+    Own(Server),
+    /// One that is there.
+    Given(Address),
+    /// None, and why.
+    None(String),
+}
+
+/// An empty database, dropped with this value.
+#[derive(Debug)]
+pub struct Database {
+    admin: Address,
+    name: String,
+}
+
+impl Database {
+    /// An empty database for the test whose thread this is; `None` where there can't be one, which is said and kept. Blocks, and for some
+    /// seconds where the server has to be started.
+    pub fn for_test(engine: Engine) -> Result<Option<Self>> {
+        let admin = match source(engine)? {
+            Source::Own(server) => server.address(),
+            Source::Given(address) => address,
+            Source::None(why) => {
+                note_not_run(why)?;
+                return Ok(None);
+            }
+        };
+        Self::create(admin).map(Some)
+    }
+
+    /// An empty database on a server.
+    pub fn create(admin: &Address) -> Result<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        // Many processes may use one server that is given.
+        let lot: u32 = rand::rng().random();
+        let name = format!("armadex_test_{lot:08x}_{number}");
+        products::create(admin, &name)?;
+        let admin = admin.clone();
+        Ok(Self { admin, name })
+    }
+
+    /// Its URL, with user and password.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.admin.database(&self.name)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its server.
+    #[must_use]
+    pub fn server(&self) -> &Address {
+        &self.admin
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // A server of this process takes it along in the end; one that is given may be gone, which is no failure of the test.
+        let _ = products::drop(&self.admin, &self.name);
+    }
+}
+
+fn source(engine: Engine) -> Result<&'static Source> {
+    static POSTGRES: OnceLock<Result<Source, String>> = OnceLock::new();
+    static MYSQL: OnceLock<Result<Source, String>> = OnceLock::new();
+    let source = match engine {
+        Engine::Postgres => &POSTGRES,
+        Engine::Mysql => &MYSQL,
+    };
+    let found = source.get_or_init(|| find(engine).map_err(|err| format!("{err:#}")));
+    found.as_ref().map_err(|err| anyhow!("{err}"))
+}
+
+fn find(engine: Engine) -> Result<Source> {
+    let variable = engine.variable();
+    if let Some(given) = std::env::var(variable).ok().filter(|url| !url.is_empty()) {
+        return Ok(Source::Given(Address::parse(engine, &given)?));
+    }
+    let Some(missing) = missing(engine) else {
+        return Server::start(engine, &Setup::default()).map(Source::Own);
+    };
+    let product = engine.product();
+    let why = format!(
+        "no {product}: {missing} is not installed (make databases), and ${variable} names no server"
+    );
+    if std::env::var(REQUIRE).is_ok_and(|value| value == "require") {
+        bail!("{why}");
+    }
+    Ok(Source::None(why))
+}
+
+/// Says that a test was not run, past the test runner's capture and into the file that `make test` ends with.
+fn note_not_run(why: &str) -> Result<()> {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let line = format!("not run: {test}: {why}\n");
+    std::io::stderr().write_all(line.as_bytes())?;
+    if let Some(path) = std::env::var_os(NOT_RUN) {
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        file.write_all(line.as_bytes())?;
+    }
+    Ok(())
+}

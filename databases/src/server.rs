@@ -1,0 +1,172 @@
+//! A server of one's own: started on a free port, stopped and started again as a test wants it, gone with this process.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use rand::Rng;
+use rand::distr::Alphanumeric;
+
+use crate::address::Address;
+use crate::client::administer;
+use crate::engine::Engine;
+use crate::keeper::Keeper;
+use crate::mariadb;
+use crate::ports::free_port;
+use crate::products;
+use crate::programs::{User, path_of, user_instead_of_root};
+use crate::setup::{ADMINISTRATOR, Place, Setup, words};
+
+/// It takes a second or two, and much longer where two cores build five things.
+const READY: Duration = Duration::from_secs(90);
+/// Between two looks whether it is ready.
+const POLL: Duration = Duration::from_millis(50);
+/// Somebody else may take a port between its choice and the server's start.
+const PORTS_TRIED: usize = 3;
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    keeper: Keeper,
+    address: Address,
+}
+
+impl Server {
+    /// Starts a new one, and waits until it answers.
+    pub fn start(engine: Engine, setup: &Setup) -> Result<Self> {
+        let mut last = None;
+        for _ in 0..PORTS_TRIED {
+            match Self::start_on(engine, setup, free_port()?) {
+                Ok(server) => return Ok(server),
+                Err(err) if is_taken(&err) => last = Some(err),
+                Err(err) => return Err(err),
+            }
+        }
+        Err(last.context("no port was tried")?)
+    }
+
+    fn start_on(engine: Engine, setup: &Setup, port: u16) -> Result<Self> {
+        let user = user_instead_of_root(engine)?;
+        let mut keeper = Keeper::start(engine, user.as_ref())?;
+        let password = rand::rng().sample_iter(Alphanumeric).take(24);
+        let password: String = password.map(char::from).collect();
+        let place = Place {
+            folder: keeper.folder(),
+            port,
+            password: &password,
+            setup,
+        };
+        write_files(engine, &place, user.as_ref())?;
+        keeper
+            .order("prepare")
+            .with_context(|| format!("no files for {}", engine.product()))?;
+        let address = Address::local(engine, port, ADMINISTRATOR, &password)?;
+        let mut server = Self { keeper, address };
+        server.start_again()?;
+        Ok(server)
+    }
+
+    /// Where it is, and its administrator.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What it keeps and its log are in there.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.keeper.folder()
+    }
+
+    /// Makes an empty database and gives its URL.
+    pub fn create(&self, name: &str) -> Result<String> {
+        products::create(&self.address, name)?;
+        Ok(self.address.database(name))
+    }
+
+    /// Stops it in order; clients are disconnected.
+    pub fn stop(&mut self) -> Result<()> {
+        self.keeper.order("stop")
+    }
+
+    /// Ends it without a chance to write anything down.
+    pub fn crash(&mut self) -> Result<()> {
+        self.keeper.order("crash")
+    }
+
+    /// Starts it with what it has, on the same port, and waits until it answers.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.keeper.order("start")?;
+        let deadline = Instant::now() + READY;
+        loop {
+            let Err(err) = administer(&self.address, "SELECT 1") else {
+                return Ok(());
+            };
+            self.keeper.order("runs")?;
+            ensure!(
+                Instant::now() < deadline,
+                "{} did not answer within {} s ({err:#}); its log:\n{}",
+                self.address.engine().product(),
+                READY.as_secs(),
+                self.keeper.last_words()
+            );
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Stops its processes where they are: connections stay, and nothing answers.
+    pub fn pause(&mut self) -> Result<()> {
+        self.keeper.order("pause")
+    }
+
+    /// Lets them go on.
+    pub fn resume(&mut self) -> Result<()> {
+        self.keeper.order("resume")
+    }
+}
+
+/// By the words that both kinds of server write into their log.
+fn is_taken(err: &anyhow::Error) -> bool {
+    format!("{err:#}").contains("Address already in use")
+}
+
+/// The files of the setup, and the two scripts that the keeper runs.
+fn write_files(engine: Engine, place: &Place<'_>, user: Option<&User>) -> Result<()> {
+    let write = |name: &str, content: &[u8]| {
+        std::fs::write(place.folder.join(name), content)
+            .with_context(|| format!("cannot write {name} of a server"))
+    };
+    for (name, content) in &place.setup.files {
+        write(name, content)?;
+    }
+    write("password", place.password.as_bytes())?;
+    let first = mariadb::first_statements(ADMINISTRATOR, place.password);
+    write(mariadb::FIRST_STATEMENTS, first.as_bytes())?;
+    let mut prepare = String::from("set -e\nchmod -R go= .\n");
+    if let Some(user) = user {
+        writeln!(prepare, "chown -R {}:{} .", user.id, user.group)?;
+    }
+    let ways = products::prepare(engine, place).into_iter();
+    let ways: Result<Vec<String>> = ways.map(|command| line(command, user)).collect();
+    writeln!(prepare, "{}", ways?.join(" || "))?;
+    write("prepare.sh", prepare.as_bytes())?;
+    let run = format!("exec {}\n", line(products::run(engine, place), user)?);
+    write("run.sh", run.as_bytes())
+}
+
+/// A command as a line of a shell script, run by `user`.
+fn line(mut command: Vec<String>, user: Option<&User>) -> Result<String> {
+    command[0] = path_of(&command[0])?;
+    if let Some(user) = user {
+        let (id, group) = (&user.id, &user.group);
+        let change = words(["setpriv", "--reuid", id, "--regid", group, "--clear-groups"]);
+        command.splice(0..0, change);
+    }
+    let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    Ok(words.join(" "))
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

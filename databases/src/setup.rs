@@ -1,0 +1,57 @@
+//! How a server is set up, and where: what the commands that make and run one are made of.
+
+use std::path::Path;
+
+/// How a server is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// It keeps what it acknowledged through a loss of power, as one that is measured must. Others are asked for nothing of the disk: ten times
+    /// as fast, and a killed server loses nothing by it, for the operating system still has it.
+    pub durable: bool,
+    /// Settings beyond that, each by the name that the server gives it. `{folder}` in a value is the folder that the files are in.
+    pub settings: Vec<(String, String)>,
+    /// Files that the settings name, which the server alone can read.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// Where a server is.
+pub(crate) struct Place<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) port: u16,
+    pub(crate) password: &'a str,
+    pub(crate) setup: &'a Setup,
+}
+
+/// The administrator of every server that is started here.
+pub(crate) const ADMINISTRATOR: &str = "armadex";
+
+impl Place<'_> {
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    /// The settings of this setup, each as the two parts before and after `=`, after those that every server has.
+    pub(crate) fn settings<'a>(
+        &'a self,
+        always: &'a [(&'static str, &'static str)],
+        unless_durable: &'a [(&'static str, &'static str)],
+    ) -> impl Iterator<Item = (&'a str, String)> {
+        let unless_durable = if self.setup.durable {
+            &[]
+        } else {
+            unless_durable
+        };
+        let usual = always.iter().chain(unless_durable);
+        let usual = usual.map(|(name, value)| (*name, (*value).to_owned()));
+        let folder = self.folder.display().to_string();
+        let own = self.setup.settings.iter();
+        usual.chain(
+            own.map(move |(name, value)| (name.as_str(), value.replace("{folder}", &folder))),
+        )
+    }
+}
+
+/// The words of a command.
+pub(crate) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).into()
+}
