@@ -31,6 +31,9 @@ pub(crate) trait Row {
 /// Something that executes statements.
 #[async_trait]
 pub(crate) trait Connection: Send {
+    /// What it speaks.
+    fn dialect(&self) -> Dialect;
+
     /// Runs a statement and says how many rows it touched.
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError>;
 

@@ -22,8 +22,18 @@ pub(crate) struct Migration {
 pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     match dialect {
         Dialect::Sqlite => &SQLITE,
+        Dialect::Postgres => &POSTGRES,
+        // They come with its backend.
+        Dialect::MySql => &[],
     }
 }
+
+static POSTGRES: [Migration; 1] = [Migration {
+    version: 1,
+    name: "store",
+    serves: 1,
+    sql: include_str!("../../migrations/postgres/0001_store.sql"),
+}];
 
 static SQLITE: [Migration; 4] = [
     Migration {
@@ -124,7 +134,7 @@ impl SchemaStanding {
 mod tests {
     use super::*;
 
-    const DIALECTS: [Dialect; 1] = [Dialect::Sqlite];
+    const DIALECTS: [Dialect; 2] = [Dialect::Sqlite, Dialect::Postgres];
 
     #[test]
     fn versions_rise_one_by_one_and_never_serve_what_they_did_not_before() {

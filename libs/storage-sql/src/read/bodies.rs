@@ -11,8 +11,8 @@ use super::place::Located;
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::form::codec::{Packed, Unpacker};
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
-use crate::sql::statement::MAX_LIST;
 
 /// A row with its type and its packed body; what is known of it without a database.
 #[derive(Debug)]
@@ -87,8 +87,9 @@ async fn fetch_bodies(
     revs: &[i64],
 ) -> Result<HashMap<i64, Packed>, StoreError> {
     let mut bodies = HashMap::with_capacity(revs.len());
+    let dialect = connection.dialect();
     for part in revs.chunks(MAX_LIST) {
-        let found = rows(connection, select::bodies(part), |row| {
+        let found = rows(connection, select::bodies(dialect, part), |row| {
             let dictionary = row.int(1)?;
             let bytes = row.blob(2)?;
             Ok((row.int(0)?, Packed { dictionary, bytes }))

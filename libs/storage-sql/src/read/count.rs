@@ -12,7 +12,7 @@ use super::plan::{Plan, Strategy, TypePlan};
 use super::reading::Reading;
 use super::walk::{Step, Walk};
 use crate::form::namespace_id::ids_of;
-use crate::sql::statement::{MAX_LIST, pieces};
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::{post, stream};
 
 /// How many rows a plan has; `None` if it would take more work than ten pages to tell.
@@ -54,7 +54,9 @@ pub(crate) async fn objects(
     let clusters: Vec<i64> = planned.clusters.iter().map(|space| space.id).collect();
     let mut sum = 0;
     for part in clusters.chunks(MAX_LIST) {
-        let found = reading.pairs(stream::objects(planned.id, part)).await?;
+        let found = reading
+            .pairs(stream::objects(reading.dialect, planned.id, part))
+            .await?;
         sum += found.iter().map(|(_, objects)| objects).sum::<i64>();
     }
     Ok(sum)
@@ -117,11 +119,15 @@ async fn sums(
         .iter()
         .map(|space| ids_of(space.id))
         .collect();
+    let dialect = reading.dialect;
     let mut sum = 0;
     for terms in plan.has[0].terms.chunks(MAX_LIST) {
         let most = (MOST_RANGES / terms.len()).max(1);
-        for ranges in ranges.chunks(most).flat_map(pieces) {
-            let statement = post::sum(reading.dialect, terms, planned.id, ranges);
+        for ranges in ranges
+            .chunks(most)
+            .flat_map(|ranges| dialect.pieces(ranges))
+        {
+            let statement = post::sum(dialect, terms, planned.id, ranges);
             reading.looked_for(terms.len() * ranges.len());
             for (objects, blocks) in reading.pairs(statement).await? {
                 sum += objects;

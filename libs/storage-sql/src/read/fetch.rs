@@ -11,8 +11,8 @@ use super::place::{Located, Place};
 use super::plan::Plan;
 use super::reading::Reading;
 use crate::backend::error::broken;
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
-use crate::sql::statement::MAX_LIST;
 
 /// What an object must be besides matching the terms.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,8 @@ async fn candidates(
     let mut found = Vec::new();
     if let Some(ids) = ids_of(only, places) {
         for part in ids.chunks(MAX_LIST) {
-            found.extend(reading.rows(select::by_id(part), select::decode).await?);
+            let statement = select::by_id(reading.dialect, part);
+            found.extend(reading.rows(statement, select::decode).await?);
         }
         return Ok(found);
     }

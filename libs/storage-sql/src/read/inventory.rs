@@ -8,8 +8,9 @@ use armadex_storage::{ClusterId, StoreError, StoredVersion, TypeId};
 use crate::backend::{Connection, Row, rows};
 use crate::sql::counter::{self, CounterRow};
 use crate::sql::dialect::Dialect;
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::select;
-use crate::sql::statement::{MAX_LIST, Statement};
+use crate::sql::statement::Statement;
 
 /// Namespaces that are read at a time.
 const PLACES: i64 = 512;

@@ -11,7 +11,7 @@ use super::plan::{Lead, Plan, TypePlan};
 use super::reading::Reading;
 use crate::backend::error::broken;
 use crate::form::term::TermSet;
-use crate::sql::statement::MAX_LIST;
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::{object, post};
 
 /// The objects of a place that match.
@@ -202,7 +202,7 @@ async fn id_sets(
     for terms in lead.terms.chunks(MAX_LIST) {
         for part in nsids.chunks(MAX_LIST) {
             let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
-            let statement = post::within(terms, resource, part, limit);
+            let statement = post::within(reading.dialect, terms, resource, part, limit);
             let blocks = reading.rows(statement, post::decode).await?;
             reading.looked_for(terms.len() * part.len());
             let Some(left) = room.checked_sub(blocks.len()) else {
@@ -290,7 +290,9 @@ async fn sizes(
     let mut found = BTreeMap::new();
     for terms in lead.terms.chunks(MAX_LIST) {
         let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
-        let sizes = reading.pairs(post::sizes(terms, resource, limit)).await?;
+        let sizes = reading
+            .pairs(post::sizes(reading.dialect, terms, resource, limit))
+            .await?;
         reading.looked_for(terms.len());
         let Some(left) = room.checked_sub(sizes.len()) else {
             return Ok(None);
@@ -312,7 +314,7 @@ pub(crate) async fn matching_revisions(
     let mut found = HashMap::with_capacity(revs.len());
     for part in revs.chunks(MAX_LIST) {
         let terms = reading
-            .rows(object::terms(part), object::decode_terms)
+            .rows(object::terms(reading.dialect, part), object::decode_terms)
             .await?;
         found.extend(
             terms

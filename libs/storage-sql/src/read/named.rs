@@ -12,8 +12,8 @@ use super::places::namespace_names;
 use super::plan::{Plan, TypePlan};
 use super::reading::Reading;
 use crate::form::namespace_id::cluster_of;
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
-use crate::sql::statement::MAX_LIST;
 
 /// All rows of a query that names its objects, in no order; `None` if it names none, or too many are called so.
 pub(crate) async fn all(

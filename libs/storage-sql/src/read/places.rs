@@ -16,7 +16,7 @@ use super::reading::Reading;
 use crate::form::namespace_id::cluster_of;
 use crate::sql::counter::{self, CounterRow};
 use crate::sql::namespace;
-use crate::sql::statement::MAX_LIST;
+use crate::sql::pieces::MAX_LIST;
 
 /// The most clusters whose first namespaces one statement reads.
 const MOST_CLUSTERS: usize = 64;
@@ -239,7 +239,7 @@ impl<'a> Places<'a> {
         let spaces: Vec<Space<'_>> = (at..at + count).filter_map(|at| self.space(at)).collect();
         let ids: Vec<i64> = spaces.iter().map(|space| space.id).collect();
         let limit = limit(wanted);
-        let statement = counter::first(self.planned.id, &ids, limit);
+        let statement = counter::first(reading.dialect, self.planned.id, &ids, limit);
         let mut found = by_cluster(reading.rows(statement, counter::decode).await?);
         let mut chunk = Chunk::end(at + count);
         for (offset, space) in spaces.into_iter().enumerate() {
@@ -304,7 +304,7 @@ impl<'a> Places<'a> {
         names: &[&str],
     ) -> Result<Vec<(Space<'a>, CounterRow)>, StoreError> {
         let ids: Vec<i64> = spaces.iter().map(|space| space.id).collect();
-        let statement = counter::named(self.planned.id, &ids, names);
+        let statement = counter::named(reading.dialect, self.planned.id, &ids, names);
         let mut found = by_cluster(reading.rows(statement, counter::decode).await?);
         reading.looked_for(ids.len() * names.len());
         let mut rows = Vec::new();
@@ -455,7 +455,7 @@ pub(crate) async fn namespace_names(
     let mut names = HashMap::with_capacity(nsids.len());
     for part in nsids.chunks(MAX_LIST) {
         let found = reading
-            .rows(namespace::by_id(part), namespace::decode)
+            .rows(namespace::by_id(reading.dialect, part), namespace::decode)
             .await?;
         names.extend(found.into_iter().map(|row| (row.id, row.namespace)));
     }

@@ -9,7 +9,7 @@ use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, TypeRow};
 use crate::sql::counter;
-use crate::sql::statement::MAX_LIST;
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::stream;
 
 /// Clusters that are read at once, so that a fleet of any size takes statements of one size.
@@ -50,7 +50,8 @@ pub(crate) async fn states(
     let mut types: HashMap<i32, TypeRow> = HashMap::new();
     let ids: Vec<i64> = open.iter().map(|stream| stream.resource.into()).collect();
     for part in ids.chunks(MAX_LIST) {
-        let found = rows(connection, catalog::types_by_id(part), catalog::decode_type).await?;
+        let statement = catalog::types_by_id(connection.dialect(), part);
+        let found = rows(connection, statement, catalog::decode_type).await?;
         types.extend(found.into_iter().map(|row| (row.id, row)));
     }
     open.into_iter()
@@ -76,7 +77,7 @@ pub(crate) async fn has_namespace(
 ) -> Result<bool, StoreError> {
     let types: Vec<i64> = types.iter().copied().map(i64::from).collect();
     for part in types.chunks(MAX_LIST) {
-        let statement = counter::any(part, cluster, namespace);
+        let statement = counter::any(connection.dialect(), part, cluster, namespace);
         if row(connection, statement, |r| r.int(0)).await?.is_some() {
             return Ok(true);
         }

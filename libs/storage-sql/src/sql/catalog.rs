@@ -5,7 +5,7 @@ use armadex_storage::{Health, Heard, StoreError};
 
 use crate::backend::Row;
 use crate::backend::error::broken;
-use crate::sql::dialect::Dialect;
+use crate::sql::dialect::{Dialect, Many};
 use crate::sql::statement::{Sql, Statement};
 
 /// A cluster: active, or hidden until it comes back or is purged.
@@ -94,13 +94,19 @@ pub(crate) fn leave_cluster(id: i64, now: i64) -> Statement {
 }
 
 /// Shows a cluster that left, under the incarnation and for the owner of `successor`, which may be itself.
-pub(crate) fn return_cluster(id: i64, successor: i64) -> Statement {
-    Statement::fixed(
-        "cluster.return",
-        "UPDATE cluster SET active = ?, incarnation = s.incarnation, owner = s.owner \
-         FROM (SELECT incarnation, owner FROM cluster WHERE id = ?) s WHERE id = ?",
-        [ACTIVE.into(), successor.into(), id.into()],
-    )
+pub(crate) fn return_cluster(dialect: Dialect, id: i64, successor: i64) -> Statement {
+    let text = match dialect {
+        Dialect::Sqlite | Dialect::Postgres => {
+            "UPDATE cluster SET active = ?, incarnation = s.incarnation, owner = s.owner \
+             FROM (SELECT incarnation, owner FROM cluster WHERE id = ?) s WHERE id = ?"
+        }
+        Dialect::MySql => {
+            "UPDATE cluster c, cluster s \
+             SET c.active = ?, c.incarnation = s.incarnation, c.owner = s.owner WHERE s.id = ? AND c.id = ?"
+        }
+    };
+    let params = [ACTIVE.into(), successor.into(), id.into()];
+    Statement::fixed("cluster.return", text, params)
 }
 
 /// Whatever is said to have left after this second left at this second: the clock was ahead when it did.
@@ -174,33 +180,32 @@ pub(crate) fn delete_cluster(id: i64) -> Statement {
 }
 
 /// Those of these clusters that have not left.
-pub(crate) fn active(ids: &[i64]) -> Statement {
+pub(crate) fn active(dialect: Dialect, ids: &[i64]) -> Statement {
     Sql::new(
+        dialect,
         "cluster.active",
-        "SELECT id FROM cluster WHERE active = 1 AND id IN ",
+        "SELECT id FROM cluster WHERE active = 1 AND ",
     )
-    .list(ids)
+    .within("id", ids)
     .build()
 }
 
 /// Takes as many numbers for namespaces of each of these clusters; [`next_namespaces`] in the same transaction tells those after the last.
-pub(crate) fn take_namespaces(count: i64, clusters: &[i64]) -> Statement {
-    Sql::new("cluster.take_namespaces", "UPDATE cluster SET ")
-        .bound(
-            "next_namespace = next_namespace + ? WHERE id IN ",
-            [count.into()],
-        )
-        .list(clusters)
+pub(crate) fn take_namespaces(dialect: Dialect, count: i64, clusters: &[i64]) -> Statement {
+    Sql::new(dialect, "cluster.take_namespaces", "UPDATE cluster SET ")
+        .bound("next_namespace = next_namespace + ? WHERE ", [count.into()])
+        .within("id", clusters)
         .build()
 }
 
 /// (cluster, the next free number of a namespace).
-pub(crate) fn next_namespaces(clusters: &[i64]) -> Statement {
+pub(crate) fn next_namespaces(dialect: Dialect, clusters: &[i64]) -> Statement {
     Sql::new(
+        dialect,
         "cluster.next_namespaces",
-        "SELECT id, next_namespace FROM cluster WHERE id IN ",
+        "SELECT id, next_namespace FROM cluster WHERE ",
     )
-    .list(clusters)
+    .within("id", clusters)
     .build()
 }
 
@@ -214,11 +219,11 @@ pub(crate) fn first_inactive() -> Statement {
 }
 
 /// Stamps clusters with the count of their change.
-pub(crate) fn stamp_clusters(seq: i64, ids: &[i64]) -> Statement {
-    Sql::new("cluster.stamp", "UPDATE cluster SET seq = ")
+pub(crate) fn stamp_clusters(dialect: Dialect, seq: i64, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "cluster.stamp", "UPDATE cluster SET seq = ")
         .bind(seq)
-        .push(" WHERE id IN ")
-        .list(ids)
+        .push(" WHERE ")
+        .within("id", ids)
         .build()
 }
 
@@ -285,11 +290,11 @@ pub(crate) fn delete_health(cluster: i64) -> Statement {
 }
 
 /// Stamps health checks with the count of their change.
-pub(crate) fn stamp_health(seq: i64, clusters: &[i64]) -> Statement {
-    Sql::new("health.stamp", "UPDATE health SET seq = ")
+pub(crate) fn stamp_health(dialect: Dialect, seq: i64, clusters: &[i64]) -> Statement {
+    Sql::new(dialect, "health.stamp", "UPDATE health SET seq = ")
         .bind(seq)
-        .push(" WHERE cluster IN ")
-        .list(clusters)
+        .push(" WHERE ")
+        .within("cluster", clusters)
         .build()
 }
 
@@ -312,22 +317,28 @@ pub(crate) fn types_called(dialect: Dialect, types: &[&GroupVersionResource]) ->
             (&gvr.resource).into(),
         ]
     });
-    Sql::new(
-        "type.called",
-        "SELECT id, api_group, version, resource, kind, namespaced, singular, short_names, categories \
-         FROM type WHERE (api_group, version, resource) IN ",
-    )
-    .keys(dialect, keys)
+    let columns = "SELECT t.id, t.api_group, t.version, t.resource, t.kind, t.namespaced, t.singular, t.short_names, t.categories FROM ";
+    let sql = Sql::new(dialect, "type.called", columns);
+    match dialect.many() {
+        Many::Arrays => sql.table("k (api_group, version, resource)", keys).push(
+            " CROSS JOIN LATERAL (SELECT * FROM type t WHERE t.api_group = k.api_group \
+             AND t.version = k.version AND t.resource = k.resource LIMIT 1) t",
+        ),
+        Many::Values | Many::Selects => sql
+            .push("type t WHERE ")
+            .keys("(t.api_group, t.version, t.resource)", keys),
+    }
     .build()
 }
 
-pub(crate) fn types_by_id(ids: &[i64]) -> Statement {
+pub(crate) fn types_by_id(dialect: Dialect, ids: &[i64]) -> Statement {
     Sql::new(
+        dialect,
         "type.by_id",
         "SELECT id, api_group, version, resource, kind, namespaced, singular, short_names, categories \
-         FROM type WHERE id IN ",
+         FROM type WHERE ",
     )
-    .list(ids)
+    .within("id", ids)
     .build()
 }
 
@@ -402,11 +413,11 @@ pub(crate) fn update_type(id: i32, resource: &ResourceType) -> Statement {
 }
 
 /// Stamps types with the count of their change.
-pub(crate) fn stamp_types(seq: i64, ids: &[i64]) -> Statement {
-    Sql::new("type.stamp", "UPDATE type SET seq = ")
+pub(crate) fn stamp_types(dialect: Dialect, seq: i64, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "type.stamp", "UPDATE type SET seq = ")
         .bind(seq)
-        .push(" WHERE id IN ")
-        .list(ids)
+        .push(" WHERE ")
+        .within("id", ids)
         .build()
 }
 

@@ -4,7 +4,8 @@ use armadex_storage::StoreError;
 
 use crate::backend::Row;
 use crate::sql::catalog::type_id;
-use crate::sql::dialect::{Dialect, Upsert};
+use crate::sql::dialect::{Dialect, Many, Upsert};
+use crate::sql::lists::Given;
 use crate::sql::statement::{Param, Sql, Statement};
 
 /// Where a type has objects: the key of a counter.
@@ -34,17 +35,34 @@ pub(crate) fn decode(row: &dyn Row) -> Result<CounterRow, StoreError> {
 }
 
 /// The first namespaces of each of these clusters, at most `limit` of each.
-pub(crate) fn first(resource: i32, clusters: &[i64], limit: i64) -> Statement {
-    let mut sql = Sql::new("counter.first", "");
-    for (index, &cluster) in clusters.iter().enumerate() {
-        sql = sql.push(if index == 0 { "" } else { " UNION ALL " }).bound(
-            "SELECT * FROM (SELECT cluster, namespace, nsid, n FROM counter \
+pub(crate) fn first(dialect: Dialect, resource: i32, clusters: &[i64], limit: i64) -> Statement {
+    let sql = Sql::new(dialect, "counter.first", "");
+    match dialect.many() {
+        Many::Arrays => sql
+            .given(&CLUSTERS, clusters.iter().map(|&cluster| [cluster.into()]))
+            .bound(
+                "SELECT p.cluster, p.namespace, p.nsid, p.n FROM k CROSS JOIN LATERAL \
+                 (SELECT cluster, namespace, nsid, n FROM counter \
+                 WHERE type = ? AND cluster = k.cluster ORDER BY namespace LIMIT ?) p",
+                [resource.into(), limit.into()],
+            ),
+        Many::Values | Many::Selects => {
+            clusters.iter().enumerate().fold(sql, |sql, (index, id)| {
+                sql.push(if index == 0 { "" } else { " UNION ALL " }).bound(
+                    "SELECT * FROM (SELECT cluster, namespace, nsid, n FROM counter \
                  WHERE type = ? AND cluster = ? ORDER BY namespace LIMIT ?) p",
-            [resource.into(), cluster.into(), limit.into()],
-        );
+                    [resource.into(), (*id).into(), limit.into()],
+                )
+            })
+        }
     }
-    sql.build()
+    .build()
 }
+
+const CLUSTERS: Given = Given {
+    alias: "k",
+    columns: &["cluster"],
+};
 
 /// The namespaces of a cluster from one on.
 pub(crate) fn from(resource: i32, cluster: i64, namespace: &str, limit: i64) -> Statement {
@@ -62,26 +80,41 @@ pub(crate) fn from(resource: i32, cluster: i64, namespace: &str, limit: i64) -> 
 }
 
 /// Those of these namespaces that have objects.
-pub(crate) fn named(resource: i32, clusters: &[i64], namespaces: &[&str]) -> Statement {
-    Sql::new(
-        "counter.named",
-        "SELECT cluster, namespace, nsid, n FROM counter WHERE type = ",
-    )
-    .bind(resource)
-    .push(" AND cluster IN ")
-    .list(clusters)
-    .push(" AND namespace IN ")
-    .list(namespaces)
+pub(crate) fn named(
+    dialect: Dialect,
+    resource: i32,
+    clusters: &[i64],
+    namespaces: &[&str],
+) -> Statement {
+    let columns = "SELECT c.cluster, c.namespace, c.nsid, c.n FROM ";
+    let sql = Sql::new(dialect, "counter.named", columns);
+    match dialect.many() {
+        Many::Arrays => sql
+            .table("k (cluster)", clusters.iter().map(|&id| [id.into()]))
+            .push(" CROSS JOIN ")
+            .table("m (namespace)", namespaces.iter().map(|&name| [name.into()]))
+            .bound(
+                " CROSS JOIN LATERAL (SELECT * FROM counter c \
+                 WHERE c.type = ? AND c.cluster = k.cluster AND c.namespace = m.namespace LIMIT 1) c",
+                [resource.into()],
+            ),
+        Many::Values | Many::Selects => sql
+            .bound("counter c WHERE c.type = ? AND ", [resource.into()])
+            .within("c.cluster", clusters)
+            .push(" AND ")
+            .within("c.namespace", namespaces),
+    }
     .build()
 }
 
 /// A type that has objects in a namespace, of some.
-pub(crate) fn any(resources: &[i64], cluster: i64, namespace: &str) -> Statement {
-    Sql::new("counter.any", "SELECT type FROM counter WHERE cluster = ")
-        .bind(cluster)
-        .bound(" AND namespace = ?", [namespace.into()])
-        .push(" AND type IN ")
-        .list(resources)
+pub(crate) fn any(dialect: Dialect, resources: &[i64], cluster: i64, namespace: &str) -> Statement {
+    Sql::new(dialect, "counter.any", "SELECT type FROM counter WHERE ")
+        .bound(
+            "cluster = ? AND namespace = ? AND ",
+            [cluster.into(), namespace.into()],
+        )
+        .within("type", resources)
         .push(" LIMIT 1")
         .build()
 }
@@ -91,14 +124,18 @@ pub(crate) fn of_streams(dialect: Dialect, streams: &[(i64, i32)], limit: i64) -
     let keys = streams
         .iter()
         .map(|&(cluster, resource)| [resource.into(), cluster.into()]);
-    Sql::new(
-        "counter.of_streams",
-        "SELECT type, cluster, namespace, nsid, n FROM counter WHERE (type, cluster) IN ",
-    )
-    .keys(dialect, keys)
-    .push(" LIMIT ")
-    .bind(limit)
-    .build()
+    let columns = "SELECT c.type, c.cluster, c.namespace, c.nsid, c.n FROM ";
+    let sql = Sql::new(dialect, "counter.of_streams", columns);
+    let sql = match dialect.many() {
+        Many::Arrays => sql.table("k (type, cluster)", keys).push(
+            " CROSS JOIN LATERAL (SELECT * FROM counter c \
+             WHERE c.type = k.type AND c.cluster = k.cluster ORDER BY c.namespace) c",
+        ),
+        Many::Values | Many::Selects => sql
+            .push("counter c WHERE ")
+            .keys("(c.type, c.cluster)", keys),
+    };
+    sql.push(" LIMIT ").bind(limit).build()
 }
 
 /// A counter with its key: the namespace's id, and how many objects there are.
@@ -126,22 +163,20 @@ pub(crate) fn put(dialect: Dialect, rows: &[Keyed]) -> Statement {
         ]
     });
     Sql::new(
+        dialect,
         "counter.put",
-        "INSERT INTO counter (type, cluster, namespace, nsid, n) VALUES ",
+        "INSERT INTO counter (type, cluster, namespace, nsid, n) ",
     )
-    .tuples(5, tuples)
+    .rows(tuples)
     .push(dialect.on_conflict(Upsert::Counter))
     .build()
 }
 
 /// Deletes counters that came to nothing.
 pub(crate) fn delete(dialect: Dialect, keys: &[CounterKey]) -> Statement {
-    Sql::new(
-        "counter.delete",
-        "DELETE FROM counter WHERE (type, cluster, namespace) IN ",
-    )
-    .keys(dialect, keys.iter().map(key_params))
-    .build()
+    Sql::new(dialect, "counter.delete", "DELETE FROM counter WHERE ")
+        .keys("(type, cluster, namespace)", keys.iter().map(key_params))
+        .build()
 }
 
 fn key_params(key: &CounterKey) -> [Param; 3] {

@@ -1,49 +1,62 @@
-//! Where databases differ in the text of a statement. What is not here is the same for all.
+//! Where databases differ in the text of a statement. What is not here is the same for all, or stands beside the other texts of its
+//! statement.
 
+mod mysql;
 mod part;
+mod postgres;
+mod spelling;
 mod sqlite;
 
-pub(crate) use part::{ObjIndex, Upsert};
+pub(crate) use part::{Many, ObjIndex, Upsert};
+use spelling::Spelling;
 
 /// The SQL that a database speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
+    #[cfg_attr(not(test), expect(dead_code, reason = "its backend comes next"))]
+    Postgres,
+    #[cfg_attr(not(test), expect(dead_code, reason = "its backend comes next"))]
+    /// MySQL and MariaDB: nothing that only one of them knows.
+    MySql,
 }
 
 impl Dialect {
-    /// `obj o`, read along `index`.
-    pub(crate) fn obj(self, index: ObjIndex) -> &'static str {
+    fn spelling(self) -> &'static Spelling {
         match self {
-            Self::Sqlite => sqlite::obj(index),
+            Self::Sqlite => &sqlite::SPELLING,
+            Self::Postgres => &postgres::SPELLING,
+            Self::MySql => &mysql::SPELLING,
         }
     }
 
-    /// What stands before and after the tuples of `(a, b) IN ((?, ?), (?, ?))`.
-    pub(crate) fn tuple_list(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Sqlite => sqlite::TUPLE_LIST,
-        }
+    /// How what there are many of is written.
+    pub(crate) fn many(self) -> Many {
+        self.spelling().many
+    }
+
+    /// `obj o`, read along `index`.
+    pub(crate) fn obj(self, index: ObjIndex) -> &'static str {
+        (self.spelling().obj)(index)
+    }
+
+    /// What joins a table to one that is read first.
+    pub(crate) fn then_join(self) -> &'static str {
+        self.spelling().then_join
     }
 
     /// A sum of whole numbers as one of 64 bits, 0 where there is nothing to add. Some databases widen it to a decimal.
     pub(crate) fn sum_of_n(self) -> &'static str {
-        match self {
-            Self::Sqlite => sqlite::SUM_OF_N,
-        }
+        self.spelling().sum_of_n
     }
 
     /// What inserts new rows. An error ends the whole transaction, so a database that can does not remember how to undo the statement alone.
     pub(crate) fn insert_into(self) -> &'static str {
-        match self {
-            Self::Sqlite => sqlite::INSERT_INTO,
-        }
+        self.spelling().insert_into
     }
 
     /// The clause that turns an insert into an update when the key is there.
     pub(crate) fn on_conflict(self, target: Upsert) -> &'static str {
-        match self {
-            Self::Sqlite => sqlite::on_conflict(target),
-        }
+        (self.spelling().on_conflict)(target)
     }
 }

@@ -11,10 +11,11 @@ use crate::sql::stream::key_params;
 /// Notes streams, which are deleted next.
 pub(crate) fn note_streams(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
     Sql::new(
+        dialect,
         "gone.note_streams",
-        "INSERT INTO gone (seq, cluster, type) SELECT seq, cluster, type FROM stream WHERE (cluster, type) IN ",
+        "INSERT INTO gone (seq, cluster, type) SELECT seq, cluster, type FROM stream WHERE ",
     )
-    .keys(dialect, keys.iter().map(key_params))
+    .keys("(cluster, type)", keys.iter().map(key_params))
     .build()
 }
 

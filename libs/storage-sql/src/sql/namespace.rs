@@ -3,7 +3,10 @@
 use armadex_storage::StoreError;
 
 use crate::backend::Row;
+use crate::form::namespace_id::ids_of;
 use crate::sql::catalog::type_id;
+use crate::sql::dialect::Dialect;
+use crate::sql::lists::Given;
 use crate::sql::statement::{Param, Sql, Statement};
 
 /// A namespace with its id.
@@ -27,22 +30,29 @@ pub(crate) struct PlaceRow {
 }
 
 /// Those of these namespaces that have an id: (type, cluster, namespace).
-pub(crate) fn places(keys: &[(i32, i64, &str)]) -> Statement {
-    let padded = keys.len().next_power_of_two();
+pub(crate) fn places(dialect: Dialect, keys: &[(i32, i64, &str)]) -> Statement {
+    let padded = dialect.padded(keys.len());
     let last = keys.last().expect("a batch has a namespace");
-    let keys = keys.iter().chain(std::iter::repeat(last)).take(padded);
-    let tuples = keys.map(|&(resource, cluster, namespace)| {
+    let tuples = (0..padded).map(|at| {
+        let &(resource, cluster, namespace) = keys.get(at).unwrap_or(last);
         [Param::from(resource), cluster.into(), namespace.into()]
     });
-    Sql::new("ns.places", "WITH k (type, cluster, namespace) AS (VALUES ")
-        .tuples(3, tuples)
+    Sql::new(dialect, "ns.places", "")
+        .given(&KEYS, tuples)
+        .push("SELECT k.type, k.cluster, k.namespace, n.nsid, COALESCE(c.n, 0) FROM k")
+        .push(dialect.then_join())
         .push(
-            ") SELECT k.type, k.cluster, k.namespace, n.nsid, COALESCE(c.n, 0) FROM k CROSS JOIN ns n \
+            "ns n \
              LEFT JOIN counter c ON c.type = k.type AND c.cluster = k.cluster AND c.namespace = k.namespace \
              WHERE n.cluster = k.cluster AND n.namespace = k.namespace",
         )
         .build()
 }
+
+const KEYS: Given = Given {
+    alias: "k",
+    columns: &["type", "cluster", "namespace"],
+};
 
 pub(crate) fn decode_place(row: &dyn Row) -> Result<PlaceRow, StoreError> {
     Ok(PlaceRow {
@@ -55,12 +65,13 @@ pub(crate) fn decode_place(row: &dyn Row) -> Result<PlaceRow, StoreError> {
 }
 
 /// What these ids stand for.
-pub(crate) fn by_id(ids: &[i64]) -> Statement {
+pub(crate) fn by_id(dialect: Dialect, ids: &[i64]) -> Statement {
     Sql::new(
+        dialect,
         "ns.by_id",
-        "SELECT nsid, cluster, namespace, types FROM ns WHERE nsid IN ",
+        "SELECT nsid, cluster, namespace, types FROM ns WHERE ",
     )
-    .list(ids)
+    .within("nsid", ids)
     .build()
 }
 
@@ -74,7 +85,7 @@ pub(crate) fn decode(row: &dyn Row) -> Result<NamespaceRow, StoreError> {
 }
 
 /// Makes namespaces.
-pub(crate) fn insert(rows: &[NamespaceRow]) -> Statement {
+pub(crate) fn insert(dialect: Dialect, rows: &[NamespaceRow]) -> Statement {
     let tuples = rows.iter().map(|row| {
         [
             Param::from(row.id),
@@ -85,37 +96,40 @@ pub(crate) fn insert(rows: &[NamespaceRow]) -> Statement {
         ]
     });
     Sql::new(
+        dialect,
         "ns.insert",
-        "INSERT INTO ns (nsid, cluster, namespace, types, emptied) VALUES ",
+        "INSERT INTO ns (nsid, cluster, namespace, types, emptied) ",
     )
-    .tuples(5, tuples)
+    .rows(tuples)
     .build()
 }
 
 /// So many more types have objects in each of these.
-pub(crate) fn occupy(more: i64, ids: &[i64]) -> Statement {
-    Sql::new("ns.occupy", "UPDATE ns SET emptied = 0")
-        .bound(", types = types + ? WHERE nsid IN ", [more.into()])
-        .list(ids)
+pub(crate) fn occupy(dialect: Dialect, more: i64, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "ns.occupy", "UPDATE ns SET emptied = 0")
+        .bound(", types = types + ? WHERE ", [more.into()])
+        .within("nsid", ids)
         .build()
 }
 
 /// So many types fewer have objects in each of these.
-pub(crate) fn vacate(fewer: i64, ids: &[i64]) -> Statement {
-    Sql::new("ns.vacate", "UPDATE ns SET ")
-        .bound("types = types - ? WHERE nsid IN ", [fewer.into()])
-        .list(ids)
+pub(crate) fn vacate(dialect: Dialect, fewer: i64, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "ns.vacate", "UPDATE ns SET ")
+        .bound("types = types - ? WHERE ", [fewer.into()])
+        .within("nsid", ids)
         .build()
 }
 
 /// Notes the revision at which namespaces were found empty.
-pub(crate) fn note_empty(revision: i64, limit: u32) -> Statement {
-    Statement::fixed(
-        "ns.note_empty",
-        "UPDATE ns SET emptied = ? WHERE nsid IN \
-         (SELECT nsid FROM ns WHERE types = 0 AND emptied = 0 LIMIT ?)",
-        [revision.into(), limit.into()],
-    )
+pub(crate) fn note_empty(dialect: Dialect, revision: i64, limit: u32) -> Statement {
+    let text = match dialect {
+        Dialect::Sqlite | Dialect::Postgres => {
+            "UPDATE ns SET emptied = ? WHERE nsid IN \
+             (SELECT nsid FROM ns WHERE types = 0 AND emptied = 0 LIMIT ?)"
+        }
+        Dialect::MySql => "UPDATE ns SET emptied = ? WHERE types = 0 AND emptied = 0 LIMIT ?",
+    };
+    Statement::fixed("ns.note_empty", text, [revision.into(), limit.into()])
 }
 
 /// Some namespaces that were empty at `revision` or before: whatever the log says of them is older.
@@ -129,16 +143,21 @@ pub(crate) fn empty_since(revision: i64, limit: u32) -> Statement {
 
 /// Some ids of a cluster.
 pub(crate) fn some(cluster: i64, limit: u32) -> Statement {
+    let (first, end) = ids_of(cluster);
     Statement::fixed(
         "ns.some",
-        "SELECT nsid FROM ns WHERE cluster = ? ORDER BY nsid LIMIT ?",
-        [cluster.into(), limit.into()],
+        "SELECT nsid FROM ns WHERE nsid >= ? AND nsid < ? ORDER BY nsid LIMIT ?",
+        [first.into(), end.into(), limit.into()],
     )
 }
 
 /// Deletes namespaces, unless a type has objects there again. Found by id: by the index of `types` every empty namespace would be read.
-pub(crate) fn delete(ids: &[i64]) -> Statement {
-    Sql::new("ns.delete", "DELETE FROM ns WHERE +types = 0 AND nsid IN ")
-        .list(ids)
-        .build()
+pub(crate) fn delete(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::new(
+        dialect,
+        "ns.delete",
+        "DELETE FROM ns WHERE types + 0 = 0 AND ",
+    )
+    .within("nsid", ids)
+    .build()
 }

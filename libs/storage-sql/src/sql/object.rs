@@ -7,7 +7,8 @@ use crate::backend::error::broken;
 use crate::form::term::TermSet;
 use crate::form::version::MemberVersion;
 use crate::sql::catalog::type_id;
-use crate::sql::dialect::{Dialect, ObjIndex, Upsert};
+use crate::sql::dialect::{Dialect, Many, ObjIndex, Upsert};
+use crate::sql::select::after_name;
 use crate::sql::statement::{Param, Sql, Statement};
 
 /// What a stored object is compared by.
@@ -63,18 +64,31 @@ pub(crate) struct VersionRow<'a> {
     pub(crate) body: &'a [u8],
 }
 
+impl VersionRow<'_> {
+    /// What it takes to send it, but for a few numbers.
+    pub(crate) fn bytes(&self) -> usize {
+        self.name.len() + self.terms.len() + self.body.len()
+    }
+}
+
 /// The stored rows of these keys: type, namespace id, name.
 pub(crate) fn old(dialect: Dialect, keys: &[(i32, i64, &str)]) -> Statement {
     let keys = keys
         .iter()
         .map(|&(resource, nsid, name)| [resource.into(), nsid.into(), name.into()]);
-    Sql::new(
-        "obj.old",
-        "SELECT o.id, o.type, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.form FROM ",
-    )
-    .push(dialect.obj(ObjIndex::Key))
-    .push(" WHERE (o.type, o.nsid, o.name) IN ")
-    .keys(dialect, keys)
+    let columns =
+        "SELECT o.id, o.type, o.nsid, o.name, o.uid, o.rv, o.rv_text, o.rev, o.form FROM ";
+    let sql = Sql::new(dialect, "obj.old", columns);
+    match dialect.many() {
+        Many::Arrays => sql.table("k (type, nsid, name)", keys).push(
+            " CROSS JOIN LATERAL (SELECT * FROM obj o \
+             WHERE o.type = k.type AND o.nsid = k.nsid AND o.name = k.name LIMIT 1) o",
+        ),
+        Many::Values | Many::Selects => sql
+            .push(dialect.obj(ObjIndex::Key))
+            .push(" WHERE ")
+            .keys("(o.type, o.nsid, o.name)", keys),
+    }
     .build()
 }
 
@@ -100,27 +114,31 @@ pub(crate) struct PurgedRow {
     pub(crate) rev: i64,
 }
 
+const PURGED: &str = "SELECT o.id, o.type, o.nsid, o.rev FROM ";
+
 /// All rows of these types and namespace ids.
 pub(crate) fn of_places(dialect: Dialect, places: &[(i32, i64)]) -> Statement {
     let keys = places
         .iter()
         .map(|&(resource, nsid)| [resource.into(), nsid.into()]);
-    Sql::new("obj.of_places", "SELECT o.id, o.type, o.nsid, o.rev FROM ")
-        .push(dialect.obj(ObjIndex::Key))
-        .push(" WHERE (o.type, o.nsid) IN ")
-        .keys(dialect, keys)
-        .build()
+    let sql = Sql::new(dialect, "obj.of_places", PURGED);
+    match dialect.many() {
+        Many::Arrays => sql.table("k (type, nsid)", keys).push(
+            " CROSS JOIN LATERAL (SELECT * FROM obj o WHERE o.type = k.type \
+             AND (o.nsid, o.name) >= (k.nsid, '') AND o.nsid <= k.nsid ORDER BY o.nsid, o.name) o",
+        ),
+        Many::Values | Many::Selects => sql
+            .push(dialect.obj(ObjIndex::Key))
+            .push(" WHERE ")
+            .keys("(o.type, o.nsid)", keys),
+    }
+    .build()
 }
 
 /// Some rows of a type in a namespace.
 pub(crate) fn some(dialect: Dialect, (resource, nsid): (i32, i64), limit: i64) -> Statement {
-    Sql::new("obj.some", "SELECT o.id, o.type, o.nsid, o.rev FROM ")
-        .push(dialect.obj(ObjIndex::Key))
-        .bound(
-            " WHERE o.type = ? AND o.nsid = ? ORDER BY o.name LIMIT ?",
-            [resource.into(), nsid.into(), limit.into()],
-        )
-        .build()
+    let sql = Sql::new(dialect, "obj.some", PURGED);
+    after_name(sql, resource, (nsid, ""), limit).build()
 }
 
 pub(crate) fn decode_purged(row: &dyn Row) -> Result<PurgedRow, StoreError> {
@@ -133,12 +151,13 @@ pub(crate) fn decode_purged(row: &dyn Row) -> Result<PurgedRow, StoreError> {
 }
 
 /// The terms of these versions.
-pub(crate) fn terms(revs: &[i64]) -> Statement {
+pub(crate) fn terms(dialect: Dialect, revs: &[i64]) -> Statement {
     Sql::new(
+        dialect,
         "ver.terms",
-        "SELECT rev, prev_rev, terms FROM ver WHERE rev IN ",
+        "SELECT rev, prev_rev, terms FROM ver WHERE ",
     )
-    .list(revs)
+    .within("rev", revs)
     .build()
 }
 
@@ -159,20 +178,25 @@ pub(crate) fn decode_terms(row: &dyn Row) -> Result<(i64, Indexed), StoreError> 
 
 /// Writes new objects.
 pub(crate) fn insert(dialect: Dialect, rows: &[ObjectRow<'_>]) -> Statement {
-    insert_rows("obj.insert", dialect.insert_into(), rows).build()
+    let verb = dialect.insert_into();
+    insert_rows(dialect, ("obj.insert", verb), rows).build()
 }
 
 /// Writes changed objects.
 pub(crate) fn update(dialect: Dialect, rows: &[ObjectRow<'_>]) -> Statement {
-    insert_rows("obj.update", "INSERT INTO ", rows)
+    insert_rows(dialect, ("obj.update", "INSERT INTO "), rows)
         .push(dialect.on_conflict(Upsert::Object))
         .build()
 }
 
-fn insert_rows(name: &'static str, verb: &'static str, rows: &[ObjectRow<'_>]) -> Sql {
-    Sql::new(name, verb)
-        .push("obj (id, type, nsid, name, uid, created, rv, rv_text, size, rev, form) VALUES ")
-        .tuples(11, rows.iter().map(object_params))
+fn insert_rows(
+    dialect: Dialect,
+    (name, verb): (&'static str, &'static str),
+    rows: &[ObjectRow<'_>],
+) -> Sql {
+    Sql::new(dialect, name, verb)
+        .push("obj (id, type, nsid, name, uid, created, rv, rv_text, size, rev, form) ")
+        .rows(rows.iter().map(object_params))
 }
 
 fn object_params(row: &ObjectRow<'_>) -> [Param; 11] {
@@ -193,9 +217,9 @@ fn object_params(row: &ObjectRow<'_>) -> [Param; 11] {
 
 /// Appends versions.
 pub(crate) fn append(dialect: Dialect, rows: &[VersionRow<'_>]) -> Statement {
-    Sql::new("ver.append", dialect.insert_into())
-        .push("ver (rev, prev_rev, obj, op, type, nsid, name, dict, terms, body) VALUES ")
-        .tuples(10, rows.iter().map(version_params))
+    Sql::new(dialect, "ver.append", dialect.insert_into())
+        .push("ver (rev, prev_rev, obj, op, type, nsid, name, dict, terms, body) ")
+        .rows(rows.iter().map(version_params))
         .build()
 }
 
@@ -214,22 +238,22 @@ fn version_params(row: &VersionRow<'_>) -> [Param; 10] {
     ]
 }
 
-pub(crate) fn delete(ids: &[i64]) -> Statement {
-    Sql::new("obj.delete", "DELETE FROM obj WHERE id IN ")
-        .list(ids)
+pub(crate) fn delete(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "obj.delete", "DELETE FROM obj WHERE ")
+        .within("id", ids)
         .build()
 }
 
-pub(crate) fn delete_versions(revs: &[i64]) -> Statement {
-    Sql::new("ver.delete", "DELETE FROM ver WHERE rev IN ")
-        .list(revs)
+pub(crate) fn delete_versions(dialect: Dialect, revs: &[i64]) -> Statement {
+    Sql::new(dialect, "ver.delete", "DELETE FROM ver WHERE ")
+        .within("rev", revs)
         .build()
 }
 
 /// The versions that these superseded; 0 where there was none.
-pub(crate) fn previous(revs: &[i64]) -> Statement {
-    Sql::new("ver.previous", "SELECT prev_rev FROM ver WHERE rev IN ")
-        .list(revs)
+pub(crate) fn previous(dialect: Dialect, revs: &[i64]) -> Statement {
+    Sql::new(dialect, "ver.previous", "SELECT prev_rev FROM ver WHERE ")
+        .within("rev", revs)
         .build()
 }
 

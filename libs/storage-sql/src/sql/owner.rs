@@ -5,8 +5,8 @@ use crate::sql::statement::{Sql, Statement};
 
 /// An owner lives at this second since 1970.
 pub(crate) fn keep(dialect: Dialect, owner: &str, now: i64) -> Statement {
-    Sql::new("owner.keep", "INSERT INTO owner (name, seen) VALUES ")
-        .tuples(2, [[owner.into(), now.into()]])
+    Sql::new(dialect, "owner.keep", "INSERT INTO owner (name, seen) ")
+        .bound("VALUES (?, ?)", [owner.into(), now.into()])
         .push(dialect.on_conflict(Upsert::Owner))
         .build()
 }

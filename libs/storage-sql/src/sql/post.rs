@@ -1,5 +1,7 @@
 //! Posting blocks: the ids of one term of a type in one namespace, in blocks. Terms come in lists that the caller cuts to
-//! [`crate::sql::statement::MAX_LIST`].
+//! [`crate::sql::pieces::MAX_LIST`].
+
+use std::collections::BTreeSet;
 
 use armadex_postings::Block;
 use armadex_storage::StoreError;
@@ -7,7 +9,8 @@ use armadex_storage::StoreError;
 use crate::backend::Row;
 use crate::backend::error::broken;
 use crate::sql::catalog::type_id;
-use crate::sql::dialect::{Dialect, Upsert};
+use crate::sql::dialect::{Dialect, Many, Upsert};
+use crate::sql::lists::Given;
 use crate::sql::statement::{Param, Sql, Statement};
 
 /// A run of blocks: the ids of one term of a type in one namespace.
@@ -39,7 +42,7 @@ pub(crate) struct BlockRow {
 ///
 /// `shrinks` is 0 or 1: one less than the first id of the block that holds `low` leads to the block before it. Where there is none, the part
 /// begins with the run, and ids are positive.
-pub(crate) fn around(parts: &[RunPart]) -> Statement {
+pub(crate) fn around(dialect: Dialect, parts: &[RunPart]) -> Statement {
     let tuples = parts.iter().map(|part| {
         [
             part.run.term,
@@ -51,10 +54,12 @@ pub(crate) fn around(parts: &[RunPart]) -> Statement {
         ]
         .map(Param::from)
     });
-    Sql::new("post.around", "WITH k (term, type, nsid, low, high, shrinks) AS (VALUES ")
-        .tuples(6, tuples)
+    Sql::new(dialect, "post.around", "")
+        .given(&PARTS, tuples)
+        .push("SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM k")
+        .push(dialect.then_join())
         .push(
-            ") SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM k CROSS JOIN post p \
+            "post p \
              WHERE p.term = k.term AND p.type = k.type AND p.nsid = k.nsid \
              AND p.first_id >= COALESCE((SELECT MAX(q.first_id) FROM post q \
              WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id <= (SELECT MAX(r.first_id) FROM post r \
@@ -64,6 +69,11 @@ pub(crate) fn around(parts: &[RunPart]) -> Statement {
         )
         .build()
 }
+
+const PARTS: Given = Given {
+    alias: "k",
+    columns: &["term", "type", "nsid", "low", "high", "shrinks"],
+};
 
 pub(crate) fn decode_block(row: &dyn Row) -> Result<BlockRow, StoreError> {
     let count = row.int(4)?;
@@ -84,19 +94,20 @@ pub(crate) fn decode_block(row: &dyn Row) -> Result<BlockRow, StoreError> {
 /// Writes blocks, new ones and those with other content under the same key.
 pub(crate) fn put(dialect: Dialect, blocks: &[BlockRow]) -> Statement {
     Sql::new(
+        dialect,
         "post.put",
-        "INSERT INTO post (term, type, nsid, first_id, n, ids) VALUES ",
+        "INSERT INTO post (term, type, nsid, first_id, n, ids) ",
     )
-    .tuples(6, blocks.iter().map(block_params))
+    .rows(blocks.iter().map(block_params))
     .push(dialect.on_conflict(Upsert::Block))
     .build()
 }
 
 /// Writes blocks of runs that are not there yet.
 pub(crate) fn insert(dialect: Dialect, blocks: &[BlockRow]) -> Statement {
-    Sql::new("post.insert", dialect.insert_into())
-        .push("post (term, type, nsid, first_id, n, ids) VALUES ")
-        .tuples(6, blocks.iter().map(block_params))
+    Sql::new(dialect, "post.insert", dialect.insert_into())
+        .push("post (term, type, nsid, first_id, n, ids) ")
+        .rows(blocks.iter().map(block_params))
         .build()
 }
 
@@ -118,22 +129,16 @@ pub(crate) fn delete(dialect: Dialect, blocks: &[(RunKey, i64)]) -> Statement {
         let [term, resource, nsid] = run_key(run);
         [term, resource, nsid, (*first).into()]
     });
-    Sql::new(
-        "post.delete",
-        "DELETE FROM post WHERE (term, type, nsid, first_id) IN ",
-    )
-    .keys(dialect, keys)
-    .build()
+    Sql::new(dialect, "post.delete", "DELETE FROM post WHERE ")
+        .keys("(term, type, nsid, first_id)", keys)
+        .build()
 }
 
 /// Deletes whole runs, whatever is in them.
 pub(crate) fn delete_runs(dialect: Dialect, runs: &[RunKey]) -> Statement {
-    Sql::new(
-        "post.delete_runs",
-        "DELETE FROM post WHERE (term, type, nsid) IN ",
-    )
-    .keys(dialect, runs.iter().map(run_key))
-    .build()
+    Sql::new(dialect, "post.delete_runs", "DELETE FROM post WHERE ")
+        .keys("(term, type, nsid)", runs.iter().map(run_key))
+        .build()
 }
 
 fn run_key(run: &RunKey) -> [Param; 3] {
@@ -152,18 +157,19 @@ pub(crate) fn decode(row: &dyn Row) -> Result<(i64, Block), StoreError> {
 }
 
 /// Blocks of any of the terms in some namespaces, at most `limit`, in no order.
-pub(crate) fn within(terms: &[i64], resource: i32, nsids: &[i64], limit: i64) -> Statement {
-    Sql::new(
-        "post.within",
-        "SELECT term, type, nsid, first_id, n, ids FROM post WHERE term IN ",
-    )
-    .list(terms)
-    .bound(" AND type = ?", [resource.into()])
-    .push(" AND nsid IN ")
-    .list(nsids)
-    .push(" LIMIT ")
-    .bind(limit)
-    .build()
+pub(crate) fn within(
+    dialect: Dialect,
+    terms: &[i64],
+    resource: i32,
+    nsids: &[i64],
+    limit: i64,
+) -> Statement {
+    let columns = "SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM ";
+    let sql = Sql::new(dialect, "post.within", columns);
+    of_runs(sql, terms, resource, nsids)
+        .push(" LIMIT ")
+        .bind(limit)
+        .build()
 }
 
 /// How many objects of a namespace have a term, and in how many blocks they are.
@@ -184,21 +190,41 @@ pub(crate) fn decode_sum(row: &dyn Row) -> Result<TermSum, StoreError> {
 
 /// How many objects have any of the terms, by namespace: [`decode_sum`].
 pub(crate) fn sums(dialect: Dialect, terms: &[i64], resource: i32, nsids: &[i64]) -> Statement {
-    Sql::new("post.sums", "SELECT nsid, ")
+    let sql = Sql::new(dialect, "post.sums", "SELECT p.nsid, ")
         .push(dialect.sum_of_n())
-        .push(", COUNT(*) FROM post WHERE term IN ")
-        .list(terms)
-        .bound(" AND type = ?", [resource.into()])
-        .push(" AND nsid IN ")
-        .list(nsids)
-        .push(" GROUP BY nsid")
+        .push(", COUNT(*) FROM ");
+    of_runs(sql, terms, resource, nsids)
+        .push(" GROUP BY p.nsid")
         .build()
 }
 
+/// The blocks `p` of these terms in these namespaces, each run by itself.
+fn of_runs(sql: Sql, terms: &[i64], resource: i32, nsids: &[i64]) -> Sql {
+    match sql.dialect.many() {
+        Many::Arrays => {
+            // Who asks for a term twice means it once.
+            let terms = BTreeSet::from_iter(terms);
+            sql.table("t (term)", terms.into_iter().map(|&term| [term.into()]))
+                .push(" CROSS JOIN ")
+                .table("k (nsid)", nsids.iter().map(|&nsid| [nsid.into()]))
+                .bound(
+                    " CROSS JOIN LATERAL (SELECT * FROM post \
+                     WHERE term = t.term AND type = ? AND nsid = k.nsid ORDER BY first_id) p",
+                    [resource.into()],
+                )
+        }
+        Many::Values | Many::Selects => sql
+            .push("post p WHERE ")
+            .within("p.term", terms)
+            .bound(" AND p.type = ? AND ", [resource.into()])
+            .within("p.nsid", nsids),
+    }
+}
+
 /// The sizes of blocks of any of the terms, at most `limit`, in no order: (nsid, n).
-pub(crate) fn sizes(terms: &[i64], resource: i32, limit: i64) -> Statement {
-    Sql::new("post.sizes", "SELECT nsid, n FROM post WHERE term IN ")
-        .list(terms)
+pub(crate) fn sizes(dialect: Dialect, terms: &[i64], resource: i32, limit: i64) -> Statement {
+    Sql::new(dialect, "post.sizes", "SELECT nsid, n FROM post WHERE ")
+        .within("term", terms)
         .bound(" AND type = ? LIMIT ?", [resource.into(), limit.into()])
         .build()
 }
@@ -210,21 +236,49 @@ pub(crate) fn sum(
     resource: i32,
     ranges: &[(i64, i64)],
 ) -> Statement {
-    let mut sql = Sql::new("post.sum", "");
-    for (index, &(from, until)) in ranges.iter().enumerate() {
-        sql = sql
-            .push(if index == 0 {
-                "SELECT "
-            } else {
-                " UNION ALL SELECT "
-            })
-            .push(dialect.sum_of_n())
-            .push(", COUNT(*) FROM post WHERE term IN ")
-            .list(terms)
-            .bound(
-                " AND type = ? AND nsid >= ? AND nsid < ?",
-                [resource.into(), from.into(), until.into()],
-            );
+    let sql = Sql::new(dialect, "post.sum", "");
+    match dialect.many() {
+        Many::Arrays => sum_of_given(sql, terms, resource, ranges),
+        Many::Values | Many::Selects => sum_of_each(sql, terms, resource, ranges),
     }
-    sql.build()
+    .build()
+}
+
+fn sum_of_given(sql: Sql, terms: &[i64], resource: i32, ranges: &[(i64, i64)]) -> Sql {
+    let rows = ranges
+        .iter()
+        .map(|&(low, high)| [low, high].map(Param::from));
+    let sum = sql.dialect.sum_of_n();
+    sql.given(&RANGES, rows)
+        .push("SELECT s.n, s.blocks FROM k CROSS JOIN LATERAL (SELECT ")
+        .push(sum)
+        .push(" AS n, COUNT(*) AS blocks FROM post WHERE ")
+        .within("term", terms)
+        .bound(
+            " AND type = ? AND nsid >= k.low AND nsid < k.high) s",
+            [resource.into()],
+        )
+}
+
+const RANGES: Given = Given {
+    alias: "k",
+    columns: &["low", "high"],
+};
+
+fn sum_of_each(sql: Sql, terms: &[i64], resource: i32, ranges: &[(i64, i64)]) -> Sql {
+    let sum = sql.dialect.sum_of_n();
+    ranges
+        .iter()
+        .enumerate()
+        .fold(sql, |sql, (index, &(low, high))| {
+            sql.push(if index == 0 { "" } else { " UNION ALL " })
+                .push("SELECT ")
+                .push(sum)
+                .push(", COUNT(*) FROM post WHERE ")
+                .within("term", terms)
+                .bound(
+                    " AND type = ? AND nsid >= ? AND nsid < ?",
+                    [resource.into(), low.into(), high.into()],
+                )
+        })
 }

@@ -31,7 +31,7 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
         heads(),
         catalogs(dialect),
         streams(dialect),
-        namespaces(),
+        namespaces(dialect),
         counters(dialect),
         objects(dialect),
         indexes(dialect),
@@ -91,7 +91,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::insert_cluster(CLUSTER, "member1", "uid", "b"),
         catalog::expire_cluster(CLUSTER),
         catalog::leave_cluster(CLUSTER, 1_800_000_000),
-        catalog::return_cluster(CLUSTER, 8),
+        catalog::return_cluster(dialect, CLUSTER, 8),
         catalog::left_by(1_800_000_000),
         catalog::left_until(1_800_000_000, 128),
         catalog::claim_cluster(CLUSTER, "b"),
@@ -99,23 +99,23 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         owner::keep(dialect, "b", 1_800_000_000),
         owner::forget(1_700_000_000),
         catalog::delete_cluster(CLUSTER),
-        catalog::active(&[CLUSTER, 8]),
-        catalog::take_namespaces(2, &[CLUSTER, 8]),
-        catalog::next_namespaces(&[CLUSTER, 8]),
+        catalog::active(dialect, &[CLUSTER, 8]),
+        catalog::take_namespaces(dialect, 2, &[CLUSTER, 8]),
+        catalog::next_namespaces(dialect, &[CLUSTER, 8]),
         catalog::first_inactive(),
-        catalog::stamp_clusters(10, &[CLUSTER]),
+        catalog::stamp_clusters(dialect, 10, &[CLUSTER]),
         catalog::health_since(9),
         catalog::health_of(CLUSTER),
         catalog::insert_health(CLUSTER, &health, Some("v1.36.0")),
         catalog::update_health(CLUSTER, &health, None),
         catalog::delete_health(CLUSTER),
-        catalog::stamp_health(10, &[CLUSTER]),
+        catalog::stamp_health(dialect, 10, &[CLUSTER]),
         catalog::types_since(9),
-        catalog::types_by_id(&[1, 2]),
+        catalog::types_by_id(dialect, &[1, 2]),
         catalog::types_called(dialect, &[&gvr]),
         catalog::insert_type(TYPE, &resource),
         catalog::update_type(TYPE, &resource),
-        catalog::stamp_types(10, &[1, 2]),
+        catalog::stamp_types(dialect, 10, &[1, 2]),
         unposted::insert(dialect, &moment, &[(TYPE, 8), (TYPE, 9)]),
         unposted::since(9),
     ]
@@ -147,19 +147,23 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         stream::since(9),
         stream::of_cluster(CLUSTER),
         stream::several(dialect, &keys),
-        stream::closed(32),
-        stream::objects(TYPE, &[CLUSTER]),
+        stream::closed(dialect, 32),
+        stream::objects(dialect, TYPE, &[CLUSTER]),
         stream::take_over(dialect, &[fence, other]),
         stream::advance(
+            dialect,
             &[moved(fence, Some(position), 2), moved(other, None, -2)],
             1_800_000_000,
         ),
-        stream::purged(&[Loss {
-            cluster: CLUSTER,
-            resource: TYPE,
-            had: 700,
-            gone: 500,
-        }]),
+        stream::purged(
+            dialect,
+            &[Loss {
+                cluster: CLUSTER,
+                resource: TYPE,
+                had: 700,
+                gone: 500,
+            }],
+        ),
         stream::stamp(dialect, 10, &keys),
         stream::close(CLUSTER, TYPE),
         stream::close_all(CLUSTER),
@@ -170,7 +174,7 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
     ]
 }
 
-fn namespaces() -> Vec<Statement> {
+fn namespaces(dialect: Dialect) -> Vec<Statement> {
     let row = NamespaceRow {
         id: 1000,
         cluster: CLUSTER,
@@ -178,15 +182,18 @@ fn namespaces() -> Vec<Statement> {
         types: 2,
     };
     vec![
-        namespace::places(&[(TYPE, CLUSTER, "default"), (TYPE, CLUSTER, "web")]),
-        namespace::by_id(&NSIDS),
-        namespace::insert(&[row]),
-        namespace::occupy(2, &NSIDS),
-        namespace::vacate(1, &NSIDS),
-        namespace::note_empty(40, 100),
+        namespace::places(
+            dialect,
+            &[(TYPE, CLUSTER, "default"), (TYPE, CLUSTER, "web")],
+        ),
+        namespace::by_id(dialect, &NSIDS),
+        namespace::insert(dialect, &[row]),
+        namespace::occupy(dialect, 2, &NSIDS),
+        namespace::vacate(dialect, 1, &NSIDS),
+        namespace::note_empty(dialect, 40, 100),
         namespace::empty_since(40, 100),
         namespace::some(CLUSTER, 100),
-        namespace::delete(&NSIDS),
+        namespace::delete(dialect, &NSIDS),
     ]
 }
 
@@ -197,10 +204,10 @@ fn counters(dialect: Dialect) -> Vec<Statement> {
         namespace: "web".into(),
     };
     vec![
-        counter::first(TYPE, &[CLUSTER, 8], 501),
+        counter::first(dialect, TYPE, &[CLUSTER, 8], 501),
         counter::from(TYPE, CLUSTER, "web", 501),
-        counter::named(TYPE, &[CLUSTER, 8], &["default", "web"]),
-        counter::any(&[1, 2], CLUSTER, "web"),
+        counter::named(dialect, TYPE, &[CLUSTER, 8], &["default", "web"]),
+        counter::any(dialect, &[1, 2], CLUSTER, "web"),
         counter::of_streams(dialect, &[(CLUSTER, TYPE), (8, TYPE)], 500),
         counter::put(dialect, &[(key.clone(), 1000, 3)]),
         counter::delete(dialect, &[key]),
@@ -237,14 +244,14 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         object::old(dialect, &[(TYPE, 1000, "web-1"), (TYPE, 1001, "web-2")]),
         object::of_places(dialect, &[(TYPE, 1000), (TYPE, 1001)]),
         object::some(dialect, (TYPE, 1000), 100),
-        object::previous(&[17]),
+        object::previous(dialect, &[17]),
         object::log(10, 40, 100),
-        object::terms(&[17]),
+        object::terms(dialect, &[17]),
         object::insert(dialect, std::slice::from_ref(&row)),
         object::update(dialect, std::slice::from_ref(&row)),
         object::append(dialect, std::slice::from_ref(&version)),
-        object::delete(&[5]),
-        object::delete_versions(&[17]),
+        object::delete(dialect, &[5]),
+        object::delete_versions(dialect, &[17]),
     ]
 }
 
@@ -256,20 +263,23 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
     };
     let block = Block::encode(&[5, 6]).expect("two ids");
     vec![
-        post::around(&[
-            RunPart {
-                run,
-                low: 5,
-                high: 6,
-                shrinks: false,
-            },
-            RunPart {
-                run,
-                low: 9,
-                high: 9,
-                shrinks: true,
-            },
-        ]),
+        post::around(
+            dialect,
+            &[
+                RunPart {
+                    run,
+                    low: 5,
+                    high: 6,
+                    shrinks: false,
+                },
+                RunPart {
+                    run,
+                    low: 9,
+                    high: 9,
+                    shrinks: true,
+                },
+            ],
+        ),
         post::insert(
             dialect,
             &[BlockRow {
@@ -280,9 +290,9 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
         post::put(dialect, &[BlockRow { run, block }]),
         post::delete(dialect, &[(run, 5)]),
         post::delete_runs(dialect, &[run]),
-        post::within(&[-77, 12], TYPE, &NSIDS, 2049),
+        post::within(dialect, &[-77, 12], TYPE, &NSIDS, 2049),
         post::sums(dialect, &[-77, 12], TYPE, &NSIDS),
-        post::sizes(&[-77, 12], TYPE, 2049),
+        post::sizes(dialect, &[-77, 12], TYPE, 2049),
         post::sum(dialect, &[-77], TYPE, &[(0, 4096), (8192, 12_288)]),
     ]
 }
@@ -297,9 +307,9 @@ fn selects(dialect: Dialect) -> Vec<Statement> {
         select::created_within(dialect, TYPE, &NSIDS, 1_700_000_000),
         select::after(dialect, TYPE, (1000, "web-1"), 501),
         select::called(dialect, TYPE, &["web-1", "web-2"], 2049),
-        select::by_id(&[5, 6]),
-        select::one(TYPE, CLUSTER, "web", "web-1"),
-        select::bodies(&[41, 42]),
+        select::by_id(dialect, &[5, 6]),
+        select::one(dialect, TYPE, CLUSTER, "web", "web-1"),
+        select::bodies(dialect, &[41, 42]),
         select::keys_after(dialect, TYPE, (1000, "web-1"), 500),
         select::keys_within(dialect, TYPE, &NSIDS),
     ]
@@ -337,12 +347,35 @@ fn audits() -> Vec<Statement> {
     ]
 }
 
+/// One statement in all dialects; a text and parameters that several have in common stand there once.
+fn side_by_side(texts: &[(&str, Statement); 3]) -> String {
+    let mut shown: Vec<(String, &Statement)> = Vec::new();
+    for (dialect, statement) in texts {
+        match shown.iter_mut().find(|(_, known)| *known == statement) {
+            Some((dialects, _)) => {
+                dialects.push_str(", ");
+                dialects.push_str(dialect);
+            }
+            None => shown.push(((*dialect).to_owned(), statement)),
+        }
+    }
+    let lines = shown.into_iter().map(|(dialects, statement)| {
+        let params: Vec<String> = statement.params.iter().map(ToString::to_string).collect();
+        let params = params.join(", ");
+        format!("  {dialects}: {}\n    [{params}]", statement.sql)
+    });
+    let name = texts[0].1.name;
+    format!("{name}\n{}", Vec::from_iter(lines).join("\n"))
+}
+
 /// Each statement has a name of its own, but for the variants of one.
 #[test]
 fn the_texts_of_all_statements() {
-    let texts: Vec<String> = samples(Dialect::Sqlite)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    insta::assert_snapshot!(texts.join("\n\n"));
+    let [sqlite, postgres, mysql] =
+        [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql].map(samples);
+    let all = sqlite.into_iter().zip(postgres).zip(mysql);
+    let texts = all.map(|((sqlite, postgres), mysql)| {
+        side_by_side(&[("sqlite", sqlite), ("postgres", postgres), ("mysql", mysql)])
+    });
+    insta::assert_snapshot!(Vec::from_iter(texts).join("\n\n"));
 }

@@ -5,7 +5,7 @@ use armadex_storage::StoreError;
 
 use crate::backend::Row;
 use crate::form::version::MemberVersion;
-use crate::sql::dialect::{Dialect, ObjIndex};
+use crate::sql::dialect::{Dialect, Many, ObjIndex};
 use crate::sql::statement::{Sql, Statement};
 
 /// An object without its body: what is sorted, filtered and paged.
@@ -44,13 +44,46 @@ pub(crate) fn within(
     nsids: &[i64],
     names: &NameFilter,
 ) -> Statement {
-    let sql = Sql::new("page.within", COLUMNS)
-        .push(dialect.obj(ObjIndex::Key))
-        .bound(" WHERE o.type = ?", [resource.into()])
-        .push(" AND o.nsid IN ")
-        .list(nsids);
-    named(sql, names).build()
+    let sql = Sql::new(dialect, "page.within", COLUMNS);
+    match dialect.many() {
+        Many::Arrays => within_each(sql, resource, nsids, names),
+        Many::Values | Many::Selects => {
+            let sql = sql
+                .push(dialect.obj(ObjIndex::Key))
+                .bound(" WHERE o.type = ? AND ", [resource.into()])
+                .within("o.nsid", nsids);
+            named(sql, names)
+        }
+    }
+    .build()
 }
+
+/// Place by place, in the order of the one index that has it: no other leads to it without sorting.
+fn within_each(sql: Sql, resource: i32, nsids: &[i64], names: &NameFilter) -> Sql {
+    let sql = places(sql, nsids);
+    if let NameFilter::In(names) = names
+        && !names.is_empty()
+    {
+        return sql
+            .push(" CROSS JOIN ")
+            .table("m (name)", names.iter().map(|name| [name.into()]))
+            .bound(
+                " CROSS JOIN LATERAL (SELECT * FROM obj o \
+                 WHERE o.type = ? AND o.nsid = k.nsid AND o.name = m.name LIMIT 1) o",
+                [resource.into()],
+            );
+    }
+    let sql = sql.push(" CROSS JOIN LATERAL (SELECT * FROM obj o WHERE ");
+    let sql = sql.bound(OF_PLACE, [resource.into()]);
+    named(sql, names).push(" ORDER BY o.nsid, o.name) o")
+}
+
+fn places(sql: Sql, nsids: &[i64]) -> Sql {
+    sql.table("k (nsid)", nsids.iter().map(|&nsid| [nsid.into()]))
+}
+
+/// An object of the place `k.nsid`, said so that it is one range of the index by nsid and name.
+const OF_PLACE: &str = "o.type = ? AND (o.nsid, o.name) >= (k.nsid, '') AND o.nsid <= k.nsid";
 
 /// The objects of a few namespaces that were created in one second, in no order.
 pub(crate) fn created_within(
@@ -59,15 +92,22 @@ pub(crate) fn created_within(
     nsids: &[i64],
     created: i64,
 ) -> Statement {
-    Sql::new("page.created_within", COLUMNS)
-        .push(dialect.obj(ObjIndex::Created))
-        .bound(
-            " WHERE o.type = ? AND o.created = ?",
+    let sql = Sql::new(dialect, "page.created_within", COLUMNS);
+    match dialect.many() {
+        Many::Arrays => places(sql, nsids).bound(
+            " CROSS JOIN LATERAL (SELECT * FROM obj o WHERE o.type = ? AND o.created = ? \
+             AND (o.nsid, o.id) >= (k.nsid, 0) AND o.nsid <= k.nsid ORDER BY o.nsid, o.id) o",
             [resource.into(), created.into()],
-        )
-        .push(" AND o.nsid IN ")
-        .list(nsids)
-        .build()
+        ),
+        Many::Values | Many::Selects => sql
+            .push(dialect.obj(ObjIndex::Created))
+            .bound(
+                " WHERE o.type = ? AND o.created = ? AND ",
+                [resource.into(), created.into()],
+            )
+            .within("o.nsid", nsids),
+    }
+    .build()
 }
 
 /// The objects of one namespace after a name, in page order.
@@ -77,32 +117,57 @@ pub(crate) fn after(
     (nsid, name): (i64, &str),
     limit: i64,
 ) -> Statement {
-    Sql::new("page.after", COLUMNS)
-        .push(dialect.obj(ObjIndex::Key))
-        .bound(
+    let sql = Sql::new(dialect, "page.after", COLUMNS);
+    after_name(sql, resource, (nsid, name), limit).build()
+}
+
+/// Along the index by nsid and name. Where no index can be named, one is meant by the order that no other has.
+pub(super) fn after_name(sql: Sql, resource: i32, (nsid, name): (i64, &str), limit: i64) -> Sql {
+    let dialect = sql.dialect;
+    let sql = sql.push(dialect.obj(ObjIndex::Key));
+    match dialect {
+        Dialect::Sqlite | Dialect::MySql => sql.bound(
             " WHERE o.type = ? AND o.nsid = ? AND o.name > ? ORDER BY o.name LIMIT ?",
             [resource.into(), nsid.into(), name.into(), limit.into()],
-        )
-        .build()
+        ),
+        Dialect::Postgres => sql.bound(
+            " WHERE o.type = ? AND (o.nsid, o.name) > (?, ?) AND o.nsid <= ? \
+             ORDER BY o.nsid, o.name LIMIT ?",
+            [
+                resource.into(),
+                nsid.into(),
+                name.into(),
+                nsid.into(),
+                limit.into(),
+            ],
+        ),
+    }
 }
 
 /// Objects that are called so anywhere, at most `limit`, in no order.
 pub(crate) fn called(dialect: Dialect, resource: i32, names: &[&str], limit: i64) -> Statement {
-    Sql::new("page.called", COLUMNS)
-        .push(dialect.obj(ObjIndex::Name))
-        .bound(" WHERE o.type = ?", [resource.into()])
-        .push(" AND o.name IN ")
-        .list(names)
-        .push(" LIMIT ")
-        .bind(limit)
-        .build()
+    let sql = Sql::new(dialect, "page.called", COLUMNS);
+    let sql = match dialect.many() {
+        Many::Arrays => sql
+            .table("k (name)", names.iter().map(|&name| [name.into()]))
+            .bound(
+                " CROSS JOIN LATERAL (SELECT * FROM obj o \
+                 WHERE o.type = ? AND o.name = k.name ORDER BY o.nsid, o.id) o",
+                [resource.into()],
+            ),
+        Many::Values | Many::Selects => sql
+            .push(dialect.obj(ObjIndex::Name))
+            .bound(" WHERE o.type = ? AND ", [resource.into()])
+            .within("o.name", names),
+    };
+    sql.push(" LIMIT ").bind(limit).build()
 }
 
 /// Objects by id.
-pub(crate) fn by_id(ids: &[i64]) -> Statement {
-    Sql::new("page.by_id", COLUMNS)
-        .push("obj o WHERE o.id IN ")
-        .list(ids)
+pub(crate) fn by_id(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "page.by_id", COLUMNS)
+        .push("obj o WHERE ")
+        .within("o.id", ids)
         .build()
 }
 
@@ -113,36 +178,51 @@ fn named(sql: Sql, names: &NameFilter) -> Sql {
         NameFilter::In(names) => match Vec::from_iter(names).as_slice() {
             [] => sql.push(" AND 1 = 0"),
             [name] => sql.bound(" AND o.name = ?", [(*name).into()]),
-            names => sql.push(" AND o.name IN ").list(names),
+            names => sql.push(" AND ").within("o.name", names),
         },
         NameFilter::NotIn(names) if names.is_empty() => sql,
-        NameFilter::NotIn(names) => sql.push(" AND o.name NOT IN ").list(&Vec::from_iter(names)),
+        NameFilter::NotIn(names) => sql.push(" AND ").without("o.name", &Vec::from_iter(names)),
     }
 }
 
 /// One object.
-pub(crate) fn one(resource: i32, cluster: i64, namespace: &str, name: &str) -> Statement {
-    Sql::new("get", COLUMNS)
-        .bound(
+pub(crate) fn one(
+    dialect: Dialect,
+    resource: i32,
+    cluster: i64,
+    namespace: &str,
+    name: &str,
+) -> Statement {
+    let text = match dialect {
+        Dialect::Sqlite | Dialect::MySql => {
             "obj o JOIN ns n ON n.nsid = o.nsid \
-             WHERE n.cluster = ? AND n.namespace = ? AND o.type = ? AND o.name = ?",
-            [
-                cluster.into(),
-                namespace.into(),
-                resource.into(),
-                name.into(),
-            ],
-        )
+             WHERE n.cluster = ? AND n.namespace = ? AND o.type = ? AND o.name = ?"
+        }
+        // The place comes first: an object of this name may be everywhere.
+        Dialect::Postgres => {
+            "(SELECT nsid FROM ns WHERE cluster = ? AND namespace = ?) n CROSS JOIN LATERAL \
+             (SELECT * FROM obj o WHERE o.nsid = n.nsid AND o.type = ? AND o.name = ? LIMIT 1) o"
+        }
+    };
+    let params = [
+        cluster.into(),
+        namespace.into(),
+        resource.into(),
+        name.into(),
+    ];
+    Sql::new(dialect, "get", COLUMNS)
+        .bound(text, params)
         .build()
 }
 
 /// The bodies of these versions.
-pub(crate) fn bodies(revs: &[i64]) -> Statement {
+pub(crate) fn bodies(dialect: Dialect, revs: &[i64]) -> Statement {
     Sql::new(
+        dialect,
         "ver.bodies",
-        "SELECT rev, dict, body FROM ver WHERE rev IN ",
+        "SELECT rev, dict, body FROM ver WHERE ",
     )
-    .list(revs)
+    .within("rev", revs)
     .build()
 }
 
@@ -153,21 +233,19 @@ pub(crate) fn keys_after(
     (nsid, name): (i64, &str),
     limit: i64,
 ) -> Statement {
-    Sql::new("keys.after", "SELECT o.nsid, o.name FROM ")
-        .push(dialect.obj(ObjIndex::Key))
-        .bound(
-            " WHERE o.type = ? AND o.nsid = ? AND o.name > ? ORDER BY o.name LIMIT ?",
-            [resource.into(), nsid.into(), name.into(), limit.into()],
-        )
-        .build()
+    let sql = Sql::new(dialect, "keys.after", "SELECT o.nsid, o.name FROM ");
+    after_name(sql, resource, (nsid, name), limit).build()
 }
 
 /// Keys of some namespaces, in no order: (nsid, name).
 pub(crate) fn keys_within(dialect: Dialect, resource: i32, nsids: &[i64]) -> Statement {
-    Sql::new("keys.within", "SELECT o.nsid, o.name FROM ")
-        .push(dialect.obj(ObjIndex::Key))
-        .bound(" WHERE o.type = ?", [resource.into()])
-        .push(" AND o.nsid IN ")
-        .list(nsids)
-        .build()
+    let sql = Sql::new(dialect, "keys.within", "SELECT o.nsid, o.name FROM ");
+    match dialect.many() {
+        Many::Arrays => within_each(sql, resource, nsids, &NameFilter::Any),
+        Many::Values | Many::Selects => sql
+            .push(dialect.obj(ObjIndex::Key))
+            .bound(" WHERE o.type = ? AND ", [resource.into()])
+            .within("o.nsid", nsids),
+    }
+    .build()
 }

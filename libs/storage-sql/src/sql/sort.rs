@@ -57,7 +57,7 @@ pub(crate) fn along(
     cursor: &Cursor,
     limit: i64,
 ) -> Statement {
-    let sql = Sql::new("sort.along", COLUMNS)
+    let sql = Sql::new(dialect, "sort.along", COLUMNS)
         .push(dialect.obj(column.index()))
         .bound(" WHERE o.type = ?", [resource.into()]);
     let direction = if descending { " DESC" } else { "" };
@@ -82,12 +82,24 @@ fn beyond(sql: Sql, (column, descending): (SortColumn, bool), cursor: &Cursor) -
             .push(column.name())
             .push(if descending { " <= " } else { " >= " })
             .bind(value.clone()),
-        Cursor::After { value, nsid, id } => sql
+        Cursor::After { value, nsid, id } => from_value(sql, (column, descending), value)
             .push(" AND (")
             .push(column.name())
             .push(", o.nsid, o.id)")
             .push(if descending { " < " } else { " > " })
             .bound("(?, ?, ?)", [value.clone(), (*nsid).into(), (*id).into()]),
+    }
+}
+
+/// Some databases begin a walk of an index at a comparison of one column only, and read everything before a comparison of rows.
+fn from_value(sql: Sql, (column, descending): (SortColumn, bool), value: &Param) -> Sql {
+    match sql.dialect {
+        Dialect::Sqlite | Dialect::Postgres => sql,
+        Dialect::MySql => sql
+            .push(" AND ")
+            .push(column.name())
+            .push(if descending { " <= " } else { " >= " })
+            .bind(value.clone()),
     }
 }
 

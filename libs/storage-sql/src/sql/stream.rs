@@ -5,7 +5,8 @@ use armadex_storage::{MemberPosition, Phase, StoreError};
 use super::catalog::type_id;
 use crate::backend::Row;
 use crate::backend::error::broken;
-use crate::sql::dialect::{Dialect, Upsert};
+use crate::sql::dialect::{Dialect, Many, Upsert};
+use crate::sql::lists::{Given, UpdateFrom};
 use crate::sql::statement::{Param, Sql, Statement};
 
 /// A stream: open, kept or waiting for its purge.
@@ -55,23 +56,35 @@ pub(crate) fn of_cluster(cluster: i64) -> Statement {
 
 /// Those of these that there are: (cluster, type).
 pub(crate) fn several(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
-    Sql::new(
-        "stream.several",
-        "SELECT cluster, type, is_open, epoch, phase, rv, member, rules, objects FROM stream \
-         WHERE (cluster, type) IN ",
-    )
-    .keys(dialect, keys.iter().map(key_params))
+    let columns = "SELECT s.cluster, s.type, s.is_open, s.epoch, s.phase, s.rv, s.member, s.rules, s.objects FROM ";
+    let (sql, keys) = (
+        Sql::new(dialect, "stream.several", columns),
+        keys.iter().map(key_params),
+    );
+    match dialect.many() {
+        Many::Arrays => sql.table("k (cluster, type)", keys).push(
+            " CROSS JOIN LATERAL (SELECT * FROM stream s \
+             WHERE s.cluster = k.cluster AND s.type = k.type LIMIT 1) s",
+        ),
+        Many::Values | Many::Selects => sql
+            .push("stream s WHERE ")
+            .keys("(s.cluster, s.type)", keys),
+    }
     .build()
 }
 
 /// The first streams that wait for their purge.
-pub(crate) fn closed(limit: u32) -> Statement {
-    Statement::fixed(
-        "stream.closed",
-        "SELECT cluster, type, is_open, epoch, phase, rv, member, rules, objects FROM stream \
-         WHERE is_open = 0 ORDER BY cluster, type LIMIT ?",
-        [limit.into()],
-    )
+pub(crate) fn closed(dialect: Dialect, limit: u32) -> Statement {
+    let columns =
+        "SELECT cluster, type, is_open, epoch, phase, rv, member, rules, objects FROM stream ";
+    Sql::new(dialect, "stream.closed", columns)
+        .push(match dialect {
+            Dialect::Sqlite | Dialect::MySql => "WHERE is_open = 0 ORDER BY cluster, type",
+            // The order of the index of `is_open` alone: by another every stream would be read.
+            Dialect::Postgres => "WHERE is_open <= 0 ORDER BY is_open, cluster, type",
+        })
+        .bound(" LIMIT ?", [limit.into()])
+        .build()
 }
 
 pub(crate) fn decode(row: &dyn Row) -> Result<StreamRow, StoreError> {
@@ -122,10 +135,11 @@ pub(crate) fn take_over(dialect: Dialect, fences: &[Fence]) -> Statement {
         ]
     });
     Sql::new(
+        dialect,
         "stream.take_over",
-        "INSERT INTO stream (cluster, type, is_open, epoch, phase, rv, member, at, rules, objects, seq) VALUES ",
+        "INSERT INTO stream (cluster, type, is_open, epoch, phase, rv, member, at, rules, objects, seq) ",
     )
-    .tuples(11, tuples)
+    .rows(tuples)
     .push(dialect.on_conflict(Upsert::Stream))
     .build()
 }
@@ -139,14 +153,14 @@ pub(crate) fn keep_all(cluster: i64) -> Statement {
     )
 }
 
-/// Shows those of these streams that were kept.
+/// Shows those of these streams that were kept. Found by their keys: by the index of `is_open` every one that is kept would be read.
 pub(crate) fn show_kept(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
-    Sql::new("stream.show_kept", "UPDATE stream SET ")
+    Sql::new(dialect, "stream.show_kept", "UPDATE stream SET ")
         .bound(
-            "is_open = ? WHERE is_open = ? AND (cluster, type) IN ",
+            "is_open = ? WHERE is_open + 0 = ? AND ",
             [OPEN.into(), KEPT.into()],
         )
-        .keys(dialect, keys.iter().map(key_params))
+        .keys("(cluster, type)", keys.iter().map(key_params))
         .build()
 }
 
@@ -171,7 +185,7 @@ pub(crate) struct Moved {
 }
 
 /// Moves streams and counts their objects, where they still belong to the epoch.
-pub(crate) fn advance(moved: &[Moved], now: i64) -> Statement {
+pub(crate) fn advance(dialect: Dialect, moved: &[Moved], now: i64) -> Statement {
     let tuples = moved.iter().map(|moved| {
         let Moved {
             fence,
@@ -199,20 +213,30 @@ pub(crate) fn advance(moved: &[Moved], now: i64) -> Statement {
             (*added).into(),
         ]
     });
-    Sql::new(
-        "stream.advance",
-        "WITH m (cluster, type, epoch, phase, rv, member, rules, added) AS (VALUES ",
-    )
-    .tuples(8, tuples)
-    .bound(
-        ") UPDATE stream SET phase = m.phase, rv = m.rv, member = m.member, rules = m.rules, \
-         objects = objects + m.added, at = ? FROM m \
-         WHERE stream.cluster = m.cluster AND stream.type = m.type AND stream.epoch = m.epoch \
-         AND stream.is_open = 1",
-        [now.into()],
-    )
-    .build()
+    Sql::new(dialect, "stream.advance", "")
+        .update_from(&ADVANCE, tuples, [now.into()])
+        .build()
 }
+
+/// Found by its key, as all that name theirs: `is_open + 0` has no index.
+const ADVANCE: UpdateFrom = UpdateFrom {
+    table: "stream",
+    given: Given {
+        alias: "m",
+        columns: &[
+            "cluster", "type", "epoch", "phase", "rv", "member", "rules", "added",
+        ],
+    },
+    set: &[
+        ("phase", "m.phase"),
+        ("rv", "m.rv"),
+        ("member", "m.member"),
+        ("rules", "m.rules"),
+        ("objects", "stream.objects + m.added"),
+        ("at", "?"),
+    ],
+    on: "stream.cluster = m.cluster AND stream.type = m.type AND stream.epoch = m.epoch AND stream.is_open + 0 = 1",
+};
 
 /// Objects that a closed stream loses, of those that it was found to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,7 +248,7 @@ pub(crate) struct Loss {
 }
 
 /// Takes objects off streams that are closed, and holds them; one that is not touched was opened again, or is purged by somebody else.
-pub(crate) fn purged(losses: &[Loss]) -> Statement {
+pub(crate) fn purged(dialect: Dialect, losses: &[Loss]) -> Statement {
     let tuples = losses.iter().map(|loss| {
         [
             loss.cluster.into(),
@@ -233,36 +257,39 @@ pub(crate) fn purged(losses: &[Loss]) -> Statement {
             loss.gone.into(),
         ]
     });
-    Sql::new(
-        "stream.purged",
-        "WITH g (cluster, type, had, gone) AS (VALUES ",
-    )
-    .tuples(4, tuples)
-    .push(
-        ") UPDATE stream SET objects = objects - g.gone FROM g \
-             WHERE stream.cluster = g.cluster AND stream.type = g.type AND stream.is_open = 0 \
-             AND stream.objects = g.had",
-    )
-    .build()
+    Sql::new(dialect, "stream.purged", "")
+        .update_from(&PURGED, tuples, [])
+        .build()
 }
 
+const PURGED: UpdateFrom = UpdateFrom {
+    table: "stream",
+    given: Given {
+        alias: "g",
+        columns: &["cluster", "type", "had", "gone"],
+    },
+    set: &[("objects", "stream.objects - g.gone")],
+    on: "stream.cluster = g.cluster AND stream.type = g.type AND stream.is_open + 0 = 0 AND stream.objects = g.had",
+};
+
 /// How many objects of a type each of these clusters has: (cluster, objects).
-pub(crate) fn objects(resource: i32, clusters: &[i64]) -> Statement {
+pub(crate) fn objects(dialect: Dialect, resource: i32, clusters: &[i64]) -> Statement {
     Sql::new(
+        dialect,
         "stream.objects",
         "SELECT cluster, objects FROM stream WHERE type = ",
     )
     .bind(resource)
-    .push(" AND cluster IN ")
-    .list(clusters)
+    .push(" AND ")
+    .within("cluster", clusters)
     .build()
 }
 
 /// Stamps streams with the count of their change.
 pub(crate) fn stamp(dialect: Dialect, seq: i64, keys: &[(i64, i32)]) -> Statement {
-    Sql::new("stream.stamp", "UPDATE stream SET ")
-        .bound("seq = ? WHERE (cluster, type) IN ", [seq.into()])
-        .keys(dialect, keys.iter().map(key_params))
+    Sql::new(dialect, "stream.stamp", "UPDATE stream SET ")
+        .bound("seq = ? WHERE ", [seq.into()])
+        .keys("(cluster, type)", keys.iter().map(key_params))
         .build()
 }
 
@@ -295,12 +322,9 @@ pub(crate) fn fence_all(cluster: i64) -> Statement {
 }
 
 pub(crate) fn delete(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
-    Sql::new(
-        "stream.delete",
-        "DELETE FROM stream WHERE (cluster, type) IN ",
-    )
-    .keys(dialect, keys.iter().map(key_params))
-    .build()
+    Sql::new(dialect, "stream.delete", "DELETE FROM stream WHERE ")
+        .keys("(cluster, type)", keys.iter().map(key_params))
+        .build()
 }
 
 pub(super) fn key_params(&(cluster, resource): &(i64, i32)) -> [Param; 2] {

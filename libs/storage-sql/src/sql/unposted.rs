@@ -29,10 +29,11 @@ pub(crate) fn insert(dialect: Dialect, head: &HeadRow, keys: &[(i32, i64)]) -> S
         ]
     });
     Sql::new(
+        dialect,
         "unposted.insert",
-        "INSERT INTO unposted (type, term, rev, seq) VALUES ",
+        "INSERT INTO unposted (type, term, rev, seq) ",
     )
-    .tuples(4, rows)
+    .rows(rows)
     .push(dialect.on_conflict(Upsert::Unposted))
     .build()
 }

@@ -80,7 +80,13 @@ impl Search for SqlStore {
         let Some((cluster_id, id, resource)) = shown else {
             return Ok(None);
         };
-        let statement = select::one(id, cluster_id, &key.namespace, &key.name);
+        let statement = select::one(
+            transaction.dialect(),
+            id,
+            cluster_id,
+            &key.namespace,
+            &key.name,
+        );
         let Some(object) = row(&mut *transaction, statement, select::decode).await? else {
             return Ok(None);
         };

@@ -8,7 +8,6 @@ use armadex_storage::StoreError;
 use crate::backend::{Connection, head_row};
 use crate::sql::dialect::Dialect;
 use crate::sql::head::HeadRow;
-use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::{catalog, head, stream, unposted};
 use crate::write::label_keys::TypeKey;
 
@@ -59,22 +58,22 @@ impl CatalogChange {
         let types = types.into_iter().map(i64::from);
         for (stamp, ids) in [
             (
-                catalog::stamp_clusters as fn(i64, &[i64]) -> _,
+                catalog::stamp_clusters as fn(Dialect, i64, &[i64]) -> _,
                 Vec::from_iter(clusters),
             ),
             (catalog::stamp_health, Vec::from_iter(health)),
             (catalog::stamp_types, Vec::from_iter(types)),
         ] {
-            for part in ids.chunks(MAX_LIST) {
-                connection.execute(stamp(seq, part)).await?;
+            for part in ids.chunks(dialect.most_values()) {
+                connection.execute(stamp(dialect, seq, part)).await?;
             }
         }
-        for part in Vec::from_iter(streams).chunks(MAX_LIST) {
+        for part in Vec::from_iter(streams).chunks(dialect.most_values()) {
             connection
                 .execute(stream::stamp(dialect, seq, part))
                 .await?;
         }
-        for piece in pieces(&Vec::from_iter(unposted)) {
+        for piece in dialect.pieces(&Vec::from_iter(unposted)) {
             connection
                 .execute(unposted::insert(dialect, &head, piece))
                 .await?;

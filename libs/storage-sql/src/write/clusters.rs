@@ -13,7 +13,6 @@ use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
 use crate::sql::head::Numbered;
 use crate::sql::owner;
-use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::numbers::take;
 use crate::write::session::Session;
@@ -227,7 +226,8 @@ pub(crate) async fn open(
         .iter()
         .map(|fence| ((fence.cluster, fence.resource), *fence))
         .collect();
-    for piece in pieces(&Vec::from_iter(last.into_values())) {
+    let last = Vec::from_iter(last.into_values());
+    for piece in session.dialect.pieces(&last) {
         let statement = stream::take_over(session.dialect, piece);
         session.connection.execute(statement).await?;
     }
@@ -275,7 +275,7 @@ async fn known(
         .map(|fence| (fence.cluster, fence.resource))
         .collect();
     let mut known = HashMap::with_capacity(keys.len());
-    for part in keys.chunks(MAX_LIST) {
+    for part in keys.chunks(session.dialect.most_values()) {
         let statement = stream::several(session.dialect, part);
         let found = rows(session.connection, statement, stream::decode).await?;
         known.extend(
@@ -333,8 +333,9 @@ pub(crate) async fn check_active(
 ) -> Result<(), StoreError> {
     let asked = BTreeSet::from_iter(clusters.map(|cluster| cluster.0));
     let asked = Vec::from_iter(asked);
-    for part in asked.chunks(MAX_LIST) {
-        let active = rows(connection, catalog::active(part), |r| r.int(0)).await?;
+    let dialect = connection.dialect();
+    for part in asked.chunks(dialect.most_values()) {
+        let active = rows(connection, catalog::active(dialect, part), |r| r.int(0)).await?;
         if let Some(gone) = part.iter().find(|id| !active.contains(id)) {
             let what = format!("cluster {gone}");
             return Err(StoreError::Left { what });
@@ -357,7 +358,7 @@ async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError>
 
 /// Shows again what was hidden. Readers have forgotten its streams and its health.
 async fn show(session: &mut Session<'_>, cluster: i64, successor: i64) -> Result<(), StoreError> {
-    let shown = catalog::return_cluster(cluster, successor);
+    let shown = catalog::return_cluster(session.dialect, cluster, successor);
     session.connection.execute(shown).await?;
     let streams = stream::of_cluster(cluster);
     let streams = rows(session.connection, streams, stream::decode).await?;
@@ -387,7 +388,7 @@ async fn type_numbers(
         .collect();
     let gvrs = Vec::from_iter(asked.keys().copied());
     let mut known = HashMap::with_capacity(asked.len());
-    for part in gvrs.chunks(MAX_LIST) {
+    for part in gvrs.chunks(session.dialect.most_values()) {
         let statement = catalog::types_called(session.dialect, part);
         let found = rows(session.connection, statement, catalog::decode_type).await?;
         known.extend(found.into_iter().map(|row| (row.resource.gvr.clone(), row)));

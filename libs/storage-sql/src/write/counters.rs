@@ -9,7 +9,6 @@ use crate::backend::error::{broken, collided};
 use crate::sql::counter::{self, CounterKey, Keyed};
 use crate::sql::dialect::Dialect;
 use crate::sql::namespace::{self, NamespaceRow};
-use crate::sql::statement::{MAX_LIST, pieces};
 
 /// A change of one counter. A stream has one writer at a time, so what was read is still right when it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,17 +34,19 @@ pub(crate) async fn write(
         gone,
         mut types,
     } = settle(deltas)?;
-    for piece in pieces(&written) {
+    for piece in dialect.pieces(&written) {
         connection.execute(counter::put(dialect, piece)).await?;
     }
-    for part in gone.chunks(MAX_LIST) {
+    for part in gone.chunks(dialect.most_values()) {
         connection.execute(counter::delete(dialect, part)).await?;
     }
     for row in &mut new {
         row.types = types.remove(&row.id).unwrap_or(0);
     }
-    for piece in pieces(&new) {
-        connection.execute(namespace::insert(piece)).await?;
+    for piece in dialect.pieces(&new) {
+        connection
+            .execute(namespace::insert(dialect, piece))
+            .await?;
     }
     write_types(connection, types).await
 }
@@ -94,15 +95,16 @@ async fn write_types(
     connection: &mut dyn Connection,
     types: BTreeMap<i64, i64>,
 ) -> Result<(), StoreError> {
+    let dialect = connection.dialect();
     let mut by_delta: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     for (nsid, delta) in types {
         by_delta.entry(delta).or_default().push(nsid);
     }
     for (delta, ids) in by_delta.iter().filter(|(delta, _)| **delta != 0) {
-        for part in ids.chunks(MAX_LIST) {
+        for part in ids.chunks(dialect.most_values()) {
             let statement = match *delta {
-                ..0 => namespace::vacate(-delta, part),
-                _ => namespace::occupy(*delta, part),
+                ..0 => namespace::vacate(dialect, -delta, part),
+                _ => namespace::occupy(dialect, *delta, part),
             };
             if connection.execute(statement).await? != part.len() as u64 {
                 return Err(collided("a namespace was purged while it was written to"));

@@ -10,7 +10,6 @@ use crate::backend::{Connection, rows};
 use crate::form::term::TermSet;
 use crate::sql::dialect::Dialect;
 use crate::sql::post::{self, BlockRow, RunKey, RunPart};
-use crate::sql::statement::{MAX_LIST, pieces};
 
 /// A type and a namespace id.
 type TypeInNamespace = (i32, i64);
@@ -76,11 +75,11 @@ impl IndexChange {
         let is_new = |edit: &RunEdit| begun.contains(&(edit.run.resource, edit.run.nsid));
         let (new, known): (Vec<RunEdit>, Vec<RunEdit>) = edits.into_iter().partition(is_new);
         let (_, written) = compare(&new, vec![]).map_err(|err| broken(err.to_string()))?;
-        for piece in pieces(&written) {
+        for piece in dialect.pieces(&written) {
             connection.execute(post::insert(dialect, piece)).await?;
         }
         // A run's parts may be in two pieces: the second reads what the first has written.
-        for piece in pieces(&known) {
+        for piece in dialect.pieces(&known) {
             let found = around(connection, piece).await?;
             let changes = compare(piece, found).map_err(|err| broken(err.to_string()))?;
             write_blocks(connection, dialect, &changes).await?;
@@ -143,7 +142,8 @@ async fn around(
     edits: &[RunEdit],
 ) -> Result<Vec<BlockRow>, StoreError> {
     let parts: Vec<RunPart> = edits.iter().map(RunEdit::around).collect();
-    rows(connection, post::around(&parts), post::decode_block).await
+    let statement = post::around(connection.dialect(), &parts);
+    rows(connection, statement, post::decode_block).await
 }
 
 async fn write_blocks(
@@ -151,10 +151,10 @@ async fn write_blocks(
     dialect: Dialect,
     (removed, written): &BlockChanges,
 ) -> Result<(), StoreError> {
-    for part in removed.chunks(MAX_LIST) {
+    for part in removed.chunks(dialect.most_values()) {
         connection.execute(post::delete(dialect, part)).await?;
     }
-    for piece in pieces(written) {
+    for piece in dialect.pieces(written) {
         connection.execute(post::put(dialect, piece)).await?;
     }
     Ok(())

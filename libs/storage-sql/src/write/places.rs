@@ -10,7 +10,6 @@ use crate::backend::{Connection, rows};
 use crate::form::namespace_id::namespace_id;
 use crate::sql::catalog;
 use crate::sql::namespace::{self, NamespaceRow};
-use crate::sql::statement::MAX_LIST;
 use crate::write::prepare::{Prepared, PreparedChange};
 
 /// A namespace as a batch finds it.
@@ -67,8 +66,10 @@ async fn known(
         })
         .collect();
     let mut places = vec![Places::new(); batches.len()];
-    for part in Vec::from_iter(asked).chunks(MAX_LIST) {
-        let found = rows(connection, namespace::places(part), namespace::decode_place).await?;
+    let dialect = connection.dialect();
+    for part in Vec::from_iter(asked).chunks(dialect.most_values()) {
+        let statement = namespace::places(dialect, part);
+        let found = rows(connection, statement, namespace::decode_place).await?;
         for row in found {
             let place = Place {
                 nsid: row.nsid,
@@ -112,12 +113,13 @@ async fn number(
         counts.entry(count).or_default().push(*cluster);
     }
     let mut next = HashMap::with_capacity(missing.len());
+    let dialect = connection.dialect();
     for (count, clusters) in counts {
-        for part in clusters.chunks(MAX_LIST) {
+        for part in clusters.chunks(dialect.most_values()) {
             connection
-                .execute(catalog::take_namespaces(count, part))
+                .execute(catalog::take_namespaces(dialect, count, part))
                 .await?;
-            let statement = catalog::next_namespaces(part);
+            let statement = catalog::next_namespaces(dialect, part);
             let found = rows(connection, statement, |r| Ok((r.int(0)?, r.int(1)?))).await?;
             next.extend(found.into_iter().map(|(id, next)| (id, next - count)));
         }

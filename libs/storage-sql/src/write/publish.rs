@@ -7,7 +7,6 @@ use crate::backend::error::collided;
 use crate::backend::{Connection, head_row};
 use crate::sql::head::{self, HeadRow};
 use crate::sql::object::{self, ObjectRow, OldRow, Operation, VersionRow};
-use crate::sql::statement::{MAX_LIST, pieces};
 use crate::write::diff::Effect;
 use crate::write::label_keys::{LabelKeys, Unposted};
 use crate::write::prepare::NewObject;
@@ -43,19 +42,21 @@ pub(crate) async fn publish(
             .execute(head::set_pruned(last - count, last))
             .await?;
     }
-    for part in table.removed.chunks(MAX_LIST) {
-        connection.execute(object::delete(part)).await?;
+    for part in table.removed.chunks(dialect.most_values()) {
+        connection.execute(object::delete(dialect, part)).await?;
     }
-    for piece in pieces(&table.added) {
+    for piece in dialect.pieces(&table.added) {
         connection.execute(object::insert(dialect, piece)).await?;
     }
-    for piece in pieces(&table.changed) {
+    for piece in dialect.pieces(&table.changed) {
         connection.execute(object::update(dialect, piece)).await?;
     }
-    for part in table.superseded.chunks(MAX_LIST) {
-        connection.execute(object::delete_versions(part)).await?;
+    for part in table.superseded.chunks(dialect.most_values()) {
+        connection
+            .execute(object::delete_versions(dialect, part))
+            .await?;
     }
-    for piece in pieces(&table.versions) {
+    for piece in dialect.pieces_of(&table.versions, VersionRow::bytes) {
         connection.execute(object::append(dialect, piece)).await?;
     }
     Ok(())

@@ -10,7 +10,6 @@ use armadex_storage::{Purged, StoreError};
 
 use crate::backend::error::collided;
 use crate::backend::{Connection, head_row, row, rows};
-use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::clusters;
@@ -55,7 +54,8 @@ async fn forget(connection: &mut dyn Connection) -> Result<(), StoreError> {
 }
 
 async fn no_stream_left(connection: &mut dyn Connection) -> Result<bool, StoreError> {
-    let stream = row(connection, stream::closed(1), stream::decode).await?;
+    let closed = stream::closed(connection.dialect(), 1);
+    let stream = row(connection, closed, stream::decode).await?;
     Ok(stream.is_none())
 }
 
@@ -66,7 +66,7 @@ async fn nothing_left(connection: &mut dyn Connection) -> Result<bool, StoreErro
 
 /// Removes objects of closed streams, and the streams that have none left; gives how many objects that were.
 async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, StoreError> {
-    let closed = stream::closed(MOST_REMOVED);
+    let closed = stream::closed(session.dialect, MOST_REMOVED);
     let closed = rows(session.connection, closed, stream::decode).await?;
     let chosen = rows::choose(session, &closed, limit).await?;
     let losses = chosen.by_stream(&closed);
@@ -86,8 +86,9 @@ async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, Sto
 /// Counts objects off streams, which locks them: one that was opened again meanwhile is not to lose anything, and one that somebody else
 /// purges has lost already what was read of it.
 async fn hold(connection: &mut dyn Connection, losses: &[Loss]) -> Result<(), StoreError> {
-    for piece in pieces(losses) {
-        if connection.execute(stream::purged(piece)).await? != piece.len() as u64 {
+    let dialect = connection.dialect();
+    for piece in dialect.pieces(losses) {
+        if connection.execute(stream::purged(dialect, piece)).await? != piece.len() as u64 {
             return Err(collided("a stream changed while it was purged"));
         }
     }
@@ -117,9 +118,8 @@ async fn purge_clusters(connection: &mut dyn Connection, limit: u32) -> Result<(
 /// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now.
 async fn sweep_namespaces(connection: &mut dyn Connection, limit: u32) -> Result<bool, StoreError> {
     let head = head_row::read(connection).await?;
-    let noted = connection
-        .execute(namespace::note_empty(head.revision.max(1), limit))
-        .await?;
+    let noted = namespace::note_empty(connection.dialect(), head.revision.max(1), limit);
+    let noted = connection.execute(noted).await?;
     let statement = namespace::empty_since(head.pruned.max(1), limit);
     let ids = rows(connection, statement, |r| r.int(0)).await?;
     delete_namespaces(connection, &ids).await?;
@@ -127,8 +127,9 @@ async fn sweep_namespaces(connection: &mut dyn Connection, limit: u32) -> Result
 }
 
 async fn delete_namespaces(connection: &mut dyn Connection, ids: &[i64]) -> Result<(), StoreError> {
-    for part in ids.chunks(MAX_LIST) {
-        if connection.execute(namespace::delete(part)).await? != part.len() as u64 {
+    let dialect = connection.dialect();
+    for part in ids.chunks(dialect.most_values()) {
+        if connection.execute(namespace::delete(dialect, part)).await? != part.len() as u64 {
             return Err(collided("a namespace was written to while it was purged"));
         }
     }

@@ -14,7 +14,6 @@ use crate::form::namespace_id::cluster_of;
 use crate::form::term::Label;
 use crate::sql::counter::CounterKey;
 use crate::sql::object::{self, Indexed, OldRow};
-use crate::sql::statement::{MAX_LIST, pieces};
 use crate::sql::stream::{self, Fence, Moved, StreamRow};
 use crate::write::clusters;
 use crate::write::counters::{self, CounterDelta};
@@ -70,7 +69,7 @@ async fn own_streams(
 ) -> Result<Vec<StreamRow>, StoreError> {
     let keys: Vec<(i64, i32)> = batches.iter().map(|batch| stream_of(batch)).collect();
     let mut found = HashMap::with_capacity(keys.len());
-    for part in keys.chunks(MAX_LIST) {
+    for part in keys.chunks(session.dialect.most_values()) {
         let statement = stream::several(session.dialect, part);
         let streams = rows(session.connection, statement, stream::decode).await?;
         found.extend(
@@ -97,7 +96,7 @@ async fn show_kept(session: &mut Session<'_>, streams: &[StreamRow]) -> Result<(
     let keys: Vec<(i64, i32)> = kept
         .map(|stream| (stream.cluster, stream.resource))
         .collect();
-    for part in keys.chunks(MAX_LIST) {
+    for part in keys.chunks(session.dialect.most_values()) {
         let statement = stream::show_kept(session.dialect, part);
         session.connection.execute(statement).await?;
     }
@@ -141,7 +140,7 @@ async fn old_rows(
         .map(|(index, batch)| (stream_of(batch), index))
         .collect();
     let mut old = vec![Vec::new(); batches.len()];
-    for part in keys.chunks(MAX_LIST) {
+    for part in keys.chunks(session.dialect.most_values()) {
         let statement = object::old(session.dialect, part);
         for row in rows(session.connection, statement, object::decode_old).await? {
             old[index[&(cluster_of(row.nsid), row.resource)]].push(row);
@@ -186,8 +185,10 @@ pub(crate) async fn terms_of(
     revs: &[i64],
 ) -> Result<HashMap<i64, Indexed>, StoreError> {
     let mut terms = HashMap::with_capacity(revs.len());
-    for part in revs.chunks(MAX_LIST) {
-        terms.extend(rows(connection, object::terms(part), object::decode_terms).await?);
+    let dialect = connection.dialect();
+    for part in revs.chunks(dialect.most_values()) {
+        let statement = object::terms(dialect, part);
+        terms.extend(rows(connection, statement, object::decode_terms).await?);
     }
     match revs.iter().find(|rev| !terms.contains_key(rev)) {
         Some(rev) => Err(broken(format!("the version of revision {rev} is missing"))),
@@ -337,8 +338,8 @@ fn moved(
 }
 
 async fn move_streams(session: &mut Session<'_>, moved: &[Moved]) -> Result<(), StoreError> {
-    for piece in pieces(moved) {
-        let statement = stream::advance(piece, session.now);
+    for piece in session.dialect.pieces(moved) {
+        let statement = stream::advance(session.dialect, piece, session.now);
         if session.connection.execute(statement).await? != piece.len() as u64 {
             return Err(StoreError::Fenced {
                 what: format!("one of {} streams", piece.len()),

@@ -13,6 +13,7 @@ use tracing::info;
 use super::error::classify;
 use crate::backend::error::broken;
 use crate::backend::{Connection, Row, RowSink, Transaction};
+use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
 
 /// A statement that takes this long is told of: nothing that the store asks for looks at so much.
@@ -45,6 +46,10 @@ impl Drop for Watched {
 
 #[async_trait]
 impl Connection for sqlx::Transaction<'static, Sqlite> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         let _watched = Watched::new(statement.name);
         let name = statement.name;
@@ -80,11 +85,7 @@ impl Transaction for sqlx::Transaction<'static, Sqlite> {
 
 /// The text is safe because [`crate::sql::statement::Sql`] is the only maker of texts that are not constants.
 fn query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
-    let Statement {
-        name: _,
-        sql,
-        params,
-    } = statement;
+    let Statement { name, sql, params } = statement;
     let text = match sql {
         std::borrow::Cow::Borrowed(text) => text.into_sql_str(),
         std::borrow::Cow::Owned(text) => AssertSqlSafe(text).into_sql_str(),
@@ -96,6 +97,10 @@ fn query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
             Param::Int(value) => query.bind(value),
             Param::Text(value) => query.bind(value),
             Param::Blob(value) => query.bind(value),
+            // The dialect writes each value out.
+            Param::Ints(_) | Param::Texts(_) | Param::Blobs(_) => {
+                unreachable!("{name} has an array")
+            }
         })
 }
 

@@ -13,6 +13,7 @@ use crate::backend::{Connection, Lane, RowSink};
 use crate::options::Options;
 use crate::read::plan::plan;
 use crate::read::reading::Tuning;
+use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
@@ -24,6 +25,10 @@ struct Counted<'a> {
 
 #[async_trait]
 impl Connection for Counted<'_> {
+    fn dialect(&self) -> Dialect {
+        self.connection.dialect()
+    }
+
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         self.connection.execute(statement).await
     }

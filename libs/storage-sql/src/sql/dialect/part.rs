@@ -27,3 +27,14 @@ pub(crate) enum Upsert {
     /// An owner, by name.
     Owner,
 }
+
+/// How a dialect writes what there are many of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Many {
+    /// `VALUES (?, ?), (?, ?)`, also as a table.
+    Values,
+    /// One array for each column: `unnest(?, ?)`.
+    Arrays,
+    /// `VALUES` where rows are inserted; a table is `SELECT ?, ? UNION ALL SELECT ?, ?`.
+    Selects,
+}

@@ -1,15 +1,19 @@
 //! SQLite's spelling.
 
-use super::part::{ObjIndex, Upsert};
+use super::part::{Many, ObjIndex, Upsert};
+use super::spelling::Spelling;
 
-pub(super) const TUPLE_LIST: (&str, &str) = ("(VALUES ", ")");
+pub(super) const SPELLING: Spelling = Spelling {
+    many: Many::Values,
+    obj,
+    then_join: " CROSS JOIN ",
+    sum_of_n: "COALESCE(SUM(n), 0)",
+    // `OR FAIL` leaves out the statement journal: a copy of each page before the statement changes it.
+    insert_into: "INSERT OR FAIL INTO ",
+    on_conflict,
+};
 
-/// `OR FAIL` leaves out the statement journal: a copy of each page before the statement changes it.
-pub(super) const INSERT_INTO: &str = "INSERT OR FAIL INTO ";
-
-pub(super) const SUM_OF_N: &str = "COALESCE(SUM(n), 0)";
-
-pub(super) fn obj(index: ObjIndex) -> &'static str {
+fn obj(index: ObjIndex) -> &'static str {
     match index {
         ObjIndex::Key => "obj o INDEXED BY obj_key",
         ObjIndex::Created => "obj o INDEXED BY obj_created",
@@ -17,7 +21,7 @@ pub(super) fn obj(index: ObjIndex) -> &'static str {
     }
 }
 
-pub(super) fn on_conflict(target: Upsert) -> &'static str {
+fn on_conflict(target: Upsert) -> &'static str {
     match target {
         Upsert::Object => {
             " ON CONFLICT (id) DO UPDATE SET created = excluded.created, rv = excluded.rv, \

@@ -20,6 +20,10 @@ struct Counted<'a> {
 
 #[async_trait]
 impl Connection for Counted<'_> {
+    fn dialect(&self) -> Dialect {
+        self.connection.dialect()
+    }
+
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         self.connection.execute(statement).await
     }
@@ -69,7 +73,7 @@ async fn run(connection: &mut dyn Connection) -> Vec<Block> {
         high: i64::MAX,
         shrinks: false,
     };
-    let statement = post::around(&[whole]);
+    let statement = post::around(Dialect::Sqlite, &[whole]);
     let found = rows(connection, statement, post::decode_block).await;
     let blocks = found.expect("rows").into_iter().map(|row| row.block);
     blocks.collect()

@@ -5,7 +5,6 @@ use armadex_storage::StoreError;
 use crate::backend::{Connection, head_row, rows};
 use crate::sql::head;
 use crate::sql::object::{self, LogRow};
-use crate::sql::statement::MAX_LIST;
 use crate::write::session::Session;
 
 /// Removes what the next `limit` revisions of the log superseded, and their tombstones; whether the log is pruned as far as it may be.
@@ -35,11 +34,12 @@ pub(super) async fn delete_with_past(
     connection: &mut dyn Connection,
     revs: Vec<i64>,
 ) -> Result<(), StoreError> {
-    let mut revs = revs;
+    let (dialect, mut revs) = (connection.dialect(), revs);
     while !revs.is_empty() {
         let mut past = Vec::new();
-        for part in revs.chunks(MAX_LIST) {
-            past.extend(rows(connection, object::previous(part), |r| r.int(0)).await?);
+        for part in revs.chunks(dialect.most_values()) {
+            let statement = object::previous(dialect, part);
+            past.extend(rows(connection, statement, |r| r.int(0)).await?);
         }
         delete(connection, &revs).await?;
         past.retain(|&rev| rev != 0);
@@ -59,8 +59,11 @@ pub(super) async fn delete(
     connection: &mut dyn Connection,
     revs: &[i64],
 ) -> Result<(), StoreError> {
-    for part in revs.chunks(MAX_LIST) {
-        connection.execute(object::delete_versions(part)).await?;
+    let dialect = connection.dialect();
+    for part in revs.chunks(dialect.most_values()) {
+        connection
+            .execute(object::delete_versions(dialect, part))
+            .await?;
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use crate::backend::rows;
 use crate::sql::counter::{self, CounterKey, Keyed};
 use crate::sql::object::{self, Indexed, PurgedRow};
 use crate::sql::post::{self, RunKey};
-use crate::sql::statement::MAX_LIST;
 use crate::sql::stream::{Loss, StreamRow};
 use crate::write::counters::{self, CounterDelta};
 use crate::write::index::IndexChange;
@@ -118,7 +117,7 @@ async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64,
         .map(|(CounterKey { resource, .. }, nsid, _)| (*resource, *nsid))
         .collect();
     let mut found = Vec::new();
-    for part in places.chunks(MAX_LIST) {
+    for part in places.chunks(session.dialect.most_values()) {
         let statement = object::of_places(session.dialect, part);
         found.extend(rows(session.connection, statement, object::decode_purged).await?);
     }
@@ -135,7 +134,7 @@ async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64,
     let mut runs: Vec<RunKey> = runs.collect();
     runs.sort_unstable();
     runs.dedup();
-    for part in runs.chunks(MAX_LIST) {
+    for part in runs.chunks(session.dialect.most_values()) {
         let statement = post::delete_runs(session.dialect, part);
         session.connection.execute(statement).await?;
     }
@@ -164,12 +163,12 @@ async fn remove_rows(
     session: &mut Session<'_>,
     found: &[PurgedRow],
 ) -> Result<HashMap<i64, Indexed>, StoreError> {
-    let connection = &mut *session.connection;
+    let (dialect, connection) = (session.dialect, &mut *session.connection);
     let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
     let ids: Vec<i64> = found.iter().map(|row| row.id).collect();
     let terms = terms_of(connection, &revs).await?;
-    for part in ids.chunks(MAX_LIST) {
-        connection.execute(object::delete(part)).await?;
+    for part in ids.chunks(dialect.most_values()) {
+        connection.execute(object::delete(dialect, part)).await?;
     }
     let past = terms.values().map(|version| version.prev_rev);
     let past: Vec<i64> = past.filter(|&rev| rev != 0).collect();

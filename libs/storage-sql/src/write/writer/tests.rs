@@ -11,6 +11,7 @@ use crate::backend::{Connection, Database, Lane, RowSink};
 use crate::form::codec::Family;
 use crate::form::term::TermHasher;
 use crate::options::Options;
+use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
 use crate::write::prepare::prepare;
 
@@ -41,6 +42,10 @@ fn table(sql: &str) -> Option<&str> {
 
 #[async_trait]
 impl Connection for Counted<'_> {
+    fn dialect(&self) -> Dialect {
+        self.connection.dialect()
+    }
+
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         self.statements += 1;
         let table = table(&statement.sql).unwrap_or_else(|| panic!("{statement}"));
