@@ -1,6 +1,7 @@
 //! Which store: the flag that every process with a data path has.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use armadex_storage_sql::{Location, Options, SqlStore};
@@ -18,6 +19,10 @@ pub(crate) struct StoreFlags {
         env = "ARMADEX_STORE"
     )]
     pub(crate) store: String,
+    /// How long versions that were superseded and traces of what was deleted are kept in the store, in seconds, for those who follow changes. 0: not
+    /// at all. All processes that write one store should have the same.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60 * 60)]
+    pub(crate) watch_window: u64,
 }
 
 impl StoreFlags {
@@ -31,6 +36,7 @@ impl StoreFlags {
         let location = self.location()?;
         let options = Options {
             writes: Some(writes.clone()),
+            watch_window: Duration::from_secs(self.watch_window),
             ..Options::default()
         };
         let store = armadex_storage_sql::open_with(&location, &options)

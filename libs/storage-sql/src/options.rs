@@ -15,9 +15,11 @@ pub struct Options {
     pub queue: usize,
     /// How long a statement waits for another process's transaction.
     pub busy_timeout: Duration,
-    /// How many revisions superseded versions and tombstones are kept for. 0 keeps none and writes no tombstone; what is past any
-    /// other figure is removed by [`armadex_storage::Sink::purge`].
-    pub retention: u64,
+    /// How long superseded versions and tombstones are kept, for whoever follows changes. 0 keeps none and writes no tombstone; what is older
+    /// than any other time is removed by [`armadex_storage::Sink::purge`]. All processes that write one store should have the same.
+    pub watch_window: Duration,
+    /// How long a process sees that nobody does the store's periodic work before it does: several times as long as whoever does it pauses.
+    pub patience: Duration,
     /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
     /// always reads never lets it begin anew.
     pub most_log_bytes: u64,
@@ -47,7 +49,9 @@ impl Default for Options {
             // What waits here is bounded by bytes before it is sent; this many orders are one good transaction.
             queue: 128,
             busy_timeout: Duration::from_secs(5),
-            retention: 0,
+            watch_window: Duration::from_secs(60 * 60),
+            // Purges are 24 s apart at most.
+            patience: Duration::from_secs(60),
             // Three rounds of copying SQLite's log back, 128 MiB each.
             most_log_bytes: 3 * (128 << 20),
             // A load never pauses so long, and a fleet at rest does so again and again.

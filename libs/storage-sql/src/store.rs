@@ -22,6 +22,7 @@ use crate::options::Options;
 use crate::read::Tuning;
 use crate::sql::head::HeadRow;
 use crate::write::label_keys::LabelKeys;
+use crate::write::lease::Lease;
 use crate::write::numbers::ObjectIds;
 use crate::write::writer::{Done, Order, Work, Writer};
 use families::Families;
@@ -70,7 +71,8 @@ impl SqlStore {
         };
         let writer = Writer {
             database: Arc::clone(&database),
-            retention: options.retention,
+            watch_window: options.watch_window,
+            lease: Lease::new(options.patience),
             rest: options.rest,
             object_ids: ObjectIds::default(),
             labels,

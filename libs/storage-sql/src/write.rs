@@ -4,7 +4,7 @@
 //! would wait for each other, so that the database ends one of them, which is then done anew. Batches, which are nearly all that is written,
 //! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it.
 //!
-//! A purge goes alone and in another order, `PURGE_ORDER`: it begins with what is past, which nobody writes any more, and with the head. Then it
+//! A purge goes alone and in another order, `PURGE_ORDER`: it begins with the lease, for which no other process purges meanwhile, goes on with what is past, which nobody writes any more, and with the head. Then it
 //! holds the streams that it takes rows from. They are closed: while they are held no batch of theirs begins, and one that had begun finds itself
 //! refused, so whatever else is locked of them is wanted by nobody else. Nor are clusters that have left, whose streams have no writers any more.
 //!
@@ -17,6 +17,7 @@ pub(crate) mod counters;
 pub(crate) mod diff;
 pub(crate) mod index;
 pub(crate) mod label_keys;
+pub(crate) mod lease;
 pub(crate) mod numbers;
 pub(crate) mod places;
 pub(crate) mod prepare;
@@ -42,6 +43,16 @@ const LOCK_ORDER: [&str; 9] = [
 
 /// The tables in which a purge locks rows of what is past and of closed streams, in this order; it looks last for clusters whose time is over.
 #[cfg(test)]
-const PURGE_ORDER: [&str; 9] = [
-    "ver", "head", "stream", "obj", "post", "counter", "ns", "gone", "cluster",
+const PURGE_ORDER: [&str; 11] = [
+    "lease",
+    "milestone",
+    "ver",
+    "head",
+    "stream",
+    "obj",
+    "post",
+    "counter",
+    "ns",
+    "gone",
+    "cluster",
 ];

@@ -1,8 +1,8 @@
 //! What a page costs, in rows and index blocks that are looked at: a figure that no machine changes. SQLite, with the budgets of every day.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_model::label::{Operator, Requirement};
 use armadex_model::query::{OrderBy, OrderField, Start};
@@ -25,11 +25,6 @@ async fn tuned(tuning: Tuning) -> Fixture {
     let store = SqlStore::sqlite(&directory.path().join("store.db"), &options).await;
     let store = Arc::new(store.expect("a store"));
     Fixture::of(&store).guarded(directory)
-}
-
-async fn open(path: &Path) -> Arc<SqlStore> {
-    let store = SqlStore::sqlite(path, &Options::default()).await;
-    Arc::new(store.expect("a store"))
 }
 
 async fn page(
@@ -321,7 +316,13 @@ async fn a_label_of_its_own_for_each_object_costs_two_rows_an_object() {
 async fn namespaces_that_come_and_go_leave_nothing() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("store.db");
-    let store = open(&path).await;
+    let options = Options {
+        // The log would name them for that long.
+        watch_window: Duration::ZERO,
+        ..Options::default()
+    };
+    let store = SqlStore::sqlite(&path, &options).await;
+    let store = Arc::new(store.expect("a store"));
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("m").await;
     let day = async |day: usize| {

@@ -27,6 +27,8 @@ fn tiny() -> Options {
         most_skipped: 100_000,
     };
     Options {
+        // Every version goes with the one that supersedes it.
+        watch_window: std::time::Duration::ZERO,
         label_sample: 4,
         tuning,
         ..Options::default()

@@ -166,7 +166,8 @@ pub trait Sink: Send + Sync + 'static {
     /// Hides a type of a cluster from every search at once, forgets its position and leaves its rows to [`Sink::purge`].
     async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError>;
 
-    /// Removes at most `limit` rows of clusters and types that have left, in one small transaction; of clusters only once they left
-    /// `grace` ago.
+    /// Removes at most `limit` rows of clusters and types that have left, and of versions that are past, in one small transaction; of clusters only
+    /// once they left `grace` ago. Of several processes one at a time does so: the others have nothing to purge while it does, and if it has done
+    /// nothing for a while, the first that asks takes its place.
     async fn purge(&self, limit: u32, grace: Duration) -> Result<Purged, StoreError>;
 }

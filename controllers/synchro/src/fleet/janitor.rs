@@ -1,4 +1,4 @@
-//! Removes the rows of clusters and types that have left, in small steps, so that nobody waits for it: half of the time it rests. A cluster's
+//! Removes the rows of clusters and types that have left, and versions that are past, in small steps, so that nobody waits for it: half of the time it rests. A cluster's
 //! rows stay for a time, so that one that left by mistake comes back without a list. Nothing is removed before the PediaClusters have been
 //! listed, and no cluster for some minutes after that: whoever restores a control plane may have stopped this process meanwhile.
 
@@ -23,8 +23,9 @@ const STEP: u32 = 2000;
 const SPELL: Duration = Duration::from_millis(25);
 /// The longest rest after a spell, should the store be slow for another reason.
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// Without being told: what a former process left, and clusters whose time is up.
-const PERIOD: Duration = Duration::from_secs(300);
+/// Without being told: what a former process left, clusters whose time is up, and versions that are past the watch window. Of several processes
+/// one does so at a time, and the others find by these looks that it works: a third of the time after which they take its place.
+const PERIOD: Duration = Duration::from_secs(20);
 /// Where clusters are kept for a shorter time than that: looking takes less than a millisecond.
 const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
 

@@ -319,7 +319,7 @@ pub(crate) async fn matching_revisions(
         found.extend(
             terms
                 .into_iter()
-                .map(|(rev, version)| (rev, holds(plan, &version.terms))),
+                .map(|(rev, version)| (rev, holds(plan, &version))),
         );
     }
     Ok(found)

@@ -39,10 +39,29 @@ pub(crate) fn namespaces() -> Statement {
     Statement::fixed("check.namespaces", "SELECT nsid, types FROM ns", [])
 }
 
-pub(crate) fn count_objects() -> Statement {
-    Statement::fixed("check.count_objects", "SELECT COUNT(*) FROM obj", [])
+/// (all objects, those up to the revision `pruned`)
+pub(crate) fn count_objects(pruned: i64) -> Statement {
+    Statement::fixed(
+        "check.count_objects",
+        "SELECT COUNT(*), COUNT(CASE WHEN rev <= ? THEN 1 END) FROM obj",
+        [pruned.into()],
+    )
 }
 
-pub(crate) fn count_versions() -> Statement {
-    Statement::fixed("check.count_versions", "SELECT COUNT(*) FROM ver", [])
+/// (all versions, those up to `pruned`, those after it and up to `revision`, those of the latter that superseded one of the former)
+pub(crate) fn count_versions(pruned: i64, revision: i64) -> Statement {
+    Statement::fixed(
+        "check.count_versions",
+        "SELECT COUNT(*), COUNT(CASE WHEN rev <= ? THEN 1 END), \
+         COUNT(CASE WHEN rev > ? AND rev <= ? THEN 1 END), \
+         COUNT(CASE WHEN rev > ? AND rev <= ? AND prev_rev > 0 AND prev_rev <= ? THEN 1 END) FROM ver",
+        [
+            pruned.into(),
+            pruned.into(),
+            revision.into(),
+            pruned.into(),
+            revision.into(),
+            pruned.into(),
+        ],
+    )
 }

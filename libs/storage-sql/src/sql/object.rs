@@ -152,28 +152,17 @@ pub(crate) fn decode_purged(row: &dyn Row) -> Result<PurgedRow, StoreError> {
 
 /// The terms of these versions.
 pub(crate) fn terms(dialect: Dialect, revs: &[i64]) -> Statement {
-    Sql::new(
-        dialect,
-        "ver.terms",
-        "SELECT rev, prev_rev, terms FROM ver WHERE ",
-    )
-    .within("rev", revs)
-    .build()
+    Sql::new(dialect, "ver.terms", "SELECT rev, terms FROM ver WHERE ")
+        .within("rev", revs)
+        .build()
 }
 
-/// What a version was indexed by, and the revision that it superseded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Indexed {
-    /// 0 for the first version of an object.
-    pub(crate) prev_rev: i64,
-    pub(crate) terms: TermSet,
-}
-
-pub(crate) fn decode_terms(row: &dyn Row) -> Result<(i64, Indexed), StoreError> {
-    let (rev, prev_rev) = (row.int(0)?, row.int(1)?);
-    let terms = TermSet::from_bytes(&row.blob(2)?);
+/// (the revision, what the version was indexed by)
+pub(crate) fn decode_terms(row: &dyn Row) -> Result<(i64, TermSet), StoreError> {
+    let rev = row.int(0)?;
+    let terms = TermSet::from_bytes(&row.blob(1)?);
     let terms = terms.ok_or_else(|| broken(format!("the terms of revision {rev}")))?;
-    Ok((rev, Indexed { prev_rev, terms }))
+    Ok((rev, terms))
 }
 
 /// Writes new objects.
@@ -250,9 +239,14 @@ pub(crate) fn delete_versions(dialect: Dialect, revs: &[i64]) -> Statement {
         .build()
 }
 
-/// The versions that these superseded; 0 where there was none.
-pub(crate) fn previous(dialect: Dialect, revs: &[i64]) -> Statement {
-    Sql::new(dialect, "ver.previous", "SELECT prev_rev FROM ver WHERE ")
+/// Makes tombstones of versions whose objects go away without any.
+pub(crate) fn bury_versions(dialect: Dialect, revs: &[i64]) -> Statement {
+    let nothing = || Param::from(Vec::new());
+    Sql::new(dialect, "ver.bury", "UPDATE ver SET ")
+        .bound(
+            "op = ?, dict = 0, terms = ?, body = ? WHERE ",
+            [(Operation::Delete as i64).into(), nothing(), nothing()],
+        )
         .within("rev", revs)
         .build()
 }

@@ -8,14 +8,15 @@ use armadex_storage::{Health, MemberPosition, Phase};
 
 use super::counter::CounterKey;
 use super::head::{HeadRow, Numbered};
+use super::lease::LeaseRow;
 use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
 use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
-    audit, catalog, counter, gone, head, meta, namespace, object, owner, post, select, sort,
-    stream, unposted,
+    audit, catalog, counter, gone, head, lease, meta, milestone, namespace, object, owner, post,
+    select, sort, stream, unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -43,6 +44,11 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
 }
 
 fn heads() -> Vec<Statement> {
+    let held = LeaseRow {
+        holder: "process".into(),
+        beat: 7,
+        clock: 60_000,
+    };
     vec![
         head::select(),
         head::advance(5),
@@ -56,6 +62,13 @@ fn heads() -> Vec<Statement> {
         head::set_incarnation("other"),
         head::take_numbers(Numbered::Object, 10_000),
         head::next_number(Numbered::Object),
+        lease::select(),
+        lease::hold("process", &held, 61_000),
+        lease::give_back("process"),
+        milestone::last(),
+        milestone::insert(40, 61_000),
+        milestone::until(1_000),
+        milestone::drop_until(35),
     ]
 }
 
@@ -244,7 +257,6 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         object::old(dialect, &[(TYPE, 1000, "web-1"), (TYPE, 1001, "web-2")]),
         object::of_places(dialect, &[(TYPE, 1000), (TYPE, 1001)]),
         object::some(dialect, (TYPE, 1000), 100),
-        object::previous(dialect, &[17]),
         object::log(10, 40, 100),
         object::terms(dialect, &[17]),
         object::insert(dialect, std::slice::from_ref(&row)),
@@ -252,6 +264,7 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         object::append(dialect, std::slice::from_ref(&version)),
         object::delete(dialect, &[5]),
         object::delete_versions(dialect, &[17]),
+        object::bury_versions(dialect, &[17]),
     ]
 }
 
@@ -342,8 +355,8 @@ fn audits() -> Vec<Statement> {
         audit::counters(),
         audit::streams(),
         audit::namespaces(),
-        audit::count_objects(),
-        audit::count_versions(),
+        audit::count_objects(35),
+        audit::count_versions(35, 40),
     ]
 }
 

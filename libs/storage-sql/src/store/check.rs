@@ -10,10 +10,11 @@ use armadex_postings::Block;
 use armadex_storage::StoreError;
 use siphasher::sip::SipHasher13;
 
-use crate::backend::{Connection, Lane, Row, row, rows};
+use crate::backend::{Connection, Lane, Row, head_row, row, rows};
 use crate::form::namespace_id::cluster_of;
 use crate::form::term::{TermHasher, TermSet};
-use crate::sql::{audit, head, unposted};
+use crate::sql::head::HeadRow;
+use crate::sql::{audit, unposted};
 use crate::store::SqlStore;
 
 /// What a check found.
@@ -244,28 +245,42 @@ async fn check_sums(
     Ok(namespaces)
 }
 
-/// Every object has its version; where nothing superseded is kept, there are no others.
+/// Every object has its version, the log has every revision, and there is no version beside those that are either or that the log says were
+/// superseded.
 async fn check_versions(
     connection: &mut dyn Connection,
     with_version: i64,
     faults: &mut Vec<String>,
 ) -> Result<(), StoreError> {
-    let objects = row(connection, audit::count_objects(), |row| row.int(0))
-        .await?
-        .unwrap_or(0);
-    let versions = row(connection, audit::count_versions(), |row| row.int(0))
-        .await?
-        .unwrap_or(0);
-    let head = row(connection, head::select(), head::decode).await?;
-    if objects != with_version {
-        faults.push(format!(
-            "{} objects have no version",
-            objects - with_version
-        ));
-    }
-    if head.is_some_and(|head| head.pruned == head.revision) && versions != with_version {
-        faults.push(format!("{versions} versions, and {with_version} objects"));
-    }
+    let HeadRow {
+        revision, pruned, ..
+    } = head_row::read(connection).await?;
+    let counted = row(connection, audit::count_objects(pruned), |row| {
+        Ok((row.int(0)?, row.int(1)?))
+    });
+    let (objects, old_objects) = counted.await?.unwrap_or_default();
+    let counted = row(connection, audit::count_versions(pruned, revision), |row| {
+        Ok((row.int(0)?, row.int(1)?, row.int(2)?, row.int(3)?))
+    });
+    let (versions, old, log, superseded) = counted.await?.unwrap_or_default();
+    let mut fault = |is_one: bool, words: String| is_one.then(|| faults.push(words));
+    let without = objects - with_version;
+    fault(without != 0, format!("{without} objects have no version"));
+    let revisions = revision - pruned;
+    fault(
+        log != revisions,
+        format!("the log has {log} versions for {revisions} revisions"),
+    );
+    let known = old_objects + superseded;
+    fault(
+        old != known,
+        format!("{old} versions are past the log, and {known} of them are known"),
+    );
+    let beyond = versions - old - log;
+    fault(
+        beyond != 0,
+        format!("{beyond} versions are beyond the head"),
+    );
     Ok(())
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn publish(
     let mut table = Table::new(staged, session.labels, last - count + 1);
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
-    if session.retention == 0 && head.pruned == last - count {
+    if session.watch_window.is_zero() && head.pruned == last - count {
         table.forget_superseded();
         connection
             .execute(head::set_pruned(last - count, last))
@@ -122,7 +122,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// With no retention only the newest version of what exists is kept.
+    /// With no watch window only the newest version of what exists is kept.
     fn forget_superseded(&mut self) {
         self.superseded = self
             .versions

@@ -1,4 +1,4 @@
-//! Removing what has left or is past retention, a bounded number of rows at a time. Rows leave with their index entries and counters, so
+//! Removing what has left or is past the watch window, a bounded number of rows at a time. Rows leave with their index entries and counters, so
 //! that a stream that is opened again in the middle finds a sound index; a crash between two steps loses nothing.
 
 mod prune;
@@ -19,14 +19,22 @@ use crate::write::session::Session;
 /// cluster has some 30 objects.
 const MOST_REMOVED: u32 = 128;
 
-/// One step: some versions past retention, some namespaces that are empty, and some objects of closed streams, or of clusters that left.
+/// One step: some versions past the watch window, some namespaces that are empty, and some objects of closed streams, or of clusters that left. To
+/// a process that does not do the store's periodic work nothing is left to purge.
 pub(crate) async fn purge(
     session: &mut Session<'_>,
     limit: u32,
     grace: Duration,
 ) -> Result<Purged, StoreError> {
     let limit = limit.max(1);
-    let pruned = prune::prune(session, limit).await?;
+    let held = session.lease.hold(session.connection, session.instant);
+    let Some(clock) = held.await? else {
+        return Ok(Purged {
+            objects: 0,
+            finished: true,
+        });
+    };
+    let pruned = prune::prune(session, clock, limit).await?;
     let objects = purge_streams(session, limit).await?;
     if no_stream_left(session.connection).await? {
         purge_clusters(session.connection, limit).await?;

@@ -1,10 +1,13 @@
 //! What a transaction of the writer works with.
 
+use std::time::{Duration, Instant};
+
 use crate::backend::Connection;
 use crate::backend::incarnation::Committed;
 use crate::sql::dialect::Dialect;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::label_keys::LabelKeys;
+use crate::write::lease::Lease;
 use crate::write::numbers::ObjectIds;
 
 /// What a transaction needs besides its work.
@@ -14,8 +17,12 @@ pub(crate) struct Session<'a> {
     pub(crate) object_ids: &'a mut ObjectIds,
     /// Which labels are posted.
     pub(crate) labels: &'a mut LabelKeys,
-    /// How many revisions superseded versions and tombstones are kept for.
-    pub(crate) retention: u64,
+    /// How long superseded versions and tombstones are kept.
+    pub(crate) watch_window: Duration,
+    /// On the work that one process does at a time.
+    pub(crate) lease: &'a mut Lease,
+    /// By this process's own clock.
+    pub(crate) instant: Instant,
     /// Seconds since 1970.
     pub(crate) now: i64,
     /// The last revision that this process committed; the last that this transaction took, from then on.

@@ -11,9 +11,9 @@ use armadex_storage::{ClusterId, Phase, StoreError, Written};
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::form::namespace_id::cluster_of;
-use crate::form::term::Label;
+use crate::form::term::{Label, TermSet};
 use crate::sql::counter::CounterKey;
-use crate::sql::object::{self, Indexed, OldRow};
+use crate::sql::object::{self, OldRow};
 use crate::sql::stream::{self, Fence, Moved, StreamRow};
 use crate::write::clusters;
 use crate::write::counters::{self, CounterDelta};
@@ -154,7 +154,7 @@ async fn old_terms(
     session: &mut Session<'_>,
     batches: &[&Prepared],
     diffs: &[Diff<'_>],
-) -> Result<HashMap<i64, Indexed>, StoreError> {
+) -> Result<HashMap<i64, TermSet>, StoreError> {
     let mut needed = Vec::new();
     for (batch, diff) in batches.iter().zip(diffs) {
         let unposted = session.labels.unposted(batch.resource);
@@ -183,7 +183,7 @@ fn is_posted_anew(old: &OldRow, new: &NewObject, unposted: &Unposted) -> bool {
 pub(crate) async fn terms_of(
     connection: &mut dyn Connection,
     revs: &[i64],
-) -> Result<HashMap<i64, Indexed>, StoreError> {
+) -> Result<HashMap<i64, TermSet>, StoreError> {
     let mut terms = HashMap::with_capacity(revs.len());
     let dialect = connection.dialect();
     for part in revs.chunks(dialect.most_values()) {
@@ -224,7 +224,7 @@ async fn write_index(
     staged: &[Staged<'_>],
     batches: &[&Prepared],
     places: &[Places],
-    terms: &HashMap<i64, Indexed>,
+    terms: &HashMap<i64, TermSet>,
 ) -> Result<Vec<CounterDelta>, StoreError> {
     let mut change = IndexChange::default();
     let mut deltas = Vec::new();
@@ -252,7 +252,7 @@ async fn write_index(
 fn index_effects(
     change: &mut IndexChange,
     staged: &Staged<'_>,
-    terms: &HashMap<i64, Indexed>,
+    terms: &HashMap<i64, TermSet>,
     unposted: &Unposted,
 ) {
     let (resource, mut ids) = (staged.resource, staged.object_ids.iter());
@@ -265,11 +265,11 @@ fn index_effects(
             Effect::Change { old, new } => {
                 if let Some(before) = terms.get(&old.rev) {
                     let terms = new.stored_terms(unposted);
-                    change.change((resource, old.nsid), old.id, &before.terms, &terms);
+                    change.change((resource, old.nsid), old.id, before, &terms);
                 }
             }
             Effect::Remove { old } => {
-                change.remove((resource, old.nsid), old.id, &terms[&old.rev].terms);
+                change.remove((resource, old.nsid), old.id, &terms[&old.rev]);
             }
         }
     }
@@ -280,11 +280,11 @@ fn forget_removed(
     labels: &mut LabelKeys,
     staged: &Staged<'_>,
     cluster: i64,
-    terms: &HashMap<i64, Indexed>,
+    terms: &HashMap<i64, TermSet>,
 ) {
     for effect in &staged.effects {
         if let Effect::Remove { old } = effect {
-            labels.forget(staged.resource, cluster, terms[&old.rev].terms.posted());
+            labels.forget(staged.resource, cluster, terms[&old.rev].posted());
         }
     }
 }

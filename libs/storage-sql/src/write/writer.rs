@@ -4,7 +4,7 @@
 //! orders is tried alone, so that one that is refused spoils no other.
 
 use std::error::Error as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Health, Purged, StoreError, Stream, TypeId, Written};
@@ -19,6 +19,7 @@ use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opening;
 use crate::write::diff::Effect;
 use crate::write::label_keys::LabelKeys;
+use crate::write::lease::Lease;
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
@@ -88,7 +89,8 @@ pub(crate) enum Done {
 /// The task's state.
 pub(crate) struct Writer {
     pub(crate) database: SharedDatabase,
-    pub(crate) retention: u64,
+    pub(crate) watch_window: Duration,
+    pub(crate) lease: Lease,
     pub(crate) rest: Duration,
     pub(crate) object_ids: ObjectIds,
     pub(crate) labels: LabelKeys,
@@ -130,6 +132,22 @@ impl Writer {
             }
             self.database.catch_up().await;
             rested = false;
+        }
+        if !self.is_over && self.lease.is_held() {
+            self.give_back().await;
+        }
+    }
+
+    /// Lets another process have the periodic work at once.
+    async fn give_back(&self) {
+        let given = async {
+            let mut transaction = self.database.write().await?;
+            let given = self.lease.give_back(&mut *transaction).await;
+            finish(transaction, given).await
+        };
+        if let Err(err) = given.await {
+            // It is free in any case once it has not been seen used for a while.
+            tracing::debug!(error = %err, "the periodic work of the store was not given back");
         }
     }
 
@@ -190,7 +208,9 @@ impl Writer {
             dialect,
             object_ids: &mut self.object_ids,
             labels: &mut self.labels,
-            retention: self.retention,
+            watch_window: self.watch_window,
+            lease: &mut self.lease,
+            instant: Instant::now(),
             now: now(),
             committed: self.committed.clone(),
             catalog: CatalogChange {
@@ -213,6 +233,7 @@ impl Writer {
             Ok(_) => {}
             Err(_) => {
                 self.object_ids.forget();
+                self.lease.forget();
                 self.labels.undo(decided);
             }
         }

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod incarnation;
+mod lease;
 mod unposted;
 mod versions;
 mod writer;
@@ -333,50 +334,64 @@ async fn a_busy_file_is_unavailable_until_it_is_free() {
 }
 
 /// Each kind of damage, and what is said of it.
+const DAMAGES: &[(&str, &str)] = &[
+    (
+        "UPDATE counter SET n = n + 1",
+        "3 objects, and the counter says 4",
+    ),
+    (
+        "DELETE FROM post WHERE term = (SELECT MIN(term) FROM post)",
+        "terms, and the blocks have",
+    ),
+    (
+        "UPDATE post SET term = term + 1 WHERE term = (SELECT MIN(term) FROM post)",
+        "terms, and the blocks have",
+    ),
+    ("UPDATE post SET ids = x'ffff'", "type 1 in namespace id"),
+    (
+        "UPDATE obj SET form = form + (1 << 30) WHERE id = 1",
+        "the form of object 1",
+    ),
+    (
+        "UPDATE ver SET terms = x'00' WHERE rev = 1",
+        "the terms of object 1 are damaged",
+    ),
+    (
+        "UPDATE ver SET terms = terms || x'01000000' WHERE rev = 1",
+        "object 1 has terms that its type would post",
+    ),
+    ("DELETE FROM ver WHERE rev = 1", "1 objects have no version"),
+    (
+        "UPDATE ver SET rev = 1000 WHERE rev = 1",
+        "the log has 2 versions for 3 revisions",
+    ),
+    (
+        "UPDATE ver SET rev = 1000 WHERE rev = 1",
+        "1 versions are beyond the head",
+    ),
+    (
+        "UPDATE head SET pruned = 3; UPDATE ver SET rev = 0 WHERE rev = 1",
+        "1 objects have no version",
+    ),
+    (
+        "UPDATE head SET pruned = 3; INSERT INTO ver SELECT 0, 0, obj, op, type, nsid, name, dict, terms, body FROM ver LIMIT 1",
+        "4 versions are past the log, and 3 of them are known",
+    ),
+    (
+        "UPDATE stream SET objects = 7",
+        "3 objects, and the stream says 7",
+    ),
+    ("DELETE FROM stream", "objects without a stream"),
+    (
+        "UPDATE ns SET types = 7",
+        "1 types have objects, and it says 7",
+    ),
+    ("DELETE FROM ns", "stands for nothing"),
+];
+
 #[tokio::test]
 async fn damage_is_found_by_a_check_and_named() {
-    for (damage, said) in [
-        (
-            "UPDATE counter SET n = n + 1",
-            "3 objects, and the counter says 4",
-        ),
-        (
-            "DELETE FROM post WHERE term = (SELECT MIN(term) FROM post)",
-            "terms, and the blocks have",
-        ),
-        (
-            "UPDATE post SET term = term + 1 WHERE term = (SELECT MIN(term) FROM post)",
-            "terms, and the blocks have",
-        ),
-        ("UPDATE post SET ids = x'ffff'", "type 1 in namespace id"),
-        (
-            "UPDATE obj SET form = form + (1 << 30) WHERE id = 1",
-            "the form of object 1",
-        ),
-        (
-            "UPDATE ver SET terms = x'00' WHERE rev = 1",
-            "the terms of object 1 are damaged",
-        ),
-        (
-            "UPDATE ver SET terms = terms || x'01000000' WHERE rev = 1",
-            "object 1 has terms that its type would post",
-        ),
-        ("DELETE FROM ver WHERE rev = 1", "1 objects have no version"),
-        (
-            "UPDATE ver SET rev = 1000 WHERE rev = 1",
-            "3 versions, and 2 objects",
-        ),
-        (
-            "UPDATE stream SET objects = 7",
-            "3 objects, and the stream says 7",
-        ),
-        ("DELETE FROM stream", "objects without a stream"),
-        (
-            "UPDATE ns SET types = 7",
-            "1 types have objects, and it says 7",
-        ),
-        ("DELETE FROM ns", "stands for nothing"),
-    ] {
+    for (damage, said) in DAMAGES {
         let place = Place::new();
         let store = open_store(&place).await;
         let fixture = fixture_of(&store);
@@ -386,7 +401,7 @@ async fn damage_is_found_by_a_check_and_named() {
         fixture.assert_sound().await;
         place.run(damage).await;
         let faults = faults(Arc::clone(&store)).await;
-        let is_named = faults.iter().any(|fault| fault.contains(said));
+        let is_named = faults.iter().any(|fault| fault.contains(*said));
         assert!(is_named, "{damage}: {faults:#?}");
     }
 }

@@ -7,8 +7,9 @@ use armadex_storage::StoreError;
 
 use super::prune;
 use crate::backend::rows;
+use crate::form::term::TermSet;
 use crate::sql::counter::{self, CounterKey, Keyed};
-use crate::sql::object::{self, Indexed, PurgedRow};
+use crate::sql::object::{self, PurgedRow};
 use crate::sql::post::{self, RunKey};
 use crate::sql::stream::{Loss, StreamRow};
 use crate::write::counters::{self, CounterDelta};
@@ -128,7 +129,7 @@ async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64,
             resource: row.resource,
             nsid: row.nsid,
         };
-        terms[&row.rev].terms.posted().iter().map(run)
+        terms[&row.rev].posted().iter().map(run)
     });
     // In the order of the index, each once.
     let mut runs: Vec<RunKey> = runs.collect();
@@ -152,7 +153,7 @@ async fn remove_part(
     let terms = remove_rows(session, &found).await?;
     let mut change = IndexChange::default();
     for row in &found {
-        change.remove(place, row.id, &terms[&row.rev].terms);
+        change.remove(place, row.id, &terms[&row.rev]);
     }
     change.write(session.connection, session.dialect).await?;
     Ok(found.len() as u64)
@@ -162,7 +163,7 @@ async fn remove_part(
 async fn remove_rows(
     session: &mut Session<'_>,
     found: &[PurgedRow],
-) -> Result<HashMap<i64, Indexed>, StoreError> {
+) -> Result<HashMap<i64, TermSet>, StoreError> {
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
     let ids: Vec<i64> = found.iter().map(|row| row.id).collect();
@@ -170,10 +171,7 @@ async fn remove_rows(
     for part in ids.chunks(dialect.most_values()) {
         connection.execute(object::delete(dialect, part)).await?;
     }
-    let past = terms.values().map(|version| version.prev_rev);
-    let past: Vec<i64> = past.filter(|&rev| rev != 0).collect();
-    prune::delete(connection, &revs).await?;
-    prune::delete_with_past(connection, past).await?;
+    prune::delete_newest(connection, &revs).await?;
     Ok(terms)
 }
 

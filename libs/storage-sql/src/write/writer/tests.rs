@@ -69,7 +69,8 @@ struct Fleet {
     committed: Committed,
     clusters: Vec<ClusterId>,
     streams: Vec<Stream>,
-    retention: u64,
+    watch_window: Duration,
+    lease: Lease,
     /// The tables that the last transaction wrote to.
     tables: Vec<String>,
     _place: tempfile::TempDir,
@@ -94,7 +95,8 @@ impl Fleet {
             },
             clusters: vec![],
             streams: vec![],
-            retention: 0,
+            watch_window: Duration::ZERO,
+            lease: Lease::new(Duration::ZERO),
             tables: vec![],
             _place: place,
         };
@@ -124,7 +126,9 @@ impl Fleet {
             dialect: self.database.dialect(),
             object_ids: &mut self.object_ids,
             labels: &mut self.labels,
-            retention: self.retention,
+            watch_window: self.watch_window,
+            lease: &mut self.lease,
+            instant: Instant::now(),
             now: 1,
             committed: self.committed.clone(),
             catalog: CatalogChange::default(),
@@ -237,7 +241,7 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     use crate::write::{LOCK_ORDER, PURGE_ORDER};
     let mut fleet = Fleet::of(3).await;
     fleet.open().await;
-    fleet.retention = 100;
+    fleet.watch_window = Duration::from_secs(3600);
     fleet.write("1", &objects("1", "web")).await;
     assert_eq!(fleet.tables, LOCK_ORDER);
     fleet.write("2", &objects("2", "db")).await;
@@ -249,7 +253,7 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     let closes = fleet.clusters.iter().zip(&fleet.streams);
     let closes = closes.map(|(cluster, stream)| Work::Close(*cluster, stream.resource));
     fleet.carry_out(closes.collect()).await;
-    fleet.retention = 0;
+    fleet.watch_window = Duration::ZERO;
     let mut orders = vec![];
     loop {
         let (done, _) = fleet
@@ -317,7 +321,8 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
         let mut writer = Writer {
             is_over: false,
             database: std::sync::Arc::new(database),
-            retention: 0,
+            watch_window: Duration::ZERO,
+            lease: Lease::new(Duration::ZERO),
             rest: Options::default().rest,
             labels: LabelKeys::new(4096),
             object_ids: ObjectIds::default(),
