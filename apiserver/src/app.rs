@@ -38,7 +38,7 @@ use crate::answer::budget::{Allowance, Budget};
 use crate::answer::gzip;
 use crate::answer::listing::{ListStream, Sent};
 use crate::answer::reply::{Content, Reply};
-use crate::answer::searches::SEARCHES;
+use crate::answer::searches::turn_sizes;
 use crate::answer::status::ApiError;
 use crate::caller::attributes;
 use crate::caller::authn::{Authenticator, Peer};
@@ -70,6 +70,8 @@ pub(crate) struct Limits {
     pub(crate) bytes: usize,
     /// From a request's head to the last byte of its answer.
     pub(crate) time: Duration,
+    /// Searches that the store has connections for.
+    pub(crate) searches: usize,
 }
 
 /// The server without its sockets.
@@ -92,7 +94,7 @@ impl App {
         let budget = Arc::new(Budget::new(limits.bytes, Arc::clone(&counters)));
         let context = Context {
             search,
-            searches: Turns::new(SEARCHES),
+            searches: Turns::new(turn_sizes(limits.searches)),
             authenticator,
             authorizer,
             counters,

@@ -33,6 +33,8 @@ pub struct Config {
     pub max_lists_in_flight: usize,
     /// Short requests of one user served at the same time. A user has the same part of the lists.
     pub max_in_flight_per_user: usize,
+    /// Searches that the store has connections for: so many are made at the same time, half of them for one user.
+    pub searches: usize,
     /// Bytes that are held for clients at the same time: rows that were read and answers that were not taken yet. A connection or a
     /// user may hold a quarter.
     pub max_held_bytes: usize,
@@ -66,6 +68,7 @@ impl Config {
             },
             bytes: self.max_held_bytes,
             time: self.request_timeout,
+            searches: self.searches,
         }
     }
 
@@ -98,6 +101,7 @@ impl Config {
             max_in_flight: 400,
             max_lists_in_flight: 100,
             max_in_flight_per_user: 100,
+            searches: 4,
             // 14 pages with room for what is made of them, 3 of them for one user, and the last 3 for users who have none.
             max_held_bytes: 32 << 20,
             max_connections: 1000,
@@ -136,6 +140,7 @@ mod tests {
             idle_timeout: Duration::from_secs(9),
             stall_timeout: Duration::from_secs(10),
             shutdown_grace: Duration::from_secs(11),
+            searches: 12,
             ..Config::new(address, Certificate::SelfMade(made))
         }
     }
@@ -151,10 +156,18 @@ mod tests {
                 },
             bytes,
             time,
+            searches,
         } = config().limits();
         assert_eq!(
-            (short, lists, short_per_user, bytes, time.as_secs()),
-            (1, 2, 3, 4, 5)
+            (
+                short,
+                lists,
+                short_per_user,
+                bytes,
+                time.as_secs(),
+                searches
+            ),
+            (1, 2, 3, 4, 5, 12)
         );
         let ConnectionLimits {
             slots:

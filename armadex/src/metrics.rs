@@ -2,15 +2,18 @@
 
 mod members;
 mod requests;
+mod store;
 
 use std::sync::Arc;
 
 use armadex_apiserver::Counters;
+use armadex_storage_sql::SqlStore;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use members::Members;
 use requests::Requests;
+use store::Store;
 
 /// The registry of this process.
 pub(crate) struct Metrics {
@@ -35,6 +38,11 @@ impl Metrics {
     pub(crate) fn add_requests(&mut self, counted: Arc<Counters>) {
         self.registry
             .register_collector(Box::new(Requests(counted)));
+    }
+
+    /// Shows how the store has been.
+    pub(crate) fn add_store(&mut self, store: Arc<SqlStore>) {
+        self.registry.register_collector(Box::new(Store(store)));
     }
 
     /// The OpenMetrics text.
@@ -122,9 +130,13 @@ mod tests {
         assert_eq!(told, expected);
     }
 
-    #[test]
-    fn every_name_has_the_prefix_and_the_unit_of_its_kind() {
+    #[tokio::test]
+    async fn every_name_has_the_prefix_and_the_unit_of_its_kind() {
         let mut metrics = Metrics::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        let store = SqlStore::sqlite(&path, &armadex_storage_sql::Options::default()).await;
+        metrics.add_store(Arc::new(store.expect("a store")));
         metrics.add_members(Arc::default());
         metrics.add_requests(Arc::default());
         let text = metrics.encode();
@@ -137,6 +149,8 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("armadex_sync_purged_total 0"), "{text}");
+        assert!(text.contains("armadex_store_writable 1"), "{text}");
+        assert!(text.contains("armadex_store_outages_total 0"), "{text}");
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         assert!(samples.clone().count() > 5, "{text}");
         assert!(

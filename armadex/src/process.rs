@@ -42,13 +42,18 @@ impl Process {
         store: &StoreFlags,
     ) -> anyhow::Result<Self> {
         let background = Background::start().context("cannot start threads")?;
+        let (client, background_client) =
+            (control_plane.client().await?, control_plane.client().await?);
+        let store = store.open(background.handle()).await?;
+        let mut metrics = Metrics::new();
+        metrics.add_store(Arc::clone(&store));
         Ok(Self {
-            client: control_plane.client().await?,
-            background_client: control_plane.client().await?,
-            store: store.open(background.handle()).await?,
+            client,
+            background_client,
+            store,
             background,
             parts: Parts::new(shutdown::on_signal()?),
-            metrics: Metrics::new(),
+            metrics,
             checks: Checks::default(),
         })
     }

@@ -1,5 +1,12 @@
-//! Which store: the flag that every process with a data path has.
+//! Which store: the flags that every process with a data path has.
 
+mod clusterpedia;
+mod dsn;
+mod fields;
+mod password;
+mod told;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,40 +15,104 @@ use armadex_storage_sql::{Location, Options, SqlStore};
 use clap::Args;
 use tokio::runtime::Handle;
 
+use told::Told;
+
 /// Where the copy is kept.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Store")]
 pub(crate) struct StoreFlags {
-    /// The store: `sqlite:PATH`. The file is made if it is missing, and its schema is brought up to date.
+    /// The store: `sqlite:PATH`, `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`, with parameters behind a `?` (docs/stores.md). A file is made if it is
+    /// missing, a schema is brought up to date. A password stands in a file, or in the environment: everybody sees it here.
     #[arg(
         long,
         value_name = "URL",
         default_value = "sqlite:armadex.db",
-        env = "ARMADEX_STORE"
+        env = "ARMADEX_STORE",
+        hide_env_values = true
     )]
-    pub(crate) store: String,
+    store: String,
+    /// A storage configuration of Clusterpedia, which says where the store is (docs/stores.md has what becomes of each field). Its variables `DB_...` count as they do there.
+    #[arg(long, value_name = "FILE", conflicts_with = "store")]
+    storage_config: Option<PathBuf>,
+    /// File with the password of the store's user; read again for new connections. Else it is taken from $ARMADEX_STORE_PASSWORD, from a URL in $ARMADEX_STORE, or from
+    /// $PGPASSWORD or $MYSQL_PWD.
+    #[arg(long, value_name = "FILE")]
+    store_password_file: Option<PathBuf>,
+    /// Connections to the store that this process may open. One writes, two are for what takes a moment, all others search.
+    /// [default: 7, or what the storage configuration says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(FEWEST)..=1000))]
+    store_connections: Option<u32>,
     /// How long versions that were superseded and traces of what was deleted are kept in the store, in seconds, for those who follow changes. 0: not
     /// at all. All processes that write one store should have the same.
     #[arg(long, value_name = "SECONDS", default_value_t = 60 * 60)]
-    pub(crate) watch_window: u64,
+    watch_window: u64,
 }
 
+/// One that searches beside the others.
+const FEWEST: u32 = Options::CONNECTIONS_BESIDE_SEARCHES + 1;
+
 impl StoreFlags {
-    /// Where the store is. What is no location may be a URL of another database with a password in it: it is not repeated.
+    /// Where the store is.
     pub(crate) fn location(&self) -> anyhow::Result<Location> {
-        self.store.parse().context("--store")
+        Ok(self.told()?.location)
     }
 
     /// Opens the store; it serves both traits, and writes on the threads of `writes`.
     pub(crate) async fn open(&self, writes: &Handle) -> anyhow::Result<Arc<SqlStore>> {
-        let location = self.location()?;
-        let options = Options {
+        let Told {
+            location,
+            connections,
+        } = self.told()?;
+        let mut options = Options {
             writes: Some(writes.clone()),
             watch_window: Duration::from_secs(self.watch_window),
             ..Options::default()
         };
+        if let Some(connections) = connections {
+            options.readers = connections - Options::CONNECTIONS_BESIDE_SEARCHES;
+        }
         let store = armadex_storage_sql::open_with(&location, &options)
             .await
             .with_context(|| format!("cannot open the store {location}"))?;
         Ok(Arc::new(store))
     }
+
+    fn told(&self) -> anyhow::Result<Told> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let mut told = match &self.storage_config {
+            Some(path) => configured(path, variable)?,
+            None => self.located()?,
+        };
+        let file = self.store_password_file.as_deref();
+        told.location = password::chosen(told.location, file, variable)?;
+        told.connections = self.store_connections.or(told.connections);
+        Ok(told)
+    }
+
+    fn located(&self) -> anyhow::Result<Told> {
+        let location: Location = self.store.parse().context("--store")?;
+        if location.has_password() {
+            password::refuse_in(std::env::args_os(), &self.store)?;
+        }
+        Ok(Told {
+            location,
+            connections: None,
+        })
+    }
+}
+
+fn configured(path: &Path, variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Told> {
+    let name = || format!("--storage-config {}", path.display());
+    if path.extension().is_some_and(|end| end == "toml") {
+        anyhow::bail!("{}: write it as YAML or JSON; TOML is not read", name());
+    }
+    let text = std::fs::read_to_string(path).with_context(name)?;
+    let told = clusterpedia::read(&text, variable).with_context(name)?;
+    let connections = told.connections;
+    anyhow::ensure!(
+        connections.is_none_or(|connections| connections >= FEWEST),
+        "{}: connPool.maxOpenConns: at least {FEWEST} are needed",
+        name()
+    );
+    Ok(told)
 }

@@ -107,9 +107,34 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
         said.contains("0 objects in 0 namespaces, 0 index entries, 0 faults"),
         "{said}"
     );
-    let (status, said) = run("migrate", "postgres://armadex:secret@db/fleet");
-    assert!(!status.success() && said.contains("postgres"), "{said}");
-    assert!(!said.contains("secret"), "{said}");
+}
+
+/// Neither where `ps` shows it nor in what is said of it.
+#[test]
+fn a_password_is_refused_on_the_command_line_and_repeated_nowhere() {
+    let run = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_armadex"));
+        if let Some(url) = variable {
+            command.env("ARMADEX_STORE", url);
+        }
+        let run = command.args(arguments).output().expect("it runs");
+        let text = [run.stdout, run.stderr].concat();
+        let said = String::from_utf8_lossy(&text).into_owned();
+        assert!(!said.contains("hunter2"), "{said}");
+        (run.status.success(), said)
+    };
+    // Nobody listens on port 1.
+    let url = "postgres://armadex:hunter2@127.0.0.1:1/fleet?connect_timeout=1s";
+    let (succeeded, said) = run(&["migrate", "--store", url], None);
+    assert!(
+        !succeeded && said.contains("--store-password-file"),
+        "{said}"
+    );
+    let (succeeded, said) = run(&["migrate"], Some(url));
+    let told = "postgres://armadex@127.0.0.1:1/fleet";
+    assert!(!succeeded && said.contains(told), "{said}");
+    let (succeeded, said) = run(&["migrate", "--help"], Some(url));
+    assert!(succeeded && said.contains("--storage-config"), "{said}");
 }
 
 /// Each client and each member is an open file.

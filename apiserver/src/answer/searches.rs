@@ -18,12 +18,14 @@ use crate::turns::{Asker, TurnSizes, Turns};
 
 /// As many at the same time as the store has connections for, so that nobody waits there in the order of arrival, and half of them for
 /// one user. The requests in flight bound who waits.
-pub(crate) const SEARCHES: TurnSizes = TurnSizes {
-    at_once: 4,
-    at_once_per_asker: 2,
-    in_line: usize::MAX,
-    in_line_per_asker: usize::MAX,
-};
+pub(crate) fn turn_sizes(connections: usize) -> TurnSizes {
+    TurnSizes {
+        at_once: connections.max(1),
+        at_once_per_asker: (connections / 2).max(1),
+        in_line: usize::MAX,
+        in_line_per_asker: usize::MAX,
+    }
+}
 
 /// The searches of one user.
 pub(crate) struct Searches {

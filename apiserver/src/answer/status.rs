@@ -309,7 +309,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::Unavailable { .. } => {
-                if let Some(left_out) = UNANSWERED.turn() {
+                if !error.is_told()
+                    && let Some(left_out) = UNANSWERED.turn()
+                {
                     tracing::warn!(error = %chain(&error), left_out, "the store did not answer a search");
                 }
                 Self::unavailable("the store is not available, please try again later")

@@ -111,6 +111,7 @@ impl Server {
                 in_flight: SIZES,
                 bytes: 64 << 20,
                 time: Duration::from_secs(60),
+                searches: 4,
             },
         )
         .await

@@ -115,6 +115,7 @@ impl Running {
                 in_flight: SIZES,
                 bytes: budget,
                 time: Duration::from_secs(60),
+                searches: 4,
             },
         ));
         let made = SelfMade::for_names(&["localhost".to_owned(), "127.0.0.1".to_owned()])

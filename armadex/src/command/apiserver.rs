@@ -148,6 +148,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 pub(crate) fn start(process: &mut Process, flags: &ServingFlags) -> anyhow::Result<()> {
     let mut config = Config::new(flags.listen, certificate(flags)?);
     flags.limits.apply(&mut config)?;
+    config.searches = process.store.searches();
     process.metrics.add_requests(Arc::clone(&config.counters));
     let (client, search) = (process.client.clone(), process.store.clone());
     let server = armadex_apiserver::serve(config, search, client, process.parts.cancel());

@@ -267,7 +267,9 @@ impl Session {
             Ok(known) => known,
             // Whoever does not know what is stored cannot know what has to stay.
             Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the stored streams cannot be read, retrying");
+                if !error.is_told() {
+                    warn!(cluster = %self.name, error = %error, "the stored streams cannot be read, retrying");
+                }
                 return Found::Unclear;
             }
         };

@@ -3,6 +3,8 @@
 //! The traits are small and object-safe, so that everything above them is written once for all databases.
 
 pub(crate) mod error;
+mod gate;
+pub(crate) mod guarded;
 pub(crate) mod head_row;
 pub(crate) mod identity;
 pub(crate) mod incarnation;

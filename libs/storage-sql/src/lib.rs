@@ -21,6 +21,7 @@ mod sql;
 mod store;
 mod write;
 
+pub use backend::guarded::Availability;
 pub use backend::schema::{PendingMigration, SchemaStanding};
 pub use location::{
     ClientCertificate, Draft, Engine, Host, InvalidLocation, Location, Password, Secret, Server,

@@ -35,6 +35,9 @@ pub struct Options {
 }
 
 impl Options {
+    /// Connections that a process opens beside those that search: one writes, two are for what takes a moment.
+    pub const CONNECTIONS_BESIDE_SEARCHES: u32 = 3;
+
     /// The runtime of the writer.
     pub(crate) fn writer_runtime(&self) -> Handle {
         self.writes.clone().unwrap_or_else(Handle::current)

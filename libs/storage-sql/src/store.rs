@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::backend::guarded::{Availability, GuardedDatabase};
 use crate::backend::identity;
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row, schema};
@@ -30,8 +31,10 @@ use families::Families;
 /// A store in a SQL database. It is both sides at once: [`armadex_storage::Sink`] and [`armadex_storage::Search`].
 pub struct SqlStore {
     pub(crate) database: SharedDatabase,
+    guarded: Arc<GuardedDatabase>,
     pub(crate) hasher: TermHasher,
     tuning: Tuning,
+    searches: u32,
     snapshot: ArcSwap<Snapshot>,
     /// Held while the snapshot is brought up to date, so that many readers do it once.
     refreshing: tokio::sync::Mutex<()>,
@@ -63,6 +66,8 @@ impl SqlStore {
         let mut labels = LabelKeys::new(options.label_sample);
         labels.follow(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;
+        let guarded = Arc::new(GuardedDatabase::new(database));
+        let database: SharedDatabase = Arc::<GuardedDatabase>::clone(&guarded);
         let (orders, waiting) = mpsc::channel(options.queue.max(1));
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
         let committed = Committed {
@@ -87,8 +92,10 @@ impl SqlStore {
         });
         Ok(Self {
             database,
+            guarded,
             hasher: TermHasher::new(key),
             tuning: options.tuning.clone(),
+            searches: options.readers,
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             refreshing: tokio::sync::Mutex::new(()),
             seen: Seen(Mutex::new(committed)),
@@ -104,6 +111,18 @@ impl SqlStore {
     #[must_use]
     pub fn identity(&self) -> String {
         self.hasher.identity()
+    }
+
+    /// How the database has been since it was opened.
+    #[must_use]
+    pub fn availability(&self) -> Availability {
+        self.guarded.availability()
+    }
+
+    /// Searches that can be made at the same time.
+    #[must_use]
+    pub fn searches(&self) -> usize {
+        self.searches as usize
     }
 
     /// Returns when nothing can be written any more: after [`SqlStore::shutdown`], or because the writer failed. A process whose

@@ -52,10 +52,51 @@ pub enum StoreError {
     },
 }
 
+/// Why a store is not available that is in trouble for a while: the source of [`StoreError::Unavailable`] where the store has told of it in the log itself, once for
+/// everybody.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct Outage {
+    cause: String,
+}
+
+impl Outage {
+    /// A trouble that was told of.
+    pub fn new(cause: impl Into<String>) -> Self {
+        Self {
+            cause: cause.into(),
+        }
+    }
+}
+
 impl StoreError {
+    /// Whether the log has a line about what this is part of, so that whoever meets it needs not write another.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        let source = std::error::Error::source(self);
+        source.is_some_and(<dyn std::error::Error>::is::<Outage>)
+    }
+
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_that_was_told_is_known_from_other_trouble() {
+        let unavailable = |source| StoreError::Unavailable {
+            reason: "it is away".to_owned(),
+            source,
+        };
+        assert!(unavailable(Box::new(Outage::new("no route"))).is_told());
+        assert!(!unavailable("no route".into()).is_told());
+        let reason = "it is damaged".to_owned();
+        assert!(!StoreError::Broken { reason }.is_told());
     }
 }

@@ -12,6 +12,6 @@ mod search;
 mod sink;
 
 pub use change::{Batch, Change, ClusterId, MemberPosition, Object, Phase, Rules, TypeId, Written};
-pub use error::StoreError;
+pub use error::{Outage, StoreError};
 pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
 pub use sink::{Health, Heard, Joined, Purged, Sink, StoredVersion, Stream, StreamState};

@@ -78,14 +78,9 @@ impl Search for Slow {
 const BUDGET: PageBudget = PageBudget { rows: 1, bytes: 1 };
 
 fn searches(store: &Arc<Slow>) -> Searches {
-    let one = TurnSizes {
-        at_once: 1,
-        at_once_per_asker: 1,
-        ..SEARCHES
-    };
     Searches {
         store: Arc::clone(store) as Arc<dyn Search>,
-        turns: Turns::new(one),
+        turns: Turns::new(turn_sizes(1)),
         asker: Asker::user("alice"),
         tasks: TaskTracker::new(),
         ending: CancellationToken::new(),

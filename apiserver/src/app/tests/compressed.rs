@@ -98,6 +98,7 @@ async fn compressed_lists_never_wait_for_each_other() {
             },
             bytes: mib << 20,
             time: Duration::from_secs(60),
+            searches: 4,
         };
         let server = Server::with_limits(contents(), ["everybody may do everything"], limits);
         let server = server.await;

@@ -30,6 +30,7 @@ async fn server() -> Server {
         in_flight: SIZES,
         bytes: BUDGET,
         time: Duration::from_secs(60),
+        searches: 4,
     };
     Server::with_limits(large_and_small(), ["everybody may do everything"], limits).await
 }
@@ -137,6 +138,7 @@ async fn server_with(contents: Contents, bytes: usize) -> Server {
         in_flight: SIZES,
         bytes,
         time: Duration::from_secs(60),
+        searches: 4,
     };
     Server::with_limits(contents, ["everybody may do everything"], limits).await
 }

@@ -56,6 +56,7 @@ async fn health_needs_no_name_and_readiness_needs_trust() {
             in_flight: SIZES,
             bytes: 64 << 20,
             time: Duration::from_secs(1),
+            searches: 4,
         },
     );
     let early = Server {
@@ -226,6 +227,7 @@ async fn a_front_proxy_speaks_for_its_callers() {
             in_flight: SIZES,
             bytes: 64 << 20,
             time: Duration::from_secs(1),
+            searches: 4,
         },
     ));
     let ask = async |peer: Peer| {

@@ -16,6 +16,7 @@ fn limits(in_flight: PoolSizes) -> Limits {
         in_flight,
         bytes: 64 << 20,
         time: Duration::from_secs(60),
+        searches: 4,
     }
 }
 

@@ -4,6 +4,7 @@ use armadex_storage_sql::Options;
 
 use super::*;
 use crate::testing::Gate;
+use crate::{Certificate, Config, SelfMade};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -17,6 +18,7 @@ const LIMITS: Limits = Limits {
     },
     bytes: 128 << 20,
     time: Duration::from_secs(60),
+    searches: 4,
 };
 
 async fn until(what: &str, condition: impl Fn() -> bool) {
@@ -64,6 +66,12 @@ async fn who_asks_for_one_search_waits_for_none_of_a_user_who_asks_for_ten() {
 
 #[test]
 fn as_many_searches_run_at_the_same_time_as_the_store_has_connections_for() {
-    assert_eq!(SEARCHES.at_once, Options::default().readers as usize);
-    assert_eq!(SEARCHES.at_once_per_asker, SEARCHES.at_once / 2);
+    let made = SelfMade::for_names(&["localhost".to_owned()]).expect("a certificate");
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let config = Config::new(address, Certificate::SelfMade(made));
+    assert_eq!(config.searches, Options::default().readers as usize);
+    let sizes = turn_sizes(config.searches);
+    assert_eq!(sizes.at_once, config.searches);
+    assert_eq!(sizes.at_once_per_asker, config.searches / 2);
+    assert_eq!(turn_sizes(1).at_once_per_asker, 1);
 }

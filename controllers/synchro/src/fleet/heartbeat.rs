@@ -28,7 +28,7 @@ pub(crate) async fn beat(shared: Arc<Shared>) {
                 jittered(PERIOD, rand::random())
             }
             Err(error) => {
-                if !std::mem::replace(&mut fails, true) {
+                if !std::mem::replace(&mut fails, true) && !error.is_told() {
                     warn!(error = %error, "the store was not told that this synchro lives, retrying");
                 }
                 backoff.next(rand::random())

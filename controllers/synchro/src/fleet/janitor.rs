@@ -59,7 +59,9 @@ pub(crate) async fn run(shared: Arc<Shared>, cancel: CancellationToken) {
                 }
             }
             Err(error) => {
-                warn!(error = %error, "rows of what has left were not purged, retrying");
+                if !error.is_told() {
+                    warn!(error = %error, "rows of what has left were not purged, retrying");
+                }
                 Some(backoff.next(rand::random()))
             }
         };

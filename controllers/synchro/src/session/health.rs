@@ -226,7 +226,7 @@ impl Health {
             Err(StoreError::Left { .. }) => self.left.cancel(),
             Err(error) => {
                 let words = error.to_string();
-                if self.shared.store_outages.begins(&self.name, &words) {
+                if !error.is_told() && self.shared.store_outages.begins(&self.name, &words) {
                     warn!(cluster = %self.name, error = words, "the store was not told of the member's health, retrying; others that fail alike are not told of");
                 }
             }

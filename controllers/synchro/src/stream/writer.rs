@@ -115,8 +115,7 @@ impl Writer {
     async fn wait_for_store(&self, error: &StoreError, backoff: &mut Backoff) -> Result<(), Halt> {
         self.metrics.store_retries.add(1);
         let words = error.to_string();
-        let news = self.shared.store_outages.begins(&self.what, &words);
-        if news {
+        if !error.is_told() && self.shared.store_outages.begins(&self.what, &words) {
             warn!(stream = %self.what, error = words, "the store failed, retrying; other streams that it fails alike are not told of");
         }
         self.report.store_fails(words);

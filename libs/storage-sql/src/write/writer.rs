@@ -7,7 +7,7 @@ use std::error::Error as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use armadex_model::ClusterName;
-use armadex_storage::{ClusterId, Health, Purged, StoreError, Stream, TypeId, Written};
+use armadex_storage::{ClusterId, Health, Outage, Purged, StoreError, Stream, TypeId, Written};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -407,12 +407,15 @@ async fn finish<T>(
 
 /// The same trouble, told to one more of those who wait.
 fn again(err: &StoreError) -> StoreError {
+    let cause = err
+        .source()
+        .map_or_else(|| err.to_string(), ToString::to_string);
     StoreError::Unavailable {
         reason: "the transaction of several orders did not succeed".into(),
-        source: err
-            .source()
-            .map_or_else(|| err.to_string(), ToString::to_string)
-            .into(),
+        source: match err.is_told() {
+            true => Box::new(Outage::new(cause)),
+            false => cause.into(),
+        },
     }
 }
 

@@ -327,10 +327,15 @@ async fn a_busy_file_is_unavailable_until_it_is_free() {
             .is_empty()
     );
     holder.rollback().await.expect("rolled back");
-    store
-        .join(&member, "incarnation", "")
-        .await
-        .expect("joined");
+    let joined = async {
+        // A store that could not be written to is tried again a moment later.
+        while let Err(refused) = store.join(&member, "incarnation", "").await {
+            assert!(refused.is_transient(), "{refused}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let joined = tokio::time::timeout(Duration::from_secs(20), joined);
+    joined.await.expect("joined");
 }
 
 /// Each kind of damage, and what is said of it.

@@ -1,0 +1,215 @@
+//! On a database that does what a test says.
+
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use tokio::time;
+
+use super::*;
+use crate::backend::error::collided;
+
+/// What it does now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Work,
+    /// Nothing can be begun.
+    Fail,
+    /// It does not answer for ten seconds, as a pool would wait.
+    Hang,
+    /// Nothing can be written.
+    RefuseWrites,
+    /// Writers collide.
+    Collide,
+}
+
+struct Double {
+    does: Mutex<Does>,
+    begun: AtomicUsize,
+}
+
+fn unavailable(reason: &str) -> StoreError {
+    StoreError::Unavailable {
+        reason: reason.to_owned(),
+        source: "no route to host".into(),
+    }
+}
+
+impl Double {
+    fn does(&self) -> Does {
+        *self.does.lock().expect("no panic")
+    }
+
+    fn now(&self, does: Does) {
+        *self.does.lock().expect("no panic") = does;
+    }
+
+    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        match self.does() {
+            Does::Fail => Err(unavailable("a connection was not made")),
+            Does::Hang => {
+                time::sleep(Duration::from_secs(10)).await;
+                Err(unavailable("nobody gave a connection back"))
+            }
+            does => Ok(Box::new(Ours(does))),
+        }
+    }
+}
+
+#[async_trait]
+impl Database for Double {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+    async fn read(&self, _: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        self.begin().await
+    }
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.begin().await
+    }
+    fn note_committed(&self, _: &str, _: i64) {}
+    async fn catch_up(&self) {}
+    async fn rest(&self) {}
+    async fn close(&self) {}
+}
+
+struct Ours(Does);
+
+#[async_trait]
+impl Connection for Ours {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+    async fn execute(&mut self, _: Statement) -> Result<u64, StoreError> {
+        match self.0 {
+            Does::RefuseWrites => Err(unavailable("the disk is full")),
+            Does::Collide => Err(collided("a row was taken")),
+            _ => Ok(1),
+        }
+    }
+    async fn fetch(&mut self, _: Statement, _: RowSink<'_>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Transaction for Ours {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+fn database() -> (Arc<Double>, GuardedDatabase) {
+    let double = Arc::new(Double {
+        does: Mutex::new(Does::Work),
+        begun: AtomicUsize::new(0),
+    });
+    let guarded = GuardedDatabase::new(Arc::<Double>::clone(&double));
+    (double, guarded)
+}
+
+async fn read(database: &GuardedDatabase) -> Result<(), StoreError> {
+    let begun = database.read(Lane::Search).await?;
+    begun.rollback().await
+}
+
+async fn write(database: &GuardedDatabase) -> Result<(), StoreError> {
+    let mut begun = database.write().await?;
+    begun.execute(crate::sql::head::select()).await?;
+    begun.commit().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_database_hangs_reads_are_refused_at_once() {
+    let (double, database) = database();
+    read(&database).await.expect("it works");
+    double.now(Does::Hang);
+    let first = read(&database).await.expect_err("nobody knew");
+    assert!(first.is_told(), "{first}");
+    let begun = time::Instant::now();
+    for _ in 0..1000 {
+        let refused = read(&database).await.expect_err("it hangs");
+        assert!(refused.is_told() && refused.is_transient(), "{refused}");
+    }
+    assert_eq!(begun.elapsed(), Duration::ZERO, "nobody waited");
+    assert_eq!(double.begun.load(Ordering::Relaxed), 2);
+    let known = database.availability();
+    assert_eq!(
+        (known.reads, known.outages, known.refused),
+        (false, 1, 1000)
+    );
+    assert!(known.writes, "nobody wrote");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_comes_back_is_found_by_one_try_that_nobody_waits_for() {
+    let (double, database) = database();
+    double.now(Does::Hang);
+    read(&database).await.expect_err("it hangs");
+    double.now(Does::Work);
+    let begun = time::Instant::now();
+    while read(&database).await.is_err() {
+        time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    let known = database.availability();
+    assert!(known.reads && known.outages == 1, "{known:?}");
+    assert_eq!(double.begun.load(Ordering::Relaxed), 3, "one try");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_cannot_be_written_is_read_and_tried_now_and_then() {
+    let (double, database) = database();
+    double.now(Does::RefuseWrites);
+    let first = write(&database).await.expect_err("it is full");
+    assert!(first.is_told(), "{first}");
+    let mut tried = 0;
+    for _ in 0..600 {
+        let before = double.begun.load(Ordering::Relaxed);
+        write(&database).await.expect_err("it is full");
+        tried += double.begun.load(Ordering::Relaxed) - before;
+        time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!((10..40).contains(&tried), "{tried} in a minute");
+    read(&database).await.expect("it can be read");
+    double.now(Does::Work);
+    time::sleep(Duration::from_secs(5)).await;
+    write(&database).await.expect("the first try is a write");
+    write(&database).await.expect("it works");
+    let known = database.availability();
+    assert!(known.writes && known.outages == 1, "{known:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn writers_who_meet_are_no_trouble_and_a_try_without_an_answer_is_made_anew() {
+    let (double, database) = database();
+    double.now(Does::Collide);
+    let collided = write(&database).await.expect_err("they met");
+    assert!(is_collision(&collided) && !collided.is_told());
+    assert!(database.availability().writes);
+    double.now(Does::Fail);
+    write(&database).await.expect_err("it fails");
+    double.now(Does::Collide);
+    time::sleep(Duration::from_secs(1)).await;
+    for _ in 0..2 {
+        let collided = write(&database).await.expect_err("a try of its own");
+        assert!(is_collision(&collided), "{collided}");
+    }
+    double.now(Does::Work);
+    write(&database).await.expect("it works");
+    assert!(database.availability().writes);
+}
+
+#[tokio::test]
+async fn a_database_that_is_closed_in_order_is_no_outage() {
+    let (double, database) = database();
+    database.close().await;
+    double.now(Does::Fail);
+    for _ in 0..2 {
+        let refused = read(&database).await.expect_err("it is closed");
+        assert!(refused.to_string().contains("a connection was not made"));
+    }
+}
