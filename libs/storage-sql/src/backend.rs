@@ -8,8 +8,11 @@ pub(crate) mod guarded;
 pub(crate) mod head_row;
 pub(crate) mod identity;
 pub(crate) mod incarnation;
+pub(crate) mod mysql;
+pub(crate) mod pool;
 pub(crate) mod schema;
 pub(crate) mod sqlite;
+pub(crate) mod watched;
 
 use std::sync::Arc;
 

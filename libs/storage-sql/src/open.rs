@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use armadex_storage::StoreError;
 
+use crate::backend::mysql::{self, MysqlDatabase};
 use crate::backend::schema::SchemaStanding;
 use crate::backend::sqlite::{SqliteDatabase, look, migrate_file};
-use crate::location::{Location, Server};
+use crate::location::{Engine, Location, Server};
 use crate::options::Options;
 use crate::store::SqlStore;
 
@@ -20,7 +21,10 @@ pub async fn open(location: &Location) -> Result<SqlStore, StoreError> {
 pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {
     match location {
         Location::Sqlite(path) => SqlStore::sqlite(path, options).await,
-        Location::Server(server) => Err(not_in_this_build(server)),
+        Location::Server(server) => match server.engine {
+            Engine::Mysql => SqlStore::mysql(server, options).await,
+            Engine::Postgres => Err(not_in_this_build(server)),
+        },
     }
 }
 
@@ -28,7 +32,10 @@ pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStor
 pub async fn migrate(location: &Location) -> Result<(), StoreError> {
     match location {
         Location::Sqlite(path) => migrate_file(path, &Options::default()).await,
-        Location::Server(server) => Err(not_in_this_build(server)),
+        Location::Server(server) => match server.engine {
+            Engine::Mysql => mysql::migrate(server).await,
+            Engine::Postgres => Err(not_in_this_build(server)),
+        },
     }
 }
 
@@ -36,7 +43,10 @@ pub async fn migrate(location: &Location) -> Result<(), StoreError> {
 pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, StoreError> {
     match location {
         Location::Sqlite(path) => look(path).await,
-        Location::Server(server) => Err(not_in_this_build(server)),
+        Location::Server(server) => match server.engine {
+            Engine::Mysql => mysql::look(server).await,
+            Engine::Postgres => Err(not_in_this_build(server)),
+        },
     }
 }
 
@@ -50,6 +60,12 @@ impl SqlStore {
     /// Opens a store in a SQLite file.
     pub async fn sqlite(path: &Path, options: &Options) -> Result<Self, StoreError> {
         let database = SqliteDatabase::open(path, options).await?;
+        Self::start(Arc::new(database), options).await
+    }
+
+    /// Opens a store in a database of MySQL or MariaDB.
+    pub async fn mysql(server: &Server, options: &Options) -> Result<Self, StoreError> {
+        let database = MysqlDatabase::open(server, options).await?;
         Self::start(Arc::new(database), options).await
     }
 }

@@ -23,8 +23,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     match dialect {
         Dialect::Sqlite => &SQLITE,
         Dialect::Postgres => &POSTGRES,
-        // They come with its backend.
-        Dialect::MySql => &[],
+        Dialect::MySql => &MYSQL,
     }
 }
 
@@ -62,6 +61,13 @@ static SQLITE: [Migration; 4] = [
         sql: include_str!("../../migrations/sqlite/0004_upkeep.sql"),
     },
 ];
+
+static MYSQL: [Migration; 1] = [Migration {
+    version: 1,
+    name: "store",
+    serves: 1,
+    sql: include_str!("../../migrations/mysql/0001_store.sql"),
+}];
 
 /// The newest version that this binary knows.
 pub(crate) fn newest(dialect: Dialect) -> i64 {

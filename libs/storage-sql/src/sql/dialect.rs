@@ -16,7 +16,6 @@ pub(crate) enum Dialect {
     Sqlite,
     #[cfg_attr(not(test), expect(dead_code, reason = "its backend comes next"))]
     Postgres,
-    #[cfg_attr(not(test), expect(dead_code, reason = "its backend comes next"))]
     /// MySQL and MariaDB: nothing that only one of them knows.
     MySql,
 }

@@ -1,48 +1,18 @@
 //! Statements on a SQLite transaction.
 
-use std::time::{Duration, Instant};
-
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr, Sqlite};
-use tracing::info;
 
 use super::error::classify;
 use crate::backend::error::broken;
+use crate::backend::watched::Watched;
 use crate::backend::{Connection, Row, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
-
-/// A statement that takes this long is told of: nothing that the store asks for looks at so much.
-const LONG: Duration = Duration::from_secs(1);
-
-/// Tells of a statement that took long, which is not yet trouble: a busy machine is enough.
-struct Watched {
-    name: &'static str,
-    begun: Instant,
-}
-
-impl Watched {
-    fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            begun: Instant::now(),
-        }
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let took = self.begun.elapsed();
-        if took >= LONG {
-            let (statement, duration_ms) = (self.name, took.as_millis());
-            info!(statement, duration_ms, "{statement} took long");
-        }
-    }
-}
 
 #[async_trait]
 impl Connection for sqlx::Transaction<'static, Sqlite> {

@@ -1,0 +1,110 @@
+//! MySQL and MariaDB: one writing connection and a few reading ones.
+//!
+//! Writes run in READ COMMITTED: what a transaction relies on it holds by its writes, and there are fewer locks between keys to meet at. Reads
+//! run in REPEATABLE READ from a snapshot that is taken when they begin.
+
+mod connect;
+mod connection;
+mod error;
+mod schema;
+
+use std::time::Duration;
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+
+use crate::backend::pool::Pool;
+use crate::backend::{Database, Lane, Transaction};
+use crate::location::Server;
+use crate::options::Options;
+use crate::sql::dialect::Dialect;
+use connect::{Connector, Purpose};
+use connection::MysqlTransaction;
+
+pub(crate) use schema::{look, migrate};
+
+/// Connections for what takes a moment: one would do, but for the time that a cold page takes.
+const SHORT_READERS: u32 = 2;
+/// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A database on a server, and our connections with it.
+pub(crate) struct MysqlDatabase {
+    writer: Pool<Connector>,
+    short: Pool<Connector>,
+    searches: Pool<Connector>,
+    limits: Limits,
+}
+
+/// How long things may take, and whether statements stay prepared.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    begin: Duration,
+    statement: Duration,
+    prepared: bool,
+}
+
+impl Limits {
+    fn of(server: &Server) -> Self {
+        Self {
+            begin: server.timeouts.connect,
+            statement: server.timeouts.statement + GRACE,
+            prepared: server.prepared,
+        }
+    }
+}
+
+impl MysqlDatabase {
+    /// Connects, and brings the schema up to date.
+    pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
+        migrate(server).await?;
+        let pool = |purpose, places| Pool::new(Connector::new(server, purpose), places);
+        Ok(Self {
+            writer: pool(Purpose::Write, 1),
+            short: pool(Purpose::Read, SHORT_READERS),
+            searches: pool(Purpose::Read, options.readers),
+            limits: Limits::of(server),
+        })
+    }
+}
+
+#[async_trait]
+impl Database for MysqlDatabase {
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        let pool = match lane {
+            Lane::Short => &self.short,
+            Lane::Search => &self.searches,
+        };
+        let begun = MysqlTransaction::begin(
+            pool,
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+            self.limits,
+        );
+        Ok(Box::new(begun.await?))
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        let begun = MysqlTransaction::begin(&self.writer, "START TRANSACTION", self.limits);
+        Ok(Box::new(begun.await?))
+    }
+
+    /// Nothing is beside a server that would outlive its restore.
+    fn note_committed(&self, _incarnation: &str, _revision: i64) {}
+
+    async fn catch_up(&self) {}
+
+    async fn rest(&self) {}
+
+    async fn close(&self) {
+        self.short.close().await;
+        self.searches.close().await;
+        self.writer.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

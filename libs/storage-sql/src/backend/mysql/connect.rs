@@ -1,0 +1,171 @@
+//! Opening connections with MySQL or MariaDB, and what is said to the server on each.
+
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, MySqlConnection, Row as _};
+use tokio::time::timeout;
+
+use super::error::classify;
+use crate::backend::error::{Class, broken, classified};
+use crate::backend::pool::Connect;
+use crate::location::{Host, Server, TlsMode};
+
+/// Statement texts are few, see [`crate::sql::statement`]. A server keeps 16,382 of all its clients if nobody has said anything else, so there is room
+/// for eight processes with seven connections each.
+const STATEMENTS: usize = 256;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Read,
+    Write,
+    /// A change of the schema may take as long as it takes.
+    Migrate,
+}
+
+/// Opens connections for one purpose.
+pub(super) struct Connector {
+    server: Server,
+    purpose: Purpose,
+}
+
+impl Connector {
+    pub(super) fn new(server: &Server, purpose: Purpose) -> Self {
+        let server = server.clone();
+        Self { server, purpose }
+    }
+
+    async fn connect_with(&self, host: &Host) -> Result<MySqlConnection, sqlx::Error> {
+        let options = self.options(host)?;
+        let mut connection = options.connect().await?;
+        // Numbers and constants, nothing that anybody typed.
+        let settings = AssertSqlSafe(settings(&self.server, self.purpose));
+        sqlx::raw_sql(settings).execute(&mut connection).await?;
+        Ok(connection)
+    }
+
+    fn options(&self, host: &Host) -> Result<MySqlConnectOptions, sqlx::Error> {
+        let Server {
+            engine: _,
+            hosts: _,
+            user,
+            password,
+            database,
+            tls,
+            timeouts: _,
+            prepared: _,
+            application: _,
+        } = &self.server;
+        let password = password.read();
+        let password = password.map_err(|err| sqlx::Error::Configuration(err.into()))?;
+        let mut options = MySqlConnectOptions::new()
+            .username(user)
+            .database(database)
+            .ssl_mode(match tls.mode {
+                TlsMode::Disable => MySqlSslMode::Disabled,
+                TlsMode::Require => MySqlSslMode::Required,
+                TlsMode::VerifyCa => MySqlSslMode::VerifyCa,
+                TlsMode::VerifyFull => MySqlSslMode::VerifyIdentity,
+            })
+            .statement_cache_capacity(STATEMENTS)
+            // What these would set, `settings` does.
+            .pipes_as_concat(false)
+            .no_engine_substitution(false)
+            .timezone(None)
+            .set_names(false)
+            // Its warnings are pages of SQL; what takes long is told by name.
+            .disable_statement_logging();
+        options = match host {
+            Host::Tcp(name, port) => options.host(name).port(*port),
+            Host::Socket(path, _) => options.socket(path),
+        };
+        if let Some(password) = password {
+            options = options.password(password.expose());
+        }
+        if let Some(root) = &tls.root {
+            options = options.ssl_ca(root);
+        }
+        if let Some(client) = &tls.client {
+            options = options.ssl_client_cert(&client.certificate);
+            options = options.ssl_client_key(&client.key);
+        }
+        Ok(options)
+    }
+}
+
+#[async_trait]
+impl Connect for Connector {
+    type Connection = MySqlConnection;
+
+    /// The first of the hosts that lets us write, each within the limit.
+    async fn connect(&self) -> Result<MySqlConnection, StoreError> {
+        let is_choice = self.server.hosts.len() > 1;
+        let mut last = None;
+        for host in &self.server.hosts {
+            let connecting = async {
+                let mut connection = self.connect_with(host).await?;
+                match is_choice && is_read_only(&mut connection).await? {
+                    true => Err(sqlx::Error::Io(ErrorKind::ReadOnlyFilesystem.into())),
+                    false => Ok(connection),
+                }
+            };
+            match timeout(self.server.timeouts.connect, connecting).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(err)) => last = Some(err),
+                Err(_) => last = Some(sqlx::Error::Io(ErrorKind::TimedOut.into())),
+            }
+        }
+        let server = &self.server;
+        Err(match last {
+            // While a server restarts, or its password is changed, it refuses much; none of that is a reason to end.
+            Some(err @ sqlx::Error::Database(_)) => {
+                classified(&format!("connecting with {server}"), err, Class::Passing)
+            }
+            Some(err) => classify(&format!("connecting with {server}"), err),
+            None => broken(format!("{server} names no host")),
+        })
+    }
+
+    async fn close(&self, connection: MySqlConnection) {
+        // The server notices without it, a little later.
+        let _ = timeout(self.server.timeouts.connect, connection.close()).await;
+    }
+}
+
+/// Whether the server is a replica, or was made to take no writes.
+async fn is_read_only(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
+    let row = sqlx::query("SELECT @@global.read_only").fetch_one(connection);
+    row.await?
+        .try_get_unchecked::<i64, _>(0)
+        .map(|set| set != 0)
+}
+
+/// What the texts of the statements rely on, whatever the server's administrator set: a value that does not fit is an error and never cut.
+const MODE: &str = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
+
+/// MariaDB limits every statement, MySQL those that read; each takes the comment of the other for one.
+fn settings(server: &Server, purpose: Purpose) -> String {
+    let statement = server.timeouts.statement.as_millis().max(1);
+    // In whole seconds, at least one.
+    let lock = server.timeouts.lock.as_millis().div_ceil(1000).max(1);
+    let mut text = format!("SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = {lock}");
+    if purpose != Purpose::Migrate {
+        let (seconds, rest) = (statement / 1000, statement % 1000);
+        let _ = write!(
+            text,
+            ", lock_wait_timeout = {lock} /*M!100101 , max_statement_time = {seconds}.{rest:03} */\
+             /*!50708 , max_execution_time = {statement} */"
+        );
+    }
+    text.push_str(match purpose {
+        Purpose::Read => "; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        Purpose::Write | Purpose::Migrate => {
+            "; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+        }
+    });
+    text
+}

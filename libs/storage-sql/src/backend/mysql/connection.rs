@@ -1,0 +1,190 @@
+//! Statements on a transaction of MySQL or MariaDB.
+
+use std::future::Future;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::mysql::{MySqlArguments, MySqlRow};
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, MySql, Row as _, SqlSafeStr};
+use tokio::time::timeout;
+
+use super::Limits;
+use super::connect::Connector;
+use super::error::{classify, is_lost};
+use crate::backend::error::{broken, is_collision};
+use crate::backend::pool::{Lent, Pool};
+use crate::backend::watched::Watched;
+use crate::backend::{Connection, Row, RowSink, Transaction};
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::{Param, Statement};
+
+/// An open transaction. Dropped, it takes its connection along, and the server rolls it back.
+pub(super) struct MysqlTransaction {
+    lent: Lent<Connector>,
+    limits: Limits,
+    /// No statement is under way, and none has failed in a way that leaves the connection unfit.
+    is_sound: bool,
+}
+
+impl MysqlTransaction {
+    /// Begins one. A connection that lay idle may be dead, which is nobody's trouble.
+    pub(super) async fn begin(
+        pool: &Pool<Connector>,
+        how: &'static str,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
+        let mut lent = pool.lend().await?;
+        let begun = within(limits.begin, sqlx::raw_sql(how).execute(&mut *lent)).await;
+        if let Err(err) = begun {
+            if !lent.was_idle() || !is_lost(&err) {
+                return Err(classify("opening a transaction", err));
+            }
+            lent = pool.renew(lent).await?;
+            let begun = within(limits.begin, sqlx::raw_sql(how).execute(&mut *lent)).await;
+            begun.map_err(|err| classify("opening a transaction", err))?;
+        }
+        Ok(Self {
+            lent,
+            limits,
+            is_sound: true,
+        })
+    }
+
+    /// Ends it by a statement, and gives the connection back.
+    async fn end(mut self, doing: &str, how: &'static str) -> Result<(), StoreError> {
+        let ended = sqlx::raw_sql(how).execute(&mut *self.lent);
+        let ended = within(self.limits.statement, ended).await;
+        ended.map_err(|err| classify(doing, err))?;
+        self.lent.give_back().await;
+        Ok(())
+    }
+
+    /// Notes what came of a statement. After a collision the server has rolled back and goes on; whatever else went wrong may have left the
+    /// connection in any state, or says that another server is to be asked.
+    fn note<T>(&mut self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        self.is_sound = match &done {
+            Ok(_) => true,
+            Err(err) => is_collision(err),
+        };
+        done
+    }
+}
+
+#[async_trait]
+impl Connection for MysqlTransaction {
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        let _watched = Watched::new(statement.name);
+        let name = statement.name;
+        self.is_sound = false;
+        let done = query(statement, self.limits.prepared).execute(&mut *self.lent);
+        let done = within(self.limits.statement, done).await;
+        let done = done.map_err(|err| classify(name, err));
+        self.note(done.map(|done| done.rows_affected()))
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        let _watched = Watched::new(statement.name);
+        let name = statement.name;
+        self.is_sound = false;
+        let mut found = query(statement, self.limits.prepared).fetch(&mut *self.lent);
+        let reading = async {
+            while let Some(row) = found.try_next().await.map_err(|err| classify(name, err))? {
+                each(&row)?;
+            }
+            Ok(())
+        };
+        let done = timeout(self.limits.statement, reading).await;
+        let done = done.unwrap_or_else(|_| Err(classify(name, silence())));
+        drop(found);
+        self.note(done)
+    }
+}
+
+#[async_trait]
+impl Transaction for MysqlTransaction {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        (*self).end("the commit", "COMMIT").await
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
+        match self.is_sound {
+            true => (*self).end("the rollback", "ROLLBACK").await,
+            // Closing the connection rolls back.
+            false => Ok(()),
+        }
+    }
+}
+
+/// The driver waits for ever. What was given up is in the middle of an answer, so its connection is not used again.
+async fn within<T>(
+    limit: Duration,
+    done: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    timeout(limit, done)
+        .await
+        .unwrap_or_else(|_| Err(silence()))
+}
+
+fn silence() -> sqlx::Error {
+    sqlx::Error::Io(ErrorKind::TimedOut.into())
+}
+
+/// The text is safe because [`crate::sql::statement::Sql`] is the only maker of texts that are not constants. Texts are bound as bytes, as the
+/// columns have them.
+fn query(statement: Statement, prepared: bool) -> Query<'static, MySql, MySqlArguments> {
+    let Statement {
+        name: _,
+        sql,
+        params,
+    } = statement;
+    let text = match sql {
+        std::borrow::Cow::Borrowed(text) => text.into_sql_str(),
+        std::borrow::Cow::Owned(text) => AssertSqlSafe(text).into_sql_str(),
+    };
+    params.into_iter().fold(
+        sqlx::query(text).persistent(prepared),
+        |query, param| match param {
+            Param::NoText => query.bind(None::<Vec<u8>>),
+            Param::Int(value) => query.bind(value),
+            Param::Text(value) => query.bind(value.into_bytes()),
+            Param::Blob(value) => query.bind(value),
+            Param::Ints(_) | Param::Texts(_) | Param::Blobs(_) => {
+                unreachable!("this dialect has no arrays")
+            }
+        },
+    )
+}
+
+impl Row for MySqlRow {
+    fn int(&self, column: usize) -> Result<i64, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn text(&self, column: usize) -> Result<String, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+}
+
+fn unreadable(column: usize, err: &sqlx::Error) -> StoreError {
+    broken(format!("column {column} of an answer: {err}"))
+}

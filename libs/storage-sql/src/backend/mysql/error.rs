@@ -1,0 +1,89 @@
+//! The codes of MySQL and MariaDB. Where one of them gives a number another meaning, it is one that the other does not give here.
+
+use armadex_storage::StoreError;
+use sqlx::mysql::MySqlDatabaseError;
+
+use crate::backend::error::{Class, classified};
+
+/// Sorts an error; `doing` names the statement or the action.
+pub(super) fn classify(doing: &str, err: sqlx::Error) -> StoreError {
+    let class = class(&err);
+    classified(doing, err, class)
+}
+
+/// Whether a connection that was sound has been closed by the other side.
+pub(super) fn is_lost(err: &sqlx::Error) -> bool {
+    class(err) == Class::Passing
+}
+
+fn class(err: &sqlx::Error) -> Class {
+    match err {
+        sqlx::Error::Database(err) => err
+            .try_downcast_ref::<MySqlDatabaseError>()
+            .map_or(Class::Fault, |err| class_of(err.number())),
+        // A handshake that a server broke off, or that a proxy answered for it.
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::Configuration(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::BeginFailed => Class::Passing,
+        _ => Class::Fault,
+    }
+}
+
+/// The numbers of errors: <https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html> and
+/// <https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference>.
+fn class_of(number: u16) -> Class {
+    match number {
+        // A row that has changed since it was read; a duplicate; a deadlock, which is also how a cluster tells of a transaction that another node
+        // was faster with; the commit of one.
+        1020 | 1062 | 1180 | 1213 | 1586 => Class::Collision,
+        // No memory, no disk, no place: tables, connections, prepared statements, locks.
+        1021 | 1026 | 1030 | 1037 | 1038 | 1040 | 1041 | 1114 | 1135 | 1203 | 1206 | 1226
+        | 1461 => Class::Passing,
+        // A node that is not part of its cluster; a server that starts, ends or was told to end this connection or statement.
+        1047
+        | 1053
+        | 1077
+        | 1079
+        | 1094
+        | 1129
+        | 1152
+        | 1154..=1161
+        | 1184
+        | 1189
+        | 1190
+        | 1317
+        | 1927
+        | 3169
+        | 4031 => Class::Passing,
+        // Read-only, for a moment or for good: another server may have taken over.
+        1223 | 1290 | 1792 | 1836 => Class::Passing,
+        // Waited for longer than is allowed: for a row, for a table, for the statement to end (MariaDB's number, MySQL's).
+        1205 | 1969 | 3024 => Class::Passing,
+        _ => Class::Fault,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_anew_what_may_pass_and_what_does_not() {
+        let (deadlock, duplicate, full, read_only, waited) = (1213, 1062, 1114, 1290, 1205);
+        assert_eq!([deadlock, duplicate].map(class_of), [Class::Collision; 2]);
+        assert_eq!([full, read_only, waited].map(class_of), [Class::Passing; 3]);
+        let (no_table, too_long, syntax) = (1146, 1406, 1064);
+        assert_eq!(
+            [no_table, too_long, syntax].map(class_of),
+            [Class::Fault; 3]
+        );
+        assert!(is_lost(&sqlx::Error::Io(
+            std::io::ErrorKind::BrokenPipe.into()
+        )));
+        assert!(!classify("a read", sqlx::Error::RowNotFound).is_transient());
+    }
+}

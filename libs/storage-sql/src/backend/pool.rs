@@ -1,0 +1,242 @@
+//! Connections with a server, kept from one transaction to the next.
+//!
+//! A transaction takes a connection and gives it back when it has ended in order. In any other case (an error, somebody who does not wait any
+//! longer) the connection is closed with what was begun on it, so nobody meets the answer to another's question. A server that is away is an
+//! error at once: who can wait does so at its own pace.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::error::{Class, classified};
+
+/// How long somebody waits for another's transaction to end: longer than any page takes, shorter than a client waits.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What opens connections.
+#[async_trait]
+pub(crate) trait Connect: Send + Sync + 'static {
+    type Connection: Send + 'static;
+
+    /// Opens a connection, within a limit of its own.
+    async fn connect(&self) -> Result<Self::Connection, StoreError>;
+
+    /// Says goodbye to the server.
+    async fn close(&self, connection: Self::Connection);
+}
+
+/// Some connections, opened when they are needed.
+pub(crate) struct Pool<C: Connect> {
+    shared: Arc<Shared<C>>,
+}
+
+struct Shared<C: Connect> {
+    connect: C,
+    idle: Mutex<Vec<C::Connection>>,
+    places: Arc<Semaphore>,
+    patience: Duration,
+}
+
+/// A connection that somebody uses; dropped, it is closed.
+pub(crate) struct Lent<C: Connect> {
+    connection: C::Connection,
+    was_idle: bool,
+    shared: Arc<Shared<C>>,
+    place: OwnedSemaphorePermit,
+}
+
+impl<C: Connect> Pool<C> {
+    /// At most `places` connections.
+    pub(crate) fn new(connect: C, places: u32) -> Self {
+        Self::with_patience(connect, places, PATIENCE)
+    }
+
+    fn with_patience(connect: C, places: u32, patience: Duration) -> Self {
+        let places = usize::try_from(places.max(1)).unwrap_or(1);
+        Self {
+            shared: Arc::new(Shared {
+                connect,
+                idle: Mutex::default(),
+                places: Arc::new(Semaphore::new(places)),
+                patience,
+            }),
+        }
+    }
+
+    /// A connection: one that was used before, if there is one.
+    pub(crate) async fn lend(&self) -> Result<Lent<C>, StoreError> {
+        let place = Arc::clone(&self.shared.places).acquire_owned();
+        let place = match timeout(self.shared.patience, place).await {
+            Ok(Ok(place)) => place,
+            Ok(Err(_closed)) => return Err(unavailable(sqlx::Error::PoolClosed)),
+            Err(_elapsed) => return Err(unavailable(sqlx::Error::PoolTimedOut)),
+        };
+        let idle = self.shared.idle().pop();
+        let was_idle = idle.is_some();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.shared.connect.connect().await?,
+        };
+        Ok(Lent {
+            connection,
+            was_idle,
+            shared: Arc::clone(&self.shared),
+            place,
+        })
+    }
+
+    /// A new connection instead of one that turned out to be dead. Those that lay beside it are no better.
+    pub(crate) async fn renew(&self, dead: Lent<C>) -> Result<Lent<C>, StoreError> {
+        let Lent {
+            connection,
+            shared,
+            place,
+            ..
+        } = dead;
+        drop(connection);
+        shared.idle().clear();
+        Ok(Lent {
+            connection: shared.connect.connect().await?,
+            was_idle: false,
+            shared,
+            place,
+        })
+    }
+
+    /// Gives the connections back to the server; those in use follow when they are given back here.
+    pub(crate) async fn close(&self) {
+        self.shared.places.close();
+        let idle = std::mem::take(&mut *self.shared.idle());
+        for connection in idle {
+            self.shared.connect.close(connection).await;
+        }
+    }
+}
+
+impl<C: Connect> Shared<C> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<C::Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Connect> Lent<C> {
+    /// Whether it lay idle before: then the server may have closed it meanwhile.
+    pub(crate) fn was_idle(&self) -> bool {
+        self.was_idle
+    }
+
+    /// Gives it back, with nothing begun and no answer to come.
+    pub(crate) async fn give_back(self) {
+        let Self {
+            connection,
+            shared,
+            place,
+            ..
+        } = self;
+        if shared.places.is_closed() {
+            shared.connect.close(connection).await;
+        } else {
+            // Before the place: whoever gets that finds this.
+            shared.idle().push(connection);
+        }
+        drop(place);
+    }
+}
+
+impl<C: Connect> Deref for Lent<C> {
+    type Target = C::Connection;
+
+    fn deref(&self) -> &Self::Target {
+        &self.connection
+    }
+}
+
+impl<C: Connect> DerefMut for Lent<C> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.connection
+    }
+}
+
+fn unavailable(err: sqlx::Error) -> StoreError {
+    classified("taking a connection", err, Class::Passing)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// Connections are numbered; how many were closed in order is counted.
+    #[derive(Clone, Default)]
+    struct Numbers {
+        opened: Arc<AtomicU32>,
+        closed: Arc<AtomicU32>,
+    }
+
+    #[async_trait]
+    impl Connect for Numbers {
+        type Connection = u32;
+
+        async fn connect(&self) -> Result<u32, StoreError> {
+            Ok(self.opened.fetch_add(1, Ordering::Relaxed) + 1)
+        }
+
+        async fn close(&self, _: u32) {
+            self.closed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_given_back_is_lent_again_and_what_is_dropped_is_not() {
+        let pool = Pool::new(Numbers::default(), 2);
+        let (first, second) = (pool.lend().await.unwrap(), pool.lend().await.unwrap());
+        assert_eq!((*first, *second, first.was_idle()), (1, 2, false));
+        first.give_back().await;
+        drop(second);
+        let (first, third) = (pool.lend().await.unwrap(), pool.lend().await.unwrap());
+        assert_eq!((*first, first.was_idle()), (1, true));
+        assert_eq!((*third, third.was_idle()), (3, false));
+    }
+
+    #[tokio::test]
+    async fn who_finds_no_place_waits_and_is_told_in_the_end() {
+        let impatient = Pool::with_patience(Numbers::default(), 1, Duration::ZERO);
+        let _taken = impatient.lend().await.unwrap();
+        assert!(impatient.lend().await.is_err_and(|err| err.is_transient()));
+        let pool = Pool::new(Numbers::default(), 1);
+        let taken = pool.lend().await.unwrap();
+        let (lent, ()) = tokio::join!(pool.lend(), taken.give_back());
+        assert_eq!(*lent.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_that_is_dead_takes_those_beside_it_along() {
+        let pool = Pool::new(Numbers::default(), 2);
+        let (first, second) = (pool.lend().await.unwrap(), pool.lend().await.unwrap());
+        first.give_back().await;
+        second.give_back().await;
+        let dead = pool.lend().await.unwrap();
+        assert!(dead.was_idle());
+        let renewed = pool.renew(dead).await.unwrap();
+        assert_eq!((*renewed, renewed.was_idle()), (3, false));
+        assert_eq!(*pool.lend().await.unwrap(), 4);
+    }
+
+    #[tokio::test]
+    async fn all_connections_of_a_closed_pool_are_closed_in_order() {
+        let numbers = Numbers::default();
+        let pool = Pool::new(numbers.clone(), 2);
+        let (first, second) = (pool.lend().await.unwrap(), pool.lend().await.unwrap());
+        first.give_back().await;
+        pool.close().await;
+        second.give_back().await;
+        assert_eq!(numbers.closed.load(Ordering::Relaxed), 2);
+        assert!(pool.lend().await.is_err());
+    }
+}

@@ -1,0 +1,24 @@
+//! The behaviour suite on MariaDB, or on the MySQL that `$ARMADEX_TEST_MYSQL` names.
+
+#[path = "fixture/servers.rs"]
+mod servers;
+
+use armadex_databases::Engine;
+use armadex_storage_sql::Options;
+use servers::{empty_store, tiny};
+
+mod usual {
+    armadex_storage::conformance!(super::empty_store(
+        super::Engine::Mysql,
+        super::Options::default(),
+        false
+    ));
+}
+
+mod tiny {
+    armadex_storage::conformance!(super::empty_store(
+        super::Engine::Mysql,
+        super::tiny(),
+        true
+    ));
+}
