@@ -140,7 +140,7 @@ impl SchemaStanding {
 mod tests {
     use super::*;
 
-    const DIALECTS: [Dialect; 2] = [Dialect::Sqlite, Dialect::Postgres];
+    const DIALECTS: [Dialect; 3] = [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql];
 
     #[test]
     fn versions_rise_one_by_one_and_never_serve_what_they_did_not_before() {

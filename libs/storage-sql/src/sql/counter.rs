@@ -99,7 +99,9 @@ pub(crate) fn named(
                 [resource.into()],
             ),
         Many::Values | Many::Selects => sql
-            .bound("counter c WHERE c.type = ? AND ", [resource.into()])
+            .push("counter c")
+            .push(dialect.by_key())
+            .bound(" WHERE c.type = ? AND ", [resource.into()])
             .within("c.cluster", clusters)
             .push(" AND ")
             .within("c.namespace", namespaces),
@@ -109,9 +111,10 @@ pub(crate) fn named(
 
 /// A type that has objects in a namespace, of some.
 pub(crate) fn any(dialect: Dialect, resources: &[i64], cluster: i64, namespace: &str) -> Statement {
-    Sql::new(dialect, "counter.any", "SELECT type FROM counter WHERE ")
+    Sql::new(dialect, "counter.any", "SELECT type FROM counter")
+        .push(dialect.by_key())
         .bound(
-            "cluster = ? AND namespace = ? AND ",
+            " WHERE cluster = ? AND namespace = ? AND ",
             [cluster.into(), namespace.into()],
         )
         .within("type", resources)
@@ -132,7 +135,9 @@ pub(crate) fn of_streams(dialect: Dialect, streams: &[(i64, i32)], limit: i64) -
              WHERE c.type = k.type AND c.cluster = k.cluster ORDER BY c.namespace) c",
         ),
         Many::Values | Many::Selects => sql
-            .push("counter c WHERE ")
+            .push("counter c")
+            .push(dialect.by_key())
+            .push(" WHERE ")
             .keys("(c.type, c.cluster)", keys),
     };
     sql.push(" LIMIT ").bind(limit).build()

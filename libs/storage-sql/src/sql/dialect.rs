@@ -39,6 +39,11 @@ impl Dialect {
         (self.spelling().obj)(index)
     }
 
+    /// What stands behind a table whose rows are to be found by its primary key, whatever is thought of how many it has.
+    pub(crate) fn by_key(self) -> &'static str {
+        self.spelling().by_key
+    }
+
     /// What joins a table to one that is read first.
     pub(crate) fn then_join(self) -> &'static str {
         self.spelling().then_join

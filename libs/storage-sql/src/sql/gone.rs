@@ -13,8 +13,10 @@ pub(crate) fn note_streams(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
     Sql::new(
         dialect,
         "gone.note_streams",
-        "INSERT INTO gone (seq, cluster, type) SELECT seq, cluster, type FROM stream WHERE ",
+        "INSERT INTO gone (seq, cluster, type) SELECT seq, cluster, type FROM stream",
     )
+    .push(dialect.by_key())
+    .push(" WHERE ")
     .keys("(cluster, type)", keys.iter().map(key_params))
     .build()
 }

@@ -6,6 +6,10 @@ use crate::sql::dialect::Many;
 use crate::sql::param::{Param, column, columns};
 use crate::sql::statement::Sql;
 
+/// A list of one tuple is no reason for MySQL and MariaDB to look at an index:
+/// <https://dev.mysql.com/doc/refman/8.0/en/range-optimization.html#row-constructor-range-optimization>.
+const LEAST_TUPLES: usize = 2;
+
 /// Rows that an update takes its values from.
 pub(crate) struct Given {
     pub(crate) alias: &'static str,
@@ -50,8 +54,8 @@ impl Sql {
         let sql = self.push(names).push(" IN (");
         let sql = match sql.dialect.many() {
             Many::Arrays => sql.arrays(keys),
-            Many::Values => sql.push("VALUES ").padded(keys),
-            Many::Selects => sql.padded(keys),
+            Many::Values => sql.push("VALUES ").padded(keys, 1),
+            Many::Selects => sql.padded(keys, LEAST_TUPLES),
         };
         sql.push(")")
     }
@@ -138,9 +142,10 @@ impl Sql {
             .map(|(column, value)| format!("{table}.{column} = {value}"))
             .collect();
         let (set, alias) = (set.join(", "), given.alias);
-        self.sql.push_str(&format!("UPDATE {table} JOIN ("));
+        self.sql.push_str("UPDATE (");
         let mut sql = self.selects(given.columns, rows);
-        let text = format!(") {alias} ON {on} SET {set}");
+        let (join, by_key) = (sql.dialect.then_join(), sql.dialect.by_key());
+        let text = format!(") {alias}{join}{table}{by_key} ON {on} SET {set}");
         sql.sql.push_str(&text);
         sql
     }
@@ -166,24 +171,32 @@ impl Sql {
         self
     }
 
-    /// `SELECT ? AS a, ? AS b UNION ALL SELECT ?, ?`.
+    /// `SELECT ? AS a, ? AS b UNION ALL SELECT ?, ?`, each with its type: MySQL takes a value for a text where nothing else says what it is, and
+    /// finds no row by the index of a number then.
     fn selects<const N: usize>(
         mut self,
         names: &[&str],
         rows: impl ExactSizeIterator<Item = [Param; N]>,
     ) -> Self {
         for (index, row) in rows.enumerate() {
-            let columns = (0..N).map(|at| match names.get(at).filter(|_| index == 0) {
-                Some(name) => format!("? AS {name}"),
-                None => "?".to_owned(),
+            let typed = |value: &Param| match value {
+                Param::Int(_) => "CAST(? AS SIGNED)",
+                _ => "CAST(? AS BINARY)",
+            };
+            let columns = row.iter().enumerate().map(|(at, value)| {
+                match names.get(at).filter(|_| index == 0) {
+                    Some(name) => format!("{} AS {name}", typed(value)),
+                    None => typed(value).to_owned(),
+                }
             });
+            let columns = Vec::from_iter(columns).join(", ");
             let verb = if index == 0 {
                 "SELECT "
             } else {
                 " UNION ALL SELECT "
             };
             self.sql.push_str(verb);
-            self.sql.push_str(&Vec::from_iter(columns).join(", "));
+            self.sql.push_str(&columns);
             self.params.extend(row);
         }
         self
@@ -200,8 +213,12 @@ impl Sql {
     }
 
     /// `(?, ?), (?, ?), ...`, the last one repeated.
-    fn padded<const N: usize>(self, keys: impl ExactSizeIterator<Item = [Param; N]>) -> Self {
-        let repeated = keys.len().next_power_of_two() - keys.len();
+    fn padded<const N: usize>(
+        self,
+        keys: impl ExactSizeIterator<Item = [Param; N]>,
+        least: usize,
+    ) -> Self {
+        let repeated = keys.len().next_power_of_two().max(least) - keys.len();
         let mut keys: Vec<[Param; N]> = keys.collect();
         let last = keys.last().expect("a list has at least one key").clone();
         keys.extend(std::iter::repeat_n(last, repeated));

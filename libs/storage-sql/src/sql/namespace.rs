@@ -69,8 +69,10 @@ pub(crate) fn by_id(dialect: Dialect, ids: &[i64]) -> Statement {
     Sql::new(
         dialect,
         "ns.by_id",
-        "SELECT nsid, cluster, namespace, types FROM ns WHERE ",
+        "SELECT nsid, cluster, namespace, types FROM ns",
     )
+    .push(dialect.by_key())
+    .push(" WHERE ")
     .within("nsid", ids)
     .build()
 }
@@ -106,15 +108,15 @@ pub(crate) fn insert(dialect: Dialect, rows: &[NamespaceRow]) -> Statement {
 
 /// So many more types have objects in each of these.
 pub(crate) fn occupy(dialect: Dialect, more: i64, ids: &[i64]) -> Statement {
-    Sql::new(dialect, "ns.occupy", "UPDATE ns SET emptied = 0")
-        .bound(", types = types + ? WHERE ", [more.into()])
+    Sql::update(dialect, "ns.occupy", "ns")
+        .bound("emptied = 0, types = types + ? WHERE ", [more.into()])
         .within("nsid", ids)
         .build()
 }
 
 /// So many types fewer have objects in each of these.
 pub(crate) fn vacate(dialect: Dialect, fewer: i64, ids: &[i64]) -> Statement {
-    Sql::new(dialect, "ns.vacate", "UPDATE ns SET ")
+    Sql::update(dialect, "ns.vacate", "ns")
         .bound("types = types - ? WHERE ", [fewer.into()])
         .within("nsid", ids)
         .build()

@@ -242,7 +242,7 @@ pub(crate) fn delete_versions(dialect: Dialect, revs: &[i64]) -> Statement {
 /// Makes tombstones of versions whose objects go away without any.
 pub(crate) fn bury_versions(dialect: Dialect, revs: &[i64]) -> Statement {
     let nothing = || Param::from(Vec::new());
-    Sql::new(dialect, "ver.bury", "UPDATE ver SET ")
+    Sql::update(dialect, "ver.bury", "ver")
         .bound(
             "op = ?, dict = 0, terms = ?, body = ? WHERE ",
             [(Operation::Delete as i64).into(), nothing(), nothing()],

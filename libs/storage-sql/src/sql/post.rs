@@ -54,21 +54,33 @@ pub(crate) fn around(dialect: Dialect, parts: &[RunPart]) -> Statement {
         ]
         .map(Param::from)
     });
-    Sql::new(dialect, "post.around", "")
-        .given(&PARTS, tuples)
-        .push("SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM k")
-        .push(dialect.then_join())
-        .push(
-            "post p \
+    let sql = Sql::new(dialect, "post.around", "").given(&PARTS, tuples);
+    match dialect {
+        Dialect::Sqlite | Dialect::Postgres => sql.push(AROUND),
+        Dialect::MySql => sql.push(AROUND_MYSQL),
+    }
+    .build()
+}
+
+const AROUND: &str = "SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM k CROSS JOIN post p \
              WHERE p.term = k.term AND p.type = k.type AND p.nsid = k.nsid \
              AND p.first_id >= COALESCE((SELECT MAX(q.first_id) FROM post q \
              WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id <= (SELECT MAX(r.first_id) FROM post r \
              WHERE r.term = k.term AND r.type = k.type AND r.nsid = k.nsid AND r.first_id <= k.low) - k.shrinks), 0) \
              AND p.first_id <= COALESCE((SELECT MIN(q.first_id) FROM post q \
-             WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id > k.high), k.high)",
-        )
-        .build()
-}
+             WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id > k.high), k.high)";
+
+/// The same for what would work out the bounds again for each block of the run: with a limit they are a table. A run is read to its end, for
+/// bounds that are not constants lead into no index; it has few blocks but in the largest namespaces.
+const AROUND_MYSQL: &str = "SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM (SELECT k.term, k.type, k.nsid, \
+     COALESCE((SELECT q.first_id FROM post q FORCE INDEX (PRIMARY) \
+     WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id <= (SELECT r.first_id FROM post r FORCE INDEX (PRIMARY) \
+     WHERE r.term = k.term AND r.type = k.type AND r.nsid = k.nsid AND r.first_id <= k.low ORDER BY r.first_id DESC LIMIT 1) - k.shrinks \
+     ORDER BY q.first_id DESC LIMIT 1), 0) AS low, \
+     COALESCE((SELECT q.first_id FROM post q FORCE INDEX (PRIMARY) \
+     WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id > k.high ORDER BY q.first_id LIMIT 1), k.high) AS high \
+     FROM k LIMIT 1000000) b STRAIGHT_JOIN post p FORCE INDEX (PRIMARY) \
+     WHERE p.term = b.term AND p.type = b.type AND p.nsid = b.nsid AND p.first_id >= b.low AND p.first_id <= b.high";
 
 const PARTS: Given = Given {
     alias: "k",
@@ -200,6 +212,7 @@ pub(crate) fn sums(dialect: Dialect, terms: &[i64], resource: i32, nsids: &[i64]
 
 /// The blocks `p` of these terms in these namespaces, each run by itself.
 fn of_runs(sql: Sql, terms: &[i64], resource: i32, nsids: &[i64]) -> Sql {
+    let by_key = sql.dialect.by_key();
     match sql.dialect.many() {
         Many::Arrays => {
             // Who asks for a term twice means it once.
@@ -214,7 +227,9 @@ fn of_runs(sql: Sql, terms: &[i64], resource: i32, nsids: &[i64]) -> Sql {
                 )
         }
         Many::Values | Many::Selects => sql
-            .push("post p WHERE ")
+            .push("post p")
+            .push(by_key)
+            .push(" WHERE ")
             .within("p.term", terms)
             .bound(" AND p.type = ? AND ", [resource.into()])
             .within("p.nsid", nsids),
@@ -223,7 +238,9 @@ fn of_runs(sql: Sql, terms: &[i64], resource: i32, nsids: &[i64]) -> Sql {
 
 /// The sizes of blocks of any of the terms, at most `limit`, in no order: (nsid, n).
 pub(crate) fn sizes(dialect: Dialect, terms: &[i64], resource: i32, limit: i64) -> Statement {
-    Sql::new(dialect, "post.sizes", "SELECT nsid, n FROM post WHERE ")
+    Sql::new(dialect, "post.sizes", "SELECT nsid, n FROM post")
+        .push(dialect.by_key())
+        .push(" WHERE ")
         .within("term", terms)
         .bound(" AND type = ? LIMIT ?", [resource.into(), limit.into()])
         .build()
@@ -266,7 +283,7 @@ const RANGES: Given = Given {
 };
 
 fn sum_of_each(sql: Sql, terms: &[i64], resource: i32, ranges: &[(i64, i64)]) -> Sql {
-    let sum = sql.dialect.sum_of_n();
+    let (sum, by_key) = (sql.dialect.sum_of_n(), sql.dialect.by_key());
     ranges
         .iter()
         .enumerate()
@@ -274,7 +291,9 @@ fn sum_of_each(sql: Sql, terms: &[i64], resource: i32, ranges: &[(i64, i64)]) ->
             sql.push(if index == 0 { "" } else { " UNION ALL " })
                 .push("SELECT ")
                 .push(sum)
-                .push(", COUNT(*) FROM post WHERE ")
+                .push(", COUNT(*) FROM post")
+                .push(by_key)
+                .push(" WHERE ")
                 .within("term", terms)
                 .bound(
                     " AND type = ? AND nsid >= ? AND nsid < ?",

@@ -217,13 +217,11 @@ pub(crate) fn one(
 
 /// The bodies of these versions.
 pub(crate) fn bodies(dialect: Dialect, revs: &[i64]) -> Statement {
-    Sql::new(
-        dialect,
-        "ver.bodies",
-        "SELECT rev, dict, body FROM ver WHERE ",
-    )
-    .within("rev", revs)
-    .build()
+    Sql::new(dialect, "ver.bodies", "SELECT rev, dict, body FROM ver")
+        .push(dialect.by_key())
+        .push(" WHERE ")
+        .within("rev", revs)
+        .build()
 }
 
 /// Keys of one namespace after a name, in page order: (nsid, name).

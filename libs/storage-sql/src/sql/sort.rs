@@ -82,7 +82,10 @@ fn beyond(sql: Sql, (column, descending): (SortColumn, bool), cursor: &Cursor) -
             .push(column.name())
             .push(if descending { " <= " } else { " >= " })
             .bind(value.clone()),
-        Cursor::After { value, nsid, id } => from_value(sql, (column, descending), value)
+        Cursor::After { value, nsid, id } if sql.dialect == Dialect::MySql => {
+            after(sql, (column, descending), value, [*nsid, *id])
+        }
+        Cursor::After { value, nsid, id } => sql
             .push(" AND (")
             .push(column.name())
             .push(", o.nsid, o.id)")
@@ -91,16 +94,27 @@ fn beyond(sql: Sql, (column, descending): (SortColumn, bool), cursor: &Cursor) -
     }
 }
 
-/// Some databases begin a walk of an index at a comparison of one column only, and read everything before a comparison of rows.
-fn from_value(sql: Sql, (column, descending): (SortColumn, bool), value: &Param) -> Sql {
-    match sql.dialect {
-        Dialect::Sqlite | Dialect::Postgres => sql,
-        Dialect::MySql => sql
-            .push(" AND ")
-            .push(column.name())
-            .push(if descending { " <= " } else { " >= " })
-            .bind(value.clone()),
-    }
+/// What comes behind an object, for databases that go into an index by no comparison of rows:
+/// <https://dev.mysql.com/doc/refman/8.0/en/row-constructor-optimization.html>.
+fn after(
+    sql: Sql,
+    (column, descending): (SortColumn, bool),
+    value: &Param,
+    [nsid, id]: [i64; 2],
+) -> Sql {
+    let beyond = if descending { " < " } else { " > " };
+    sql.push(" AND (")
+        .push(column.name())
+        .push(beyond)
+        .bind(value.clone())
+        .push(" OR (")
+        .push(column.name())
+        .bound(" = ? AND (o.nsid", [value.clone()])
+        .push(beyond)
+        .bound("? OR (o.nsid = ? AND o.id", [nsid.into(), nsid.into()])
+        .push(beyond)
+        .bind(id)
+        .push("))))")
 }
 
 impl From<&SortValue> for Param {

@@ -61,6 +61,15 @@ impl Sql {
         }
     }
 
+    /// The beginning of a statement that changes rows that it finds by the primary key.
+    pub(crate) fn update(dialect: Dialect, name: &'static str, table: &'static str) -> Self {
+        let by_key = dialect.by_key();
+        Self::new(dialect, name, "UPDATE ")
+            .push(table)
+            .push(by_key)
+            .push(" SET ")
+    }
+
     /// Appends text.
     pub(crate) fn push(mut self, text: &'static str) -> Self {
         self.sql.push_str(text);

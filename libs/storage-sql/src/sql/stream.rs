@@ -67,7 +67,9 @@ pub(crate) fn several(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
              WHERE s.cluster = k.cluster AND s.type = k.type LIMIT 1) s",
         ),
         Many::Values | Many::Selects => sql
-            .push("stream s WHERE ")
+            .push("stream s")
+            .push(dialect.by_key())
+            .push(" WHERE ")
             .keys("(s.cluster, s.type)", keys),
     }
     .build()
@@ -155,7 +157,7 @@ pub(crate) fn keep_all(cluster: i64) -> Statement {
 
 /// Shows those of these streams that were kept. Found by their keys: by the index of `is_open` every one that is kept would be read.
 pub(crate) fn show_kept(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
-    Sql::new(dialect, "stream.show_kept", "UPDATE stream SET ")
+    Sql::update(dialect, "stream.show_kept", "stream")
         .bound(
             "is_open = ? WHERE is_open + 0 = ? AND ",
             [OPEN.into(), KEPT.into()],
@@ -277,17 +279,17 @@ pub(crate) fn objects(dialect: Dialect, resource: i32, clusters: &[i64]) -> Stat
     Sql::new(
         dialect,
         "stream.objects",
-        "SELECT cluster, objects FROM stream WHERE type = ",
+        "SELECT cluster, objects FROM stream",
     )
-    .bind(resource)
-    .push(" AND ")
+    .push(dialect.by_key())
+    .bound(" WHERE type = ? AND ", [resource.into()])
     .within("cluster", clusters)
     .build()
 }
 
 /// Stamps streams with the count of their change.
 pub(crate) fn stamp(dialect: Dialect, seq: i64, keys: &[(i64, i32)]) -> Statement {
-    Sql::new(dialect, "stream.stamp", "UPDATE stream SET ")
+    Sql::update(dialect, "stream.stamp", "stream")
         .bound("seq = ? WHERE ", [seq.into()])
         .keys("(cluster, type)", keys.iter().map(key_params))
         .build()

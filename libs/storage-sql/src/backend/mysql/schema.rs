@@ -158,10 +158,9 @@ mod tests {
     fn a_migration_is_cut_into_statements_that_may_be_run_again() {
         for migration in schema::migrations(Dialect::MySql) {
             for statement in statements(migration.sql) {
-                let text = statement
-                    .lines()
-                    .find(|line| !line.starts_with("--") && !line.is_empty());
-                let text = text.expect("a statement");
+                let is_text = |line: &&str| !line.starts_with("--") && !line.is_empty();
+                let mut lines = statement.lines().filter(is_text);
+                let text = lines.next().expect("a statement");
                 let starts = [
                     "CREATE TABLE IF NOT EXISTS ",
                     "INSERT IGNORE ",
@@ -169,7 +168,7 @@ mod tests {
                     "UPDATE ",
                 ];
                 assert!(starts.iter().any(|start| text.starts_with(start)), "{text}");
-                assert!(!statement.contains(';'), "{statement}");
+                assert!(lines.all(|line| !line.contains(';')), "{statement}");
             }
         }
         let cut: Vec<_> = statements("-- a\nX;\n\n-- only words\n\nY\nZ;\n-- end\n").collect();

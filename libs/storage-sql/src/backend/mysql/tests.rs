@@ -81,5 +81,179 @@ async fn every_statement_is_run_along_the_index_that_is_meant() {
     for statement in samples(Dialect::MySql) {
         plans.push(explain(&mut *transaction, &statement).await);
     }
-    insta::assert_snapshot!(plans.join("\n"));
+    let plans = plans.join("\n").replace(place.database.name(), "here");
+    insta::assert_snapshot!(plans);
+}
+
+/// Runs a statement on the server, by the way that an administrator would.
+fn administer(place: &Place, sql: &str) -> String {
+    let name = place.database.name();
+    let done =
+        armadex_databases::administer(place.database.server(), &format!("USE {name}; {sql}"));
+    done.expect("done")
+}
+
+#[tokio::test]
+async fn a_migration_that_was_interrupted_is_finished_and_two_at_once_are_one() {
+    let Some(place) = Place::new() else { return };
+    // As a process leaves it that dies in the middle: some tables, some rows, no version.
+    place.open().await.expect("a database").close().await;
+    administer(
+        &place,
+        "DELETE FROM migration; DROP TABLE stream; DROP TABLE counter",
+    );
+    administer(
+        &place,
+        "UPDATE allocation SET next = 77 WHERE name = 'object'",
+    );
+    assert_eq!(look(&place.server).await.expect("a standing").version, None);
+    let (one, other) = tokio::join!(migrate(&place.server), migrate(&place.server));
+    one.expect("migrated");
+    other.expect("migrated");
+    let standing = look(&place.server).await.expect("a standing");
+    assert_eq!((standing.version, standing.pending), (Some(1), vec![]));
+    let kept = administer(&place, "SELECT next FROM allocation WHERE name = 'object'");
+    assert_eq!(kept.trim(), "77");
+    let tables = administer(
+        &place,
+        "SELECT COUNT(*) FROM stream; SELECT COUNT(*) FROM counter",
+    );
+    assert_eq!(tables.split_whitespace().collect::<Vec<_>>(), ["0", "0"]);
+}
+
+#[tokio::test]
+async fn many_that_begin_with_an_empty_database_make_one_store() {
+    let Some(place) = Place::new() else { return };
+    let opened = (0..4).map(|_| place.open());
+    for opened in futures::future::join_all(opened).await {
+        opened.expect("a database").close().await;
+    }
+    let heads = administer(
+        &place,
+        "SELECT COUNT(*) FROM head; SELECT COUNT(*) FROM meta",
+    );
+    assert_eq!(heads.split_whitespace().collect::<Vec<_>>(), ["1", "1"]);
+}
+
+#[tokio::test]
+async fn a_database_that_serves_newer_binaries_only_is_refused_in_clear_words() {
+    let Some(place) = Place::new() else { return };
+    place.open().await.expect("a database").close().await;
+    administer(
+        &place,
+        "INSERT INTO migration (version, name) VALUES (99, 'later')",
+    );
+    place.open().await.expect("still served").close().await;
+    administer(&place, "UPDATE head SET serves = 99");
+    let refused = place.open().await.map(|_| ()).expect_err("refused");
+    let refused = refused.to_string();
+    for words in ["version 99", "newer binary"] {
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+/// What is set on a connection holds whatever the server's administrator set.
+#[tokio::test]
+async fn texts_are_never_cut_or_folded_and_reads_do_not_write() {
+    let Some(place) = Place::new() else { return };
+    let database = place.open().await.expect("a database");
+    let mut transaction = database.write().await.expect("a transaction");
+    let name = |length| {
+        format!(
+            "INSERT INTO owner (name, seen) VALUES ('{}', 1)",
+            "x".repeat(length)
+        )
+    };
+    let long = Statement {
+        name: "test",
+        sql: name(1025).into(),
+        params: vec![],
+    };
+    let cut = transaction.execute(long).await;
+    assert!(matches!(cut, Err(StoreError::Broken { .. })), "{cut:?}");
+    transaction.rollback().await.expect("rolled back");
+    let mut transaction = database.write().await.expect("a transaction");
+    for name in ["'a'", "'A'", "'a '", "'ä'"] {
+        let insert = Statement {
+            name: "test",
+            sql: format!("INSERT INTO owner (name, seen) VALUES ({name}, 1)").into(),
+            params: vec![],
+        };
+        transaction.execute(insert).await.expect("another name");
+    }
+    let found = texts(&mut *transaction, "SELECT name FROM owner ORDER BY name").await;
+    assert_eq!(found, ["A", "a", "a ", "ä"]);
+    transaction.rollback().await.expect("rolled back");
+    let mut reading = database.read(Lane::Short).await.expect("a snapshot");
+    let written = reading.execute(statement("DELETE FROM owner")).await;
+    written.expect_err("nothing is written here");
+    database.close().await;
+}
+
+#[tokio::test]
+async fn a_snapshot_stays_as_it_was_when_it_began() {
+    let Some(place) = Place::new() else { return };
+    let database = place.open().await.expect("a database");
+    let mut reading = database.read(Lane::Search).await.expect("a snapshot");
+    administer(&place, "INSERT INTO owner (name, seen) VALUES ('later', 1)");
+    assert!(
+        texts(&mut *reading, "SELECT name FROM owner")
+            .await
+            .is_empty()
+    );
+    reading.rollback().await.expect("ended");
+    let mut reading = database.read(Lane::Search).await.expect("a snapshot");
+    assert_eq!(
+        texts(&mut *reading, "SELECT name FROM owner").await,
+        ["later"]
+    );
+}
+
+#[tokio::test]
+async fn connections_that_the_server_closed_meanwhile_are_nobodys_trouble() {
+    let Some(place) = Place::new() else { return };
+    let database = place.open().await.expect("a database");
+    for _ in 0..2 {
+        let mut reading = database.read(Lane::Short).await.expect("a snapshot");
+        texts(&mut *reading, "SELECT name FROM owner").await;
+        reading.rollback().await.expect("ended");
+        let ours = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+        for id in administer(&place, ours).lines() {
+            administer(&place, &format!("KILL {id}"));
+        }
+    }
+    database
+        .write()
+        .await
+        .expect("a transaction")
+        .rollback()
+        .await
+        .expect("ended");
+}
+
+/// Who gives a read up in the middle of an answer leaves nothing of it to the next one.
+#[tokio::test]
+async fn what_nobody_waited_for_to_its_end_is_not_answered_to_the_next() {
+    let Some(place) = Place::new() else { return };
+    let database = place.open().await.expect("a database");
+    administer(
+        &place,
+        "INSERT INTO owner (name, seen) VALUES ('one', 1), ('two', 2)",
+    );
+    for _ in 0..8 {
+        let mut reading = database.read(Lane::Short).await.expect("a snapshot");
+        let slow = statement("SELECT SLEEP(0.2), name FROM owner ORDER BY name");
+        let mut nothing = |_: &dyn Row| Ok(());
+        let given_up = reading.fetch(slow, &mut nothing);
+        tokio::select! {
+            biased;
+            done = given_up => panic!("not so soon: {done:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        drop(reading);
+        let mut next = database.read(Lane::Short).await.expect("a snapshot");
+        let found = texts(&mut *next, "SELECT name FROM owner ORDER BY name").await;
+        assert_eq!(found, ["one", "two"]);
+        next.rollback().await.expect("ended");
+    }
 }

@@ -6,6 +6,7 @@ use super::spelling::Spelling;
 pub(super) const SPELLING: Spelling = Spelling {
     many: Many::Selects,
     obj,
+    by_key: " FORCE INDEX (PRIMARY)",
     then_join: " STRAIGHT_JOIN ",
     sum_of_n: "CAST(COALESCE(SUM(n), 0) AS SIGNED)",
     insert_into: "INSERT INTO ",

@@ -6,6 +6,7 @@ use super::spelling::Spelling;
 pub(super) const SPELLING: Spelling = Spelling {
     many: Many::Arrays,
     obj,
+    by_key: "",
     then_join: " CROSS JOIN ",
     sum_of_n: "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
     insert_into: "INSERT INTO ",

@@ -6,6 +6,7 @@ use super::part::{Many, ObjIndex, Upsert};
 pub(super) struct Spelling {
     pub(super) many: Many,
     pub(super) obj: fn(ObjIndex) -> &'static str,
+    pub(super) by_key: &'static str,
     pub(super) then_join: &'static str,
     pub(super) sum_of_n: &'static str,
     pub(super) insert_into: &'static str,

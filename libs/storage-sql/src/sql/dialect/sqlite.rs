@@ -6,6 +6,7 @@ use super::spelling::Spelling;
 pub(super) const SPELLING: Spelling = Spelling {
     many: Many::Values,
     obj,
+    by_key: "",
     then_join: " CROSS JOIN ",
     sum_of_n: "COALESCE(SUM(n), 0)",
     // `OR FAIL` leaves out the statement journal: a copy of each page before the statement changes it.
