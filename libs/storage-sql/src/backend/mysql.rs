@@ -6,9 +6,8 @@
 mod connect;
 mod connection;
 mod error;
+mod limits;
 mod schema;
-
-use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
@@ -20,13 +19,12 @@ use crate::options::Options;
 use crate::sql::dialect::Dialect;
 use connect::{Connector, Purpose};
 use connection::MysqlTransaction;
+use limits::Limits;
 
 pub(crate) use schema::{look, migrate};
 
 /// Connections for what takes a moment: one would do, but for the time that a cold page takes.
 const SHORT_READERS: u32 = 2;
-/// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// A database on a server, and our connections with it.
 pub(crate) struct MysqlDatabase {
@@ -34,24 +32,6 @@ pub(crate) struct MysqlDatabase {
     short: Pool<Connector>,
     searches: Pool<Connector>,
     limits: Limits,
-}
-
-/// How long things may take, and whether statements stay prepared.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    begin: Duration,
-    statement: Duration,
-    prepared: bool,
-}
-
-impl Limits {
-    fn of(server: &Server) -> Self {
-        Self {
-            begin: server.timeouts.connect,
-            statement: server.timeouts.statement + GRACE,
-            prepared: server.prepared,
-        }
-    }
 }
 
 impl MysqlDatabase {

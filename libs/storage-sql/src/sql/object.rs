@@ -152,7 +152,9 @@ pub(crate) fn decode_purged(row: &dyn Row) -> Result<PurgedRow, StoreError> {
 
 /// The terms of these versions.
 pub(crate) fn terms(dialect: Dialect, revs: &[i64]) -> Statement {
-    Sql::new(dialect, "ver.terms", "SELECT rev, terms FROM ver WHERE ")
+    Sql::new(dialect, "ver.terms", "SELECT rev, terms FROM ver")
+        .push(dialect.by_key())
+        .push(" WHERE ")
         .within("rev", revs)
         .build()
 }

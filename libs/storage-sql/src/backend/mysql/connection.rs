@@ -12,9 +12,9 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, MySql, Row as _, SqlSafeStr};
 use tokio::time::timeout;
 
-use super::Limits;
 use super::connect::Connector;
 use super::error::{classify, is_lost};
+use super::limits::Limits;
 use crate::backend::error::{broken, is_collision};
 use crate::backend::pool::{Lent, Pool};
 use crate::backend::watched::Watched;

@@ -7,10 +7,10 @@ use armadex_storage::StoreError;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::{MySqlConnection, Row as _};
 
-use super::Limits;
 use super::connect::{Connector, Purpose};
 use super::connection::MysqlTransaction;
 use super::error::classify;
+use super::limits::Limits;
 use crate::backend::error::is_collision;
 use crate::backend::pool::{Connect as _, Pool};
 use crate::backend::schema::{self, Migration, SchemaStanding};

@@ -1,0 +1,28 @@
+//! How long what is asked of a server may take. The driver itself waits for ever.
+
+use std::time::Duration;
+
+use crate::location::Server;
+
+/// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long things may take, and whether statements stay prepared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// To begin a transaction.
+    pub(super) begin: Duration,
+    /// For a statement's whole answer.
+    pub(super) statement: Duration,
+    pub(super) prepared: bool,
+}
+
+impl Limits {
+    pub(super) fn of(server: &Server) -> Self {
+        Self {
+            begin: server.timeouts.connect,
+            statement: server.timeouts.statement + GRACE,
+            prepared: server.prepared,
+        }
+    }
+}
