@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::{
-    all, apiserver, audit, check, controllers, crds, kubeconfig, migrate, synchro,
+    all, apiserver, audit, controllers, crds, kubeconfig, migrate, store, synchro,
 };
 
 /// The index of an armada of Kubernetes clusters.
@@ -87,8 +87,11 @@ pub(crate) enum Command {
     Migrate(migrate::Flags),
     /// Compare what is stored of a cluster with the cluster itself.
     Audit(audit::Flags),
-    /// Compare the store's index and counters with its objects.
-    Check(check::Flags),
+    /// Ask what is in the store, check it, mend it, make it smaller.
+    Store(store::Flags),
+    /// The same as `store check`.
+    #[command(hide = true)]
+    Check(store::check::Flags),
     /// Print or install the CustomResourceDefinitions.
     Crds(crds::Flags),
     /// Write kubeconfig entries for the fleet and for each member.

@@ -3,11 +3,11 @@
 pub(crate) mod all;
 pub(crate) mod apiserver;
 pub(crate) mod audit;
-pub(crate) mod check;
 pub(crate) mod controllers;
 pub(crate) mod crds;
 pub(crate) mod kubeconfig;
 pub(crate) mod migrate;
+pub(crate) mod store;
 pub(crate) mod synchro;
 
 use crate::cli::Command;
@@ -21,7 +21,8 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
         Command::Controllers(flags) => controllers::run(flags).await,
         Command::Migrate(flags) => migrate::run(flags).await,
         Command::Audit(flags) => audit::run(flags).await,
-        Command::Check(flags) => check::run(flags).await,
+        Command::Store(flags) => store::run(flags).await,
+        Command::Check(flags) => store::check::run(flags).await,
         Command::Crds(flags) => crds::run(flags).await,
         Command::Kubeconfig(flags) => kubeconfig::run(flags).await,
     }

@@ -57,6 +57,18 @@ impl StoreFlags {
         Ok(self.told()?.location)
     }
 
+    /// Where a store is that is there: opening would make one, and an empty store has nothing to tell.
+    pub(crate) fn existing(&self) -> anyhow::Result<Location> {
+        let location = self.location()?;
+        if let Location::Sqlite(path) = &location {
+            anyhow::ensure!(
+                path.exists(),
+                "there is no store at {location}: name the file with --store"
+            );
+        }
+        Ok(location)
+    }
+
     /// Opens the store; it serves both traits, and writes on the threads of `writes`.
     pub(crate) async fn open(&self, writes: &Handle) -> anyhow::Result<Arc<SqlStore>> {
         let Told {

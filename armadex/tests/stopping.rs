@@ -107,6 +107,15 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
         said.contains("0 objects in 0 namespaces, 0 index entries, 0 faults"),
         "{said}"
     );
+    for command in ["store check --mend", "store compact", "store stats"] {
+        let (status, said) = run(command, &store);
+        assert!(status.success(), "{said}");
+    }
+    let (status, said) = run("store stats -o json", &store);
+    assert!(
+        status.success() && said.contains("\"revision\": 0"),
+        "{said}"
+    );
 }
 
 /// Neither where `ps` shows it nor in what is said of it.

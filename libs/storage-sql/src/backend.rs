@@ -62,6 +62,17 @@ pub(crate) enum Lane {
     Search,
 }
 
+/// What a database takes on its disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// Bytes of each table and index, the largest first.
+    pub tables: Vec<(String, u64)>,
+    /// Bytes of all, and of what else the database has.
+    pub total: u64,
+    /// Bytes that were freed and wait for something new.
+    pub free: u64,
+}
+
 /// A database that hands out transactions.
 #[async_trait]
 pub(crate) trait Database: Send + Sync {
@@ -78,6 +89,17 @@ pub(crate) trait Database: Send + Sync {
 
     /// Lets the database catch up with what only an idle moment lets it do. Called by the writer between two transactions.
     async fn catch_up(&self);
+
+    /// Gives some of the space back that was freed, where the database does not do so by itself; whether there is more. Called by the writer after a
+    /// purge that is done; must be short.
+    async fn give_space_back(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    /// What it takes on its disk; nothing where it does not say.
+    async fn disk(&self) -> Result<Disk, StoreError> {
+        Ok(Disk::default())
+    }
 
     /// Gives back the memory that only work needs. Called by the writer when it has had nothing to do for a while.
     async fn rest(&self);

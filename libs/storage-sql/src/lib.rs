@@ -21,14 +21,17 @@ mod sql;
 mod store;
 mod write;
 
+pub use backend::Disk;
 pub use backend::guarded::Availability;
 pub use backend::schema::{PendingMigration, SchemaStanding};
 pub use location::{
     ClientCertificate, Draft, Engine, Host, InvalidLocation, Location, Password, Secret, Server,
     Timeouts, Tls, TlsMode, UnreadablePassword,
 };
-pub use open::{migrate, open, open_with, schema_standing};
+pub use open::{compact, migrate, open, open_with, schema_standing};
 pub use options::Options;
 pub use read::Tuning;
 pub use store::SqlStore;
 pub use store::check::CheckReport;
+pub use store::mend::Mended;
+pub use store::stats::{Share, StoreStats};

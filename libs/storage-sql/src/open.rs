@@ -7,7 +7,7 @@ use armadex_storage::StoreError;
 
 use crate::backend::mysql::{self, MysqlDatabase};
 use crate::backend::schema::SchemaStanding;
-use crate::backend::sqlite::{SqliteDatabase, look, migrate_file};
+use crate::backend::sqlite::{self, SqliteDatabase, look, migrate_file};
 use crate::location::{Engine, Location, Server};
 use crate::options::Options;
 use crate::store::SqlStore;
@@ -47,6 +47,16 @@ pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, Stor
             Engine::Mysql => mysql::look(server).await,
             Engine::Postgres => Err(not_in_this_build(server)),
         },
+    }
+}
+
+/// Writes a SQLite file anew, without free space.
+pub async fn compact(location: &Location) -> Result<(), StoreError> {
+    match location {
+        Location::Sqlite(path) => sqlite::compact(path, &Options::default()).await,
+        Location::Server(server) => Err(StoreError::Unsupported {
+            what: format!("{} gives space back by itself", server.engine.name()),
+        }),
     }
 }
 

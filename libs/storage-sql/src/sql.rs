@@ -8,6 +8,7 @@ pub(crate) mod gone;
 pub(crate) mod head;
 pub(crate) mod lease;
 mod lists;
+pub(crate) mod mend;
 pub(crate) mod meta;
 pub(crate) mod milestone;
 pub(crate) mod namespace;
@@ -19,6 +20,7 @@ pub(crate) mod post;
 pub(crate) mod select;
 pub(crate) mod sort;
 pub(crate) mod statement;
+pub(crate) mod stats;
 pub(crate) mod stream;
 pub(crate) mod unposted;
 

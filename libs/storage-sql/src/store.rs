@@ -2,8 +2,10 @@
 
 pub(crate) mod check;
 mod families;
+pub(crate) mod mend;
 mod search;
 mod sink;
+pub(crate) mod stats;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

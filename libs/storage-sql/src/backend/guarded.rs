@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use super::error::is_collision;
 use super::gate::{Entry, Gate};
-use super::{Connection, Database, Lane, RowSink, SharedDatabase, Transaction};
+use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
 
@@ -125,6 +125,14 @@ impl Database for GuardedDatabase {
 
     async fn catch_up(&self) {
         self.inner.catch_up().await;
+    }
+
+    async fn give_space_back(&self) -> Result<bool, StoreError> {
+        self.inner.give_space_back().await
+    }
+
+    async fn disk(&self) -> Result<Disk, StoreError> {
+        self.inner.disk().await
     }
 
     async fn rest(&self) {

@@ -4,6 +4,7 @@ mod connection;
 mod error;
 mod mark;
 mod schema;
+mod space;
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -15,13 +16,15 @@ use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+};
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, Sqlite, SqliteConnection,
     SqlitePool,
 };
 
-use crate::backend::{Database, Lane, Transaction, head_row};
+use crate::backend::{Database, Disk, Lane, Transaction, head_row};
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
 
@@ -167,6 +170,11 @@ pub(crate) async fn migrate_file(path: &Path, options: &Options) -> Result<(), S
     migrated
 }
 
+/// Writes the whole file anew; see [`space`].
+pub(crate) async fn compact(path: &Path, options: &Options) -> Result<(), StoreError> {
+    space::rewrite(writer_options(path, options).create_if_missing(false)).await
+}
+
 #[async_trait]
 impl Database for SqliteDatabase {
     fn dialect(&self) -> Dialect {
@@ -207,6 +215,14 @@ impl Database for SqliteDatabase {
         // Who reads for minutes, as a check does, would else hold up every write for as long as is waited here.
         let next = if is_done { 0 } else { bytes } + self.most_log_bytes;
         self.catch_up_at.store(next, Ordering::Relaxed);
+    }
+
+    async fn give_space_back(&self) -> Result<bool, StoreError> {
+        space::give_back(&self.writer).await
+    }
+
+    async fn disk(&self) -> Result<Disk, StoreError> {
+        space::disk(&self.searches).await
     }
 
     async fn rest(&self) {
@@ -297,6 +313,8 @@ async fn is_at_rest(connection: &mut SqliteConnection) -> Result<bool, sqlx::Err
 fn writer_options(path: &Path, options: &Options) -> SqliteConnectOptions {
     shared_options(path, options)
         .page_size(PAGE_SIZE)
+        // Of a file that is made with it; see `space` for others.
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Normal)
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())

@@ -54,6 +54,11 @@ impl Dialect {
         self.spelling().sum_of_n
     }
 
+    /// What ends a `CAST(` to a whole number of 64 bits.
+    pub(crate) fn as_int(self) -> &'static str {
+        self.spelling().as_int
+    }
+
     /// What inserts new rows. An error ends the whole transaction, so a database that can does not remember how to undo the statement alone.
     pub(crate) fn insert_into(self) -> &'static str {
         self.spelling().insert_into

@@ -15,8 +15,8 @@ use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
-    audit, catalog, counter, gone, head, lease, meta, milestone, namespace, object, owner, post,
-    select, sort, stream, unposted,
+    audit, catalog, counter, gone, head, lease, mend, meta, milestone, namespace, object, owner,
+    post, select, sort, stats, stream, unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -38,7 +38,7 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
         indexes(dialect),
         selects(dialect),
         sorts(dialect),
-        audits(),
+        audits(dialect),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -348,13 +348,21 @@ fn sorts(dialect: Dialect) -> Vec<Statement> {
     ]
 }
 
-fn audits() -> Vec<Statement> {
+fn audits(dialect: Dialect) -> Vec<Statement> {
     vec![
         audit::objects(),
         audit::blocks(),
         audit::counters(),
         audit::streams(),
         audit::namespaces(),
+        mend::objects(TYPE, 1000),
+        mend::without_version(),
+        mend::namespace_name(1000),
+        mend::count_types(1000),
+        mend::count_objects(CLUSTER, TYPE),
+        mend::versions_after(35, 2000),
+        stats::versions(dialect),
+        stats::index(dialect),
         audit::count_objects(35),
         audit::count_versions(35, 40),
     ]

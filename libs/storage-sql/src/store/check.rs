@@ -34,7 +34,7 @@ impl SqlStore {
     /// Compares the index and the counters with the objects, in one snapshot. Reads everything: not for a busy store.
     pub async fn check(&self) -> Result<CheckReport, StoreError> {
         let mut transaction = self.database.read(Lane::Search).await?;
-        let report = check(&mut *transaction, &self.hasher).await?;
+        let (report, _) = examine(&mut *transaction, &self.hasher).await?;
         transaction.rollback().await?;
         Ok(report)
     }
@@ -43,11 +43,53 @@ impl SqlStore {
 /// Faults beyond these add nothing for a reader.
 const MOST_FAULTS: usize = 100;
 
+/// Where something does not agree.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// The index or the counter, or an object itself.
+    pub(crate) places: BTreeSet<Place>,
+    /// Ids of namespaces whose number of types is wrong.
+    pub(crate) namespaces: BTreeSet<i64>,
+    /// (cluster, type) of streams whose number of objects is wrong, or that are missing.
+    pub(crate) streams: BTreeSet<(i64, i64)>,
+    pub(crate) is_log_damaged: bool,
+}
+
+/// What a check says, in words, and where.
+#[derive(Debug, Default)]
+struct Faults {
+    words: Vec<String>,
+    at: Findings,
+}
+
+impl Faults {
+    fn say(&mut self, words: String) {
+        if self.words.len() < MOST_FAULTS {
+            self.words.push(words);
+        }
+    }
+
+    fn place(&mut self, place: Place, words: String) {
+        self.at.places.insert(place);
+        self.say(words);
+    }
+}
+
 /// A type and a namespace id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    resource: i64,
-    nsid: i64,
+pub(crate) struct Place {
+    pub(crate) resource: i64,
+    pub(crate) nsid: i64,
+}
+
+impl Place {
+    /// Of a row that begins with both.
+    pub(crate) fn decode(row: &dyn Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            resource: row.int(0)?,
+            nsid: row.int(1)?,
+        })
+    }
 }
 
 impl fmt::Display for Place {
@@ -78,11 +120,12 @@ impl Tally {
 /// One side of the comparison.
 type Tallies = BTreeMap<Place, Tally>;
 
-async fn check(
+/// Compares everything; what does not agree, in words and by place.
+pub(super) async fn examine(
     connection: &mut dyn Connection,
     hasher: &TermHasher,
-) -> Result<CheckReport, StoreError> {
-    let mut faults = Vec::new();
+) -> Result<(CheckReport, Findings), StoreError> {
+    let mut faults = Faults::default();
     let stored = tally_objects(connection, hasher, &mut faults).await?;
     let mut indexed = tally_blocks(connection, &mut faults).await?;
     tally_counters(connection, &mut indexed).await?;
@@ -91,31 +134,35 @@ async fn check(
     let entries = indexed.values().map(|tally| tally.entries).sum::<i64>();
     let namespaces = check_sums(connection, &stored, &mut faults).await?;
     check_versions(connection, objects, &mut faults).await?;
-    faults.truncate(MOST_FAULTS);
-    Ok(CheckReport {
+    let report = CheckReport {
         objects: u64::try_from(objects).unwrap_or(0),
         entries: u64::try_from(entries).unwrap_or(0),
         namespaces,
-        faults,
-    })
+        faults: faults.words,
+    };
+    Ok((report, faults.at))
+}
+
+/// The types of which some labels are not posted.
+pub(super) async fn unposting(
+    connection: &mut dyn Connection,
+) -> Result<BTreeSet<i64>, StoreError> {
+    let found = rows(connection, unposted::since(0), unposted::decode).await?;
+    Ok(found.iter().map(|row| i64::from(row.resource)).collect())
 }
 
 /// What the objects and the terms of their versions say.
 async fn tally_objects(
     connection: &mut dyn Connection,
     hasher: &TermHasher,
-    faults: &mut Vec<String>,
+    faults: &mut Faults,
 ) -> Result<Tallies, StoreError> {
-    let unposting = rows(connection, unposted::since(0), unposted::decode).await?;
-    let unposting: BTreeSet<i64> = unposting
-        .iter()
-        .map(|row| i64::from(row.resource))
-        .collect();
+    let unposting = unposting(connection).await?;
     let mut tallies = Tallies::new();
     connection
         .fetch(audit::objects(), &mut |row| {
-            let (id, form) = (row.int(2)?, row.int(3)?);
-            let tally = tallies.entry(place(row)?).or_default();
+            let (place, id, form) = (Place::decode(row)?, row.int(2)?, row.int(3)?);
+            let tally = tallies.entry(place).or_default();
             tally.objects += 1;
             match TermSet::from_bytes(&row.blob(4)?) {
                 Some(terms) => {
@@ -123,14 +170,16 @@ async fn tally_objects(
                         .posted()
                         .iter()
                         .for_each(|&term| tally.entry(term, id));
-                    if !terms.unposted().is_empty() && !unposting.contains(&row.int(0)?) {
-                        faults.push(format!("object {id} has terms that its type would post"));
+                    if !terms.unposted().is_empty() && !unposting.contains(&place.resource) {
+                        let words = format!("object {id} has terms that its type would post");
+                        faults.place(place, words);
                     }
                     if !hasher.is_form_of(form, &terms) {
-                        faults.push(format!("the form of object {id} is not that of its terms"));
+                        let words = format!("the form of object {id} is not that of its terms");
+                        faults.place(place, words);
                     }
                 }
-                None => faults.push(format!("the terms of object {id} are damaged")),
+                None => faults.place(place, format!("the terms of object {id} are damaged")),
             }
             Ok(())
         })
@@ -141,19 +190,19 @@ async fn tally_objects(
 /// What the blocks say.
 async fn tally_blocks(
     connection: &mut dyn Connection,
-    faults: &mut Vec<String>,
+    faults: &mut Faults,
 ) -> Result<Tallies, StoreError> {
     let mut tallies = Tallies::new();
     connection
         .fetch(audit::blocks(), &mut |row| {
-            let place = place(row)?;
+            let place = Place::decode(row)?;
             let (term, block) = (row.int(2)?, block(row)?);
             match block.decode() {
                 Ok(ids) => {
                     let tally = tallies.entry(place).or_default();
                     ids.as_slice().iter().for_each(|&id| tally.entry(term, id));
                 }
-                Err(err) => faults.push(format!("{place}: {err}")),
+                Err(err) => faults.place(place, format!("{place}: {err}")),
             }
             Ok(())
         })
@@ -168,13 +217,13 @@ async fn tally_counters(
 ) -> Result<(), StoreError> {
     connection
         .fetch(audit::counters(), &mut |row| {
-            tallies.entry(place(row)?).or_default().objects = row.int(2)?;
+            tallies.entry(Place::decode(row)?).or_default().objects = row.int(2)?;
             Ok(())
         })
         .await
 }
 
-fn compare(stored: &Tallies, indexed: &Tallies, faults: &mut Vec<String>) {
+fn compare(stored: &Tallies, indexed: &Tallies, faults: &mut Faults) {
     let places = stored
         .keys()
         .chain(indexed.keys().filter(|place| !stored.contains_key(place)));
@@ -183,15 +232,13 @@ fn compare(stored: &Tallies, indexed: &Tallies, faults: &mut Vec<String>) {
         let index = indexed.get(place).copied().unwrap_or_default();
         if objects.objects != index.objects {
             let (there, counted) = (objects.objects, index.objects);
-            faults.push(format!(
-                "{place}: {there} objects, and the counter says {counted}"
-            ));
+            let words = format!("{place}: {there} objects, and the counter says {counted}");
+            faults.place(*place, words);
         }
         if (objects.entries, objects.sum) != (index.entries, index.sum) {
             let (terms, entries) = (objects.entries, index.entries);
-            faults.push(format!(
-                "{place}: {terms} terms, and the blocks have {entries}"
-            ));
+            let words = format!("{place}: {terms} terms, and the blocks have {entries}");
+            faults.place(*place, words);
         }
     }
 }
@@ -200,32 +247,13 @@ fn compare(stored: &Tallies, indexed: &Tallies, faults: &mut Vec<String>) {
 async fn check_sums(
     connection: &mut dyn Connection,
     stored: &Tallies,
-    faults: &mut Vec<String>,
+    faults: &mut Faults,
 ) -> Result<u64, StoreError> {
-    let mut by_stream: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+    check_streams(connection, stored, faults).await?;
     let mut by_namespace: BTreeMap<i64, i64> = BTreeMap::new();
-    for (place, tally) in stored {
-        *by_stream
-            .entry((cluster_of(place.nsid), place.resource))
-            .or_default() += tally.objects;
+    for place in stored.keys() {
         *by_namespace.entry(place.nsid).or_default() += 1;
     }
-    connection
-        .fetch(audit::streams(), &mut |row| {
-            let (cluster, resource, said) = (row.int(0)?, row.int(1)?, row.int(2)?);
-            let there = by_stream.remove(&(cluster, resource)).unwrap_or(0);
-            if there != said {
-                faults.push(format!(
-                    "type {resource} in cluster {cluster}: {there} objects, and the stream says {said}"
-                ));
-            }
-            Ok(())
-        })
-        .await?;
-    let orphans = by_stream.keys();
-    faults.extend(orphans.map(|(cluster, resource)| {
-        format!("type {resource} in cluster {cluster}: objects without a stream")
-    }));
     let mut namespaces = 0;
     connection
         .fetch(audit::namespaces(), &mut |row| {
@@ -233,16 +261,54 @@ async fn check_sums(
             let (nsid, said) = (row.int(0)?, row.int(1)?);
             let there = by_namespace.remove(&nsid).unwrap_or(0);
             if there != said {
-                faults.push(format!(
+                faults.at.namespaces.insert(nsid);
+                faults.say(format!(
                     "namespace id {nsid}: {there} types have objects, and it says {said}"
                 ));
             }
             Ok(())
         })
         .await?;
-    let orphans = by_namespace.keys();
-    faults.extend(orphans.map(|nsid| format!("namespace id {nsid} stands for nothing")));
+    let lost = stored
+        .keys()
+        .filter(|place| by_namespace.contains_key(&place.nsid));
+    faults.at.places.extend(lost);
+    for nsid in by_namespace.keys() {
+        faults.say(format!("namespace id {nsid} stands for nothing"));
+    }
     Ok(namespaces)
+}
+
+async fn check_streams(
+    connection: &mut dyn Connection,
+    stored: &Tallies,
+    faults: &mut Faults,
+) -> Result<(), StoreError> {
+    let mut by_stream: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+    for (place, tally) in stored {
+        let key = (cluster_of(place.nsid), place.resource);
+        *by_stream.entry(key).or_default() += tally.objects;
+    }
+    connection
+        .fetch(audit::streams(), &mut |row| {
+            let (cluster, resource, said) = (row.int(0)?, row.int(1)?, row.int(2)?);
+            let there = by_stream.remove(&(cluster, resource)).unwrap_or(0);
+            if there != said {
+                faults.at.streams.insert((cluster, resource));
+                faults.say(format!(
+                    "type {resource} in cluster {cluster}: {there} objects, and the stream says {said}"
+                ));
+            }
+            Ok(())
+        })
+        .await?;
+    for (cluster, resource) in by_stream.into_keys() {
+        faults.at.streams.insert((cluster, resource));
+        faults.say(format!(
+            "type {resource} in cluster {cluster}: objects without a stream"
+        ));
+    }
+    Ok(())
 }
 
 /// Every object has its version, the log has every revision, and there is no version beside those that are either or that the log says were
@@ -250,7 +316,7 @@ async fn check_sums(
 async fn check_versions(
     connection: &mut dyn Connection,
     with_version: i64,
-    faults: &mut Vec<String>,
+    faults: &mut Faults,
 ) -> Result<(), StoreError> {
     let HeadRow {
         revision, pruned, ..
@@ -263,9 +329,16 @@ async fn check_versions(
         Ok((row.int(0)?, row.int(1)?, row.int(2)?, row.int(3)?))
     });
     let (versions, old, log, superseded) = counted.await?.unwrap_or_default();
-    let mut fault = |is_one: bool, words: String| is_one.then(|| faults.push(words));
     let without = objects - with_version;
-    fault(without != 0, format!("{without} objects have no version"));
+    if without != 0 {
+        faults.say(format!("{without} objects have no version"));
+    }
+    let mut fault = |is_one: bool, words: String| {
+        if is_one {
+            faults.at.is_log_damaged = true;
+            faults.say(words);
+        }
+    };
     let revisions = revision - pruned;
     fault(
         log != revisions,
@@ -282,13 +355,6 @@ async fn check_versions(
         format!("{beyond} versions are beyond the head"),
     );
     Ok(())
-}
-
-fn place(row: &dyn Row) -> Result<Place, StoreError> {
-    Ok(Place {
-        resource: row.int(0)?,
-        nsid: row.int(1)?,
-    })
 }
 
 fn block(row: &dyn Row) -> Result<Block, StoreError> {

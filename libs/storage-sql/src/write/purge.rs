@@ -4,6 +4,8 @@
 mod prune;
 mod rows;
 
+pub(crate) use prune::delete_newest;
+
 use std::time::Duration;
 
 use armadex_storage::{Purged, StoreError};

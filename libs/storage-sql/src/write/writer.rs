@@ -20,12 +20,13 @@ use crate::write::clusters::Opening;
 use crate::write::diff::Effect;
 use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
+use crate::write::mend::Mending;
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
 use crate::write::session::Session;
 use crate::write::stage::{Staged, stage};
-use crate::write::{clusters, purge};
+use crate::write::{clusters, mend, purge};
 
 /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
 const GROUP_ORDERS: usize = 128;
@@ -56,6 +57,7 @@ pub(crate) enum Work {
     /// The name, the incarnation, the identity of the member.
     Adopt(ClusterName, String, String),
     Purge(u32, Duration),
+    Mend(Mending),
     /// The store was seen like this and is behind it now.
     Rewound(Committed),
 }
@@ -83,6 +85,8 @@ pub(crate) enum Done {
     Joined(ClusterId),
     Opened(Stream),
     Purged(Purged),
+    /// How many objects had to be removed.
+    Mended(u64),
     Nothing,
 }
 
@@ -156,8 +160,26 @@ impl Writer {
             .into_iter()
             .map(|order| (order.work, order.reply))
             .unzip();
-        for (reply, result) in replies.into_iter().zip(self.results(&work).await) {
+        let mut results = self.results(&work).await;
+        if let [Ok(Done::Purged(purged))] = &mut results[..] {
+            purged.finished = purged.finished && !self.give_space_back().await;
+        }
+        for (reply, result) in replies.into_iter().zip(results) {
             let _ = reply.send(result);
+        }
+    }
+
+    /// After a purge that is done; whether there is more to give back.
+    async fn give_space_back(&self) -> bool {
+        if !self.lease.is_held() {
+            return false;
+        }
+        match self.database.give_space_back().await {
+            Ok(more) => more,
+            Err(err) => {
+                tracing::warn!(error = %err, "the space of what was purged was not given back");
+                false
+            }
         }
     }
 
@@ -334,6 +356,7 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             Done::Joined(clusters::adopt(session, name, incarnation, member).await?)
         }
         Work::Purge(limit, grace) => Done::Purged(purge::purge(session, *limit, *grace).await?),
+        Work::Mend(mending) => Done::Mended(mend::mend(session, mending).await?),
         // Whether it is so was looked at before anything else.
         Work::Rewound(_) => Done::Nothing,
         Work::Write(_) | Work::Open(_) => unreachable!("done together with others"),
@@ -367,10 +390,10 @@ impl Group {
         None
     }
 
-    /// A purge reads rows, so it goes alone; so does the second batch of a stream, which is compared with the rows of the first.
+    /// A purge reads rows, so it goes alone, as a mending does; so does the second batch of a stream, which is compared with the rows of the first.
     fn fits(&self, work: &Work) -> bool {
-        let is_purge = |work: &Work| matches!(work, Work::Purge(..));
-        if is_purge(work) || is_purge(&self.orders[0].work) {
+        let is_alone = |work: &Work| matches!(work, Work::Purge(..) | Work::Mend(_));
+        if is_alone(work) || is_alone(&self.orders[0].work) {
             return false;
         }
         let Some(stream) = stream_of(work) else {

@@ -3,6 +3,9 @@
 mod catalogue;
 mod incarnation;
 mod lease;
+mod mend;
+mod space;
+mod stats;
 mod unposted;
 mod versions;
 mod writer;

@@ -9,6 +9,7 @@ pub(super) const SPELLING: Spelling = Spelling {
     by_key: "",
     then_join: " CROSS JOIN ",
     sum_of_n: "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
+    as_int: " AS BIGINT)",
     insert_into: "INSERT INTO ",
     on_conflict,
 };

@@ -74,7 +74,7 @@ async fn past_window(connection: &mut dyn Connection, at: i64) -> Result<i64, St
 
 /// Takes the newest versions of objects that go away as if they had never been: at once where what they superseded is gone. Others give their
 /// place in the log to tombstones, by which pruning finds what they superseded: that may be any number of versions for each.
-pub(super) async fn delete_newest(
+pub(crate) async fn delete_newest(
     connection: &mut dyn Connection,
     revs: &[i64],
 ) -> Result<(), StoreError> {

@@ -1,0 +1,107 @@
+//! Mending what a check finds: everything that is not an object is made anew from the objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use armadex_storage::StoreError;
+
+use super::check::{Findings, Place, examine, unposting};
+use crate::backend::error::broken;
+use crate::backend::{Connection, Lane, rows};
+use crate::sql::catalog::type_id;
+use crate::sql::{audit, mend};
+use crate::store::SqlStore;
+use crate::write::mend::{Mending, Rules};
+use crate::write::writer::{Done, Work};
+
+/// What was mended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// Namespaces of a type whose index and counter were made anew.
+    pub places: u64,
+    /// Objects that were damaged themselves, and are gone until an audit of their cluster brings them back.
+    pub removed: u64,
+}
+
+/// What is mended may leave something behind that only then is seen: a version of an object that was removed. A third time finds nothing, unless
+/// somebody writes meanwhile.
+const ROUNDS: usize = 3;
+
+impl SqlStore {
+    /// Checks, and makes anew what does not agree with the objects, each place in a transaction of its own. Where other processes write meanwhile,
+    /// another check says whether something came in between.
+    pub async fn mend(&self) -> Result<Mended, StoreError> {
+        let mut mended = Mended::default();
+        for _ in 0..ROUNDS {
+            let mut transaction = self.database.read(Lane::Search).await?;
+            let plan = self.plan(&mut *transaction).await;
+            transaction.rollback().await?;
+            let plan = plan?;
+            if plan.is_empty() {
+                break;
+            }
+            for mending in plan {
+                mended.places += u64::from(matches!(mending, Mending::Place { .. }));
+                match self.order(Work::Mend(mending)).await? {
+                    Done::Mended(removed) => mended.removed += removed,
+                    other => {
+                        let words = format!("the writer answered {other:?} to a mending");
+                        return Err(broken(words));
+                    }
+                }
+            }
+        }
+        Ok(mended)
+    }
+
+    /// What is to be done, in this order.
+    async fn plan(&self, connection: &mut dyn Connection) -> Result<Vec<Mending>, StoreError> {
+        let (_, found) = examine(connection, &self.hasher).await?;
+        let Findings {
+            mut places,
+            namespaces,
+            streams,
+            is_log_damaged,
+        } = found;
+        places.extend(rows(connection, mend::without_version(), Place::decode).await?);
+        let unposting = unposting(connection).await?;
+        let mut plan = Vec::new();
+        for (place, terms) in known_terms(connection, places).await? {
+            plan.push(Mending::Place {
+                resource: type_id(place.resource)?,
+                nsid: place.nsid,
+                terms,
+                rules: Rules {
+                    hasher: self.hasher,
+                    posts_all: !unposting.contains(&place.resource),
+                },
+            });
+        }
+        plan.extend(namespaces.into_iter().map(Mending::Namespace));
+        for (cluster, resource) in streams {
+            let resource = type_id(resource)?;
+            plan.push(Mending::Stream { cluster, resource });
+        }
+        plan.extend(is_log_damaged.then_some(Mending::Log));
+        Ok(plan)
+    }
+}
+
+/// The terms by which these places have blocks.
+async fn known_terms(
+    connection: &mut dyn Connection,
+    places: BTreeSet<Place>,
+) -> Result<BTreeMap<Place, BTreeSet<i64>>, StoreError> {
+    let mut known: BTreeMap<Place, BTreeSet<i64>> = places
+        .into_iter()
+        .map(|place| (place, BTreeSet::new()))
+        .collect();
+    connection
+        .fetch(audit::blocks(), &mut |row| {
+            if let Some(terms) = known.get_mut(&Place::decode(row)?) {
+                terms.insert(row.int(2)?);
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(known)
+}

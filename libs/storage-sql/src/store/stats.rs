@@ -1,0 +1,153 @@
+//! What is in a store and what it costs, by type and cluster. Reads everything, in one snapshot.
+
+use std::collections::{BTreeMap, HashMap};
+
+use armadex_model::GroupVersionResource;
+use armadex_storage::StoreError;
+
+use crate::backend::{Connection, Disk, Lane, head_row, rows};
+use crate::sql::catalog;
+use crate::sql::stats::{self, IndexSums, Shared, VersionSums};
+use crate::store::SqlStore;
+
+/// What a store holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreStats {
+    /// The last revision.
+    pub revision: i64,
+    /// The log reaches back to this revision.
+    pub pruned: i64,
+    /// What the database takes on its disk, by table or index.
+    pub disk: Disk,
+    /// One for each type of each cluster that has anything, clusters that left included.
+    pub shares: Vec<Share>,
+}
+
+/// What a type of a cluster has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The cluster's name.
+    pub cluster: String,
+    /// It is hidden, and its rows wait for its return or their purge.
+    pub has_left: bool,
+    /// The type's group.
+    pub group: String,
+    /// The type's version.
+    pub version: String,
+    /// The type's plural name.
+    pub resource: String,
+    /// Its objects.
+    pub objects: u64,
+    /// Bytes of their bodies, as they are served.
+    pub served_bytes: u64,
+    /// Bytes of bodies and terms, packed; those of `past` included.
+    pub stored_bytes: u64,
+    /// Versions that were superseded, and tombstones.
+    pub past: u64,
+    /// Bytes of these.
+    pub past_bytes: u64,
+    /// Blocks of the index.
+    pub blocks: u64,
+    /// Entries in them: an object for each term that leads to it.
+    pub entries: u64,
+    /// Bytes of them.
+    pub index_bytes: u64,
+}
+
+impl SqlStore {
+    /// Adds up what is stored. Reads everything: not for a busy store.
+    pub async fn stats(&self) -> Result<StoreStats, StoreError> {
+        let mut transaction = self.database.read(Lane::Search).await?;
+        let found = read(&mut *transaction).await;
+        transaction.rollback().await?;
+        let mut found = found?;
+        found.disk = self.database.disk().await?;
+        Ok(found)
+    }
+}
+
+async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError> {
+    let head = head_row::read(connection).await?;
+    let names = Names::read(connection).await?;
+    let mut sums: BTreeMap<Shared, (VersionSums, IndexSums)> = BTreeMap::new();
+    let versions = stats::versions(connection.dialect());
+    for (key, versions) in rows(connection, versions, stats::decode_versions).await? {
+        sums.entry(key).or_default().0 = versions;
+    }
+    let index = stats::index(connection.dialect());
+    for (key, index) in rows(connection, index, stats::decode_index).await? {
+        sums.entry(key).or_default().1 = index;
+    }
+    let shares = sums
+        .into_iter()
+        .map(|(key, (versions, index))| names.share(key, versions, index));
+    Ok(StoreStats {
+        revision: head.revision,
+        pruned: head.pruned,
+        disk: Disk::default(),
+        shares: shares.collect(),
+    })
+}
+
+/// What numbers stand for.
+struct Names {
+    types: HashMap<i32, GroupVersionResource>,
+    /// The name, and whether it is shown.
+    clusters: HashMap<i64, (String, bool)>,
+}
+
+impl Names {
+    /// All that there are: a catalogue begins with count 1.
+    async fn read(connection: &mut dyn Connection) -> Result<Self, StoreError> {
+        let types = rows(connection, catalog::types_since(-1), catalog::decode_type).await?;
+        let clusters = catalog::clusters_since(-1);
+        let clusters = rows(connection, clusters, catalog::decode_cluster).await?;
+        Ok(Self {
+            types: types
+                .into_iter()
+                .map(|row| (row.id, row.resource.gvr))
+                .collect(),
+            clusters: clusters
+                .into_iter()
+                .map(|row| (row.id, (row.name, row.active)))
+                .collect(),
+        })
+    }
+
+    fn share(&self, (resource, cluster): Shared, versions: VersionSums, index: IndexSums) -> Share {
+        let VersionSums {
+            objects,
+            served_bytes,
+            stored_bytes,
+            past,
+            past_bytes,
+        } = versions;
+        let IndexSums {
+            blocks,
+            entries,
+            bytes,
+        } = index;
+        let unknown = || GroupVersionResource::new("", "", format!("type {resource}"));
+        let known = self.clusters.get(&cluster);
+        // A cluster that was purged has tombstones until they are past the window.
+        let (name, is_shown) = known
+            .cloned()
+            .unwrap_or_else(|| (format!("cluster {cluster}"), false));
+        let gvr = self.types.get(&resource).cloned().unwrap_or_else(unknown);
+        Share {
+            cluster: name,
+            has_left: !is_shown,
+            group: gvr.group,
+            version: gvr.version,
+            resource: gvr.resource,
+            objects: objects.unsigned_abs(),
+            served_bytes: served_bytes.unsigned_abs(),
+            stored_bytes: stored_bytes.unsigned_abs(),
+            past: past.unsigned_abs(),
+            past_bytes: past_bytes.unsigned_abs(),
+            blocks: blocks.unsigned_abs(),
+            entries: entries.unsigned_abs(),
+            index_bytes: bytes.unsigned_abs(),
+        }
+    }
+}
