@@ -208,6 +208,8 @@ fn only_the_runner_of_statements_vouches_for_their_text() {
     let expected = [
         ("backend/mysql/connect.rs", 1),
         ("backend/mysql/connection.rs", 1),
+        // The text of a statement, and what its transaction begins with.
+        ("backend/postgres/connection.rs", 2),
         ("backend/sqlite.rs", 1),
         ("backend/sqlite/connection.rs", 1),
     ];

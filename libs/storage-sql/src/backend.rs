@@ -10,6 +10,7 @@ pub(crate) mod identity;
 pub(crate) mod incarnation;
 pub(crate) mod mysql;
 pub(crate) mod pool;
+pub(crate) mod postgres;
 pub(crate) mod schema;
 pub(crate) mod sqlite;
 pub(crate) mod watched;

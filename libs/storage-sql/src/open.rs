@@ -6,6 +6,7 @@ use std::sync::Arc;
 use armadex_storage::StoreError;
 
 use crate::backend::mysql::{self, MysqlDatabase};
+use crate::backend::postgres::{self, PostgresDatabase};
 use crate::backend::schema::SchemaStanding;
 use crate::backend::sqlite::{self, SqliteDatabase, look, migrate_file};
 use crate::location::{Engine, Location, Server};
@@ -23,7 +24,7 @@ pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStor
         Location::Sqlite(path) => SqlStore::sqlite(path, options).await,
         Location::Server(server) => match server.engine {
             Engine::Mysql => SqlStore::mysql(server, options).await,
-            Engine::Postgres => Err(not_in_this_build(server)),
+            Engine::Postgres => SqlStore::postgres(server, options).await,
         },
     }
 }
@@ -34,7 +35,7 @@ pub async fn migrate(location: &Location) -> Result<(), StoreError> {
         Location::Sqlite(path) => migrate_file(path, &Options::default()).await,
         Location::Server(server) => match server.engine {
             Engine::Mysql => mysql::migrate(server).await,
-            Engine::Postgres => Err(not_in_this_build(server)),
+            Engine::Postgres => postgres::migrate(server).await,
         },
     }
 }
@@ -45,7 +46,7 @@ pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, Stor
         Location::Sqlite(path) => look(path).await,
         Location::Server(server) => match server.engine {
             Engine::Mysql => mysql::look(server).await,
-            Engine::Postgres => Err(not_in_this_build(server)),
+            Engine::Postgres => postgres::look(server).await,
         },
     }
 }
@@ -60,12 +61,6 @@ pub async fn compact(location: &Location) -> Result<(), StoreError> {
     }
 }
 
-fn not_in_this_build(server: &Server) -> StoreError {
-    StoreError::Unsupported {
-        what: format!("this build cannot open {}", server.engine.name()),
-    }
-}
-
 impl SqlStore {
     /// Opens a store in a SQLite file.
     pub async fn sqlite(path: &Path, options: &Options) -> Result<Self, StoreError> {
@@ -76,6 +71,12 @@ impl SqlStore {
     /// Opens a store in a database of MySQL or MariaDB.
     pub async fn mysql(server: &Server, options: &Options) -> Result<Self, StoreError> {
         let database = MysqlDatabase::open(server, options).await?;
+        Self::start(Arc::new(database), options).await
+    }
+
+    /// Opens a store in a database of PostgreSQL.
+    pub async fn postgres(server: &Server, options: &Options) -> Result<Self, StoreError> {
+        let database = PostgresDatabase::open(server, options).await?;
         Self::start(Arc::new(database), options).await
     }
 }

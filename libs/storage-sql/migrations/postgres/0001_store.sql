@@ -107,9 +107,10 @@ CREATE TABLE obj (
     rev     BIGINT NOT NULL,
     form    BIGINT NOT NULL
 ) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-CREATE UNIQUE INDEX obj_key ON obj (type, nsid, name);
 CREATE INDEX obj_created ON obj (type, created, nsid, id);
 CREATE INDEX obj_name ON obj (type, name, nsid, id);
+-- The last: of two indexes that would do just as well the younger one is taken, and rows of a namespace stand together in this one.
+CREATE UNIQUE INDEX obj_key ON obj (type, nsid, name);
 
 -- `terms` are the sorted term hashes of the object at this revision, 8 bytes each, least significant first; behind them those that are not
 -- posted and, if there are any, how many those are in 4 bytes.

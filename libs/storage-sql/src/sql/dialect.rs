@@ -14,7 +14,6 @@ use spelling::Spelling;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
-    #[cfg_attr(not(test), expect(dead_code, reason = "its backend comes next"))]
     Postgres,
     /// MySQL and MariaDB: nothing that only one of them knows.
     MySql,

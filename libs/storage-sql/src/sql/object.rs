@@ -124,8 +124,8 @@ pub(crate) fn of_places(dialect: Dialect, places: &[(i32, i64)]) -> Statement {
     let sql = Sql::new(dialect, "obj.of_places", PURGED);
     match dialect.many() {
         Many::Arrays => sql.table("k (type, nsid)", keys).push(
-            " CROSS JOIN LATERAL (SELECT * FROM obj o WHERE o.type = k.type \
-             AND (o.nsid, o.name) >= (k.nsid, '') AND o.nsid <= k.nsid ORDER BY o.nsid, o.name) o",
+            " CROSS JOIN LATERAL (SELECT * FROM obj o \
+             WHERE o.type = k.type AND o.nsid = k.nsid OFFSET 0) o",
         ),
         Many::Values | Many::Selects => sql
             .push(dialect.obj(ObjIndex::Key))

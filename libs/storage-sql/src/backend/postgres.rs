@@ -1,0 +1,88 @@
+//! PostgreSQL: one writing connection and a few reading ones.
+//!
+//! Writes run in READ COMMITTED: what a transaction relies on it holds by its writes. Reads run in REPEATABLE READ, which is one snapshot.
+//! All that a transaction wants to be set it sets itself, together with its beginning, so that a pooler may give each another connection.
+
+mod begin;
+mod connect;
+mod connection;
+mod error;
+mod limits;
+mod numbered;
+mod schema;
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+
+use crate::backend::pool::Pool;
+use crate::backend::{Database, Lane, Transaction};
+use crate::location::Server;
+use crate::options::Options;
+use crate::sql::dialect::Dialect;
+use begin::Purpose;
+use connect::Connector;
+use connection::PostgresTransaction;
+use limits::Limits;
+
+pub(crate) use schema::{look, migrate};
+
+/// Connections for what takes a moment: one would do, but for the time that a cold page takes.
+const SHORT_READERS: u32 = 2;
+/// A database on a server, and our connections with it.
+pub(crate) struct PostgresDatabase {
+    writer: Pool<Connector>,
+    short: Pool<Connector>,
+    searches: Pool<Connector>,
+    limits: Limits,
+}
+
+impl PostgresDatabase {
+    /// Connects, and brings the schema up to date.
+    pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
+        migrate(server).await?;
+        let pool = |places| Pool::new(Connector::new(server), places);
+        Ok(Self {
+            writer: pool(1),
+            short: pool(SHORT_READERS),
+            searches: pool(options.readers),
+            limits: Limits::of(server),
+        })
+    }
+}
+
+#[async_trait]
+impl Database for PostgresDatabase {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        let pool = match lane {
+            Lane::Short => &self.short,
+            Lane::Search => &self.searches,
+        };
+        let begun = PostgresTransaction::begin(pool, Purpose::Read, self.limits);
+        Ok(Box::new(begun.await?))
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        let begun = PostgresTransaction::begin(&self.writer, Purpose::Write, self.limits);
+        Ok(Box::new(begun.await?))
+    }
+
+    /// Nothing is beside a server that would outlive its restore.
+    fn note_committed(&self, _incarnation: &str, _revision: i64) {}
+
+    async fn catch_up(&self) {}
+
+    async fn rest(&self) {}
+
+    async fn close(&self) {
+        self.short.close().await;
+        self.searches.close().await;
+        self.writer.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

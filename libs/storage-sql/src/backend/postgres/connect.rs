@@ -1,0 +1,170 @@
+//! Opening connections with PostgreSQL.
+
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
+use tokio::time::timeout;
+
+use super::error::classify;
+use crate::backend::error::{Class, broken, classified};
+use crate::backend::pool::Connect;
+use crate::location::{Host, Server, TlsMode};
+
+/// Statement texts are few, see [`crate::sql::statement`]; all of them stay prepared.
+const STATEMENTS: usize = 512;
+
+/// Plans are made anew after this long: one that was made while a table was empty is no good for what has come since. It costs a millisecond.
+const PLANS_LAST: Duration = Duration::from_secs(10);
+
+/// The oldest version that has all that we ask for.
+const OLDEST: u32 = 130_000;
+
+/// A connection, and what its transactions begin with depends on.
+pub(super) struct Connected {
+    pub(super) connection: PgConnection,
+    /// As in `server_version_num`.
+    pub(super) version: u32,
+    planned: Instant,
+}
+
+impl Connected {
+    /// Whether it is time to plan anew.
+    pub(super) fn forgets_plans(&mut self) -> bool {
+        let is_time = self.planned.elapsed() >= PLANS_LAST;
+        if is_time {
+            self.planned = Instant::now();
+        }
+        is_time
+    }
+}
+
+/// Opens connections.
+pub(super) struct Connector {
+    server: Server,
+}
+
+impl Connector {
+    pub(super) fn new(server: &Server) -> Self {
+        Self {
+            server: server.clone(),
+        }
+    }
+
+    async fn connect_with(&self, host: &Host) -> Result<Connected, sqlx::Error> {
+        let connection = self.options(host)?.connect().await?;
+        Ok(Connected {
+            // A server that does not tell is none of PostgreSQL's own, and is believed.
+            version: connection.server_version_num().unwrap_or(OLDEST),
+            connection,
+            planned: Instant::now(),
+        })
+    }
+
+    fn options(&self, host: &Host) -> Result<PgConnectOptions, sqlx::Error> {
+        let Server {
+            engine: _,
+            hosts: _,
+            user,
+            password,
+            database,
+            tls,
+            timeouts: _,
+            prepared,
+            application,
+        } = &self.server;
+        let password = password.read();
+        let password = password.map_err(|err| sqlx::Error::Configuration(err.into()))?;
+        let mut options = PgConnectOptions::new_without_pgpass()
+            .username(user)
+            .database(database)
+            .application_name(application)
+            .ssl_mode(match tls.mode {
+                TlsMode::Disable => PgSslMode::Disable,
+                TlsMode::Require => PgSslMode::Require,
+                TlsMode::VerifyCa => PgSslMode::VerifyCa,
+                TlsMode::VerifyFull => PgSslMode::VerifyFull,
+            })
+            .statement_cache_capacity(if *prepared { STATEMENTS } else { 0 })
+            // A pooler takes no settings but those that it knows, and we have no fractions.
+            .extra_float_digits(None)
+            // Its warnings are pages of SQL; what takes long is told by name.
+            .disable_statement_logging();
+        options = match host {
+            Host::Tcp(name, port) => options.host(name).port(*port),
+            Host::Socket(folder, port) => options.socket(folder).port(*port),
+        };
+        if let Some(password) = password {
+            options = options.password(password.expose());
+        }
+        if let Some(root) = &tls.root {
+            options = options.ssl_root_cert(root);
+        }
+        if let Some(client) = &tls.client {
+            options = options.ssl_client_cert(&client.certificate);
+            options = options.ssl_client_key(&client.key);
+        }
+        Ok(options)
+    }
+}
+
+#[async_trait]
+impl Connect for Connector {
+    type Connection = Connected;
+
+    /// The first of the hosts that lets us write, each within the limit.
+    async fn connect(&self) -> Result<Connected, StoreError> {
+        let server = &self.server;
+        let is_choice = server.hosts.len() > 1;
+        let mut last = None;
+        for host in &server.hosts {
+            let connecting = async {
+                let mut connected = self.connect_with(host).await?;
+                match is_choice && is_read_only(&mut connected.connection).await? {
+                    true => Err(sqlx::Error::Io(ErrorKind::ReadOnlyFilesystem.into())),
+                    false => Ok(connected),
+                }
+            };
+            match timeout(server.timeouts.connect, connecting).await {
+                Ok(Ok(connected)) => return supported(server, connected),
+                Ok(Err(err)) => last = Some(err),
+                Err(_) => last = Some(sqlx::Error::Io(ErrorKind::TimedOut.into())),
+            }
+        }
+        let doing = format!("connecting with {server}");
+        Err(match last {
+            // While a server restarts, or its password is changed, it refuses much; none of that is a reason to end.
+            Some(err @ sqlx::Error::Database(_)) => classified(&doing, err, Class::Passing),
+            Some(err) => classify(&doing, err),
+            None => broken(format!("{server} names no host")),
+        })
+    }
+
+    async fn close(&self, connected: Connected) {
+        // The server notices without it, a little later.
+        let _ = timeout(self.server.timeouts.connect, connected.connection.close()).await;
+    }
+}
+
+fn supported(server: &Server, connected: Connected) -> Result<Connected, StoreError> {
+    let (found, oldest) = (connected.version / 10_000, OLDEST / 10_000);
+    match connected.version < OLDEST {
+        true => Err(broken(format!(
+            "{server} is PostgreSQL {found}, and {oldest} is the oldest that has what a store needs"
+        ))),
+        false => Ok(connected),
+    }
+}
+
+/// Whether the server is a replica, or was made to take no writes.
+async fn is_read_only(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let set = "SELECT current_setting('transaction_read_only')";
+    let set: String = sqlx::query_scalar(set)
+        .persistent(false)
+        .fetch_one(connection)
+        .await?;
+    Ok(set == "on")
+}

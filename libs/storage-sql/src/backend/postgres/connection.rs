@@ -1,0 +1,208 @@
+//! Statements on a transaction of PostgreSQL.
+
+use std::future::Future;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use armadex_storage::StoreError;
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, Postgres, Row as _};
+use tokio::time::timeout;
+
+use super::begin::{self, Purpose};
+use super::connect::Connector;
+use super::error::{classify, is_lost, is_usable_after};
+use super::limits::{GRACE, Limits};
+use super::numbered::numbered;
+use crate::backend::error::broken;
+use crate::backend::pool::{Lent, Pool};
+use crate::backend::watched::Watched;
+use crate::backend::{Connection, Row, RowSink, Transaction};
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::{Param, Statement};
+
+/// An open transaction. Dropped, it takes its connection along, and the server rolls it back.
+pub(super) struct PostgresTransaction {
+    lent: Lent<Connector>,
+    limits: Limits,
+    /// No statement is under way, and none has failed in a way that leaves the connection unfit.
+    is_sound: bool,
+}
+
+impl PostgresTransaction {
+    /// Begins one. A connection that lay idle may be dead, which is nobody's trouble.
+    pub(super) async fn begin(
+        pool: &Pool<Connector>,
+        purpose: Purpose,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
+        let opening = |err| classify("opening a transaction", err);
+        let mut lent = pool.lend().await?;
+        if let Err(err) = begin(&mut lent, purpose, limits).await {
+            if !lent.was_idle() || !is_lost(&err) {
+                return Err(opening(err));
+            }
+            lent = pool.renew(lent).await?;
+            begin(&mut lent, purpose, limits).await.map_err(opening)?;
+        }
+        Ok(Self {
+            lent,
+            limits,
+            is_sound: true,
+        })
+    }
+
+    /// Runs statements that are known when this crate is compiled, and take no parameters.
+    pub(super) async fn run(&mut self, doing: &str, sql: &'static str) -> Result<(), StoreError> {
+        self.is_sound = false;
+        let done = sqlx::raw_sql(sql).execute(&mut self.lent.connection).await;
+        self.note(doing, done).map(drop)
+    }
+
+    /// Ends it by a statement, and gives the connection back.
+    async fn end(mut self, doing: &str, how: &'static str) -> Result<(), StoreError> {
+        let limit = self.limits.statement + GRACE;
+        let ended = sqlx::raw_sql(how).execute(&mut self.lent.connection);
+        let ended = within(limit, ended).await;
+        ended.map_err(|err| classify(doing, err))?;
+        self.lent.give_back().await;
+        Ok(())
+    }
+
+    /// Notes what came of a statement. One that was refused leaves a connection that goes on after a rollback; whatever else went wrong may have
+    /// left it in any state, or says that another server is to be asked.
+    fn note<T>(&mut self, doing: &str, done: Result<T, sqlx::Error>) -> Result<T, StoreError> {
+        self.is_sound = match &done {
+            Ok(_) => true,
+            Err(err) => is_usable_after(err),
+        };
+        done.map_err(|err| classify(doing, err))
+    }
+}
+
+async fn begin(
+    lent: &mut Lent<Connector>,
+    purpose: Purpose,
+    limits: Limits,
+) -> Result<(), sqlx::Error> {
+    let forgets = limits.prepared && lent.forgets_plans();
+    let text = begin::text(purpose, limits, lent.version, forgets);
+    // Numbers and constants, nothing that anybody typed.
+    let begun = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut lent.connection);
+    within(limits.begin, begun).await.map(drop)
+}
+
+#[async_trait]
+impl Connection for PostgresTransaction {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        let _watched = Watched::new(statement.name);
+        let name = statement.name;
+        self.is_sound = false;
+        let done = query(statement, self.limits.prepared).execute(&mut self.lent.connection);
+        let done = within(self.limits.statement + GRACE, done).await;
+        self.note(name, done).map(|done| done.rows_affected())
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        let _watched = Watched::new(statement.name);
+        let name = statement.name;
+        self.is_sound = false;
+        let mut found = query(statement, self.limits.prepared).fetch(&mut self.lent.connection);
+        let mut refused = None;
+        let reading = async {
+            while let Some(row) = found.try_next().await? {
+                if let Err(err) = each(&row) {
+                    refused = Some(err);
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let done = within(self.limits.statement + GRACE, reading).await;
+        drop(found);
+        match refused {
+            // In the middle of an answer: the connection is not used again.
+            Some(err) => Err(err),
+            None => self.note(name, done),
+        }
+    }
+}
+
+#[async_trait]
+impl Transaction for PostgresTransaction {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        (*self).end("the commit", "COMMIT").await
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
+        match self.is_sound {
+            true => (*self).end("the rollback", "ROLLBACK").await,
+            // Closing the connection rolls back.
+            false => Ok(()),
+        }
+    }
+}
+
+/// The driver waits for ever. What was given up is in the middle of an answer, so its connection is not used again.
+async fn within<T>(
+    limit: Duration,
+    done: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    let silence = || Err(sqlx::Error::Io(ErrorKind::TimedOut.into()));
+    timeout(limit, done).await.unwrap_or_else(|_| silence())
+}
+
+/// The text is safe because [`crate::sql::statement::Sql`] is the only maker of texts that are not constants.
+fn query(statement: Statement, prepared: bool) -> Query<'static, Postgres, PgArguments> {
+    let Statement {
+        name: _,
+        sql,
+        params,
+    } = statement;
+    let text = AssertSqlSafe(numbered(&sql));
+    params.into_iter().fold(
+        sqlx::query(text).persistent(prepared),
+        |query, param| match param {
+            Param::NoText => query.bind(None::<String>),
+            Param::Int(value) => query.bind(value),
+            Param::Text(value) => query.bind(value),
+            Param::Blob(value) => query.bind(value),
+            Param::Ints(values) => query.bind(values),
+            Param::Texts(values) => query.bind(values),
+            Param::Blobs(values) => query.bind(values),
+        },
+    )
+}
+
+impl Row for PgRow {
+    fn int(&self, column: usize) -> Result<i64, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn text(&self, column: usize) -> Result<String, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+
+    fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
+        self.try_get_unchecked(column)
+            .map_err(|err| unreadable(column, &err))
+    }
+}
+
+fn unreadable(column: usize, err: &sqlx::Error) -> StoreError {
+    broken(format!("column {column} of an answer: {err}"))
+}

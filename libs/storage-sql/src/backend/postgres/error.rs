@@ -1,0 +1,112 @@
+//! PostgreSQL's codes.
+
+use armadex_storage::StoreError;
+
+use crate::backend::error::{Class, classified};
+
+/// Sorts an error; `doing` names the statement or the action.
+pub(super) fn classify(doing: &str, err: sqlx::Error) -> StoreError {
+    let class = class(&err);
+    if code_of(&err).is_some_and(|code| is_of_pooler(&code)) {
+        tracing::error!(
+            "a pooler between us and the database mixes up prepared statements: say prepared=false in the store's URL"
+        );
+    }
+    classified(doing, err, class)
+}
+
+/// Whether the connection is of no use any more, though what was to be done may well be.
+pub(super) fn is_lost(err: &sqlx::Error) -> bool {
+    match err {
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
+        // Connection exceptions, and what a server says that ends us: a restart, or that we said nothing for long.
+        _ => code_of(err).is_some_and(|code| {
+            code.starts_with("08") || code.starts_with("57P") || code == "25P03"
+        }),
+    }
+}
+
+/// Whether the connection can go on after a rollback.
+pub(super) fn is_usable_after(err: &sqlx::Error) -> bool {
+    matches!(err, sqlx::Error::Database(_)) && class(err) != Class::Passing
+}
+
+fn class(err: &sqlx::Error) -> Class {
+    match err {
+        sqlx::Error::Database(err) => err.code().map_or(Class::Fault, |code| class_of(&code)),
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::Configuration(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed => Class::Passing,
+        _ => Class::Fault,
+    }
+}
+
+fn code_of(err: &sqlx::Error) -> Option<String> {
+    let code = err.as_database_error()?.code()?;
+    Some(code.into_owned())
+}
+
+/// A statement that is not there, or is there twice.
+fn is_of_pooler(code: &str) -> bool {
+    matches!(code, "26000" | "42P05")
+}
+
+fn class_of(code: &str) -> Class {
+    match code {
+        // Rollbacks by serialization and deadlock, a unique key that another transaction was faster with, a table that another process made.
+        "40000" | "40001" | "40P01" | "23505" | "42P07" => Class::Collision,
+        // A transaction that may not write, here or at all: a replica, or a primary that was told not to. Waiting for a lock took too long; we said
+        // nothing for too long; a replica had to overwrite what was read; who knows whether it was committed.
+        "25006" | "55P03" | "25P03" | "40003" => Class::Passing,
+        // A replica cancels what stands in its way; a database that is not there yet, or no longer; passwords that are being changed.
+        _ => match code.get(..2) {
+            // Connections, resources (disk, memory, too many connections), intervention (shutdown, timeouts), trouble of the system.
+            Some("08" | "53" | "57" | "58" | "28" | "3D") => Class::Passing,
+            _ => Class::Fault,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_sorted_by_what_helps() {
+        for (class, codes) in [
+            (
+                Class::Collision,
+                ["40001", "40P01", "23505", "42P07"].as_slice(),
+            ),
+            (
+                Class::Passing,
+                &[
+                    "08006", "08P01", "25006", "53100", "53300", "55P03", "57014", "57P01",
+                    "57P03", "58030", "28P01", "3D000",
+                ],
+            ),
+            (
+                Class::Fault,
+                &[
+                    "22021", "23502", "42601", "42P01", "54000", "XX000", "XX001", "26000",
+                ],
+            ),
+        ] {
+            for code in codes {
+                assert_eq!(class_of(code), class, "{code}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_that_broke_is_lost_and_is_tried_again() {
+        let broken = || sqlx::Error::Io(std::io::ErrorKind::BrokenPipe.into());
+        assert!(is_lost(&broken()) && !is_usable_after(&broken()));
+        assert!(classify("a read", broken()).is_transient());
+        assert!(!is_lost(&sqlx::Error::RowNotFound));
+        assert!(!classify("a read", sqlx::Error::RowNotFound).is_transient());
+    }
+}

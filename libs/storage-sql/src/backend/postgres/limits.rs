@@ -1,0 +1,28 @@
+//! How long a transaction and its parts may take.
+
+use std::time::Duration;
+
+use crate::location::Server;
+
+/// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+
+/// How long things may take, and whether statements stay prepared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) begin: Duration,
+    pub(super) statement: Duration,
+    pub(super) lock: Duration,
+    pub(super) prepared: bool,
+}
+
+impl Limits {
+    pub(super) fn of(server: &Server) -> Self {
+        Self {
+            begin: server.timeouts.connect,
+            statement: server.timeouts.statement,
+            lock: server.timeouts.lock,
+            prepared: server.prepared,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Bringing the schema of a database up to date, and looking how it stands.
+//!
+//! All of it is one transaction, which holds the table of versions: that is the lock. A second process waits for it and finds the work done, or, where
+//! both made that table, is told so and begins again.
+
+use armadex_storage::StoreError;
+
+use super::begin::Purpose;
+use super::connect::Connector;
+use super::connection::PostgresTransaction;
+use super::limits::Limits;
+use crate::backend::error::{broken, is_collision};
+use crate::backend::pool::Pool;
+use crate::backend::schema::{self, SchemaStanding};
+use crate::backend::{Connection as _, Transaction as _, head_row, identity, row, rows};
+use crate::location::Server;
+use crate::sql::dialect::Dialect;
+use crate::sql::head;
+use crate::sql::statement::Statement;
+
+const VERSIONS: &str = "CREATE TABLE migration (version BIGINT NOT NULL PRIMARY KEY, name TEXT COLLATE \"C\" NOT NULL)";
+/// Who only looks is not held up.
+const LOCK: &str = "LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE";
+
+/// How often a process begins again that met others at the same work. The first has done it.
+const TRIES: usize = 4;
+
+/// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
+pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
+    let pool = Pool::new(Connector::new(server), 1);
+    let mut done = migrate_once(&pool, server).await;
+    for _ in 1..TRIES {
+        match &done {
+            Err(err) if is_collision(err) => done = migrate_once(&pool, server).await,
+            _ => break,
+        }
+    }
+    pool.close().await;
+    done
+}
+
+/// How the schema of a database stands to this binary. Nothing is changed.
+pub(crate) async fn look(server: &Server) -> Result<SchemaStanding, StoreError> {
+    let pool = Pool::new(Connector::new(server), 1);
+    let mut transaction =
+        PostgresTransaction::begin(&pool, Purpose::Read, Limits::of(server)).await?;
+    let found = standing(&mut transaction).await?;
+    Box::new(transaction).rollback().await?;
+    pool.close().await;
+    Ok(found)
+}
+
+async fn migrate_once(pool: &Pool<Connector>, server: &Server) -> Result<(), StoreError> {
+    let begun = PostgresTransaction::begin(pool, Purpose::Migrate, Limits::of(server));
+    let mut transaction = begun.await?;
+    check_encoding(&mut transaction, server).await?;
+    let found = standing(&mut transaction).await?;
+    if found.is_ahead() {
+        check_served(&mut transaction, &found).await?;
+    } else if !found.pending.is_empty() {
+        let versions = if found.version.is_none() {
+            VERSIONS
+        } else {
+            LOCK
+        };
+        transaction.run("locking the schema", versions).await?;
+        run_pending(&mut transaction).await?;
+    }
+    Box::new(transaction).commit().await
+}
+
+/// Runs what is still missing now that nobody else does.
+async fn run_pending(transaction: &mut PostgresTransaction) -> Result<(), StoreError> {
+    let found = standing(transaction).await?;
+    for step in schema::migrations(Dialect::Postgres) {
+        if found
+            .pending
+            .iter()
+            .any(|left| left.version == step.version)
+        {
+            transaction.run("the migration", step.sql).await?;
+            let noted = Statement::fixed(
+                "migration.note",
+                "INSERT INTO migration (version, name) VALUES (?, ?)",
+                [step.version.into(), step.name.into()],
+            );
+            transaction.execute(noted).await?;
+        }
+    }
+    identity::create_missing(transaction).await?;
+    let serves = head::raise_serves(schema::serves(Dialect::Postgres));
+    transaction.execute(serves).await.map(drop)
+}
+
+async fn check_served(
+    transaction: &mut PostgresTransaction,
+    standing: &SchemaStanding,
+) -> Result<(), StoreError> {
+    let head = head_row::read(transaction).await?;
+    schema::check(Dialect::Postgres, head.serves)?;
+    let (version, newest) = (standing.version.unwrap_or(0), standing.newest);
+    tracing::info!(
+        version,
+        newest,
+        "a newer binary has migrated the store to version {version}, which serves this one as well"
+    );
+    Ok(())
+}
+
+async fn standing(transaction: &mut PostgresTransaction) -> Result<SchemaStanding, StoreError> {
+    let kept = Statement::fixed(
+        "migration.kept",
+        "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('migration')",
+        [],
+    );
+    let run = match row(transaction, kept, |row| row.int(0)).await? {
+        Some(1..) => {
+            let statement =
+                Statement::fixed("migration.versions", "SELECT version FROM migration", []);
+            rows(transaction, statement, |row| row.int(0)).await?
+        }
+        _ => vec![],
+    };
+    Ok(SchemaStanding::of(Dialect::Postgres, &run))
+}
+
+/// Names of members are in all scripts.
+async fn check_encoding(
+    transaction: &mut PostgresTransaction,
+    server: &Server,
+) -> Result<(), StoreError> {
+    let statement = Statement::fixed(
+        "migration.encoding",
+        "SELECT current_setting('server_encoding')",
+        [],
+    );
+    let found = row(transaction, statement, |row| row.text(0)).await?;
+    match found.unwrap_or_default() {
+        utf8 if utf8 == "UTF8" => Ok(()),
+        other => Err(broken(format!(
+            "{server} keeps texts in {other}: make it anew with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+        ))),
+    }
+}

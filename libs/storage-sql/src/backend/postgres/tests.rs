@@ -1,0 +1,246 @@
+//! What is PostgreSQL's own: its schema, and how it runs each statement.
+
+use armadex_databases::{Database as TestDatabase, Engine};
+use armadex_storage::StoreError;
+
+use super::*;
+use crate::backend::rows;
+use crate::location::Location;
+use crate::sql::samples::samples;
+use crate::sql::statement::{Param, Statement};
+
+/// An empty database; `None` where there is no server, which has been said then.
+fn place() -> Option<(TestDatabase, Server)> {
+    let database = TestDatabase::for_test(Engine::Postgres).expect("a server")?;
+    let server = server(&database.url());
+    Some((database, server))
+}
+
+fn server(url: &str) -> Server {
+    match url.parse().expect("a location") {
+        Location::Server(server) => *server,
+        Location::Sqlite(path) => panic!("{path:?}"),
+    }
+}
+
+async fn open(server: &Server) -> Result<PostgresDatabase, StoreError> {
+    PostgresDatabase::open(server, &Options::default()).await
+}
+
+/// Runs a statement of the test's own and commits it.
+async fn run(database: &PostgresDatabase, sql: String) {
+    let mut transaction = database.write().await.expect("a transaction");
+    let statement = Statement {
+        name: "test",
+        sql: sql.into(),
+        params: vec![],
+    };
+    transaction.execute(statement).await.expect("executed");
+    transaction.commit().await.expect("committed");
+}
+
+/// How PostgreSQL runs a statement, by the values of its parameters, as a transaction of ours plans it: once, without them.
+async fn explain(database: &PostgresDatabase, statement: &Statement) -> String {
+    let mut transaction = database.write().await.expect("a transaction");
+    let types = statement.params.iter().map(type_of);
+    let values = statement.params.iter().map(literal);
+    let (types, values) = (
+        Vec::from_iter(types).join(", "),
+        Vec::from_iter(values).join(", "),
+    );
+    let listed = |list: String| match list.is_empty() {
+        true => list,
+        false => format!("({list})"),
+    };
+    let text = numbered::numbered(&statement.sql);
+    let prepare = format!("PREPARE explained {} AS {text}", listed(types));
+    let explain = format!("EXPLAIN (COSTS OFF) EXECUTE explained {}", listed(values));
+    let of = |sql: String| Statement {
+        name: statement.name,
+        sql: sql.into(),
+        params: vec![],
+    };
+    transaction
+        .execute(of(prepare))
+        .await
+        .expect(statement.name);
+    let steps = rows(&mut *transaction, of(explain), |row| row.text(0)).await;
+    transaction
+        .execute(of("DEALLOCATE explained".into()))
+        .await
+        .expect("forgotten");
+    transaction.rollback().await.expect("rolled back");
+    let steps = steps.expect("a sound statement");
+    format!("{}\n  {}", statement.name, steps.join("\n  "))
+}
+
+fn type_of(param: &Param) -> &'static str {
+    match param {
+        Param::Int(_) => "BIGINT",
+        Param::Text(_) | Param::NoText => "TEXT",
+        Param::Blob(_) => "BYTEA",
+        Param::Ints(_) => "BIGINT[]",
+        Param::Texts(_) => "TEXT[]",
+        Param::Blobs(_) => "BYTEA[]",
+    }
+}
+
+/// Values are not looked at; how many there are might be.
+fn literal(param: &Param) -> String {
+    let array = |count: usize, one: &str, of: &str| {
+        let ones = vec![one; count].join(", ");
+        format!("ARRAY[{ones}]::{of}")
+    };
+    match param {
+        Param::Int(value) => value.to_string(),
+        Param::Text(_) => "'x'".into(),
+        Param::NoText => "NULL".into(),
+        Param::Blob(_) => "'x'::BYTEA".into(),
+        Param::Ints(values) => array(values.len(), "1", type_of(param)),
+        Param::Texts(values) => array(values.len(), "'x'", type_of(param)),
+        Param::Blobs(values) => array(values.len(), "'x'", type_of(param)),
+    }
+}
+
+async fn plans(database: &PostgresDatabase) -> Vec<String> {
+    let mut plans = Vec::new();
+    for statement in samples(Dialect::Postgres) {
+        plans.push(explain(database, &statement).await);
+    }
+    plans
+}
+
+/// On tables of which nobody has counted anything, as they are when a store is made and filled.
+#[tokio::test]
+async fn every_statement_is_run_along_the_index_that_is_meant() {
+    let Some((_place, server)) = place() else {
+        return;
+    };
+    let database = open(&server).await.expect("a database");
+    insta::assert_snapshot!(plans(&database).await.join("\n"));
+    database.close().await;
+}
+
+/// Once there are some rows and the server has counted them, nothing that is asked of large tables is done in another way.
+#[tokio::test]
+async fn plans_do_not_change_with_what_the_server_counts() {
+    let Some((_place, server)) = place() else {
+        return;
+    };
+    let database = open(&server).await.expect("a database");
+    let before = plans(&database).await;
+    for sql in [
+        "INSERT INTO stream SELECT c, t, 1, 1, 2, '1', 'm', 0, 0, 1, 0 FROM generate_series(1, 20) c, generate_series(1, 20) t",
+        "INSERT INTO cluster (id, name, incarnation, active, next_namespace, seq) \
+         SELECT c, 'c' || c, 'i', 1, 2, 0 FROM generate_series(1, 400) c",
+        "INSERT INTO type SELECT t, 'g' || t, 'v1', 'r' || t, 'K', 1, 's', '', '', 0 FROM generate_series(1, 400) t",
+        "INSERT INTO ns SELECT c * 4294967296 + n, c, 'n' || n, 1, 0 FROM generate_series(1, 20) c, generate_series(1, 20) n",
+        "INSERT INTO counter SELECT t, 1, 'n' || n, 4294967296 + n, 1 FROM generate_series(1, 20) t, generate_series(1, 50) n",
+        "INSERT INTO obj SELECT t * 1000 + n, t, 4294967296 + n % 50, 'o' || n, 'u', n % 7, 1, NULL, 9, t * 1000 + n, 0 \
+         FROM generate_series(1, 10) t, generate_series(1, 500) n",
+        "INSERT INTO ver SELECT rev, 0, id, 1, type, nsid, name, 1, '', '' FROM obj",
+        "INSERT INTO post SELECT n, t, 4294967296 + n % 50, n, 1, '' FROM generate_series(1, 10) t, generate_series(1, 500) n",
+        "ANALYZE",
+    ] {
+        run(&database, sql.into()).await;
+    }
+    let after = plans(&database).await;
+    for (before, after) in before.iter().zip(&after) {
+        // Tables of some hundred rows; what reads all of a table; what sorts all of a type, along whichever index.
+        let may_change = ["cluster.", "owner.", "check."];
+        let may_change = may_change.iter().any(|name| before.starts_with(name))
+            || before.starts_with("sort.along") && before.contains("Sort Key");
+        if !may_change {
+            assert_eq!(before, after);
+        }
+    }
+    database.close().await;
+}
+
+#[tokio::test]
+async fn two_processes_that_start_at_once_make_one_schema() {
+    let Some((_place, server)) = place() else {
+        return;
+    };
+    let (first, second) = tokio::join!(open(&server), open(&server));
+    let (first, second) = (first.expect("a database"), second.expect("a database"));
+    let mut heads = Vec::new();
+    for database in [&first, &second] {
+        let mut transaction = database.read(Lane::Short).await.expect("a transaction");
+        let statement = crate::sql::head::select();
+        let found = rows(&mut *transaction, statement, crate::sql::head::decode).await;
+        heads.push(found.expect("a head"));
+        transaction.rollback().await.expect("ended");
+    }
+    assert_eq!(heads[0], heads[1]);
+    assert_eq!(heads[0].len(), 1);
+}
+
+#[tokio::test]
+async fn a_schema_that_serves_newer_binaries_only_is_refused_in_clear_words() {
+    let Some((_place, server)) = place() else {
+        return;
+    };
+    let database = open(&server).await.expect("a database");
+    run(
+        &database,
+        "INSERT INTO migration (version, name) VALUES (99, 'later')".into(),
+    )
+    .await;
+    open(&server).await.expect("it still serves this binary");
+    run(&database, "UPDATE head SET serves = 99".into()).await;
+    match open(&server).await.map(|_| ()) {
+        Err(StoreError::Broken { reason }) => assert!(reason.contains("newer binary"), "{reason}"),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+    let standing = look(&server).await.expect("a standing");
+    assert!(standing.is_ahead() && standing.pending.is_empty());
+}
+
+#[tokio::test]
+async fn readers_cannot_write_and_see_one_moment() {
+    let Some((_place, server)) = place() else {
+        return;
+    };
+    let database = open(&server).await.expect("a database");
+    let mut reader = database.read(Lane::Short).await.expect("a transaction");
+    let head = crate::backend::head_row::read(&mut *reader);
+    let before = head.await.expect("a head");
+    run(&database, "UPDATE head SET rev = rev + 7".into()).await;
+    let head = crate::backend::head_row::read(&mut *reader);
+    assert_eq!(head.await.expect("a head"), before);
+    let refused = reader.execute(crate::sql::head::advance(1)).await;
+    assert!(refused.is_err_and(|err| err.is_transient()));
+}
+
+#[tokio::test]
+async fn connections_that_the_server_has_ended_are_nobodys_trouble() {
+    let Some((_place, server)) = place() else {
+        return;
+    };
+    let database = open(&server).await.expect("a database");
+    for _ in 0..3 {
+        let reader = database.read(Lane::Short).await.expect("a transaction");
+        reader.rollback().await.expect("ended");
+        let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                      WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        run(&database, others.into()).await;
+    }
+}
+
+#[tokio::test]
+async fn without_prepared_statements_all_goes_on_the_same() {
+    let Some((_place, mut server)) = place() else {
+        return;
+    };
+    server.prepared = false;
+    let database = open(&server).await.expect("a database");
+    let mut transaction = database.write().await.expect("a transaction");
+    for _ in 0..3 {
+        let advance = crate::sql::head::advance(1);
+        assert_eq!(transaction.execute(advance).await.expect("advanced"), 1);
+    }
+    let kept = Statement::fixed("kept", "SELECT COUNT(*) FROM pg_prepared_statements", []);
+    let kept = crate::backend::row(&mut *transaction, kept, |row| row.int(0)).await;
+    assert_eq!(kept.expect("an answer"), Some(0));
+}

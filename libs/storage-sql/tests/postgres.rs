@@ -1,0 +1,24 @@
+//! The behaviour suite on PostgreSQL: one that is started here, or the one that `$ARMADEX_TEST_POSTGRES` names.
+
+#[path = "fixture/servers.rs"]
+mod servers;
+
+use armadex_databases::Engine;
+use armadex_storage_sql::Options;
+use servers::{empty_store, tiny};
+
+mod usual {
+    armadex_storage::conformance!(super::empty_store(
+        super::Engine::Postgres,
+        super::Options::default(),
+        false
+    ));
+}
+
+mod tiny {
+    armadex_storage::conformance!(super::empty_store(
+        super::Engine::Postgres,
+        super::tiny(),
+        true
+    ));
+}
