@@ -4,7 +4,8 @@ use armadex_storage::StoreError;
 
 use crate::backend::Row;
 use crate::form::term::TermSet;
-use crate::sql::statement::Statement;
+use crate::sql::dialect::{Dialect, ObjIndex};
+use crate::sql::statement::{Sql, Statement};
 
 /// An object of a namespace with what is stored of its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +18,19 @@ pub(crate) struct PlacedRow {
 }
 
 /// The objects of a type in a namespace.
-pub(crate) fn objects(resource: i32, nsid: i64) -> Statement {
-    Statement::fixed(
+pub(crate) fn objects(dialect: Dialect, resource: i32, nsid: i64) -> Statement {
+    Sql::new(
+        dialect,
         "mend.objects",
-        "SELECT o.id, o.rev, o.form, COALESCE(v.rev, 0), COALESCE(v.terms, ?) FROM obj o \
-         LEFT JOIN ver v ON v.rev = o.rev WHERE o.type = ? AND o.nsid = ?",
-        [Vec::new().into(), resource.into(), nsid.into()],
+        "SELECT o.id, o.rev, o.form, COALESCE(v.rev, 0), ",
     )
+    .bound("COALESCE(v.terms, ?) FROM ", [Vec::new().into()])
+    .push(dialect.obj(ObjIndex::Key))
+    .bound(
+        " LEFT JOIN ver v ON v.rev = o.rev WHERE o.type = ? AND o.nsid = ?",
+        [resource.into(), nsid.into()],
+    )
+    .build()
 }
 
 pub(crate) fn decode_object(row: &dyn Row) -> Result<PlacedRow, StoreError> {

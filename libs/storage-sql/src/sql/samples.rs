@@ -355,7 +355,7 @@ fn audits(dialect: Dialect) -> Vec<Statement> {
         audit::counters(),
         audit::streams(),
         audit::namespaces(),
-        mend::objects(TYPE, 1000),
+        mend::objects(dialect, TYPE, 1000),
         mend::without_version(),
         mend::namespace_name(1000),
         mend::count_types(1000),

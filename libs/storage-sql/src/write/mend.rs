@@ -85,7 +85,7 @@ async fn mend_place(
 ) -> Result<u64, StoreError> {
     let (resource, nsid) = place;
     let name = name_of(session.connection, nsid).await?;
-    let found = mend::objects(resource, nsid);
+    let found = mend::objects(session.dialect, resource, nsid);
     let found = rows(session.connection, found, mend::decode_object).await?;
     // What is nowhere cannot be shown, and its namespace has a number of its own when it is listed again.
     let is_sound = |row: &PlacedRow| name.is_some() && rules.admit(row);

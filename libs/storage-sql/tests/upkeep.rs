@@ -1,0 +1,238 @@
+//! What a store keeps of the past, who removes it, and what it says of itself: the same on each database.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_databases::{Database, Engine};
+use armadex_storage::conformance::{Fixture, Writer, object};
+use armadex_storage::{Purged, Sink as _};
+use armadex_storage_sql::{Location, Mended, Options, SqlStore, open_with};
+
+/// Makes a test of each case for each database.
+macro_rules! on_each_database {
+    ($($case:ident,)*) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                super::$case(super::Home::in_a_file()).await;
+            })*
+        }
+
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                if let Some(home) = super::Home::on(super::Engine::Postgres) {
+                    super::$case(home).await;
+                }
+            })*
+        }
+
+        mod mysql {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                if let Some(home) = super::Home::on(super::Engine::Mysql) {
+                    super::$case(home).await;
+                }
+            })*
+        }
+    };
+}
+
+on_each_database! {
+    one_process_purges_and_others_have_nothing_to_do,
+    a_process_that_ends_lets_the_next_one_work_at_once,
+    a_process_that_pauses_loses_the_work_and_does_no_harm_when_it_comes_back,
+    what_is_past_is_kept_for_the_window_and_no_longer,
+    stats_add_up_what_is_stored,
+    processes_that_purge_and_write_at_once_leave_a_sound_store,
+}
+
+/// An empty database, for several stores.
+struct Home {
+    location: Location,
+    _guard: Box<dyn Any + Send + Sync>,
+}
+
+impl Home {
+    fn in_a_file() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self {
+            location: Location::Sqlite(directory.path().join("store.db")),
+            _guard: Box::new(directory),
+        }
+    }
+
+    /// `None` where there can be no server, which has been said then.
+    fn on(engine: Engine) -> Option<Self> {
+        let database = Database::for_test(engine).expect("a server")?;
+        Some(Self {
+            location: database.url().parse().expect("a location"),
+            _guard: Box::new(database),
+        })
+    }
+
+    async fn open(&self, patience: Duration, watch_window: Duration) -> Arc<SqlStore> {
+        let options = Options {
+            patience,
+            watch_window,
+            ..Options::default()
+        };
+        let store = open_with(&self.location, &options).await;
+        Arc::new(store.expect("a store"))
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+async fn step(store: &SqlStore) -> Purged {
+    store.purge(10, Duration::ZERO).await.expect("a step")
+}
+
+const NOTHING: Purged = Purged {
+    objects: 0,
+    finished: true,
+};
+
+/// Two pods that wait for their purge.
+async fn close_two(store: &Arc<SqlStore>) {
+    let fixture = Fixture::of(store);
+    let pods = fixture.pods_of("member1").await;
+    let two = [object("ns", "a"), object("ns", "b")];
+    fixture.put(&pods, two).await;
+    let closed = store.close(pods.cluster, pods.stream.resource);
+    closed.await.expect("closed");
+}
+
+async fn one_process_purges_and_others_have_nothing_to_do(home: Home) {
+    let (one, other) = (home.open(HOUR, HOUR).await, home.open(HOUR, HOUR).await);
+    step(&one).await;
+    close_two(&other).await;
+    for _ in 0..2 {
+        assert_eq!(step(&other).await, NOTHING);
+    }
+    assert_eq!(step(&one).await.objects, 2);
+}
+
+async fn a_process_that_ends_lets_the_next_one_work_at_once(home: Home) {
+    let (one, other) = (home.open(HOUR, HOUR).await, home.open(HOUR, HOUR).await);
+    step(&one).await;
+    close_two(&other).await;
+    assert_eq!(step(&other).await, NOTHING);
+    one.shutdown().await;
+    assert_eq!(step(&other).await.objects, 2);
+}
+
+async fn a_process_that_pauses_loses_the_work_and_does_no_harm_when_it_comes_back(home: Home) {
+    let paused = home.open(HOUR, HOUR).await;
+    let other = home.open(Duration::ZERO, HOUR).await;
+    step(&paused).await;
+    // Seen once, then seen unchanged for as long as is waited.
+    step(&other).await;
+    step(&other).await;
+    close_two(&paused).await;
+    assert_eq!(step(&paused).await, NOTHING);
+    // It gives nothing back that is not its own.
+    paused.shutdown().await;
+    let third = home.open(HOUR, HOUR).await;
+    assert_eq!(step(&third).await, NOTHING);
+    assert_eq!(step(&other).await.objects, 2);
+}
+
+async fn past(store: &SqlStore) -> u64 {
+    let stats = store.stats().await.expect("stats");
+    stats.shares.iter().map(|share| share.past).sum()
+}
+
+async fn what_is_past_is_kept_for_the_window_and_no_longer(home: Home) {
+    let store = home.open(HOUR, HOUR).await;
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("member1").await;
+    for version in ["1", "2", "3"] {
+        let both = ["a", "b"].map(|name| object("ns", name).version(version));
+        fixture.put(&pods, both).await;
+    }
+    fixture.delete(&pods, "ns", &["b"]).await;
+    fixture.purge(10).await;
+    assert_eq!(past(&store).await, 6);
+    store.shutdown().await;
+    let store = home.open(HOUR, Duration::from_millis(20)).await;
+    let until_gone = async {
+        while past(&store).await > 0 {
+            step(&store).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), until_gone)
+        .await
+        .expect("pruned");
+    assert_eq!(faults(&store).await, [""; 0]);
+    store.shutdown().await;
+}
+
+async fn faults(store: &SqlStore) -> Vec<String> {
+    store.check().await.expect("a report").faults
+}
+
+async fn stats_add_up_what_is_stored(home: Home) {
+    let store = home.open(HOUR, HOUR).await;
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("member1").await;
+    let labelled = |name| object("ns", name).label("app", "web").version("1");
+    fixture.put(&pods, ["a", "b", "c"].map(labelled)).await;
+    fixture.put(&pods, [labelled("a").version("2")]).await;
+    fixture.delete(&pods, "ns", &["b"]).await;
+    let stats = store.stats().await.expect("stats");
+    assert_eq!((stats.revision, stats.pruned), (5, 0));
+    let [share] = &stats.shares[..] else {
+        panic!("{stats:?}")
+    };
+    let named = (share.cluster.as_str(), share.resource.as_str());
+    assert_eq!(named, ("member1", "pods"));
+    assert_eq!((share.objects, share.past), (2, 3));
+    assert_eq!((share.blocks, share.entries), (2, 4));
+    assert!(share.past_bytes > 0 && share.past_bytes < share.stored_bytes);
+    let size = object("ns", "a").build().body.len() as u64;
+    assert_eq!(share.served_bytes, 2 * size);
+    // A sound store has nothing to mend.
+    assert_eq!(store.mend().await.expect("mended"), Mended::default());
+    store.shutdown().await;
+}
+
+const ROUNDS: usize = 15;
+
+/// Writes, deletes, closes and opens again, and takes the periodic work away from the other whenever it can.
+async fn churn(store: Arc<SqlStore>, cluster: &str) {
+    let fixture = Fixture::of(&store);
+    for round in 0..ROUNDS {
+        let pods: Writer = fixture.pods_of(cluster).await;
+        for version in 0..3 {
+            let version = (10 * round + version).to_string();
+            let labelled = |n| {
+                object("ns", &format!("p-{n}"))
+                    .label("round", &version)
+                    .version(&version)
+            };
+            fixture.put(&pods, (0..20).map(labelled)).await;
+            step(&store).await;
+        }
+        fixture.delete(&pods, "ns", &["p-1", "p-2"]).await;
+        if round % 3 == 0 {
+            let closed = store.close(pods.cluster, pods.stream.resource);
+            closed.await.expect("closed");
+        }
+        step(&store).await;
+    }
+}
+
+async fn processes_that_purge_and_write_at_once_leave_a_sound_store(home: Home) {
+    let window = Duration::from_millis(1);
+    let one = home.open(Duration::ZERO, window).await;
+    let other = home.open(Duration::ZERO, window).await;
+    tokio::join!(
+        churn(Arc::clone(&one), "member1"),
+        churn(Arc::clone(&other), "member2")
+    );
+    assert_eq!(faults(&one).await, [""; 0]);
+    one.shutdown().await;
+    other.shutdown().await;
+}
