@@ -12,6 +12,8 @@ pub(crate) mod mysql;
 pub(crate) mod pool;
 pub(crate) mod postgres;
 pub(crate) mod schema;
+#[cfg(test)]
+mod several;
 pub(crate) mod sqlite;
 pub(crate) mod watched;
 

@@ -43,6 +43,27 @@ pub(crate) async fn join(
     if !owner.is_empty() {
         see(session, owner).await?;
     }
+    if let Some(joined) = join_again(session, name, incarnation, owner).await? {
+        return Ok(joined);
+    }
+    let id = take(session.connection, Numbered::Cluster, 1).await?.start;
+    // Who has the number is alone with making clusters, so whoever made this one just before has done it by now.
+    if let Some(joined) = join_again(session, name, incarnation, owner).await? {
+        return Ok(joined);
+    }
+    let statement = catalog::insert_cluster(id, name.as_str(), incarnation, owner);
+    session.connection.execute(statement).await?;
+    session.catalog.clusters.insert(id);
+    Ok(ClusterId(id))
+}
+
+/// The cluster, if there is one, shown; others of its name leave.
+async fn join_again(
+    session: &mut Session<'_>,
+    name: &ClusterName,
+    incarnation: &str,
+    owner: &str,
+) -> Result<Option<ClusterId>, StoreError> {
     let called = called(session.connection, name).await?;
     let (same, former): (Vec<_>, Vec<_>) = called
         .into_iter()
@@ -52,18 +73,14 @@ pub(crate) async fn join(
     }
     if let Some(active) = same.iter().find(|row| row.active) {
         claim(session, active.id, owner).await?;
-        return Ok(ClusterId(active.id));
+        return Ok(Some(ClusterId(active.id)));
     }
     if let Some(left) = same.iter().rfind(|row| row.has_left) {
         show(session, left.id, left.id).await?;
         claim(session, left.id, owner).await?;
-        return Ok(ClusterId(left.id));
+        return Ok(Some(ClusterId(left.id)));
     }
-    let id = take(session.connection, Numbered::Cluster, 1).await?.start;
-    let statement = catalog::insert_cluster(id, name.as_str(), incarnation, owner);
-    session.connection.execute(statement).await?;
-    session.catalog.clusters.insert(id);
-    Ok(ClusterId(id))
+    Ok(None)
 }
 
 /// Hides the cluster; its rows wait for its return, then for the purge.

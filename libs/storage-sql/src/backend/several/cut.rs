@@ -1,0 +1,53 @@
+//! Connections that break: before, in the middle of, and right after a commit. What was not acknowledged is written again, the same batch.
+
+use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage::conformance::object;
+use armadex_storage::{Change, Search as _};
+
+use super::place::{Place, fixture_of, open, persist};
+use super::proxy::{Cut, Proxy};
+
+pub(super) async fn a_batch_whose_commit_was_not_answered_is_stored_once(place: Place) {
+    // It was there already: the second time nothing is left to write.
+    check(place, Cut::AfterCommit, 0).await;
+}
+
+pub(super) async fn a_batch_whose_commit_was_not_sent_is_stored_once(place: Place) {
+    check(place, Cut::BeforeCommit, 3).await;
+}
+
+pub(super) async fn a_batch_that_was_cut_off_in_the_middle_is_stored_once(place: Place) {
+    check(place, Cut::At("INTO ver"), 3).await;
+}
+
+/// Cuts the connection off once while a batch is written; `again` is how many changes the second try finds to make.
+async fn check(place: Place, cut: Cut, again: u64) {
+    let proxy = Proxy::to(place.database.server()).await;
+    let store = open(&place.url_by(proxy.port())).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture
+        .put(&pods, [object("ns", "a"), object("ns", "b")])
+        .await;
+    let before = store.head().await.expect("a head").revision;
+    let batch = [
+        object("ns", "a").version("101"),
+        object("ns", "c"),
+        object("other", "d").label("app", "web"),
+    ];
+    proxy.cut_next(cut);
+    let changes = batch.clone().map(|object| Change::Put(object.build()));
+    match fixture.write(&pods, changes).await {
+        Err(err) => assert!(err.is_transient(), "{err}"),
+        Ok(written) => panic!("{cut:?} was not in the way of {written:?}"),
+    }
+    assert!(proxy.has_cut());
+    let written = persist(&fixture, &pods, &batch).await.expect("written");
+    let changes = written.added + written.changed;
+    assert_eq!(changes, again, "{written:?}");
+    // Each change has one revision, whenever it was made.
+    assert_eq!(store.head().await.expect("a head").revision, before + 3);
+    let paths = ["m/ns/a", "m/ns/b", "m/ns/c", "m/other/d"];
+    assert_eq!(fixture.list(&all_pods(), 10).await, paths);
+    fixture.assert_sound().await;
+}

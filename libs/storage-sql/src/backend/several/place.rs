@@ -1,0 +1,80 @@
+//! A database that several stores share, and what their cases are written with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_databases::{Address, Database as TestDatabase, Engine};
+use armadex_storage::conformance::Fixture;
+use armadex_storage::conformance::fixture::{ObjectBuilder, Writer};
+use armadex_storage::{Change, StoreError, Written};
+use tokio::time::{Instant, sleep};
+
+use crate::options::Options;
+use crate::store::SqlStore;
+
+/// A database and stores on it.
+pub(super) struct Place {
+    pub(super) database: TestDatabase,
+}
+
+impl Place {
+    /// `None` where there is no server, which has been said then.
+    pub(super) fn of(engine: Engine) -> Option<Self> {
+        let database = TestDatabase::for_test(engine).expect("a server")?;
+        Some(Self { database })
+    }
+
+    pub(super) async fn store(&self) -> Arc<SqlStore> {
+        open(&self.database.url()).await
+    }
+
+    /// The same database by way of a port of this machine, each statement with its text.
+    pub(super) fn url_by(&self, port: u16) -> String {
+        let server: Address = self.database.server().by_way_of(port);
+        format!("{}?prepared=false", server.database(self.database.name()))
+    }
+
+    pub(super) async fn stores(&self, count: usize) -> Vec<Arc<SqlStore>> {
+        let mut stores = Vec::with_capacity(count);
+        for _ in 0..count {
+            stores.push(self.store().await);
+        }
+        stores
+    }
+}
+
+pub(super) async fn open(url: &str) -> Arc<SqlStore> {
+    let location = url.parse().expect("a location");
+    let store = crate::open::open_with(&location, &Options::default()).await;
+    Arc::new(store.expect("a store"))
+}
+
+pub(super) fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
+    let audited = Arc::clone(store);
+    Fixture::of(store).audited(move || {
+        let store = Arc::clone(&audited);
+        async move { store.check().await.expect("a report").faults }
+    })
+}
+
+/// Longer than any trouble of these tests.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two tries of what is in trouble.
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
+
+/// Writes as a synchro does: what does not succeed for now is tried again, the same batch.
+pub(super) async fn persist(
+    fixture: &Fixture,
+    writer: &Writer,
+    objects: &[ObjectBuilder],
+) -> Result<Written, StoreError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let changes = objects.iter().cloned();
+        let changes = changes.map(|object| Change::Put(object.build()));
+        match fixture.write(writer, changes).await {
+            Err(err) if err.is_transient() && Instant::now() < deadline => sleep(PAUSE).await,
+            done => return done,
+        }
+    }
+}

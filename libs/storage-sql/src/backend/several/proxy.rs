@@ -1,0 +1,140 @@
+//! A way to a server that can be cut off at a statement.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use armadex_databases::Address;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+
+/// Where a connection is cut off.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cut {
+    /// The server gets the commit, and the client no answer.
+    AfterCommit,
+    /// The server does not get it.
+    BeforeCommit,
+    /// The server does not get the statement with this text.
+    At(&'static str),
+}
+
+impl Cut {
+    /// Whether this is the message. A commit ends with its word, and with a zero where texts do.
+    fn is_at(self, message: &[u8]) -> bool {
+        match self {
+            Self::AfterCommit | Self::BeforeCommit => {
+                message.ends_with(b"COMMIT") || message.ends_with(b"COMMIT\0")
+            }
+            Self::At(text) => {
+                let text = text.as_bytes();
+                message.windows(text.len()).any(|part| part == text)
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Orders {
+    next: Mutex<Option<Cut>>,
+    has_cut: AtomicBool,
+}
+
+/// Ends with this value.
+pub(super) struct Proxy {
+    port: u16,
+    orders: Arc<Orders>,
+    task: AbortHandle,
+}
+
+impl Proxy {
+    pub(super) async fn to(server: &Address) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let target = (server.host().to_owned(), server.port());
+        let orders = Arc::<Orders>::default();
+        let shared = Arc::clone(&orders);
+        let task = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (target, orders) = (target.clone(), Arc::clone(&shared));
+                tokio::spawn(async move {
+                    // A connection that ends is no matter of the proxy's.
+                    if let Ok(server) = TcpStream::connect(target).await {
+                        let _ = carry(client, server, &orders).await;
+                    }
+                });
+            }
+        });
+        Self {
+            port,
+            orders,
+            task: task.abort_handle(),
+        }
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Cuts off the next connection that says so, once.
+    pub(super) fn cut_next(&self, cut: Cut) {
+        *self.orders.next.lock().expect("no panic") = Some(cut);
+    }
+
+    pub(super) fn has_cut(&self) -> bool {
+        self.orders.has_cut.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Orders {
+    /// What to do with a message of a client, which is whole: drivers write each at once.
+    fn take(&self, message: &[u8]) -> Option<Cut> {
+        let mut next = self.next.lock().expect("no panic");
+        let taken = next.take_if(|cut| cut.is_at(message));
+        if taken.is_some() {
+            self.has_cut.store(true, Ordering::Release);
+        }
+        taken
+    }
+}
+
+/// Carries bytes both ways until one side ends, or until it is to be cut off.
+async fn carry(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    orders: &Orders,
+) -> std::io::Result<()> {
+    let (mut asked, mut answered) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let message = &asked[..read?];
+                if message.is_empty() {
+                    return Ok(());
+                }
+                match orders.take(message) {
+                    None => server.write_all(message).await?,
+                    Some(Cut::AfterCommit) => {
+                        server.write_all(message).await?;
+                        // Its answer, whatever it is, says that it is done.
+                        return server.read(&mut answered).await.map(drop);
+                    }
+                    Some(Cut::BeforeCommit | Cut::At(_)) => return Ok(()),
+                }
+            }
+            read = server.read(&mut answered) => {
+                let answer = &answered[..read?];
+                if answer.is_empty() {
+                    return Ok(());
+                }
+                client.write_all(answer).await?;
+            }
+        }
+    }
+}
