@@ -7,17 +7,26 @@ use armadex_storage::{Change, Search as _};
 use super::place::{Place, fixture_of, open, persist};
 use super::proxy::{Cut, Proxy};
 
-pub(super) async fn a_batch_whose_commit_was_not_answered_is_stored_once(place: Place) {
-    // It was there already: the second time nothing is left to write.
-    check(place, Cut::AfterCommit, 0).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_whose_commit_was_not_answered_is_stored_once() {
+    for place in Place::on_each_server() {
+        // It was there already: the second time nothing is left to write.
+        check(place, Cut::AfterCommit, 0).await;
+    }
 }
 
-pub(super) async fn a_batch_whose_commit_was_not_sent_is_stored_once(place: Place) {
-    check(place, Cut::BeforeCommit, 3).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_whose_commit_was_not_sent_is_stored_once() {
+    for place in Place::on_each_server() {
+        check(place, Cut::BeforeCommit, 3).await;
+    }
 }
 
-pub(super) async fn a_batch_that_was_cut_off_in_the_middle_is_stored_once(place: Place) {
-    check(place, Cut::At("INTO ver"), 3).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_was_cut_off_in_the_middle_is_stored_once() {
+    for place in Place::on_each_server() {
+        check(place, Cut::At("INTO ver"), 3).await;
+    }
 }
 
 /// Cuts the connection off once while a batch is written; `again` is how many changes the second try finds to make.

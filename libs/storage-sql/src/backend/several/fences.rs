@@ -17,50 +17,56 @@ fn is_fenced(done: &Result<Written, StoreError>) -> bool {
     matches!(done, Err(StoreError::Fenced { .. }))
 }
 
-pub(super) async fn a_writer_whose_stream_was_taken_over_writes_nothing_more(place: Place) {
-    let (one, other) = (place.store().await, place.store().await);
-    let (one, other) = (fixture_of(&one), fixture_of(&other));
-    let former = one.pods_of("m").await;
-    one.put(&former, [object("ns", "a")]).await;
-    let latter = other.pods_of("m").await;
-    other.put(&latter, [object("ns", "b")]).await;
-    let changes = [Change::Put(object("ns", "late").build())];
-    assert!(is_fenced(&one.write(&former, changes).await));
-    let moved = former.batch([], Some(live("7")));
-    assert!(is_fenced(&one.sink.write(moved).await));
-    assert_eq!(other.list(&all_pods(), 10).await, ["m/ns/a", "m/ns/b"]);
-    other.assert_sound().await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_whose_stream_was_taken_over_writes_nothing_more() {
+    for place in Place::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let (one, other) = (fixture_of(&one), fixture_of(&other));
+        let former = one.pods_of("m").await;
+        one.put(&former, [object("ns", "a")]).await;
+        let latter = other.pods_of("m").await;
+        other.put(&latter, [object("ns", "b")]).await;
+        let changes = [Change::Put(object("ns", "late").build())];
+        assert!(is_fenced(&one.write(&former, changes).await));
+        let moved = former.batch([], Some(live("7")));
+        assert!(is_fenced(&one.sink.write(moved).await));
+        assert_eq!(other.list(&all_pods(), 10).await, ["m/ns/a", "m/ns/b"]);
+        other.assert_sound().await;
+    }
 }
 
 /// It has read its stream and found it its own, and is stopped before it writes; meanwhile the stream goes to another, who writes. The row of which
 /// it waits for numbers stands for whatever stops a process.
-pub(super) async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more(place: Place) {
-    let (one, other) = (place.store().await, place.store().await);
-    let (former, latter) = (fixture_of(&one), fixture_of(&other));
-    // Who has written once has numbers of objects for what comes.
-    let elsewhere = latter.pods_of("elsewhere").await;
-    latter.put(&elsewhere, [object("ns", "x")]).await;
-    let late = former.pods_of("m").await;
-    former.put(&late, [object("ns", "a")]).await;
-    let mut holder = one.database.write().await.expect("a transaction");
-    let hold = crate::sql::head::take_numbers(Numbered::Object, 1);
-    holder.execute(hold).await.expect("held");
-    // The writer of `one` has its connection, so a third store is the one that is stopped.
-    let third = place.store().await;
-    let stopped = fixture_of(&third);
-    let changes = [Change::Put(object("ns", "late").build())];
-    let stopped = tokio::spawn(async move { stopped.write(&late, changes).await });
-    wait_until_somebody_waits(&place, &other).await;
-    let taken = latter.pods_of("m").await;
-    latter.put(&taken, [object("ns", "b")]).await;
-    holder.rollback().await.expect("let go");
-    let done = stopped.await.expect("no panic");
-    assert!(is_fenced(&done), "{done:?}");
-    assert_eq!(
-        latter.list(&all_pods(), 10).await,
-        ["elsewhere/ns/x", "m/ns/a", "m/ns/b"]
-    );
-    latter.assert_sound().await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
+    for place in Place::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let (former, latter) = (fixture_of(&one), fixture_of(&other));
+        // Who has written once has numbers of objects for what comes.
+        let elsewhere = latter.pods_of("elsewhere").await;
+        latter.put(&elsewhere, [object("ns", "x")]).await;
+        let late = former.pods_of("m").await;
+        former.put(&late, [object("ns", "a")]).await;
+        let mut holder = one.database.write().await.expect("a transaction");
+        let hold = crate::sql::head::take_numbers(Numbered::Object, 1);
+        holder.execute(hold).await.expect("held");
+        // The writer of `one` has its connection, so a third store is the one that is stopped.
+        let third = place.store().await;
+        let stopped = fixture_of(&third);
+        let changes = [Change::Put(object("ns", "late").build())];
+        let stopped = tokio::spawn(async move { stopped.write(&late, changes).await });
+        wait_until_somebody_waits(&place, &other).await;
+        let taken = latter.pods_of("m").await;
+        latter.put(&taken, [object("ns", "b")]).await;
+        holder.rollback().await.expect("let go");
+        let done = stopped.await.expect("no panic");
+        assert!(is_fenced(&done), "{done:?}");
+        assert_eq!(
+            latter.list(&all_pods(), 10).await,
+            ["elsewhere/ns/x", "m/ns/a", "m/ns/b"]
+        );
+        latter.assert_sound().await;
+    }
 }
 
 /// Between two looks: MySQL tells anew only who has not asked for a tenth of a second.

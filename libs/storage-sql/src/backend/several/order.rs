@@ -19,18 +19,21 @@ const BATCHES: usize = 40;
 const OBJECTS: usize = 12;
 
 /// Each with a cluster of its own, some batches at a time so that they share transactions. Every revision is seen, and each once.
-pub(super) async fn a_reader_beside_four_writers_finds_no_gap(place: Place) {
-    let stores = place.stores(WRITERS).await;
-    let reader = place.store().await;
-    let done = AtomicBool::new(false);
-    let writing = async {
-        let writers = stores.iter().enumerate();
-        join_all(writers.map(|(number, store)| fill(store, number))).await;
-        done.store(true, Ordering::Release);
-    };
-    let ((), seen) = tokio::join!(writing, follow(&reader, &done));
-    assert_eq!(seen, WRITERS * BATCHES * OBJECTS);
-    fixture_of(&reader).assert_sound().await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_beside_four_writers_finds_no_gap() {
+    for place in Place::on_each_server() {
+        let stores = place.stores(WRITERS).await;
+        let reader = place.store().await;
+        let done = AtomicBool::new(false);
+        let writing = async {
+            let writers = stores.iter().enumerate();
+            join_all(writers.map(|(number, store)| fill(store, number))).await;
+            done.store(true, Ordering::Release);
+        };
+        let ((), seen) = tokio::join!(writing, follow(&reader, &done));
+        assert_eq!(seen, WRITERS * BATCHES * OBJECTS);
+        fixture_of(&reader).assert_sound().await;
+    }
 }
 
 async fn fill(store: &Arc<SqlStore>, number: usize) {
@@ -77,20 +80,23 @@ async fn follow(store: &SqlStore, done: &AtomicBool) -> usize {
 }
 
 /// Types of one cluster in the same namespaces, which come and go: each wants the rows of these namespaces, of the cluster and of the head.
-pub(super) async fn writers_that_collide_lose_nothing(place: Place) {
-    let stores = place.stores(WRITERS).await;
-    let writing = stores.iter().enumerate();
-    join_all(writing.map(|(number, store)| come_and_go(store, number))).await;
-    let fixture = fixture_of(&stores[0]);
-    for number in 0..WRITERS {
-        let gvr = GroupVersionResource::new("", "v1", type_name(number));
-        let left = fixture.list(&Query::all(gvr), 50).await;
-        let expected = (0..ROUNDS).map(|n| format!("shared/ns-{}/last-{n}", n % NAMESPACES));
-        let mut expected = Vec::from_iter(expected);
-        expected.sort();
-        assert_eq!(left, expected);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_that_collide_lose_nothing() {
+    for place in Place::on_each_server() {
+        let stores = place.stores(WRITERS).await;
+        let writing = stores.iter().enumerate();
+        join_all(writing.map(|(number, store)| come_and_go(store, number))).await;
+        let fixture = fixture_of(&stores[0]);
+        for number in 0..WRITERS {
+            let gvr = GroupVersionResource::new("", "v1", type_name(number));
+            let left = fixture.list(&Query::all(gvr), 50).await;
+            let expected = (0..ROUNDS).map(|n| format!("shared/ns-{}/last-{n}", n % NAMESPACES));
+            let mut expected = Vec::from_iter(expected);
+            expected.sort();
+            assert_eq!(left, expected);
+        }
+        fixture.assert_sound().await;
     }
-    fixture.assert_sound().await;
 }
 
 const ROUNDS: usize = 15;

@@ -18,10 +18,16 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// `None` where there is no server, which has been said then.
-    pub(super) fn of(engine: Engine) -> Option<Self> {
-        let database = TestDatabase::for_test(engine).expect("a server")?;
-        Some(Self { database })
+    /// An empty database on each server; where there is none, that has been said.
+    pub(super) fn on_each_server() -> impl Iterator<Item = Self> {
+        [Engine::Postgres, Engine::Mysql]
+            .into_iter()
+            .filter_map(|engine| {
+                // Shown if the test fails.
+                println!("on {engine:?}");
+                let database = TestDatabase::for_test(engine).expect("a server")?;
+                Some(Self { database })
+            })
     }
 
     pub(super) async fn store(&self) -> Arc<SqlStore> {
