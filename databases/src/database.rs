@@ -15,8 +15,8 @@ use crate::programs::missing;
 use crate::server::Server;
 use crate::setup::Setup;
 
-/// What cannot be tested is an error if this variable says `require`.
-const REQUIRE: &str = "ARMADEX_TEST_DATABASES";
+/// What cannot be tested is an error if this variable says `require`; nothing is started if it says `none`.
+const WANTED: &str = "ARMADEX_TEST_DATABASES";
 /// The file that names what was not run are appended to.
 const NOT_RUN: &str = "ARMADEX_TEST_NOT_RUN";
 
@@ -106,17 +106,25 @@ fn find(engine: Engine) -> Result<Source> {
     if let Some(given) = std::env::var(variable).ok().filter(|url| !url.is_empty()) {
         return Ok(Source::Given(Address::parse(engine, &given)?));
     }
-    let Some(missing) = missing(engine) else {
+    let wanted = std::env::var(WANTED).unwrap_or_default();
+    let missing = missing(engine);
+    if missing.is_none() && wanted != "none" {
         return Server::start(engine, &Setup::default()).map(Source::Own);
-    };
-    let product = engine.product();
-    let why = format!(
-        "no {product}: {missing} is not installed (make databases), and ${variable} names no server"
-    );
-    if std::env::var(REQUIRE).is_ok_and(|value| value == "require") {
-        bail!("{why}");
     }
-    Ok(Source::None(why))
+    let why = why_none(engine, missing);
+    match wanted.as_str() {
+        "require" => bail!("{why}"),
+        _ => Ok(Source::None(why)),
+    }
+}
+
+fn why_none(engine: Engine, missing: Option<&str>) -> String {
+    let (product, variable) = (engine.product(), engine.variable());
+    let none = match missing {
+        Some(missing) => format!("{missing} is not installed (make databases)"),
+        None => format!("${WANTED} is none"),
+    };
+    format!("no {product}: {none}, and ${variable} names no server")
 }
 
 /// Says that a test was not run, past the test runner's capture and into the file that `make test` ends with.
