@@ -105,3 +105,6 @@ async fn known_terms(
         .await?;
     Ok(known)
 }
+
+#[cfg(test)]
+mod tests;

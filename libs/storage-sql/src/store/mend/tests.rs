@@ -1,0 +1,82 @@
+//! Damage that every database can be told to do, and that is mended on each.
+
+use std::sync::Arc;
+
+use armadex_databases::{Database, Engine};
+use armadex_storage::conformance::{Fixture, object, resource};
+
+use super::Mended;
+use crate::sql::statement::Statement;
+use crate::{Location, Options, SqlStore, open_with};
+
+const DAMAGES: [&str; 9] = [
+    "UPDATE counter SET n = n + 1",
+    "DELETE FROM post",
+    "UPDATE stream SET objects = 7",
+    "UPDATE ns SET types = 7",
+    "DELETE FROM ns",
+    "DELETE FROM stream",
+    "DELETE FROM ver WHERE rev = 1",
+    "UPDATE ver SET rev = 1000 WHERE rev = 1",
+    "UPDATE obj SET form = form + 1073741824 WHERE rev = 1",
+];
+
+async fn run(store: &SqlStore, sql: &'static str) {
+    let mut transaction = store.database.write().await.expect("a transaction");
+    let statement = Statement::fixed("damage", sql, []);
+    transaction.execute(statement).await.expect("damaged");
+    transaction.commit().await.expect("committed");
+}
+
+async fn check_mended(location: &Location, damage: &'static str) {
+    let store = open_with(location, &Options::default()).await;
+    let store = Arc::new(store.expect("a store"));
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("member1").await;
+    let labelled = |name| object("ns", name).label("name", name);
+    fixture.put(&pods, ["a", "b", "c"].map(labelled)).await;
+    let nodes = resource("", "nodes", "Node", false);
+    let nodes = fixture.writer("member1", &nodes).await;
+    fixture
+        .put(&nodes, [object("", "n").label("name", "n")])
+        .await;
+    run(&store, damage).await;
+    let faults = async || store.check().await.expect("a report").faults;
+    assert!(!faults().await.is_empty(), "{damage}");
+    let mended = store.mend().await.expect("mended");
+    // At most the one that was damaged itself.
+    assert!(mended.removed <= 1, "{damage}: {mended:?}");
+    assert_eq!(faults().await, [""; 0], "{damage}");
+    let again = store.mend().await.expect("mended");
+    assert_eq!(again, Mended::default(), "{damage}");
+    store.shutdown().await;
+}
+
+async fn on(engine: Engine) {
+    for damage in DAMAGES {
+        let Some(database) = Database::for_test(engine).expect("a server") else {
+            return;
+        };
+        let location = database.url().parse().expect("a location");
+        check_mended(&location, damage).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_is_mended_on_postgresql() {
+    on(Engine::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_is_mended_on_mariadb() {
+    on(Engine::Mysql).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_is_mended_on_sqlite() {
+    for damage in DAMAGES {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let location = Location::Sqlite(directory.path().join("store.db"));
+        check_mended(&location, damage).await;
+    }
+}
