@@ -7,6 +7,16 @@ const TICKS: f64 = 100.0;
 
 /// User and system time so far, in seconds.
 pub(crate) fn cpu_seconds(pid: i32) -> Result<f64> {
+    seconds_of(pid, &[11, 12])
+}
+
+/// The same with that of its children that have ended.
+pub(crate) fn cpu_seconds_with_ended_children(pid: i32) -> Result<f64> {
+    seconds_of(pid, &[11, 12, 13, 14])
+}
+
+/// The sum of some fields, counted from behind the name.
+fn seconds_of(pid: i32, indexes: &[usize]) -> Result<f64> {
     let path = format!("/proc/{pid}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     // The second field is the program's name in parentheses, which may hold anything.
@@ -14,15 +24,11 @@ pub(crate) fn cpu_seconds(pid: i32) -> Result<f64> {
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().collect())
         .with_context(|| format!("{path} has no name"))?;
-    let ticks = |index: usize| {
-        fields
-            .get(index)
-            .and_then(|field| field.parse::<f64>().ok())
-    };
-    let (user, system) = ticks(11)
-        .zip(ticks(12))
-        .with_context(|| format!("{path} is short"))?;
-    Ok((user + system) / TICKS)
+    let ticks = indexes
+        .iter()
+        .map(|index| fields.get(*index)?.parse::<f64>().ok());
+    let ticks: Option<f64> = ticks.sum();
+    Ok(ticks.with_context(|| format!("{path} is short"))? / TICKS)
 }
 
 /// How many files and sockets it has open.

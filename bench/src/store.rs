@@ -1,12 +1,15 @@
-//! The store alone: pods are pruned, written, written again and changed, and then read in every way that has an aim in
+//! The store alone, on each database: pods are pruned, written, written again and changed, and then read in every way that has an aim in
 //! docs/performance.md.
 //!
 //! The pods are those of the generator that fills members. Their words are other ones than those that the store's dictionaries were
-//! trained on. No control plane and no other process is there; the figures are the store's alone.
+//! trained on. No control plane is there, and no other process but the server of a database, whose processor time is told beside ours.
 
+mod meter;
+mod place;
 mod pods;
 mod queries;
 mod report;
+mod server_time;
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +17,12 @@ use anyhow::{Context as _, Result, ensure};
 use armadex_model::query::Start;
 use armadex_model::{ClusterName, Query, ResourceType};
 use armadex_storage::{Batch, Change, ClusterId, Object, PageBudget, Rules, Search, Sink, Stream};
-use armadex_storage_sql::{Options, SqlStore};
+use armadex_storage_sql::SqlStore;
 use clap::Args;
 
 use crate::table;
+use meter::Meter;
+use place::{Kind, Place};
 use queries::PAGES;
 use report::{Page, Report, Written};
 
@@ -32,68 +37,113 @@ const RULES: Rules = Rules(1);
 /// What to measure on.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Pods.
-    #[arg(long, default_value_t = 20_000)]
-    count: usize,
+    /// Pods: one measurement for each number.
+    #[arg(long, value_delimiter = ',', default_value = "20000")]
+    count: Vec<usize>,
+    /// Where: one measurement for each. Servers are started for it, from the programs that `make databases` installs.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "sqlite")]
+    store: Vec<Choice>,
     #[command(flatten)]
     form: table::Form,
 }
 
-/// Writes, reads and prints.
-pub(crate) async fn run(flags: Flags) -> Result<()> {
-    let report = measure(flags.count).await?;
-    table::finish(&report, &report.rows(), flags.form)
+/// What can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Choice {
+    /// A file.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB.
+    Mysql,
+    /// All of them, one after the other.
+    All,
 }
 
-async fn measure(count: usize) -> Result<Report> {
+impl Choice {
+    fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Sqlite => &[Kind::Sqlite],
+            Self::Postgres => &[Kind::Postgres],
+            Self::Mysql => &[Kind::Mysql],
+            Self::All => &[Kind::Sqlite, Kind::Postgres, Kind::Mysql],
+        }
+    }
+}
+
+/// Writes, reads and prints.
+pub(crate) async fn run(flags: Flags) -> Result<()> {
+    let kinds = flags.store.iter().flat_map(|choice| choice.kinds());
+    let mut reports = Vec::new();
+    for &kind in kinds {
+        for &count in &flags.count {
+            reports.push(measure(kind, count).await?);
+        }
+    }
+    let rows: Vec<_> = reports.iter().flat_map(Report::rows).collect();
+    table::finish(&reports, &rows, flags.form)
+}
+
+async fn measure(kind: Kind, count: usize) -> Result<Report> {
     ensure!(count > 0, "--count takes 1 or more");
-    let directory = tempfile::tempdir()?;
-    let path = directory.path().join("store.db");
-    let store = SqlStore::sqlite(&path, &Options::default()).await?;
+    let place = tokio::task::spawn_blocking(move || Place::new(kind)).await??;
+    let empty = place.bytes()?;
+    let store = armadex_storage_sql::open(&place.location()?).await?;
     let (pods, pruning) = pods::pruned(count)?;
     let bytes: usize = pods.iter().map(|pod| pod.body.len()).sum();
     let mut report = Report {
+        store: kind.name(),
         pods: count,
         body_bytes: bytes / count,
         pruned: Written::new("pruned", count, pruning),
         ..Report::default()
     };
-    report.written = write(&store, pods).await?;
-    report.list = list(&store, count).await?;
+    report.written.push(write_new(&store, &place, &pods).await?);
+    // What is in a log is in the file once that is closed.
+    store.shutdown().await;
+    report.fresh_bytes = (place.bytes()? - empty) / count as u64;
+    let store = armadex_storage_sql::open(&place.location()?).await?;
+    let written = write_again(&store, &place, pods).await?;
+    report.written.extend(written);
+    report.list = list(&store, &place, count).await?;
     for (name, query) in queries::all() {
         report
             .pages
             .push(measure_query(&store, name, &query).await?);
     }
     store.shutdown().await;
-    report.disk_bytes = std::fs::metadata(&path)?.len() / count as u64;
+    report.disk_bytes = (place.bytes()? - empty) / count as u64;
     Ok(report)
 }
 
-async fn write(store: &SqlStore, mut pods: Vec<Object>) -> Result<Vec<Written>> {
+async fn write_new(store: &SqlStore, place: &Place, pods: &[Object]) -> Result<Written> {
     let (cluster, stream) = open(store, &queries::pods()).await?;
     let (first, second) = pods.split_at(pods.len() / 2);
-    let begun = Instant::now();
+    let meter = Meter::start(place)?;
     // As two streams would; they share one cluster here.
     tokio::try_join!(
         write_all(store, cluster, &stream, first),
         write_all(store, cluster, &stream, second)
     )?;
-    let new = Written::new(
-        "written, in two halves at once",
-        pods.len(),
-        begun.elapsed(),
-    );
-    let begun = Instant::now();
+    meter.done("written, in two halves at once", pods.len())
+}
+
+async fn write_again(
+    store: &SqlStore,
+    place: &Place,
+    mut pods: Vec<Object>,
+) -> Result<[Written; 2]> {
+    let (cluster, stream) = open(store, &queries::pods()).await?;
+    let meter = Meter::start(place)?;
     write_all(store, cluster, &stream, &pods).await?;
-    let same = Written::new("written again as they are", pods.len(), begun.elapsed());
+    let same = meter.done("written again as they are", pods.len())?;
     for pod in &mut pods {
         pod.resource_version.push('0');
     }
-    let begun = Instant::now();
+    let meter = Meter::start(place)?;
     write_all(store, cluster, &stream, &pods).await?;
-    let changed = Written::new("changed, same labels", pods.len(), begun.elapsed());
-    Ok(vec![new, same, changed])
+    let changed = meter.done("changed, same labels", pods.len())?;
+    Ok([same, changed])
 }
 
 async fn open(store: &SqlStore, resource: &ResourceType) -> Result<(ClusterId, Stream)> {
@@ -125,11 +175,11 @@ async fn write_all(
 }
 
 /// All pods, page by page.
-async fn list(store: &SqlStore, count: usize) -> Result<Written> {
+async fn list(store: &SqlStore, place: &Place, count: usize) -> Result<Written> {
     let query = Query::all(queries::pods().gvr);
     let budget = budget(PAGES[0]);
     let (mut start, mut rows) = (Start::Beginning, 0);
-    let begun = Instant::now();
+    let meter = Meter::start(place)?;
     loop {
         let page = store.page(&query, &start, budget).await?;
         rows += page.rows.len();
@@ -139,7 +189,7 @@ async fn list(store: &SqlStore, count: usize) -> Result<Written> {
         }
     }
     ensure!(rows == count, "{rows} of {count} pods were listed");
-    Ok(Written::new("listed", rows, begun.elapsed()))
+    meter.done("listed", rows)
 }
 
 async fn measure_query(store: &SqlStore, name: &'static str, query: &Query) -> Result<Page> {
@@ -181,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_query_finds_what_its_name_says() {
-        let report = measure(2_000).await.expect("a store");
+        let report = measure(Kind::Sqlite, 2_000).await.expect("a store");
         let rows = |name: &str| {
             let page = report.pages.iter().find(|page| page.query == name);
             page.expect("a query of this name").rows[0]
@@ -193,6 +243,6 @@ mod tests {
         for name in ["label that 1 % has", "field that 1 % has", "newest of 1 %"] {
             assert!((5..60).contains(&rows(name)), "{name}: {}", rows(name));
         }
-        assert!(report.disk_bytes > 500);
+        assert!(report.disk_bytes > 500 && report.fresh_bytes > 400);
     }
 }

@@ -232,10 +232,7 @@ fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec
         arguments.push(format!("--credential-namespaces={namespaces}"));
     }
     if role != Role::Controllers {
-        arguments.push(format!(
-            "--store=sqlite:{}",
-            fleet.folder().store().display()
-        ));
+        arguments.extend_from_slice(fleet.store().arguments());
     }
     if role.serves() {
         pki.issue_for_service(SERVICE, NAMESPACE)?;

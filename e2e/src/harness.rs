@@ -20,6 +20,7 @@ use crate::process::{Guard, stop_all};
 use crate::progress::note;
 use crate::record::Record;
 use crate::requests;
+use crate::store::{Store, StoreKind};
 use crate::tools::Tools;
 
 /// The record of the process that owns a fleet: `down` ends it, and it ends the rest.
@@ -41,6 +42,8 @@ pub struct Options {
     pub attach_to: Option<PathBuf>,
     /// Whether the control plane writes down what Armadex asks of it, for [`crate::requests`].
     pub writes_requests_down: bool,
+    /// Where Armadex keeps its copy, if not where [`StoreKind::of_environment`] says.
+    pub store: Option<StoreKind>,
 }
 
 /// What is remembered of the control plane in its folder.
@@ -82,6 +85,7 @@ pub struct Harness {
     etcd: String,
     reach: Reach,
     member_arguments: Vec<String>,
+    store: Store,
     lifetime: Lifetime,
 }
 
@@ -120,6 +124,9 @@ impl Harness {
             controllers: None,
             temporary,
         };
+        let kind = options.store.map_or_else(StoreKind::of_environment, Ok)?;
+        let started = tokio::task::spawn_blocking(move || Store::start(kind, &folder));
+        harness.store = started.await??;
         if !options.late_cluster_api {
             harness.install_cluster_api().await?;
         }
@@ -163,6 +170,7 @@ impl Harness {
             etcd,
             reach,
             member_arguments: Vec::new(),
+            store: Store::file(folder),
             lifetime: Lifetime::Detached,
         })
     }
@@ -188,6 +196,7 @@ impl Harness {
             etcd: String::new(),
             reach,
             member_arguments: Vec::new(),
+            store: Store::file(folder),
             lifetime: Lifetime::Detached,
         })
     }
@@ -224,6 +233,7 @@ impl Harness {
             etcd,
             reach: Reach::default(),
             member_arguments: options.member_arguments.clone(),
+            store: Store::file(folder),
             lifetime: Lifetime::Detached,
         };
         let names: Vec<_> = (1..=members)
@@ -257,6 +267,12 @@ impl Harness {
     #[must_use]
     pub fn tools(&self) -> &Tools {
         &self.tools
+    }
+
+    /// Where Armadex keeps its copy.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// How its control plane reaches this machine.

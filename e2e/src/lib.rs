@@ -31,6 +31,7 @@ pub mod rights;
 pub mod scenario;
 pub mod seed;
 pub mod stand_in;
+pub mod store;
 pub mod table;
 pub mod tools;
 pub mod wait;

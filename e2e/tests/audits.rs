@@ -8,6 +8,7 @@ use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, on_board, wait_until_equal};
 use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options};
 use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::{Batch, Change, ClusterId, Object, Rules, Sink, StoredVersion};
@@ -29,6 +30,8 @@ const CHURN: Churn = Churn {
 async fn what_is_wrong_in_the_store_is_found_and_mended_and_nothing_else_is() -> Result<()> {
     let fleet = Harness::start(Options {
         members: 1,
+        // What differs is written into it by this test.
+        store: Some(StoreKind::Sqlite),
         ..Options::default()
     })
     .await?;

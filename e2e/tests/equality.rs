@@ -1,10 +1,11 @@
 //! Armadex has what the members have: after the first sync, and after it was killed in the middle of churn.
 //!
-//! `$ARMADEX_E2E_OBJECTS` is the number of objects in each of two members (20,000).
+//! `$ARMADEX_E2E_OBJECTS` is the number of objects in each of two members (20,000; 5,000 where the store is a server).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use armadex_databases::Server;
 use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::bodies;
 use armadex_e2e::churn::{Churn, Done};
@@ -12,7 +13,10 @@ use armadex_e2e::equality::COLLECTED_KINDS;
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, on_board, wait_until_equal};
 use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, wait_until};
+use http::Request;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 const MEMBERS: [&str; 2] = ["member1", "member2"];
@@ -28,14 +32,42 @@ const CHURN: Churn = Churn {
     seed: 1,
 };
 
+/// How long the server of a store is paused, and how long it is away: longer than any process waits for it.
+const OUTAGE: Duration = Duration::from_secs(15);
+/// What nobody waits for takes less, through a control plane on a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(1);
+const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
+
+/// One after the other: each takes all cores.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_object_is_there_after_sync_and_after_sigkill_in_churn() -> Result<()> {
+    every_object_is_there(StoreKind::of_environment()?).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_object_is_there_on_a_postgresql_that_is_away_for_a_while() -> Result<()> {
+    every_object_is_there(StoreKind::Postgres).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_object_is_there_on_a_mariadb_that_is_away_for_a_while() -> Result<()> {
+    every_object_is_there(StoreKind::Mariadb).await
+}
+
+async fn every_object_is_there(store: StoreKind) -> Result<()> {
+    if !store.is_there()? {
+        return Ok(());
+    }
+    let _turn = TURN.lock().await;
     let fleet = Harness::start(Options {
         members: MEMBERS.len(),
+        store: Some(store),
         ..Options::default()
     })
     .await?;
-    seed_all(&fleet).await?;
+    seed_all(&fleet, store).await?;
     let mut armadex = on_board(&fleet).await?;
     for name in MEMBERS {
         fleet.join(name).await?;
@@ -53,8 +85,9 @@ async fn every_object_is_there_after_sync_and_after_sigkill_in_churn() -> Result
     ensure!(lists == 0.0, "{lists} lists were begun after a restart");
     armadex.stop()?;
     // Lists alone do not show an index that a kill has left behind its objects.
-    let store = format!("--store=sqlite:{}", fleet.folder().store().display());
-    note(armadex::run(&["check", &store]).await?.trim());
+    let mut check = vec!["check"];
+    check.extend(fleet.store().arguments().iter().map(String::as_str));
+    note(armadex::run(&check).await?.trim());
     fleet.finish().await;
     Ok(())
 }
@@ -72,8 +105,13 @@ async fn all_bodies_are_equal(fleet: &Harness) -> Result<()> {
     Ok(())
 }
 
-async fn seed_all(fleet: &Harness) -> Result<()> {
-    let count = std::env::var("ARMADEX_E2E_OBJECTS").map_or(Ok(20_000), |text| text.parse());
+async fn seed_all(fleet: &Harness, store: StoreKind) -> Result<()> {
+    let usual = if store == StoreKind::Sqlite {
+        20_000
+    } else {
+        5_000
+    };
+    let count = std::env::var("ARMADEX_E2E_OBJECTS").map_or(Ok(usual), |text| text.parse());
     let plan = Plan {
         count: count.context("ARMADEX_E2E_OBJECTS is no number")?,
         seed: 1,
@@ -114,6 +152,41 @@ async fn is_at_work(armadex: &Armadex) -> Result<()> {
     .await
 }
 
+/// The server of the store is paused, and then killed and away, while the members change.
+async fn outages(fleet: &Harness) -> Result<()> {
+    let order = |order: fn(&mut Server) -> Result<()>| {
+        let server = fleet.store().server();
+        tokio::task::block_in_place(|| server.map_or(Ok(()), |mut server| order(&mut server)))
+    };
+    if fleet.store().server().is_none() {
+        return Ok(());
+    }
+    order(Server::pause)?;
+    searches_are_refused_at_once(fleet).await?;
+    tokio::time::sleep(OUTAGE).await;
+    order(Server::resume)?;
+    tokio::time::sleep(PHASE).await;
+    order(Server::crash)?;
+    searches_are_refused_at_once(fleet).await?;
+    tokio::time::sleep(OUTAGE).await;
+    order(Server::start_again)?;
+    tokio::time::sleep(PHASE).await;
+    Ok(())
+}
+
+async fn searches_are_refused_at_once(fleet: &Harness) -> Result<()> {
+    let host = fleet.host().client().await?;
+    wait_until("searches are refused at once", SOON, || async {
+        let begun = Instant::now();
+        let request = Request::get(PODS).body(Vec::new())?;
+        match host.request_text(request).await {
+            Err(kube::Error::Api(status)) if status.code == 503 => Ok(begun.elapsed() < AT_ONCE),
+            other => bail!("{:?}", other.map(|text| text.len())),
+        }
+    })
+    .await
+}
+
 /// Kills Armadex twice while both members change, the second time soon after its start.
 async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done> {
     let stop = CancellationToken::new();
@@ -131,6 +204,7 @@ async fn churn_with_kills(fleet: &Harness, armadex: &mut Armadex) -> Result<Done
         }
         tokio::time::sleep(PHASE).await;
         is_at_work(armadex).await?;
+        outages(fleet).await?;
         stop.cancel();
         anyhow::Ok(())
     };

@@ -15,11 +15,13 @@ use armadex_e2e::scenario::{
     SOON, on_board, wait_for_condition, wait_until_absent, wait_until_equal,
 };
 use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, wait_until};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Request;
 use serde_json::json;
+use tokio::sync::Mutex;
 
 /// Some seconds, on a machine that is busy: what is missing would be looked for a minute apart in the end.
 const FOUND: Duration = Duration::from_secs(30);
@@ -33,26 +35,31 @@ const GROUP: &str = "e2e.armadex.dev";
 const LARGE: usize = 1_400_000;
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
 
+/// One after the other: each takes all cores.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_said_and_the_rest_goes_on() -> Result<()> {
+    faults(StoreKind::of_environment()?).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said_and_the_rest_goes_on_on_mariadb() -> Result<()> {
+    faults(StoreKind::Mariadb).await
+}
+
+async fn faults(store: StoreKind) -> Result<()> {
+    if !store.is_there()? {
+        return Ok(());
+    }
+    let _turn = TURN.lock().await;
     let fleet = Harness::start(Options {
         members: 1,
+        store: Some(store),
         ..Options::default()
     })
     .await?;
-    let neighbour = a_neighbour_that_is_down(&fleet).await?;
-    let armadex = on_board(&fleet).await?;
-    fleet.join("member1").await?;
-    seed::put(
-        &fleet.member("member1")?,
-        Plan {
-            count: 200,
-            seed: 1,
-        },
-    )
-    .await?;
-    wait_until_equal(&fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
-    neighbour.remove(&fleet.host().client().await?).await?;
+    let armadex = on_boarded(&fleet).await?;
     let mut failed = Vec::new();
     check(
         &mut failed,
@@ -91,6 +98,24 @@ async fn what_is_wrong_is_said_and_the_rest_goes_on() -> Result<()> {
     armadex.stop()?;
     fleet.finish().await;
     Ok(())
+}
+
+/// Armadex on a fleet with one member, whose neighbour was down as it came.
+async fn on_boarded(fleet: &Harness) -> Result<Armadex> {
+    let neighbour = a_neighbour_that_is_down(fleet).await?;
+    let armadex = on_board(fleet).await?;
+    fleet.join("member1").await?;
+    seed::put(
+        &fleet.member("member1")?,
+        Plan {
+            count: 200,
+            seed: 1,
+        },
+    )
+    .await?;
+    wait_until_equal(fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
+    neighbour.remove(&fleet.host().client().await?).await?;
+    Ok(armadex)
 }
 
 /// A fault that is not handled must not hide what becomes of the others.

@@ -11,6 +11,7 @@ use crate::table::{Row, told};
 /// What was measured.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
+    pub(super) store: &'static str,
     pub(super) pods: usize,
     /// Of one, on average, as it is stored but for packing.
     pub(super) body_bytes: usize,
@@ -18,7 +19,9 @@ pub(super) struct Report {
     pub(super) written: Vec<Written>,
     pub(super) list: Written,
     pub(super) pages: Vec<Page>,
-    /// For each object, in the file.
+    /// For each object, once they are written.
+    pub(super) fresh_bytes: u64,
+    /// For each object, in the end.
     pub(super) disk_bytes: u64,
 }
 
@@ -28,6 +31,10 @@ pub(super) struct Written {
     what: &'static str,
     seconds: f64,
     per_second: f64,
+    /// Of this process.
+    pub(super) own_cpu_seconds: f64,
+    /// Of the server, where there is one.
+    pub(super) server_cpu_seconds: f64,
 }
 
 /// A query.
@@ -48,6 +55,7 @@ impl Written {
             what,
             seconds,
             per_second: count as f64 / seconds,
+            ..Self::default()
         }
     }
 
@@ -56,8 +64,17 @@ impl Written {
             what,
             seconds,
             per_second,
+            own_cpu_seconds,
+            server_cpu_seconds,
         } = self;
-        told(what, format!("{seconds:.2} s, {per_second:.0}/s"))
+        let cpu = match (*own_cpu_seconds, *server_cpu_seconds) {
+            (0.0, 0.0) => String::new(),
+            (own, 0.0) => format!(", {own:.2} s of processor"),
+            (own, server) => {
+                format!(", {own:.2} s of processor and {server:.2} s of the server's")
+            }
+        };
+        told(what, format!("{seconds:.2} s, {per_second:.0}/s{cpu}"))
     }
 }
 
@@ -65,16 +82,22 @@ impl Report {
     /// Each figure.
     pub(super) fn rows(&self) -> Vec<Row> {
         let size = format!("{} of {} bytes on average", self.pods, self.body_bytes);
-        let mut rows = vec![told("pods", size), self.pruned.row()];
+        let mut rows = vec![
+            told("store", self.store.to_owned()),
+            told("pods", size),
+            self.pruned.row(),
+        ];
         rows.extend(self.written.iter().map(Written::row));
         rows.push(self.list.row());
         for page in &self.pages {
             rows.extend(page.rows_of_table());
         }
-        rows.push(told(
-            "bytes per object on disk",
-            self.disk_bytes.to_string(),
-        ));
+        for (what, bytes) in [
+            ("bytes per object on disk, fresh", self.fresh_bytes),
+            ("bytes per object on disk", self.disk_bytes),
+        ] {
+            rows.push(told(what, bytes.to_string()));
+        }
         rows
     }
 }

@@ -1,4 +1,4 @@
-//! The store in a SQL database: SQLite today, laid out for PostgreSQL and MySQL.
+//! The store in a SQL database: SQLite, PostgreSQL, or MySQL with MariaDB.
 //!
 //! [`open`] gives a [`SqlStore`], which is both sides of `armadex-storage` at once. Each room does one thing:
 //!

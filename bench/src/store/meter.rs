@@ -1,0 +1,41 @@
+//! How long something took, and the processor time of ours and of the server that it took.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use super::place::Place;
+use super::report::Written;
+use crate::process;
+
+/// What had been used up when it began.
+pub(super) struct Meter<'a> {
+    place: &'a Place,
+    begun: Instant,
+    own: f64,
+    server: f64,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn start(place: &'a Place) -> Result<Self> {
+        Ok(Self {
+            place,
+            own: own_seconds()?,
+            server: place.server_seconds()?,
+            begun: Instant::now(),
+        })
+    }
+
+    /// It was done to so many pods.
+    pub(super) fn done(self, what: &'static str, count: usize) -> Result<Written> {
+        let mut written = Written::new(what, count, self.begun.elapsed());
+        written.own_cpu_seconds = own_seconds()? - self.own;
+        written.server_cpu_seconds = self.place.server_seconds()? - self.server;
+        Ok(written)
+    }
+}
+
+fn own_seconds() -> Result<f64> {
+    let own = i32::try_from(std::process::id()).context("process ids are positive i32")?;
+    process::cpu_seconds(own)
+}

@@ -1,0 +1,143 @@
+//! A server that is paused, killed and stopped under a store: what is asked is refused at once once that is known, what is written is there exactly once in
+//! the end, and nobody has to do anything but wait.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use armadex_databases::{Database, Engine, Server, Setup};
+use armadex_model::ResourceType;
+use armadex_storage::conformance::fixture::{all_pods, live, name};
+use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
+use armadex_storage::{Change, Search as _, Sink as _, StoreError};
+use armadex_storage_sql::{Location, Password, Secret, SqlStore};
+
+/// Longer than a server takes to go on, on a busy machine, and than the store takes to try it again.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Nothing that waits for a server takes less.
+const AT_ONCE: Duration = Duration::from_millis(200);
+const OBJECTS: usize = 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgresql_in_trouble_is_refused_at_once_and_loses_nothing() {
+    outages(Engine::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mariadb_in_trouble_is_refused_at_once_and_loses_nothing() {
+    outages(Engine::Mysql).await;
+}
+
+async fn outages(engine: Engine) {
+    let there = Database::for_test(engine).expect("no trouble");
+    let Some(_there_is_one) = there else { return };
+    // One that forgets what it acknowledged is another one to a store, which ends.
+    let setup = Setup {
+        durable: true,
+        ..Setup::default()
+    };
+    let mut server = Server::start(engine, &setup).expect("a server");
+    let url = server.create("fleet").expect("a database");
+    let store = open(&format!("{url}?connect_timeout=2s&statement_timeout=2s")).await;
+    let writer = open_pods(&store).await;
+    write(&store, &writer, 1).await.expect("it works");
+
+    let pause: Order = |server| server.pause().expect("paused");
+    let resume: Order = |server| server.resume().expect("resumed");
+    let crash: Order = |server| server.crash().expect("killed");
+    let stop: Order = |server| server.stop().expect("stopped");
+    let start: Order = |server| server.start_again().expect("started");
+    through(&store, &writer, &mut server, (pause, resume, 2)).await;
+    through(&store, &writer, &mut server, (crash, start, 3)).await;
+    through(&store, &writer, &mut server, (stop, start, 4)).await;
+
+    let known = store.availability();
+    assert!(known.reads && known.writes, "{known:?}");
+    assert!((3..=12).contains(&known.outages), "{known:?}");
+    let report = store.check().await.expect("a report");
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert_eq!(report.objects, OBJECTS as u64);
+    store.shutdown().await;
+}
+
+type Order = fn(&mut Server);
+
+/// One outage, in which a batch is written until it is stored.
+async fn through(
+    store: &Arc<SqlStore>,
+    writer: &Writer,
+    server: &mut Server,
+    (outage, end, batch): (Order, Order, u64),
+) {
+    outage(server);
+    wait_for("searches are refused at once", async || {
+        let begun = Instant::now();
+        let error = store.catalog().await.expect_err("there is an outage");
+        assert!(error.is_transient(), "{error}");
+        error.is_told() && begun.elapsed() < AT_ONCE
+    })
+    .await;
+    let error = write(store, writer, batch).await.expect_err("an outage");
+    assert!(error.is_transient() && error.is_told(), "{error}");
+    end(server);
+    wait_for("searches are answered", async || {
+        store.catalog().await.is_ok()
+    })
+    .await;
+    wait_for("it is written", async || {
+        match write(store, writer, batch).await {
+            Ok(()) => true,
+            Err(error) => {
+                assert!(error.is_transient(), "{error}");
+                false
+            }
+        }
+    })
+    .await;
+    let fixture = Fixture::of(store);
+    let listed = fixture.list(&all_pods(), 500).await;
+    assert_eq!(listed.len(), OBJECTS, "after batch {batch}");
+}
+
+async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !is_so().await {
+        assert!(Instant::now() < end, "{what}: not within {LIMIT:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn write(store: &SqlStore, writer: &Writer, batch: u64) -> Result<(), StoreError> {
+    let put = |n: usize| {
+        let object = object(&format!("ns{}", n % 3), &format!("pod-{n:02}"));
+        Change::Put(object.version(&batch.to_string()).build())
+    };
+    let changes: Vec<Change> = (0..OBJECTS).map(put).collect();
+    let position = live(&batch.to_string());
+    let written = store.write(writer.batch(changes, Some(position)));
+    written.await.map(drop)
+}
+
+/// With the password apart, as processes have it.
+async fn open(url: &str) -> Arc<SqlStore> {
+    let (place, password) = split(url);
+    let location: Location = place.parse().expect("a URL");
+    let location = location.with_password(Password::Given(Secret::new(password)));
+    let store = armadex_storage_sql::open(&location).await;
+    Arc::new(store.expect("a store"))
+}
+
+/// A URL without its password, and the password.
+fn split(url: &str) -> (String, String) {
+    let (scheme, rest) = url.split_once("://").expect("a URL");
+    let (user, place) = rest.split_once('@').expect("a user");
+    let (user, password) = user.split_once(':').expect("a password");
+    (format!("{scheme}://{user}@{place}"), password.to_owned())
+}
+
+async fn open_pods(store: &SqlStore) -> Writer {
+    let pods: ResourceType = resource("", "pods", "Pod", true);
+    let cluster = store.join(&name("member1"), "incarnation-1", "").await;
+    let cluster = cluster.expect("joined");
+    let stream = store.open(cluster, &pods, RULES).await.expect("opened");
+    Writer { cluster, stream }
+}
