@@ -193,6 +193,14 @@ async fn stats_add_up_what_is_stored(home: Home) {
     assert!(share.past_bytes > 0 && share.past_bytes < share.stored_bytes);
     let size = object("ns", "a").build().body.len() as u64;
     assert_eq!(share.served_bytes, 2 * size);
+    let takes = |table: &str| {
+        stats
+            .disk
+            .tables
+            .iter()
+            .any(|(name, bytes)| name == table && *bytes > 0)
+    };
+    assert!(takes("ver") && stats.disk.total > 0, "{:?}", stats.disk);
     // A sound store has nothing to mend.
     assert_eq!(store.mend().await.expect("mended"), Mended::default());
     store.shutdown().await;

@@ -349,7 +349,7 @@ fn sorts(dialect: Dialect) -> Vec<Statement> {
 }
 
 fn audits(dialect: Dialect) -> Vec<Statement> {
-    vec![
+    let mut audits = vec![
         audit::objects(),
         audit::blocks(),
         audit::counters(),
@@ -365,7 +365,9 @@ fn audits(dialect: Dialect) -> Vec<Statement> {
         stats::index(dialect),
         audit::count_objects(35),
         audit::count_versions(35, 40),
-    ]
+    ];
+    audits.extend(stats::tables(dialect));
+    audits
 }
 
 /// One statement in all dialects; a text and parameters that several have in common stand there once.

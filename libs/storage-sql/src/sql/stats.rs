@@ -83,3 +83,24 @@ pub(crate) fn decode_index(row: &dyn Row) -> Result<(Shared, IndexSums), StoreEr
     };
     Ok(((type_id(row.int(0)?)?, row.int(1)?), sums))
 }
+
+/// What each table takes with its indexes, the largest first: [`decode_table`]. A file says so in its own way.
+pub(crate) fn tables(dialect: Dialect) -> Option<Statement> {
+    let text = match dialect {
+        Dialect::Sqlite => return None,
+        Dialect::Postgres => {
+            "SELECT CAST(c.relname AS TEXT), CAST(pg_total_relation_size(c.oid) AS BIGINT) FROM pg_class c \
+             JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE c.relkind = 'r' AND n.nspname = current_schema() ORDER BY 2 DESC, 1"
+        }
+        Dialect::MySql => {
+            "SELECT CAST(t.table_name AS BINARY), CAST(t.data_length + t.index_length AS SIGNED) \
+             FROM information_schema.tables t WHERE t.table_schema = DATABASE() ORDER BY 2 DESC, 1"
+        }
+    };
+    Some(Statement::fixed("stats.tables", text, []))
+}
+
+pub(crate) fn decode_table(row: &dyn Row) -> Result<(String, u64), StoreError> {
+    Ok((row.text(0)?, row.int(1)?.unsigned_abs()))
+}

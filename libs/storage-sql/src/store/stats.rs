@@ -61,7 +61,9 @@ impl SqlStore {
         let found = read(&mut *transaction).await;
         transaction.rollback().await?;
         let mut found = found?;
-        found.disk = self.database.disk().await?;
+        if found.disk.total == 0 {
+            found.disk = self.database.disk().await?;
+        }
         Ok(found)
     }
 }
@@ -78,14 +80,28 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     for (key, index) in rows(connection, index, stats::decode_index).await? {
         sums.entry(key).or_default().1 = index;
     }
+    let disk = disk(connection).await?;
     let shares = sums
         .into_iter()
         .map(|(key, (versions, index))| names.share(key, versions, index));
     Ok(StoreStats {
         revision: head.revision,
         pruned: head.pruned,
-        disk: Disk::default(),
+        disk,
         shares: shares.collect(),
+    })
+}
+
+/// What a server says that its tables take.
+async fn disk(connection: &mut dyn Connection) -> Result<Disk, StoreError> {
+    let Some(tables) = stats::tables(connection.dialect()) else {
+        return Ok(Disk::default());
+    };
+    let tables = rows(connection, tables, stats::decode_table).await?;
+    Ok(Disk {
+        total: tables.iter().map(|(_, bytes)| bytes).sum(),
+        tables,
+        free: 0,
     })
 }
 
