@@ -54,13 +54,25 @@ pub(crate) fn around(dialect: Dialect, parts: &[RunPart]) -> Statement {
         ]
         .map(Param::from)
     });
-    let sql = Sql::new(dialect, "post.around", "").given(&PARTS, tuples);
+    let sql = Sql::new(dialect, "post.around", "");
     match dialect {
-        Dialect::Sqlite | Dialect::Postgres => sql.push(AROUND),
-        Dialect::MySql => sql.push(AROUND_MYSQL),
+        Dialect::Sqlite => sql.given(&PARTS, tuples).push(AROUND),
+        Dialect::MySql => sql.given(&PARTS, tuples).push(AROUND_MYSQL),
+        Dialect::Postgres => sql
+            .push("SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM ")
+            .table("k (term, type, nsid, low, high, shrinks)", tuples)
+            .push(AROUND_POSTGRES),
     }
     .build()
 }
+
+/// The same in three walks of the index, each as short as what it gives: those up to `low`, backwards; those between; the one behind.
+const AROUND_POSTGRES: &str = " CROSS JOIN LATERAL (\
+     (SELECT * FROM post WHERE term = k.term AND type = k.type AND nsid = k.nsid AND first_id <= k.low \
+     ORDER BY first_id DESC LIMIT 1 + k.shrinks) UNION ALL \
+     (SELECT * FROM post WHERE term = k.term AND type = k.type AND nsid = k.nsid AND first_id > k.low AND first_id <= k.high) UNION ALL \
+     (SELECT * FROM post WHERE term = k.term AND type = k.type AND nsid = k.nsid AND first_id > k.high \
+     ORDER BY first_id LIMIT 1)) p";
 
 const AROUND: &str = "SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM k CROSS JOIN post p \
              WHERE p.term = k.term AND p.type = k.type AND p.nsid = k.nsid \
