@@ -1,0 +1,159 @@
+//! How a server is reached: only one that proves who it is, unless something else is said, and with the password as its file has it now.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use armadex_databases::{Database, Engine, Server, Setup, administer};
+use armadex_storage::{Search as _, StoreError};
+use armadex_storage_sql::{Location, Password, Secret, SqlStore};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+/// Longer than a server takes to be there again, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A certificate authority, and the certificate that it made for `localhost`.
+struct Authority {
+    root: String,
+    certificate: String,
+    key: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().expect("a key");
+        let mut root = CertificateParams::default();
+        root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let root_pem = root.self_signed(&key).expect("a root").pem();
+        let issuer = Issuer::new(root, key);
+        let key = KeyPair::generate().expect("a key");
+        let server = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+        let server = server.signed_by(&key, &issuer).expect("a certificate");
+        Self {
+            root: root_pem,
+            certificate: server.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgresql_has_to_prove_who_it_is() {
+    let names = ["ssl_cert_file", "ssl_key_file"];
+    proves_itself(Engine::Postgres, &names, &[("ssl", "on")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mariadb_has_to_prove_who_it_is() {
+    proves_itself(Engine::Mysql, &["ssl_cert", "ssl_key"], &[]).await;
+}
+
+async fn proves_itself(engine: Engine, names: &[&str; 2], more: &[(&str, &str)]) {
+    if Database::for_test(engine).expect("no trouble").is_none() {
+        return;
+    }
+    let authority = Authority::new();
+    let place = tempfile::tempdir().expect("a folder");
+    let root = place.path().join("root.crt");
+    std::fs::write(&root, &authority.root).expect("written");
+    let other = place.path().join("other.crt");
+    std::fs::write(&other, Authority::new().root).expect("written");
+    let settings = [
+        (names[0], "{folder}/server.crt"),
+        (names[1], "{folder}/server.key"),
+    ];
+    let settings = settings.iter().chain(more);
+    let setup = Setup {
+        settings: settings
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        files: vec![
+            ("server.crt".to_owned(), authority.certificate.into_bytes()),
+            ("server.key".to_owned(), authority.key.into_bytes()),
+        ],
+        ..Setup::default()
+    };
+    let server = Server::start(engine, &setup).expect("a server");
+    let url = server.create("fleet").expect("a database");
+    let opens = async |host: &str, mode: &str, root: Option<&Path>| {
+        let mut url = url.replace("127.0.0.1", host);
+        url.push_str(&format!("?sslmode={mode}&connect_timeout=5s"));
+        if let Some(root) = root {
+            url.push_str(&format!("&sslrootcert={}", root.display()));
+        }
+        opened(&url.parse().expect("a URL")).await
+    };
+    for (host, mode, trusted, is_right) in [
+        ("localhost", "verify-full", Some(&*root), true),
+        ("127.0.0.1", "verify-full", Some(&*root), false),
+        ("localhost", "verify-full", Some(&*other), false),
+        ("localhost", "verify-full", None, false),
+        ("127.0.0.1", "verify-ca", Some(&*root), true),
+        ("127.0.0.1", "verify-ca", Some(&*other), false),
+        ("127.0.0.1", "require", None, true),
+    ] {
+        let done = opens(host, mode, trusted).await;
+        assert_eq!(done.is_ok(), is_right, "{mode} of {host}: {done:?}");
+    }
+}
+
+async fn opened(location: &Location) -> Result<(), StoreError> {
+    let store = armadex_storage_sql::open(location).await?;
+    store.shutdown().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_changes_in_its_file_is_followed_on_postgresql() {
+    let made = "CREATE ROLE indexer LOGIN PASSWORD 'one'";
+    let owns = "ALTER DATABASE fleet OWNER TO indexer";
+    let change = "ALTER ROLE indexer PASSWORD 'two'";
+    follows_its_password(Engine::Postgres, [made, owns, change]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_changes_in_its_file_is_followed_on_mariadb() {
+    let made = "CREATE USER indexer@'127.0.0.1' IDENTIFIED BY 'one'";
+    let owns = "GRANT ALL ON fleet.* TO indexer@'127.0.0.1'";
+    let change = "SET PASSWORD FOR indexer@'127.0.0.1' = PASSWORD('two')";
+    follows_its_password(Engine::Mysql, [made, owns, change]).await;
+}
+
+async fn follows_its_password(engine: Engine, [made, owns, change]: [&str; 3]) {
+    if Database::for_test(engine).expect("no trouble").is_none() {
+        return;
+    }
+    let mut server = Server::start(engine, &Setup::default()).expect("a server");
+    let url = server.create("fleet").expect("a database");
+    for statement in [made, owns] {
+        administer(server.address(), statement).expect("done");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("password");
+    let (scheme, rest) = url.split_once("://").expect("a URL");
+    let (_, place) = rest.split_once('@').expect("a user");
+    let location: Location = format!("{scheme}://indexer@{place}")
+        .parse()
+        .expect("a URL");
+    let wrong = Password::Given(Secret::new("two"));
+    let refused = opened(&location.clone().with_password(wrong)).await;
+    let refused = refused.expect_err("another password").to_string();
+    assert!(!refused.contains("two"), "{refused}");
+    std::fs::write(&file, "one\n").expect("written");
+    let location = location.with_password(Password::File(file.clone()));
+    let store = armadex_storage_sql::open(&location).await.expect("a store");
+    administer(server.address(), change).expect("changed");
+    std::fs::write(&file, "two\n").expect("written");
+    // No connection outlives its server.
+    server.stop().expect("stopped");
+    server.start_again().expect("started");
+    wait_for_answer(&store).await;
+    store.shutdown().await;
+}
+
+async fn wait_for_answer(store: &SqlStore) {
+    let end = Instant::now() + LIMIT;
+    while let Err(error) = store.catalog().await {
+        assert!(error.is_transient() && Instant::now() < end, "{error}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
