@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, ensure};
 use armadex_model::query::Start;
 use armadex_model::{ClusterName, Query, ResourceType};
 use armadex_storage::{Batch, Change, ClusterId, Object, PageBudget, Rules, Search, Sink, Stream};
-use armadex_storage_sql::SqlStore;
+use armadex_storage_sql::{Options, SqlStore, open_with};
 use clap::Args;
 
 use crate::table;
@@ -43,6 +43,9 @@ pub(crate) struct Flags {
     /// Where: one measurement for each. Servers are started for it, from the programs that `make databases` installs.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "sqlite")]
     store: Vec<Choice>,
+    /// How long superseded versions are kept, in seconds: what the update leaves behind is on the disk for that long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60 * 60)]
+    watch_window: u64,
     #[command(flatten)]
     form: table::Form,
 }
@@ -74,21 +77,25 @@ impl Choice {
 /// Writes, reads and prints.
 pub(crate) async fn run(flags: Flags) -> Result<()> {
     let kinds = flags.store.iter().flat_map(|choice| choice.kinds());
+    let options = Options {
+        watch_window: Duration::from_secs(flags.watch_window),
+        ..Options::default()
+    };
     let mut reports = Vec::new();
     for &kind in kinds {
         for &count in &flags.count {
-            reports.push(measure(kind, count).await?);
+            reports.push(measure(kind, count, &options).await?);
         }
     }
     let rows: Vec<_> = reports.iter().flat_map(Report::rows).collect();
     table::finish(&reports, &rows, flags.form)
 }
 
-async fn measure(kind: Kind, count: usize) -> Result<Report> {
+async fn measure(kind: Kind, count: usize, options: &Options) -> Result<Report> {
     ensure!(count > 0, "--count takes 1 or more");
     let place = tokio::task::spawn_blocking(move || Place::new(kind)).await??;
     let empty = place.bytes()?;
-    let store = armadex_storage_sql::open(&place.location()?).await?;
+    let store = open_with(&place.location()?, options).await?;
     let (pods, pruning) = pods::pruned(count)?;
     let bytes: usize = pods.iter().map(|pod| pod.body.len()).sum();
     let mut report = Report {
@@ -102,7 +109,7 @@ async fn measure(kind: Kind, count: usize) -> Result<Report> {
     // What is in a log is in the file once that is closed.
     store.shutdown().await;
     report.fresh_bytes = (place.bytes()? - empty) / count as u64;
-    let store = armadex_storage_sql::open(&place.location()?).await?;
+    let store = open_with(&place.location()?, options).await?;
     let written = write_again(&store, &place, pods).await?;
     report.written.extend(written);
     report.list = list(&store, &place, count).await?;
@@ -231,7 +238,9 @@ mod tests {
 
     #[tokio::test]
     async fn every_query_finds_what_its_name_says() {
-        let report = measure(Kind::Sqlite, 2_000).await.expect("a store");
+        let report = measure(Kind::Sqlite, 2_000, &Options::default())
+            .await
+            .expect("a store");
         let rows = |name: &str| {
             let page = report.pages.iter().find(|page| page.query == name);
             page.expect("a query of this name").rows[0]
