@@ -40,7 +40,7 @@ fn the_file_that_clusterpedia_ships_is_read() {
 #[test]
 fn every_field_that_makes_sense_is_taken_over() {
     let text = format!(
-        "{MYSQL}port: '3307'\npassword: hunter2\nsslMode: verify-ca\nsslRootCertFile: /ca\nsslCertFile: /c\nsslKeyFile: /k\n\
+        "{MYSQL}port: '3307'\npassword: hunter2\nsslMode: verify-full\nsslRootCertFile: /ca\nsslCertFile: /c\nsslKeyFile: /k\n\
          connPool: {{maxOpenConns: 40}}\nmysql: {{dialTimeout: 3s, readTimeout: 1m30s, parseTime: true}}\n\
          params: {{lock_timeout: 2s}}\nnetwork: tcp\n"
     );
@@ -49,7 +49,7 @@ fn every_field_that_makes_sense_is_taken_over() {
     let found = server(&text);
     assert_eq!(found.to_string(), "mysql://pedia@db:3307/fleet");
     assert_eq!(found.password, Password::Given(Secret::new("hunter2")));
-    assert_eq!(found.tls.mode, TlsMode::VerifyCa);
+    assert_eq!(found.tls.mode, TlsMode::VerifyFull);
     assert_eq!(found.tls.root, Some("/ca".into()));
     assert!(found.tls.client.is_some());
     let timeouts = [
@@ -130,6 +130,10 @@ fn a_field_that_makes_no_sense_is_named_with_the_reason() {
         refused(&format!("{MYSQL}{field}\n"), reason);
     }
     refused(&format!("{POSTGRES}sslMode: prefer"), "in between");
+    refused(
+        &format!("{MYSQL}sslMode: verify-ca\nsslRootCertFile: /ca"),
+        "say verify-full",
+    );
     refused(
         &format!("{POSTGRES}mysql: {{dialTimeout: 1s}}"),
         "mysql.dialTimeout is not of this type",

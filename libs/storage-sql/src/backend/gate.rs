@@ -59,9 +59,11 @@ impl Gate {
         }
     }
 
-    /// The database failed; `chance` is from 0 to 1. Whether that is worth a line in the log.
-    pub(super) fn failed(&mut self, now: Instant, chance: f64) -> bool {
-        if self.is_closed {
+    /// The database failed, as a call found out that had come in like this; `chance` is from 0 to 1. Whether that is worth a line in the log.
+    pub(super) fn failed(&mut self, entry: Entry, now: Instant, chance: f64) -> bool {
+        // What was under way when the trouble began says nothing new of it.
+        let is_known = self.trouble.is_some() && entry != Entry::Try;
+        if self.is_closed || is_known {
             return false;
         }
         let before = self.trouble.take();
@@ -117,7 +119,11 @@ mod tests {
     fn while_a_database_fails_one_call_is_made_now_and_then() {
         let (mut gate, mut now) = (Gate::default(), Instant::now());
         assert_eq!(gate.enter(now), Entry::Go);
-        assert!(gate.failed(now, 1.0), "that is news");
+        assert!(gate.failed(Entry::Go, now, 1.0), "that is news");
+        for _ in 0..8 {
+            let under_way = gate.failed(Entry::Go, now, 1.0);
+            assert!(!under_way, "what began before says nothing new");
+        }
         assert_eq!(gate.enter(now), Entry::Refused);
         let mut pauses = Vec::new();
         for _ in 0..6 {
@@ -127,7 +133,7 @@ mod tests {
             }
             assert_eq!(gate.enter(now), Entry::Refused, "one tries");
             pauses.push((now - begun).as_millis());
-            assert!(!gate.failed(now, 1.0), "that is no news");
+            assert!(!gate.failed(Entry::Try, now, 1.0), "that is no news");
         }
         assert_eq!(pauses, [250, 500, 1000, 2000, 4000, 5000]);
         assert!(!gate.is_well());
@@ -140,7 +146,7 @@ mod tests {
     fn chance_halves_a_pause_at_most() {
         for (chance, pause) in [(0.0, 125), (0.5, 188), (1.0, 250), (7.0, 250)] {
             let (mut gate, now) = (Gate::default(), Instant::now());
-            gate.failed(now, chance);
+            gate.failed(Entry::Go, now, chance);
             let just_before = now + Duration::from_millis(pause - 1);
             assert_eq!(gate.enter(just_before), Entry::Refused, "{chance}");
             assert_eq!(
@@ -153,20 +159,20 @@ mod tests {
     #[test]
     fn what_comes_back_is_told_once_in_ten_minutes() {
         let (mut gate, mut now) = (Gate::default(), Instant::now());
-        assert!(gate.failed(now, 0.0));
+        assert!(gate.failed(Entry::Go, now, 0.0));
         assert!(gate.worked(now).is_some());
         now += TOLD_FOR / 2;
-        assert!(!gate.failed(now, 0.0));
+        assert!(!gate.failed(Entry::Go, now, 0.0));
         assert!(gate.worked(now).is_none(), "nor is its end");
         now += TOLD_FOR / 2;
-        assert!(gate.failed(now, 0.0));
+        assert!(gate.failed(Entry::Go, now, 0.0));
         assert!(gate.worked(now).is_some());
     }
 
     #[test]
     fn a_try_that_ends_without_an_answer_is_made_anew() {
         let (mut gate, now) = (Gate::default(), Instant::now());
-        gate.failed(now, 0.0);
+        gate.failed(Entry::Go, now, 0.0);
         let later = now + FIRST_PAUSE;
         assert_eq!(gate.enter(later), Entry::Try);
         gate.undecided();

@@ -296,12 +296,15 @@ impl Attempt {
         let StoreError::Unavailable { reason, source } = err else {
             return err;
         };
-        self.is_open = false;
+        let entry = match std::mem::take(&mut self.is_open) {
+            true => Entry::Try,
+            false => Entry::Go,
+        };
         let outage = Outage::new(chain(&*source));
         let (was_well, is_news) = {
             let mut gate = self.watch.gate();
             let was_well = gate.is_well();
-            (was_well, gate.failed(Instant::now(), rand::random()))
+            (was_well, gate.failed(entry, Instant::now(), rand::random()))
         };
         if was_well {
             self.watch.outages.fetch_add(1, Ordering::Relaxed);

@@ -11,12 +11,16 @@ use std::time::Duration;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::error::{Class, classified};
 
 /// How long somebody waits for another's transaction to end: longer than any page takes, shorter than a client waits.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A connection is used for so long: after that its name may stand for another server, and its password may be another.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// One that lay idle for longer is not used again: much that is between forgets a connection that says nothing.
+const IDLE: Duration = Duration::from_secs(2 * 60);
 
 /// What opens connections.
 #[async_trait]
@@ -37,14 +41,28 @@ pub(crate) struct Pool<C: Connect> {
 
 struct Shared<C: Connect> {
     connect: C,
-    idle: Mutex<Vec<C::Connection>>,
+    idle: Mutex<Vec<Idle<C::Connection>>>,
     places: Arc<Semaphore>,
     patience: Duration,
+}
+
+/// A connection that nobody uses.
+struct Idle<T> {
+    connection: T,
+    opened: Instant,
+    since: Instant,
+}
+
+impl<T> Idle<T> {
+    fn is_fresh(&self) -> bool {
+        self.opened.elapsed() < LIFETIME && self.since.elapsed() < IDLE
+    }
 }
 
 /// A connection that somebody uses; dropped, it is closed.
 pub(crate) struct Lent<C: Connect> {
     connection: C::Connection,
+    opened: Instant,
     was_idle: bool,
     shared: Arc<Shared<C>>,
     place: OwnedSemaphorePermit,
@@ -76,14 +94,15 @@ impl<C: Connect> Pool<C> {
             Ok(Err(_closed)) => return Err(unavailable(sqlx::Error::PoolClosed)),
             Err(_elapsed) => return Err(unavailable(sqlx::Error::PoolTimedOut)),
         };
-        let idle = self.shared.idle().pop();
+        let idle = self.shared.take_idle().await;
         let was_idle = idle.is_some();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.shared.connect.connect().await?,
+        let (connection, opened) = match idle {
+            Some(idle) => (idle.connection, idle.opened),
+            None => (self.shared.connect.connect().await?, Instant::now()),
         };
         Ok(Lent {
             connection,
+            opened,
             was_idle,
             shared: Arc::clone(&self.shared),
             place,
@@ -102,6 +121,7 @@ impl<C: Connect> Pool<C> {
         shared.idle().clear();
         Ok(Lent {
             connection: shared.connect.connect().await?,
+            opened: Instant::now(),
             was_idle: false,
             shared,
             place,
@@ -112,15 +132,28 @@ impl<C: Connect> Pool<C> {
     pub(crate) async fn close(&self) {
         self.shared.places.close();
         let idle = std::mem::take(&mut *self.shared.idle());
-        for connection in idle {
-            self.shared.connect.close(connection).await;
+        for idle in idle {
+            self.shared.connect.close(idle.connection).await;
         }
     }
 }
 
 impl<C: Connect> Shared<C> {
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<C::Connection>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle<C::Connection>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one that was used last, if it is still good; those that are too old are closed.
+    async fn take_idle(&self) -> Option<Idle<C::Connection>> {
+        let (taken, old) = {
+            let mut idle = self.idle();
+            let old: Vec<_> = idle.extract_if(.., |idle| !idle.is_fresh()).collect();
+            (idle.pop(), old)
+        };
+        for old in old {
+            self.connect.close(old.connection).await;
+        }
+        taken
     }
 }
 
@@ -134,6 +167,7 @@ impl<C: Connect> Lent<C> {
     pub(crate) async fn give_back(self) {
         let Self {
             connection,
+            opened,
             shared,
             place,
             ..
@@ -141,8 +175,13 @@ impl<C: Connect> Lent<C> {
         if shared.places.is_closed() {
             shared.connect.close(connection).await;
         } else {
+            let since = Instant::now();
             // Before the place: whoever gets that finds this.
-            shared.idle().push(connection);
+            shared.idle().push(Idle {
+                connection,
+                opened,
+                since,
+            });
         }
         drop(place);
     }
@@ -225,6 +264,28 @@ mod tests {
         assert!(dead.was_idle());
         let renewed = pool.renew(dead).await.unwrap();
         assert_eq!((*renewed, renewed.was_idle()), (3, false));
+        assert_eq!(*pool.lend().await.unwrap(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_old_or_lay_idle_for_long_is_not_used_again() {
+        let numbers = Numbers::default();
+        let pool = Pool::new(numbers.clone(), 2);
+        let (first, second) = (pool.lend().await.unwrap(), pool.lend().await.unwrap());
+        first.give_back().await;
+        second.give_back().await;
+        tokio::time::advance(IDLE).await;
+        let mut lent = pool.lend().await.unwrap();
+        assert_eq!((*lent, numbers.closed.load(Ordering::Relaxed)), (3, 2));
+        let steps = LIFETIME.as_secs() / IDLE.as_secs() * 2;
+        for _ in 1..steps {
+            lent.give_back().await;
+            tokio::time::advance(IDLE / 2).await;
+            lent = pool.lend().await.unwrap();
+            assert_eq!(*lent, 3);
+        }
+        lent.give_back().await;
+        tokio::time::advance(IDLE / 2).await;
         assert_eq!(*pool.lend().await.unwrap(), 4);
     }
 

@@ -1,6 +1,7 @@
 //! Several processes on one database, each a store of its own here: what their writers do to each other, what a reader sees beside them, and what
 //! becomes of a batch whose writer was stopped or cut off. On every dialect that lets several write.
 
+mod connections;
 mod cut;
 mod fences;
 mod order;

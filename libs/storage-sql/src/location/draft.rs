@@ -140,14 +140,7 @@ fn tls(
         None if is_here && !is_told => TlsMode::Disable,
         None => TlsMode::VerifyFull,
         // As PostgreSQL's own tools have it: who names a certificate wants it looked at.
-        Some(TlsMode::Require) if root.is_some() => TlsMode::VerifyCa,
-        Some(TlsMode::VerifyCa) if root.is_none() => {
-            return Err(
-                "verify-ca without a root certificate would trust every server that any public authority ever signed for: \
-                 name the root, or say verify-full"
-                    .to_owned(),
-            );
-        }
+        Some(TlsMode::Require) if root.is_some() => TlsMode::VerifyFull,
         Some(TlsMode::Disable) if is_told => {
             return Err("it has certificates and turns encryption off".to_owned());
         }

@@ -105,13 +105,17 @@ pub(super) fn tls_mode(text: &str) -> Result<TlsMode, String> {
     match spelling(text).as_str() {
         "disable" | "disabled" => Ok(TlsMode::Disable),
         "require" | "required" => Ok(TlsMode::Require),
-        "verify-ca" => Ok(TlsMode::VerifyCa),
-        "verify-full" | "verify-identity" => Ok(TlsMode::VerifyFull),
-        "allow" | "prefer" | "preferred" => Err(
-            "its TLS mode would let whoever is in between turn encryption off: say disable, require, verify-ca or verify-full"
+        // The driver trusts the system's authorities beside those that are named.
+        "verify-ca" => Err(
+            "its TLS mode verify-ca would trust whoever has a certificate of any public authority, for whatever name: say verify-full"
                 .to_owned(),
         ),
-        _ => Err("its TLS mode is none of disable, require, verify-ca and verify-full".to_owned()),
+        "verify-full" | "verify-identity" => Ok(TlsMode::VerifyFull),
+        "allow" | "prefer" | "preferred" => Err(
+            "its TLS mode would let whoever is in between turn encryption off: say disable, require or verify-full"
+                .to_owned(),
+        ),
+        _ => Err("its TLS mode is none of disable, require and verify-full".to_owned()),
     }
 }
 

@@ -68,8 +68,6 @@ pub enum TlsMode {
     Disable,
     /// Encrypted, with whoever it is.
     Require,
-    /// Encrypted, with whoever has a certificate that is trusted.
-    VerifyCa,
     /// Encrypted, with whom the certificate says it is.
     VerifyFull,
 }

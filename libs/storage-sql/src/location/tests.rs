@@ -115,11 +115,7 @@ fn what_is_elsewhere_is_verified_unless_something_else_is_said() {
         ("postgres://u@db/d?sslmode=disable", TlsMode::Disable),
         (
             "postgres://u@db/d?sslmode=require&sslrootcert=ca",
-            TlsMode::VerifyCa,
-        ),
-        (
-            "mysql://u@db/d?ssl-mode=VERIFY_CA&ssl-ca=ca",
-            TlsMode::VerifyCa,
+            TlsMode::VerifyFull,
         ),
         (
             "mysql://u@db/d?ssl-mode=VERIFY_IDENTITY",
@@ -128,7 +124,15 @@ fn what_is_elsewhere_is_verified_unless_something_else_is_said() {
     ] {
         assert_eq!(mode(text), expected, "{text}");
     }
-    refused("postgres://u@db/d?sslmode=verify-ca", "name the root");
+    for text in [
+        "postgres://u@db/d?sslmode=verify-ca&sslrootcert=ca",
+        "mysql://u@db/d?ssl-mode=VERIFY_CA&ssl-ca=ca",
+    ] {
+        refused(
+            text,
+            "any public authority, for whatever name: say verify-full",
+        );
+    }
     refused(
         "postgres://u@db/d?sslmode=disable&sslrootcert=ca",
         "turns encryption off",

@@ -12,6 +12,7 @@ use crate::backend::error::broken;
 use crate::backend::{Lane, Transaction, row};
 use crate::read::bodies::{self, Chosen};
 use crate::read::place::{Located, Place};
+use crate::read::plan::order::Rank;
 use crate::read::plan::{Plan, plan};
 use crate::read::streams;
 use crate::read::{self, Reading};
@@ -49,16 +50,19 @@ impl Search for SqlStore {
         budget: PageBudget,
     ) -> Result<(Page, Option<u64>), StoreError> {
         let mut planned = self.planned(query).await?;
-        let count = self.counted(&mut planned).await?;
-        let page = self.paged(planned, query, start, budget).await?;
-        Ok((page, count))
+        match self.counted(&mut planned).await {
+            Ok(count) => {
+                let page = self.paged(planned, query, start, budget).await?;
+                Ok((page, count))
+            }
+            Err(err) => ended(planned.transaction, Err(err)).await,
+        }
     }
 
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
         let mut planned = self.planned(query).await?;
-        let count = self.counted(&mut planned).await?;
-        planned.transaction.rollback().await?;
-        Ok(count)
+        let count = self.counted(&mut planned).await;
+        ended(planned.transaction, count).await
     }
 
     async fn get(
@@ -67,40 +71,10 @@ impl Search for SqlStore {
         resource: &GroupVersionResource,
         key: &ObjectKey,
     ) -> Result<Option<Found>, StoreError> {
-        let Moment {
-            mut transaction,
-            snapshot,
-            ..
-        } = self.moment(Lane::Short).await?;
-        let shown = snapshot.type_id(resource).and_then(|id| {
-            let member = snapshot.member(cluster)?;
-            let resource = snapshot.resource(id)?;
-            member.shows(id).then_some((member.id, id, resource))
-        });
-        let Some((cluster_id, id, resource)) = shown else {
-            return Ok(None);
-        };
-        let statement = select::one(
-            transaction.dialect(),
-            id,
-            cluster_id,
-            &key.namespace,
-            &key.name,
-        );
-        let Some(object) = row(&mut *transaction, statement, select::decode).await? else {
-            return Ok(None);
-        };
-        let place = Arc::new(Place {
-            index: 0,
-            cluster: cluster.clone(),
-            namespace: key.namespace.as_str().into(),
-            nsid: object.nsid,
-            objects: 1,
-        });
-        let chosen = vec![(Arc::clone(resource), Located { place, object })];
-        let chosen = bodies::fetch(&mut *transaction, chosen).await?;
-        transaction.rollback().await?;
-        Ok(unpacked(chosen).await?.pop())
+        let mut moment = self.moment(Lane::Short).await?;
+        let found = one(&mut moment, cluster, resource, key).await;
+        let found = ended(moment.transaction, found).await?;
+        Ok(unpacked(found).await?.pop())
     }
 
     async fn position(
@@ -108,21 +82,19 @@ impl Search for SqlStore {
         cluster: &ClusterName,
         resource: &GroupVersionResource,
     ) -> Result<Option<MemberPosition>, StoreError> {
-        let Moment {
-            mut transaction,
-            snapshot,
-            ..
-        } = self.moment(Lane::Short).await?;
-        let shown = snapshot.type_id(resource).and_then(|id| {
-            let member = snapshot.member(cluster)?;
+        let mut moment = self.moment(Lane::Short).await?;
+        let shown = moment.snapshot.type_id(resource).and_then(|id| {
+            let member = moment.snapshot.member(cluster)?;
             member.shows(id).then_some((member.id, id))
         });
-        let Some(stream) = shown else {
-            return Ok(None);
+        let found = match shown {
+            Some(stream) => {
+                let statement = stream::several(moment.transaction.dialect(), &[stream]);
+                row(&mut *moment.transaction, statement, stream::decode).await
+            }
+            None => Ok(None),
         };
-        let statement = stream::several(self.database.dialect(), &[stream]);
-        let found = row(&mut *transaction, statement, stream::decode).await?;
-        transaction.rollback().await?;
+        let found = ended(moment.transaction, found).await?;
         Ok(found.and_then(|stream| stream.position))
     }
 
@@ -136,14 +108,62 @@ impl Search for SqlStore {
             snapshot,
             ..
         } = self.moment(Lane::Short).await?;
-        let Some(member) = snapshot.member(cluster) else {
-            return Ok(false);
+        let found = match snapshot.member(cluster) {
+            Some(member) => {
+                let (id, types) = (member.id, member.types());
+                streams::has_namespace(&mut *transaction, id, types, namespace).await
+            }
+            None => Ok(false),
         };
-        let (id, types) = (member.id, member.types());
-        let found = streams::has_namespace(&mut *transaction, id, types, namespace).await?;
-        transaction.rollback().await?;
-        Ok(found)
+        ended(transaction, found).await
     }
+}
+
+/// Ends a read, however it went: a transaction that is dropped takes its connection along, and the next reader has to open another.
+async fn ended<T>(
+    transaction: Box<dyn Transaction>,
+    done: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let ended = transaction.rollback().await;
+    // The first error says what went wrong.
+    let value = done?;
+    ended.map(|()| value)
+}
+
+/// The row of one object, if it is there and is shown.
+async fn one(
+    moment: &mut Moment,
+    cluster: &ClusterName,
+    resource: &GroupVersionResource,
+    key: &ObjectKey,
+) -> Result<Vec<Chosen>, StoreError> {
+    let Moment {
+        transaction,
+        snapshot,
+        ..
+    } = moment;
+    let shown = snapshot.type_id(resource).and_then(|id| {
+        let member = snapshot.member(cluster)?;
+        let resource = snapshot.resource(id)?;
+        member.shows(id).then_some((member.id, id, resource))
+    });
+    let Some((cluster_id, id, resource)) = shown else {
+        return Ok(vec![]);
+    };
+    let (namespace, name) = (&key.namespace, &key.name);
+    let statement = select::one(transaction.dialect(), id, cluster_id, namespace, name);
+    let Some(object) = row(&mut **transaction, statement, select::decode).await? else {
+        return Ok(vec![]);
+    };
+    let place = Arc::new(Place {
+        index: 0,
+        cluster: cluster.clone(),
+        namespace: key.namespace.as_str().into(),
+        nsid: object.nsid,
+        objects: 1,
+    });
+    let chosen = vec![(Arc::clone(resource), Located { place, object })];
+    bodies::fetch(&mut **transaction, chosen).await
 }
 
 /// A query that is planned, and the state of the database that it is planned for.
@@ -160,12 +180,14 @@ impl SqlStore {
             snapshot,
             head,
         } = self.moment(Lane::Search).await?;
-        let plan = plan(query, &snapshot, &self.hasher)?;
-        Ok(Planned {
-            transaction,
-            plan,
-            head,
-        })
+        match plan(query, &snapshot, &self.hasher) {
+            Ok(plan) => Ok(Planned {
+                transaction,
+                plan,
+                head,
+            }),
+            Err(err) => ended(transaction, Err(err)).await,
+        }
     }
 
     async fn counted(&self, planned: &mut Planned) -> Result<Option<u64>, StoreError> {
@@ -181,14 +203,31 @@ impl SqlStore {
         start: &Start,
         budget: PageBudget,
     ) -> Result<Page, StoreError> {
+        let mut planned = planned;
+        let found = self.chosen(&mut planned, query, start, budget).await;
+        let (chosen, next, looked_at) = ended(planned.transaction, found).await?;
+        Ok(Page {
+            rows: unpacked(chosen).await?,
+            next: next.map(|rank| rank.into_position(query)),
+            head: planned.head,
+            looked_at,
+        })
+    }
+
+    /// The rows of a page, packed; where the next one begins, and what was looked at.
+    async fn chosen(
+        &self,
+        planned: &mut Planned,
+        query: &Query,
+        start: &Start,
+        budget: PageBudget,
+    ) -> Result<(Vec<Chosen>, Option<Rank>, u64), StoreError> {
         let Planned {
-            mut transaction,
-            plan,
-            head,
+            transaction, plan, ..
         } = planned;
         let dialect = self.database.dialect();
-        let mut reading = Reading::new(&mut *transaction, dialect, &self.tuning);
-        let (rows, next) = read::page(&mut reading, &plan, query, start, budget).await?;
+        let mut reading = Reading::new(&mut **transaction, dialect, &self.tuning);
+        let (rows, next) = read::page(&mut reading, plan, query, start, budget).await?;
         let looked_at = reading.looked_at;
         let chosen = rows.into_iter().map(|row| {
             let planned = plan.types.iter().find(|one| one.index == row.place.index);
@@ -196,21 +235,15 @@ impl SqlStore {
             Ok((Arc::clone(&planned.resource), row))
         });
         let chosen = chosen.collect::<Result<Vec<_>, StoreError>>()?;
-        let chosen = bodies::fetch(&mut *transaction, chosen).await?;
-        transaction.rollback().await?;
-        Ok(Page {
-            rows: unpacked(chosen).await?,
-            next: next.map(|rank| rank.into_position(query)),
-            head,
-            looked_at,
-        })
+        let chosen = bodies::fetch(&mut **transaction, chosen).await?;
+        Ok((chosen, next, looked_at))
     }
 
     /// How a query would be answered, in words.
     pub async fn explain(&self, query: &Query) -> Result<String, StoreError> {
         let moment = self.moment(Lane::Short).await?;
-        let plan = plan(query, &moment.snapshot, &self.hasher)?;
-        moment.transaction.rollback().await?;
+        let plan = plan(query, &moment.snapshot, &self.hasher);
+        let plan = ended(moment.transaction, plan).await?;
         Ok(plan.to_string())
     }
 }

@@ -68,7 +68,6 @@ impl Connector {
             .ssl_mode(match tls.mode {
                 TlsMode::Disable => MySqlSslMode::Disabled,
                 TlsMode::Require => MySqlSslMode::Required,
-                TlsMode::VerifyCa => MySqlSslMode::VerifyCa,
                 TlsMode::VerifyFull => MySqlSslMode::VerifyIdentity,
             })
             .statement_cache_capacity(STATEMENTS)
@@ -144,6 +143,10 @@ async fn is_read_only(connection: &mut MySqlConnection) -> Result<bool, sqlx::Er
         .map(|set| set != 0)
 }
 
+/// Seconds after which the server ends a transaction of ours that says nothing: whoever is stopped in the middle of one holds rows that others want. MySQL
+/// knows no such limit but that for connections, and one that lay idle is opened anew.
+const SILENCE: u32 = 10;
+
 /// What the texts of the statements rely on, whatever the server's administrator set: a value that does not fit is an error and never cut.
 const MODE: &str = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
 
@@ -158,8 +161,9 @@ fn settings(server: &Server, purpose: Purpose) -> String {
         let (seconds, rest) = (statement / 1000, statement % 1000);
         let _ = write!(
             text,
-            ", lock_wait_timeout = {lock} /*M!101100 , max_statement_time = {seconds}.{rest:03}, in_predicate_conversion_threshold = 0 */\
-             /*!50708 , max_execution_time = {statement} */"
+            ", lock_wait_timeout = {lock} \
+             /*M!101100 , max_statement_time = {seconds}.{rest:03}, in_predicate_conversion_threshold = 0, idle_transaction_timeout = {SILENCE} */\
+             /*!50708 , max_execution_time = {statement}, wait_timeout = {SILENCE} */"
         );
     }
     text.push_str(match purpose {

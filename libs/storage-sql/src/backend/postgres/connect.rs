@@ -85,7 +85,6 @@ impl Connector {
             .ssl_mode(match tls.mode {
                 TlsMode::Disable => PgSslMode::Disable,
                 TlsMode::Require => PgSslMode::Require,
-                TlsMode::VerifyCa => PgSslMode::VerifyCa,
                 TlsMode::VerifyFull => PgSslMode::VerifyFull,
             })
             .statement_cache_capacity(if *prepared { STATEMENTS } else { 0 })
