@@ -75,12 +75,13 @@ pub(crate) fn insert_cluster(id: i64, name: &str, incarnation: &str, owner: &str
     )
 }
 
-/// Leaves a cluster to the purge.
-pub(crate) fn expire_cluster(id: i64) -> Statement {
+/// Leaves a cluster to the purge, unless it has left, or come back, meanwhile.
+pub(crate) fn expire_cluster(id: i64, has_left: bool) -> Statement {
+    let was = if has_left { LEFT } else { ACTIVE };
     Statement::fixed(
         "cluster.expire",
-        "UPDATE cluster SET active = ? WHERE id = ?",
-        [EXPIRED.into(), id.into()],
+        "UPDATE cluster SET active = ? WHERE id = ? AND active = ?",
+        [EXPIRED.into(), id.into(), was.into()],
     )
 }
 
@@ -93,19 +94,19 @@ pub(crate) fn leave_cluster(id: i64, now: i64) -> Statement {
     )
 }
 
-/// Shows a cluster that left, under the incarnation and for the owner of `successor`, which may be itself.
+/// Shows a cluster that left, under the incarnation and for the owner of `successor`, which may be itself; unless its time is over.
 pub(crate) fn return_cluster(dialect: Dialect, id: i64, successor: i64) -> Statement {
     let text = match dialect {
         Dialect::Sqlite | Dialect::Postgres => {
             "UPDATE cluster SET active = ?, incarnation = s.incarnation, owner = s.owner \
-             FROM (SELECT incarnation, owner FROM cluster WHERE id = ?) s WHERE id = ?"
+             FROM (SELECT incarnation, owner FROM cluster WHERE id = ?) s WHERE id = ? AND active = ?"
         }
         Dialect::MySql => {
             "UPDATE cluster c, cluster s \
-             SET c.active = ?, c.incarnation = s.incarnation, c.owner = s.owner WHERE s.id = ? AND c.id = ?"
+             SET c.active = ?, c.incarnation = s.incarnation, c.owner = s.owner WHERE s.id = ? AND c.id = ? AND c.active = ?"
         }
     };
-    let params = [ACTIVE.into(), successor.into(), id.into()];
+    let params = [ACTIVE.into(), successor.into(), id.into(), LEFT.into()];
     Statement::fixed("cluster.return", text, params)
 }
 

@@ -63,6 +63,15 @@ pub(crate) fn namespace_name(nsid: i64) -> Statement {
     )
 }
 
+/// Holds a namespace, so that nobody's type comes or goes there.
+pub(crate) fn hold_namespace(nsid: i64) -> Statement {
+    Statement::fixed(
+        "mend.hold_namespace",
+        "UPDATE ns SET emptied = 0 WHERE nsid = ?",
+        [nsid.into()],
+    )
+}
+
 /// Counts the types of a namespace anew.
 pub(crate) fn count_types(nsid: i64) -> Statement {
     Statement::fixed(

@@ -323,6 +323,15 @@ pub(crate) fn fence_all(cluster: i64) -> Statement {
     )
 }
 
+/// Takes a stream from whoever writes it.
+pub(crate) fn fence(cluster: i64, resource: i32) -> Statement {
+    Statement::fixed(
+        "stream.fence",
+        "UPDATE stream SET epoch = 0 WHERE cluster = ? AND type = ?",
+        [cluster.into(), resource.into()],
+    )
+}
+
 pub(crate) fn delete(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
     Sql::new(dialect, "stream.delete", "DELETE FROM stream WHERE ")
         .keys("(cluster, type)", keys.iter().map(key_params))

@@ -144,9 +144,7 @@ pub(super) async fn examine(
 }
 
 /// The types of which some labels are not posted.
-pub(super) async fn unposting(
-    connection: &mut dyn Connection,
-) -> Result<BTreeSet<i64>, StoreError> {
+async fn unposting(connection: &mut dyn Connection) -> Result<BTreeSet<i64>, StoreError> {
     let found = rows(connection, unposted::since(0), unposted::decode).await?;
     Ok(found.iter().map(|row| i64::from(row.resource)).collect())
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use armadex_storage::StoreError;
 
-use super::check::{Findings, Place, examine, unposting};
+use super::check::{Findings, Place, examine};
 use crate::backend::error::broken;
 use crate::backend::{Connection, Lane, rows};
 use crate::sql::catalog::type_id;
 use crate::sql::{audit, mend};
 use crate::store::SqlStore;
-use crate::write::mend::{Mending, Rules};
+use crate::write::mend::Mending;
 use crate::write::writer::{Done, Work};
 
 /// What was mended.
@@ -27,8 +27,8 @@ pub struct Mended {
 const ROUNDS: usize = 3;
 
 impl SqlStore {
-    /// Checks, and makes anew what does not agree with the objects, each place in a transaction of its own. Where other processes write meanwhile,
-    /// another check says whether something came in between.
+    /// Checks, and makes anew what does not agree with the objects, each place in a transaction of its own, for which its stream is taken from whoever
+    /// writes it.
     pub async fn mend(&self) -> Result<Mended, StoreError> {
         let mut mended = Mended::default();
         for _ in 0..ROUNDS {
@@ -63,17 +63,13 @@ impl SqlStore {
             is_log_damaged,
         } = found;
         places.extend(rows(connection, mend::without_version(), Place::decode).await?);
-        let unposting = unposting(connection).await?;
         let mut plan = Vec::new();
         for (place, terms) in known_terms(connection, places).await? {
             plan.push(Mending::Place {
                 resource: type_id(place.resource)?,
                 nsid: place.nsid,
                 terms,
-                rules: Rules {
-                    hasher: self.hasher,
-                    posts_all: !unposting.contains(&place.resource),
-                },
+                hasher: self.hasher,
             });
         }
         plan.extend(namespaces.into_iter().map(Mending::Namespace));

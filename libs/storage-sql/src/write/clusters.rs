@@ -9,6 +9,7 @@ use armadex_storage::{
     ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, TypeId,
 };
 
+use crate::backend::error::collided;
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
 use crate::sql::head::Numbered;
@@ -115,7 +116,7 @@ pub(crate) async fn adopt(
             show(session, former.id, own).await?;
             let keep = stream::keep_all(former.id);
             session.connection.execute(keep).await?;
-            expire(session, own).await?;
+            expire(session, own, false).await?;
             session.catalog.clusters.insert(own);
             return Ok(ClusterId(former.id));
         }
@@ -183,7 +184,7 @@ pub(crate) async fn expire_left(
     let until = session.now.saturating_sub(grace);
     let statement = catalog::left_until(until, limit);
     for cluster in rows(session.connection, statement, |r| r.int(0)).await? {
-        expire(session, cluster).await?;
+        expire(session, cluster, true).await?;
     }
     Ok(())
 }
@@ -376,7 +377,11 @@ async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError>
 /// Shows again what was hidden. Readers have forgotten its streams and its health.
 async fn show(session: &mut Session<'_>, cluster: i64, successor: i64) -> Result<(), StoreError> {
     let shown = catalog::return_cluster(session.dialect, cluster, successor);
-    session.connection.execute(shown).await?;
+    if session.connection.execute(shown).await? == 0 {
+        return Err(collided(
+            "a cluster was left to the purge while it came back",
+        ));
+    }
     let streams = stream::of_cluster(cluster);
     let streams = rows(session.connection, streams, stream::decode).await?;
     let keys = streams.iter().map(|row| (row.cluster, row.resource));
@@ -387,9 +392,14 @@ async fn show(session: &mut Session<'_>, cluster: i64, successor: i64) -> Result
 }
 
 /// Nothing brings it back. Readers have heard that it is hidden.
-async fn expire(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
+async fn expire(session: &mut Session<'_>, cluster: i64, has_left: bool) -> Result<(), StoreError> {
     let connection = &mut *session.connection;
-    connection.execute(catalog::expire_cluster(cluster)).await?;
+    let expired = catalog::expire_cluster(cluster, has_left);
+    if connection.execute(expired).await? == 0 {
+        return Err(collided(
+            "a cluster came back while it was left to the purge",
+        ));
+    }
     connection.execute(stream::close_all(cluster)).await?;
     Ok(())
 }

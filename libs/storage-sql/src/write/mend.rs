@@ -1,5 +1,6 @@
-//! Making what does not agree with the objects anew, from the objects. Each order is one transaction of the writer, so nothing comes in between
-//! where there is one writing process; where there are several, whoever mends looks again afterwards.
+//! Making what does not agree with the objects anew, from the objects. Each order is one transaction of the writer. Another process may write the
+//! same stream: so it is taken from whoever has it before anything is looked at. What had been written of it by then is waited for and seen, what was
+//! under way is refused, and its writer takes the stream over again.
 
 use std::collections::BTreeSet;
 
@@ -17,21 +18,21 @@ use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::object;
 use crate::sql::post::{self, RunKey};
 use crate::sql::stream::{self, Fence};
+use crate::sql::unposted;
 use crate::write::index::IndexChange;
 use crate::write::purge;
 use crate::write::session::Session;
 
 /// By which the terms of an object are told from damage.
-#[derive(Clone, Copy)]
-pub(crate) struct Rules {
-    pub(crate) hasher: TermHasher,
+struct Rules {
+    hasher: TermHasher,
     /// No label of the type is left unposted.
-    pub(crate) posts_all: bool,
+    posts_all: bool,
 }
 
 impl Rules {
     /// Whether an object is indexed by what its form stands for.
-    fn admit(self, row: &PlacedRow) -> bool {
+    fn admit(&self, row: &PlacedRow) -> bool {
         row.terms.as_ref().is_some_and(|terms| {
             let is_posted = !self.posts_all || terms.unposted().is_empty();
             is_posted && self.hasher.is_form_of(row.form, terms)
@@ -47,7 +48,7 @@ pub(crate) enum Mending {
         nsid: i64,
         /// Terms by which there are blocks.
         terms: BTreeSet<i64>,
-        rules: Rules,
+        hasher: TermHasher,
     },
     /// How many types a namespace has.
     Namespace(i64),
@@ -64,26 +65,50 @@ pub(crate) async fn mend(session: &mut Session<'_>, mending: &Mending) -> Result
             resource,
             nsid,
             terms,
-            rules,
-        } => mend_place(session, (*resource, *nsid), terms, *rules).await,
-        Mending::Namespace(nsid) => {
-            let counted = mend::count_types(*nsid);
-            session.connection.execute(counted).await.map(|_| 0)
-        }
+            hasher,
+        } => mend_place(session, (*resource, *nsid), terms, *hasher).await,
+        Mending::Namespace(nsid) => count_types(session.connection, *nsid).await.map(|()| 0),
         Mending::Stream { cluster, resource } => {
+            fence(session.connection, *cluster, *resource).await?;
             mend_stream(session, *cluster, *resource).await.map(|()| 0)
         }
         Mending::Log => mend_log(session.connection).await.map(|()| 0),
     }
 }
 
+/// Takes a stream from whoever writes it: what it relies on from here on nobody changes.
+async fn fence(
+    connection: &mut dyn Connection,
+    cluster: i64,
+    resource: i32,
+) -> Result<(), StoreError> {
+    let fence = stream::fence(cluster, resource);
+    connection.execute(fence).await.map(drop)
+}
+
+/// Whether no label of a type is left unposted, as of now: objects that were indexed otherwise since are sound.
+async fn posts_all(connection: &mut dyn Connection, resource: i32) -> Result<bool, StoreError> {
+    let found = rows(connection, unposted::since(0), unposted::decode).await?;
+    Ok(found.iter().all(|row| row.resource != resource))
+}
+
+async fn count_types(connection: &mut dyn Connection, nsid: i64) -> Result<(), StoreError> {
+    connection.execute(mend::hold_namespace(nsid)).await?;
+    connection.execute(mend::count_types(nsid)).await.map(drop)
+}
+
 async fn mend_place(
     session: &mut Session<'_>,
     place: (i32, i64),
     known: &BTreeSet<i64>,
-    rules: Rules,
+    hasher: TermHasher,
 ) -> Result<u64, StoreError> {
     let (resource, nsid) = place;
+    fence(session.connection, cluster_of(nsid), resource).await?;
+    let rules = Rules {
+        hasher,
+        posts_all: posts_all(session.connection, resource).await?,
+    };
     let name = name_of(session.connection, nsid).await?;
     let found = mend::objects(session.dialect, resource, nsid);
     let found = rows(session.connection, found, mend::decode_object).await?;
@@ -180,7 +205,7 @@ async fn count(
         Err(_) => return Err(broken("it has more objects than can be counted")),
     };
     connection.execute(written).await?;
-    connection.execute(mend::count_types(nsid)).await?;
+    count_types(session.connection, nsid).await?;
     mend_stream(session, cluster_of(nsid), resource).await
 }
 

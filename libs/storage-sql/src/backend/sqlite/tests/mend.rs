@@ -55,6 +55,11 @@ async fn an_index_that_is_mended_finds_what_it_found() {
     let after = fixture.list(&odd, 500).await;
     assert_eq!(after.len(), 499);
     assert!(after.iter().all(|row| before.contains(row)));
+    // Whoever had the stream relies on what was there before, and takes it over again.
+    let late = [Change::Put(labelled(1).build())];
+    let late = fixture.write(&pods, late).await;
+    assert!(matches!(late, Err(StoreError::Fenced { .. })));
+    let pods = fixture.pods_of("member1").await;
     // What was removed is put again by whoever finds it missing.
     fixture.put(&pods, [labelled(1)]).await;
     assert_eq!(fixture.list(&odd, 500).await.len(), 500);
