@@ -42,6 +42,8 @@ fn parent(pid: i32) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -50,11 +52,15 @@ mod tests {
         let missing = seconds(folder.path());
         assert!(missing.is_err(), "nobody names it");
         let mut child = std::process::Command::new("sh")
-            .args(["-c", "read line"])
+            .args(["-c", "echo; read line"])
             .arg(folder.path())
             .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("sh runs");
+        // Who has been started has for a moment no command.
+        let mut said = child.stdout.take().expect("a pipe");
+        said.read_exact(&mut [0]).expect("it runs");
         let found = seconds(folder.path());
         child.kill().expect("killed");
         child.wait().expect("gone");
