@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// It keeps what it acknowledged through a loss of power, as one that is measured must. Others are asked for nothing of the disk: ten times
-    /// as fast, and a killed server loses nothing by it, for the operating system still has it.
+    /// as fast. A PostgreSQL that is killed loses nothing by it, for the operating system still has it; a MariaDB loses what it committed last.
     pub durable: bool,
     /// Settings beyond that, each by the name that the server gives it. `{folder}` in a value is the folder that the files are in.
     pub settings: Vec<(String, String)>,
