@@ -1,6 +1,6 @@
 //! The store in a SQL database: SQLite, PostgreSQL, or MySQL with MariaDB.
 //!
-//! [`open`] gives a [`SqlStore`], which is both sides of `armadex-storage` at once. Each room does one thing:
+//! [`open()`] gives a [`SqlStore`], which is both sides of `armadex-storage` at once. Each room does one thing:
 //!
 //! - `form`: what is stored of an object: packed bodies, terms as numbers. Pure.
 //! - `sql`: every statement as a value, and where databases differ in its text. Pure.
