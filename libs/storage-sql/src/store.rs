@@ -26,6 +26,7 @@ use crate::read::Tuning;
 use crate::sql::head::HeadRow;
 use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
+use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
 use crate::write::writer::{Done, Order, Work, Writer};
 use families::Families;
@@ -80,6 +81,7 @@ impl SqlStore {
             database: Arc::clone(&database),
             watch_window: options.watch_window,
             lease: Lease::new(options.patience),
+            left_off: LeftOff::default(),
             rest: options.rest,
             object_ids: ObjectIds::default(),
             labels,

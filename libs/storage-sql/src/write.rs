@@ -18,6 +18,7 @@ pub(crate) mod diff;
 pub(crate) mod index;
 pub(crate) mod label_keys;
 pub(crate) mod lease;
+pub(crate) mod left_off;
 pub(crate) mod mend;
 pub(crate) mod numbers;
 pub(crate) mod places;

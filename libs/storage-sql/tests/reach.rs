@@ -87,8 +87,8 @@ async fn proves_itself(engine: Engine, names: &[&str; 2], more: &[(&str, &str)])
         ("127.0.0.1", "verify-full", Some(&*root), false),
         ("localhost", "verify-full", Some(&*other), false),
         ("localhost", "verify-full", None, false),
-        ("127.0.0.1", "verify-ca", Some(&*root), true),
-        ("127.0.0.1", "verify-ca", Some(&*other), false),
+        ("localhost", "require", Some(&*root), true),
+        ("localhost", "require", Some(&*other), false),
         ("127.0.0.1", "require", None, true),
     ] {
         let done = opens(host, mode, trusted).await;

@@ -7,3 +7,4 @@ mod fences;
 mod order;
 mod place;
 mod proxy;
+mod rewound;

@@ -8,6 +8,7 @@ use crate::sql::dialect::Dialect;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
+use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
 
 /// What a transaction needs besides its work.
@@ -21,6 +22,8 @@ pub(crate) struct Session<'a> {
     pub(crate) watch_window: Duration,
     /// On the work that one process does at a time.
     pub(crate) lease: &'a mut Lease,
+    /// Where this process left its streams.
+    pub(crate) left_off: &'a mut LeftOff,
     /// By this process's own clock.
     pub(crate) instant: Instant,
     /// Seconds since 1970.

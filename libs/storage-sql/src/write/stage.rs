@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use armadex_storage::{ClusterId, Phase, StoreError, Written};
 
 use crate::backend::error::broken;
+use crate::backend::incarnation;
 use crate::backend::{Connection, rows};
 use crate::form::namespace_id::cluster_of;
 use crate::form::term::{Label, TermSet};
@@ -20,6 +21,7 @@ use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
 use crate::write::label_keys::{LabelKeys, Unposted};
+use crate::write::left_off::LeftOff;
 use crate::write::places::{self, Place, Places};
 use crate::write::prepare::{NewObject, Prepared, PreparedChange};
 use crate::write::session::Session;
@@ -59,6 +61,7 @@ pub(crate) async fn stage<'a>(
     let moved = moved(batches, &streams, &staged, &deltas);
     counters::write(session.connection, session.dialect, deltas, new).await?;
     move_streams(session, &moved).await?;
+    note_moved(session.left_off, &streams, &moved);
     Ok(staged)
 }
 
@@ -83,6 +86,7 @@ async fn own_streams(
         let stream = found.remove(&stream_of(batch));
         let is_there = |stream: &StreamRow| stream.is_open || stream.is_kept;
         match stream.filter(|stream| is_there(stream) && stream.epoch == batch.epoch) {
+            Some(stream) if !session.left_off.agrees(&stream) => return Err(incarnation::rewound()),
             Some(stream) => own.push(stream),
             None => return Err(refused(session.connection, batch).await),
         }
@@ -335,6 +339,24 @@ fn moved(
         })
     });
     moved.collect()
+}
+
+/// Remembers where the streams are left.
+fn note_moved(left_off: &mut LeftOff, streams: &[StreamRow], moved: &[Moved]) {
+    let before: HashMap<(i64, i32), i64> = streams
+        .iter()
+        .map(|stream| ((stream.cluster, stream.resource), stream.objects))
+        .collect();
+    for Moved {
+        fence,
+        position,
+        added,
+        ..
+    } in moved
+    {
+        let key = (fence.cluster, fence.resource);
+        left_off.moves(key, fence.epoch, position.as_ref(), before[&key] + added);
+    }
 }
 
 async fn move_streams(session: &mut Session<'_>, moved: &[Moved]) -> Result<(), StoreError> {

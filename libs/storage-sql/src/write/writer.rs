@@ -20,6 +20,7 @@ use crate::write::clusters::Opening;
 use crate::write::diff::Effect;
 use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
+use crate::write::left_off::LeftOff;
 use crate::write::mend::Mending;
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
@@ -98,6 +99,7 @@ pub(crate) struct Writer {
     pub(crate) rest: Duration,
     pub(crate) object_ids: ObjectIds,
     pub(crate) labels: LabelKeys,
+    pub(crate) left_off: LeftOff,
     /// The last revision that this process committed.
     pub(crate) committed: Committed,
     /// Whether the database has been rewound or serves newer binaries only, so that nothing is written any more.
@@ -232,6 +234,7 @@ impl Writer {
             labels: &mut self.labels,
             watch_window: self.watch_window,
             lease: &mut self.lease,
+            left_off: &mut self.left_off,
             instant: Instant::now(),
             now: now(),
             committed: self.committed.clone(),
@@ -243,23 +246,34 @@ impl Writer {
         let done = do_all(&mut session, work).await;
         let committed = session.committed;
         let done = finish(transaction, done).await;
-        match &done {
-            Ok(_) if committed != self.committed => {
-                let Committed {
-                    incarnation,
-                    revision,
-                } = &committed;
-                self.database.note_committed(incarnation, *revision);
-                self.committed = committed;
+        match done {
+            Ok(done) => {
+                self.note_committed(committed);
+                Ok(done)
             }
-            Ok(_) => {}
-            Err(_) => {
+            Err(err) => {
                 self.object_ids.forget();
                 self.lease.forget();
                 self.labels.undo(decided);
+                self.left_off.forget();
+                match err {
+                    StoreError::Gone { .. } => Err(self.find_rewound().await),
+                    err => Err(err),
+                }
             }
         }
-        done
+    }
+
+    fn note_committed(&mut self, committed: Committed) {
+        self.left_off.settle();
+        if committed != self.committed {
+            let Committed {
+                incarnation,
+                revision,
+            } = &committed;
+            self.database.note_committed(incarnation, *revision);
+            self.committed = committed;
+        }
     }
 }
 
@@ -272,6 +286,20 @@ impl Writer {
         });
         let mut known = std::iter::once(&self.committed).chain(seen);
         known.any(|known| !known.is_before(head))
+    }
+
+    /// Gives up a database that turned out in the middle of a transaction to be rewound.
+    async fn find_rewound(&mut self) -> StoreError {
+        let found = async {
+            let mut transaction = self.database.write().await?;
+            let head = head_row::read(&mut *transaction).await?;
+            Ok((transaction, head))
+        };
+        match found.await {
+            Ok((transaction, head)) => self.give_up(transaction, head).await,
+            // It is found out again.
+            Err(err) => err,
+        }
     }
 
     /// Gives a database that was rewound another incarnation, if nobody has yet, and says that nothing is written any more. What this process

@@ -71,6 +71,7 @@ struct Fleet {
     streams: Vec<Stream>,
     watch_window: Duration,
     lease: Lease,
+    left_off: LeftOff,
     /// The tables that the last transaction wrote to.
     tables: Vec<String>,
     _place: tempfile::TempDir,
@@ -97,6 +98,7 @@ impl Fleet {
             streams: vec![],
             watch_window: Duration::ZERO,
             lease: Lease::new(Duration::ZERO),
+            left_off: LeftOff::default(),
             tables: vec![],
             _place: place,
         };
@@ -128,6 +130,7 @@ impl Fleet {
             labels: &mut self.labels,
             watch_window: self.watch_window,
             lease: &mut self.lease,
+            left_off: &mut self.left_off,
             instant: Instant::now(),
             now: 1,
             committed: self.committed.clone(),
@@ -323,6 +326,7 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
             database: std::sync::Arc::new(database),
             watch_window: Duration::ZERO,
             lease: Lease::new(Duration::ZERO),
+            left_off: LeftOff::default(),
             rest: Options::default().rest,
             labels: LabelKeys::new(4096),
             object_ids: ObjectIds::default(),

@@ -1,0 +1,136 @@
+//! Where this process left its streams. Nobody else moves a stream of its epoch, so one that stands elsewhere is in a database that has lost what was
+//! committed: a replica that took over and was behind, or a backup. The head alone does not tell, for another process may have led it past what
+//! this one remembers.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use armadex_storage::{MemberPosition, Phase};
+
+use crate::sql::stream::StreamRow;
+
+/// Streams that are remembered, 40 bytes each: ten thousand clusters of some 25 types. What is forgotten is written to unasked.
+const MOST: usize = 1 << 18;
+
+/// A cluster and a type.
+type Key = (i64, i32);
+
+/// How a stream stands: its epoch, and a hash of its position and of how many objects it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Standing {
+    epoch: i64,
+    hash: u64,
+}
+
+/// What this process has committed of its streams.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOff {
+    committed: HashMap<Key, Standing>,
+    /// What the transaction that is under way makes of some.
+    pending: Vec<(Key, Standing)>,
+}
+
+impl LeftOff {
+    /// Whether a stream stands where this process left it, as far as that is remembered.
+    pub(crate) fn agrees(&self, stream: &StreamRow) -> bool {
+        let known = self.committed.get(&(stream.cluster, stream.resource));
+        let found = standing(stream.epoch, stream.position.as_ref(), stream.objects);
+        known.is_none_or(|known| known.epoch != found.epoch || *known == found)
+    }
+
+    /// The transaction moves a stream.
+    pub(crate) fn moves(
+        &mut self,
+        key: Key,
+        epoch: i64,
+        position: Option<&MemberPosition>,
+        objects: i64,
+    ) {
+        self.pending.push((key, standing(epoch, position, objects)));
+    }
+
+    /// The transaction is committed.
+    pub(crate) fn settle(&mut self) {
+        if self.committed.len() + self.pending.len() > MOST {
+            self.committed.clear();
+        }
+        self.committed.extend(self.pending.drain(..));
+    }
+
+    /// The transaction failed; whether its commit was carried out is not known.
+    pub(crate) fn forget(&mut self) {
+        for (key, _) in self.pending.drain(..) {
+            self.committed.remove(&key);
+        }
+    }
+}
+
+fn standing(epoch: i64, position: Option<&MemberPosition>, objects: i64) -> Standing {
+    let mut hasher = DefaultHasher::new();
+    let position = position.map(|position| {
+        let is_live = position.phase == Phase::Live;
+        (&position.resource_version, &position.member, is_live)
+    });
+    (position, objects).hash(&mut hasher);
+    Standing {
+        epoch,
+        hash: hasher.finish(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(resource_version: &str) -> MemberPosition {
+        MemberPosition {
+            resource_version: resource_version.into(),
+            member: "uid".into(),
+            phase: Phase::Live,
+        }
+    }
+
+    fn row(epoch: i64, position: Option<MemberPosition>, objects: i64) -> StreamRow {
+        StreamRow {
+            cluster: 1,
+            resource: 2,
+            is_open: true,
+            is_kept: false,
+            epoch,
+            position,
+            rules: 0,
+            objects,
+        }
+    }
+
+    #[test]
+    fn a_stream_of_ones_own_epoch_stands_where_it_was_left() {
+        let mut left = LeftOff::default();
+        let found = row(7, Some(at("9")), 3);
+        assert!(left.agrees(&found), "nothing is known of it");
+        left.moves((1, 2), 7, Some(&at("9")), 3);
+        assert!(left.agrees(&row(7, None, 0)), "not committed yet");
+        left.settle();
+        assert!(left.agrees(&found));
+        for other in [
+            row(7, Some(at("8")), 3),
+            row(7, Some(at("9")), 2),
+            row(7, None, 3),
+        ] {
+            assert!(!left.agrees(&other), "{other:?}");
+        }
+        assert!(left.agrees(&row(8, Some(at("8")), 3)), "it is another's");
+    }
+
+    #[test]
+    fn what_may_or_may_not_have_been_committed_is_not_relied_on() {
+        let mut left = LeftOff::default();
+        left.moves((1, 2), 7, Some(&at("9")), 3);
+        left.settle();
+        left.moves((1, 2), 7, Some(&at("10")), 4);
+        left.forget();
+        for found in [row(7, Some(at("9")), 3), row(7, Some(at("10")), 4)] {
+            assert!(left.agrees(&found));
+        }
+    }
+}
