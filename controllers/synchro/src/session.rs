@@ -35,7 +35,7 @@ use tracing::{info, warn};
 
 use crate::audit::{AuditedCluster, Auditor};
 use crate::backoff::{Backoff, LIVED, jittered};
-use crate::session::health::{Health, Verdict};
+use crate::session::health::{Health, PROBE_PERIOD, Verdict};
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::streams::Streams;
@@ -43,8 +43,6 @@ pub(crate) use crate::session::task::{Session, Wanted};
 use crate::stream::Connected;
 use crate::told::board::Running;
 
-/// Probes, and tries to reach a member that does not answer.
-const PROBE_PERIOD: Duration = Duration::from_secs(5);
 /// A member that answers the probe and not what comes after it is asked four questions each time, one of them long: in the end once a
 /// minute.
 const LAST_RETRY: Duration = Duration::from_secs(60);

@@ -2,6 +2,7 @@
 
 mod connected;
 mod list;
+mod pace;
 pub(crate) mod place;
 mod pull;
 mod silence;
@@ -28,9 +29,9 @@ use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
 use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
+use crate::stream::pace::Pace;
 use crate::stream::step::{Outcome, State, Wait, step};
 use crate::stream::turns::Turn;
-use crate::stream::watch::Pace;
 use crate::stream::writer::{Halt, Opened, Writer};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;

@@ -19,7 +19,7 @@ use bytes::Bytes;
 
 use head::Head;
 pub(crate) use head::{Salvaged, is_fit, salvage};
-use members::{Member, members};
+use members::{Member, last, members};
 
 /// Names the cluster of an object; clients of Clusterpedia read it.
 const CLUSTER_ANNOTATION: &str = "shadow.clusterpedia.io/cluster-name";
@@ -141,12 +141,6 @@ pub fn prune(json: &[u8], rules: &Rules) -> Result<Object, Skipped> {
         terms,
         body: Bytes::from(body),
     })
-}
-
-/// The value of a member; of several with one name the last counts, as for every JSON decoder that clients use.
-fn last<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
-    let found = members.iter().rev().find(|member| member.name == name);
-    found.map(|member| member.value)
 }
 
 /// The stored form; see [`armadex_model::body`].

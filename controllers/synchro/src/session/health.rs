@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::session::PROBE_PERIOD;
 use crate::session::task::Session;
 use crate::told::board::{Board, MemberHealth};
 use crate::told::metrics::ClusterMetrics;
 
+/// Probes, and tries to reach a member that does not answer.
+pub(super) const PROBE_PERIOD: Duration = Duration::from_secs(5);
 /// Failed probes after which the streams are paused; one may be an accident.
 const FAILURES: u32 = 2;
 const HEALTHY: &str = "cluster health responded with ok";

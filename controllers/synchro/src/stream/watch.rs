@@ -13,21 +13,10 @@ use crate::incoming::prune::{self, Salvaged, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
-use crate::stream::silence::{CERTAIN, Due, SILENT, Silence};
+use crate::stream::silence::{Due, Silence};
 use crate::stream::step::{Ended, Outcome, is_behind};
 use crate::stream::writer::Halt;
 
-/// Below the 5 minutes after which many load balancers cut a connection off.
-const LONGEST_WATCH: u32 = 290;
-/// So that watches that began together do not end together.
-const SHORTEST_WATCH: u32 = 230;
-/// Of the first watch of a stream, or after a check: all streams of a fleet may begin theirs within a minute, and each generation of them
-/// would be begun anew as close together, for an hour and more. Long enough for a silence to be believed.
-const SHORTEST_FIRST_WATCH: u32 = 120;
-const _: () = assert!((SILENT.as_secs() + CERTAIN.as_secs()) < SHORTEST_FIRST_WATCH as u64);
-/// How much longer a watch may be where one came to its own end: nothing between here and the member cuts off what is not idle. Where one is
-/// cut off that is longer than [`LONGEST_WATCH`], no other is.
-const LONGER: u32 = 2;
 /// Whoever cannot write for so long gives the watch up: what came in meanwhile would stay in memory, up to a window for each watch of
 /// each member, while the store is away. It goes on from its position.
 const STANDS_STILL: Duration = Duration::from_secs(5);
@@ -74,20 +63,6 @@ struct Watch {
     lasts_at: Option<Instant>,
 }
 
-/// How long the next watch may be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// It is the first one, and ends at any time.
-    #[default]
-    First,
-    /// As long as what is idle may be.
-    Usual,
-    /// Longer: one came to its own end.
-    Long,
-    /// As long as what is idle may be, for ever: a longer one was cut off.
-    Cut,
-}
-
 /// Why a watch does not go on.
 enum End {
     Closed,
@@ -99,7 +74,7 @@ enum End {
 impl Stream {
     pub(super) async fn watch(&mut self, version: String) -> Result<Outcome, Halt> {
         let begun = Instant::now();
-        let lasts = self.is_to_last();
+        let lasts = self.pace.seconds();
         let body = match Box::pin(self.request_watch(&version, lasts)).await? {
             Ok(body) => Some(body),
             Err(error) => {
@@ -142,7 +117,7 @@ impl Stream {
         }
         let in_time = matches!(end, End::Closed)
             && took + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
-        self.ended(in_time, took);
+        self.pace = self.pace.after(in_time, took);
         Ok(match end {
             End::Closed => Outcome::Ended(Ended {
                 at_once: took < AT_ONCE && !moved,
@@ -152,26 +127,6 @@ impl Stream {
             End::Error(error) => self.watch_failed(&error, watch.complete),
             End::Differs => Outcome::Differs,
         })
-    }
-
-    /// For how many seconds the next watch is asked for.
-    fn is_to_last(&self) -> u32 {
-        let (shortest, longest) = match self.pace {
-            Pace::First => (SHORTEST_FIRST_WATCH, LONGEST_WATCH),
-            Pace::Usual | Pace::Cut => (SHORTEST_WATCH, LONGEST_WATCH),
-            Pace::Long => (LONGER * SHORTEST_WATCH, LONGER * LONGEST_WATCH),
-        };
-        rand::random_range(shortest..=longest)
-    }
-
-    fn ended(&mut self, in_time: bool, took: Duration) {
-        let is_cut = took > Duration::from_secs(LONGEST_WATCH.into());
-        self.pace = match (self.pace, in_time) {
-            (Pace::Cut, _) => Pace::Cut,
-            (_, true) => Pace::Long,
-            (_, false) if is_cut => Pace::Cut,
-            (_, false) => Pace::Usual,
-        };
     }
 
     async fn request_watch(

@@ -6,8 +6,7 @@ use armadex_model::Term;
 use armadex_model::field::Field;
 use serde::Deserialize;
 
-use super::last;
-use super::members::{Member, members};
+use super::members::{Member, last, members};
 
 /// Labels of one object: nodes that tell each feature of their machine have some hundreds. Each is two entries in the index, at a random place
 /// of it, so a single object of a hundred thousand would hold up the writes of all members.

@@ -5,8 +5,7 @@ use std::fmt;
 use armadex_model::ObjectKey;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::last;
-use super::members::Member;
+use super::members::{Member, last};
 
 /// Bytes of a name, a uid or a version. Names of most kinds have 253 at most; those of RBAC have no limit but that of the whole object,
 /// which a continue token and a page's memory would have to bear.

@@ -36,6 +36,12 @@ pub(super) fn members(json: &str) -> Result<Vec<Member<'_>>, &'static str> {
         .map_err(|_| "is not valid JSON")
 }
 
+/// The value of a member; of several with one name the last counts, as for every JSON decoder that clients use.
+pub(super) fn last<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
+    let found = members.iter().rev().find(|member| member.name == name);
+    found.map(|member| member.value)
+}
+
 struct Members<'a>(Vec<Member<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

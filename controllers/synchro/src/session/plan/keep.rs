@@ -10,7 +10,8 @@ use armadex_crds::GroupResources;
 use armadex_member::{Discovery, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
-use super::{Chosen, is_asked, resource_type};
+use super::asked::is_asked;
+use super::chosen::{Chosen, resource_type};
 
 /// What is stored or synced of a cluster when a plan is made.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,9 @@
 //! What is chosen, and what is said about the rest.
 
+use armadex_member::{Group, ServedResource, Version, VersionState};
 use insta::assert_snapshot;
 
+use super::chosen::MOST_MISSING;
 use super::*;
 
 mod keep;

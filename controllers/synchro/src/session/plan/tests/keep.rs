@@ -1,5 +1,8 @@
 //! What is synced stays until whole answers say that it is gone.
 
+use std::collections::BTreeSet;
+
+use super::super::chosen::resource_type;
 use super::*;
 
 const WHOLE: &[&str] = &["get", "list", "watch"];

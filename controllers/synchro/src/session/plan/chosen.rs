@@ -1,0 +1,235 @@
+//! What is chosen of what a member serves: one version of each resource, and why the rest is not. Pure.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use armadex_crds::GroupResources;
+use armadex_member::{Group, ServedResource, Version, VersionState};
+use armadex_model::{GroupVersionResource, ResourceType};
+
+use super::asked::{ALL, is_any};
+
+/// Versions that a message names.
+const TOLD_VERSIONS: usize = 3;
+/// What is asked for and not synced, one by one: some 400 bytes each of a status that may have 1.5 MiB.
+pub(super) const MOST_MISSING: usize = 1_000;
+
+/// Something that was asked for and is not synced now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Missing {
+    /// Group as asked for.
+    pub(crate) group: String,
+    /// Resource as asked for.
+    pub(crate) resource: String,
+    /// The version it would have; empty if none is known.
+    pub(crate) version: String,
+    /// Why, in words.
+    pub(crate) why: String,
+}
+
+/// By group and resource, so that there is one version of each.
+#[derive(Default)]
+pub(super) struct Chosen {
+    pub(super) types: BTreeMap<(String, String), ResourceType>,
+    pub(super) missing: BTreeSet<Missing>,
+}
+
+impl Chosen {
+    /// Whether the version that was chosen of this resource is one of these.
+    pub(super) fn is_one_of(&self, known: &[ResourceType], gvr: &GroupVersionResource) -> bool {
+        let chosen = self.types.get(&key_of(gvr));
+        chosen.is_some_and(|chosen| known.iter().any(|known| known.gvr == chosen.gvr))
+    }
+
+    /// Chooses this version of a resource and no other.
+    pub(super) fn replace(&mut self, resource: ResourceType) {
+        self.types.insert(key_of(&resource.gvr), resource);
+    }
+
+    /// Chooses no version of a resource, and says why unless something is said of it already.
+    pub(super) fn withdraw(&mut self, gvr: &GroupVersionResource, why: &str) {
+        if self.types.remove(&key_of(gvr)).is_some() {
+            self.miss(&gvr.group, &gvr.resource, &gvr.version, why);
+        }
+    }
+
+    /// Leaves `most` types, those first that are synced already, and tells of so much that is missing as a status can hold.
+    pub(super) fn cut(&mut self, known: &[ResourceType], most: usize) {
+        let known: BTreeSet<_> = known.iter().map(|known| &known.gvr).collect();
+        let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
+            .into_iter()
+            .partition(|(_, resource)| known.contains(&resource.gvr));
+        let beyond = (stay.len() + new.len()).saturating_sub(most);
+        self.types = stay.into_iter().chain(new).take(most).collect();
+        let untold = self.missing.len().saturating_sub(MOST_MISSING);
+        let missing = std::mem::take(&mut self.missing);
+        self.missing = missing.into_iter().take(MOST_MISSING).collect();
+        let told = [
+            (
+                beyond,
+                format!(
+                    "{beyond} more resources are not synced: a cluster may have {most} (--max-resources-per-cluster)"
+                ),
+            ),
+            (
+                untold,
+                format!("{untold} more are asked for and not served"),
+            ),
+        ];
+        for (number, why) in told {
+            if number > 0 {
+                self.miss(ALL, ALL, "", &why);
+            }
+        }
+    }
+
+    /// Everything of a group that can be synced; what cannot was not asked for by name.
+    pub(super) fn add_all(&mut self, name: &str, group: &Group, versions: &[String]) {
+        for version in allowed(name, group, versions) {
+            match &version.state {
+                VersionState::Served(resources) => {
+                    for resource in resources.iter().filter(|found| found.can_sync) {
+                        self.insert(name, version, resource);
+                    }
+                }
+                VersionState::Failed(why) => self.miss(name, ALL, &version.name, why),
+            }
+        }
+    }
+
+    pub(super) fn add<'a>(
+        &mut self,
+        entry: &'a GroupResources,
+        group: &'a Group,
+        asked: &str,
+        names: &mut Names<'a>,
+    ) {
+        let GroupResources {
+            group: name,
+            versions,
+            ..
+        } = entry;
+        let mut unsure = None;
+        for version in allowed(name, group, versions) {
+            match &version.state {
+                VersionState::Failed(why) => unsure = unsure.or(Some((version, why))),
+                VersionState::Served(resources) => {
+                    let Some(found) = names.find((name, &version.name), resources, asked) else {
+                        continue;
+                    };
+                    if found.can_sync {
+                        self.insert(name, version, found);
+                    } else {
+                        let why = "the member can't list and watch it";
+                        self.miss(name, asked, &version.name, why);
+                    }
+                    return;
+                }
+            }
+        }
+        match unsure {
+            Some((version, why)) => self.miss(name, asked, &version.name, why),
+            None => self.miss(name, asked, "", &not_served(versions)),
+        }
+    }
+
+    fn insert(&mut self, group: &str, version: &Version, found: &ServedResource) {
+        let key = (group.to_owned(), found.name.clone());
+        self.types
+            .entry(key)
+            .or_insert_with(|| resource_type(group, version, found));
+    }
+
+    pub(super) fn miss_group(&mut self, entry: &GroupResources) {
+        for resource in &entry.resources {
+            self.miss(&entry.group, resource, "", "the member has no such group");
+        }
+    }
+
+    fn miss(&mut self, group: &str, resource: &str, version: &str, why: &str) {
+        self.missing.insert(Missing {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            version: version.to_owned(),
+            why: why.to_owned(),
+        });
+    }
+}
+
+fn not_served(versions: &[String]) -> String {
+    if versions.is_empty() || versions.iter().any(|version| version == ALL) {
+        "the member does not serve it".to_owned()
+    } else {
+        let (told, others) = versions.split_at(versions.len().min(TOLD_VERSIONS));
+        let others = if others.is_empty() { "" } else { " or others" };
+        let told = told.join(" or ");
+        format!("the member does not serve it in version {told}{others}")
+    }
+}
+
+/// The versions that may be chosen, in the member's order.
+fn allowed<'a>(
+    name: &str,
+    group: &'a Group,
+    versions: &'a [String],
+) -> impl Iterator<Item = &'a Version> {
+    let any = is_any(name, versions);
+    group
+        .versions
+        .iter()
+        .filter(move |version| any || versions.contains(&version.name))
+}
+
+fn key_of(gvr: &GroupVersionResource) -> (String, String) {
+    (gvr.group.clone(), gvr.resource.clone())
+}
+
+/// Resources by name, of those versions that somebody asked for: one name is looked for as quickly as thousands.
+#[derive(Default)]
+pub(super) struct Names<'a>(HashMap<(&'a str, &'a str), HashMap<String, &'a ServedResource>>);
+
+impl<'a> Names<'a> {
+    /// Plural or singular, in any case; no short names, which may clash.
+    fn find(
+        &mut self,
+        version: (&'a str, &'a str),
+        resources: &'a [ServedResource],
+        asked: &str,
+    ) -> Option<&'a ServedResource> {
+        let names = self.0.entry(version).or_insert_with(|| {
+            let mut names = HashMap::new();
+            for resource in resources {
+                for name in [&resource.name, &resource.singular] {
+                    if !name.is_empty() {
+                        names.entry(name.to_ascii_lowercase()).or_insert(resource);
+                    }
+                }
+            }
+            names
+        });
+        names.get(&asked.to_ascii_lowercase()).copied()
+    }
+}
+
+pub(super) fn resource_type(
+    group: &str,
+    version: &Version,
+    found: &ServedResource,
+) -> ResourceType {
+    let ServedResource {
+        name,
+        singular,
+        kind,
+        namespaced,
+        can_sync: _,
+        short_names,
+        categories,
+    } = found.clone();
+    ResourceType {
+        gvr: GroupVersionResource::new(group, &version.name, name),
+        kind,
+        namespaced,
+        singular,
+        short_names,
+        categories,
+    }
+}
