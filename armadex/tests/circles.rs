@@ -7,35 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The sources of every crate.
-const SOURCES: [&str; 14] = [
-    "controllers/importpolicy/src",
-    "controllers/lifecycle/src",
-    "controllers/synchro/src",
-    "libs/member/src",
-    "libs/policy/src",
-    "e2e/src",
-    "bench/src",
-    "apiserver/src",
-    "armadex/src",
-    "crds/src",
-    "libs/model/src",
-    "libs/postings/src",
-    "libs/storage/src",
-    "libs/storage-sql/src",
-];
-
 /// A module by its path below the crate: `["answer", "listing"]`; empty for the crate itself.
 type Module = Vec<String>;
 
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    for source in SOURCES {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("..")
-            .join(source);
-        let circles = circles(&imports(&root));
-        assert!(circles.is_empty(), "{source}: {circles:#?}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = crates(include_str!("../../Cargo.toml"));
+    assert!(crates.len() > 10, "the crates of the workspace: {crates:?}");
+    for name in crates {
+        let circles = circles(&imports(&root.join(name).join("src")));
+        assert!(circles.is_empty(), "{name}: {circles:#?}");
     }
 }
 
@@ -45,7 +27,7 @@ fn a_circle_is_found_whatever_its_imports_look_like() {
     for (name, text) in [
         (
             "lib.rs",
-            "mod a;\nmod b;\nmod c;\nmod d;\nmod e;\npub use d::Four;\npub use e::Five;\n",
+            "mod a;\nmod b;\nmod c;\nmod d;\nmod e;\nmod f;\npub use d::Four;\npub use e::Five;\n",
         ),
         (
             "a.rs",
@@ -59,13 +41,36 @@ fn a_circle_is_found_whatever_its_imports_look_like() {
         ),
         ("d.rs", "use crate::Five;\n"),
         ("e.rs", "use crate::Four;\n"),
+        (
+            "f.rs",
+            "mod inner;\n#[cfg(test)]\nmod tests;\nuse crate::f::inner::Six;\n",
+        ),
+        (
+            "f/inner.rs",
+            "#[cfg(test)]\nmod tests {\n    use crate::e;\n}\nuse crate::f::Seven;\n",
+        ),
+        ("f/tests.rs", "use crate::a;\n"),
     ] {
         let path = directory.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         std::fs::write(path, text).expect("written");
     }
     let found = circles(&imports(directory.path()));
-    assert_eq!(found, [vec!["a", "b", "b::inner"], vec!["d", "e"]]);
+    assert_eq!(
+        found,
+        [
+            vec!["a", "b", "b::inner"],
+            vec!["d", "e"],
+            vec!["f", "f::inner"],
+        ]
+    );
+}
+
+/// The folders of the workspace's crates, as its manifest lists them.
+fn crates(manifest: &str) -> Vec<&str> {
+    let (_, members) = manifest.split_once("\nmembers = [").expect("members");
+    let (members, _) = members.split_once(']').expect("their end");
+    members.split('"').skip(1).step_by(2).collect()
 }
 
 /// Which file imports which.
@@ -84,7 +89,7 @@ fn imports(root: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
     let files: BTreeSet<Module> = texts.keys().cloned().collect();
     let exported = exported(&texts, &files);
     let edges = texts.into_iter().map(|(module, text)| {
-        let named = paths(&module, &files, without_tests(&text));
+        let named = paths(&module, &files, &without_tests(&text));
         let mut used: BTreeSet<Module> = named
             .iter()
             .filter_map(|path| {
@@ -104,8 +109,8 @@ fn exported(
     files: &BTreeSet<Module>,
 ) -> BTreeMap<String, Module> {
     let root = Module::new();
-    let text = texts.get(&root).map_or("", |text| without_tests(text));
-    let named = paths(&root, files, text).into_iter();
+    let text = texts.get(&root).map(|text| without_tests(text));
+    let named = paths(&root, files, &text.unwrap_or_default()).into_iter();
     let named = named.filter_map(|path| Some((path.last()?.clone(), file_of(&path, files)?)));
     named.collect()
 }
@@ -122,15 +127,13 @@ fn module_of(path: &Path) -> Module {
     parts
 }
 
-/// Unit tests are at the end of their file.
-fn without_tests(text: &str) -> &str {
-    let attribute = "#[cfg(test)]\n";
-    let mut tests = text.match_indices(attribute).filter(|(at, _)| {
-        let declared = text[at + attribute.len()..].lines().next();
-        declared.is_some_and(|line| line.contains("mod tests"))
-    });
-    let end = tests.next().map_or(text.len(), |(at, _)| at);
-    &text[..end]
+/// Without the unit tests that are written into a file. Those in a file of their own are declared anywhere, and what follows counts.
+fn without_tests(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("mod tests {\n") else {
+        return text.to_owned();
+    };
+    let after = rest.split_once("\n}\n").map_or("", |(_, after)| after);
+    format!("{before}{after}")
 }
 
 /// Every module path in a text, from the crate's root on.
