@@ -141,6 +141,8 @@ pub(crate) struct Shared {
     pub(crate) strays: Notify,
     /// Who looks after its clusters.
     pub(crate) owner: Owner,
+    /// Another writer took a stream over: perhaps all of them.
+    pub(crate) fenced: Notify,
     /// The CRD of PediaClusters lacks fields of their status.
     pub(crate) old_schema: AtomicBool,
     /// What the process was told.
@@ -166,6 +168,7 @@ impl Shared {
             large_audits: Semaphore::new(LARGE_AUDITS),
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),
+            fenced: Notify::new(),
             purge: Notify::new(),
             listed: CancellationToken::new(),
             strays: Notify::new(),

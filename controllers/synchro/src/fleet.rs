@@ -52,7 +52,6 @@ pub(crate) struct Fleet {
     awaited: HashMap<String, (Instant, PediaCluster)>,
     /// Lets clusters leave that are in the store alone.
     strays: Option<Strays>,
-    _heartbeat: AbortOnDropHandle<()>,
 }
 
 /// The task, and how often it has looked.
@@ -70,7 +69,6 @@ struct Planted {
 
 impl Fleet {
     pub(crate) fn new(shared: Arc<Shared>, client: Client, recorder: Recorder) -> Self {
-        let heartbeat = heartbeat::beat(Arc::clone(&shared));
         Self {
             shared,
             secrets: Arc::new(SecretWatches::new(client.clone())),
@@ -82,7 +80,6 @@ impl Fleet {
             listed: BTreeSet::new(),
             awaited: HashMap::new(),
             strays: None,
-            _heartbeat: AbortOnDropHandle::new(tokio::spawn(heartbeat)),
         }
     }
 

@@ -39,7 +39,7 @@ use crate::told::report::Report;
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// A forbidden kind is asked for twice a minute: rights are given by people.
 const LAST_RETRY: Duration = Duration::from_secs(30);
-/// Two writers of one stream are a mistake in the deployment, or a process that is just ending.
+/// Two writers of one stream are a mistake in the deployment, a process that is just ending, or one that is to learn that it was replaced.
 const FENCED_RETRY: Duration = Duration::from_secs(45);
 
 /// What one stream needs to know.
@@ -306,6 +306,7 @@ impl Stream {
         warn!(stream = %self.writer.what, "another writer took the stream over");
         let words = "another synchro writes this stream";
         self.context.report.stopped(None, words);
+        self.context.shared.fenced.notify_one();
         Outcome::Fenced
     }
 

@@ -95,6 +95,10 @@ pub enum Phase {
     Live,
 }
 
+/// The how manieth time it is that a process began to look after what an owner has ([`crate::Sink::begin`]): grows with each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tenure(pub i64);
+
 /// What a batch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {

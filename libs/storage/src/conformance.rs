@@ -27,6 +27,7 @@ macro_rules! conformance {
             clusters::a_cluster_that_joins_again_is_empty,
             clusters::a_cluster_that_stays_away_has_nothing_when_it_comes_back,
             clusters::a_member_that_is_known_brings_its_rows_along,
+            clusters::a_tenure_lasts_until_the_next_one_of_its_owner_begins,
             clusters::a_type_that_nobody_reads_any_more_goes_with_its_rows,
             clusters::clusters_are_told_with_their_owner,
             clusters::a_late_leave_of_a_former_incarnation_changes_nothing,

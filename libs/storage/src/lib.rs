@@ -11,7 +11,9 @@ mod error;
 mod search;
 mod sink;
 
-pub use change::{Batch, Change, ClusterId, MemberPosition, Object, Phase, Rules, TypeId, Written};
+pub use change::{
+    Batch, Change, ClusterId, MemberPosition, Object, Phase, Rules, Tenure, TypeId, Written,
+};
 pub use error::{Outage, StoreError};
 pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
 pub use sink::{Health, Heard, Joined, Purged, Sink, StoredVersion, Stream, StreamState};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use async_trait::async_trait;
 
-use crate::change::{Batch, ClusterId, MemberPosition, Rules, TypeId, Written};
+use crate::change::{Batch, ClusterId, MemberPosition, Rules, Tenure, TypeId, Written};
 use crate::error::StoreError;
 
 /// Whether a member answered its last health check.
@@ -105,9 +105,13 @@ pub trait Sink: Send + Sync + 'static {
     /// for a time. Unknown clusters are no error.
     async fn leave(&self, cluster: &ClusterName, incarnation: &str) -> Result<(), StoreError>;
 
+    /// Says that one process begins to look after what this owner has. Whoever did before learns it from [`Sink::keep_alive`], also one that
+    /// does not see any more what they agree by.
+    async fn begin(&self, owner: &str) -> Result<Tenure, StoreError>;
+
     /// Says that this owner lives, for [`Sink::clusters`]: whoever shares the store tells by it a synchro whose members are silent from one
-    /// that is no more.
-    async fn keep_alive(&self, owner: &str) -> Result<(), StoreError>;
+    /// that is no more. `false` if another tenure of this owner has begun since: nothing is noted then, and its clusters are another's.
+    async fn keep_alive(&self, owner: &str, tenure: Tenure) -> Result<bool, StoreError>;
 
     /// Gives a cluster that has joined and has no stream yet the rows and positions of the one that left last under its name and was
     /// read from the member of this identity and no other; its number from now on, which is another one then. A control plane that was

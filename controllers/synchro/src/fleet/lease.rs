@@ -3,13 +3,15 @@
 //! Clocks of different machines are not compared: a Lease has run out when it has not changed for its duration while it was looked at, or when its
 //! holder is seen to be gone.
 //!
-//! Who cannot renew it goes on until it is seen to be somebody else's: members are synced while the control plane is away, and what two processes
-//! could do to each other meanwhile is kept right elsewhere, rows by the epochs of the store, a status by the version that it is applied onto.
+//! Who cannot renew it goes on until it is seen to be somebody else's: members are synced while the control plane is away. Meanwhile the store is
+//! asked whether somebody else writes it by now, and what two processes could do to each other until that is answered is kept right elsewhere,
+//! rows by the epochs of the store, a status by the version that it is applied onto.
 
 mod holder;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -17,7 +19,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -76,6 +78,7 @@ pub(crate) struct Claim {
 /// A Lease that is held. Dropping it stops the renewals, and others have it after its duration.
 pub(crate) struct Held {
     lost: CancellationToken,
+    doubted: Arc<Notify>,
     give_back: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -237,10 +240,17 @@ fn taken(before: LeaseSpec, holder: &str) -> LeaseSpec {
 impl Held {
     fn new(api: Api<Lease>, holder: String, lease: Lease) -> Self {
         let (lost, give_back) = (CancellationToken::new(), CancellationToken::new());
-        let renewing = Renewing { api, holder, lease };
+        let doubted = Arc::new(Notify::new());
+        let renewing = Renewing {
+            api,
+            holder,
+            lease,
+            doubted: Arc::clone(&doubted),
+        };
         let work = renewing.run(lost.clone(), give_back.clone());
         Self {
             lost,
+            doubted,
             give_back,
             task: tokio::spawn(work),
         }
@@ -249,6 +259,11 @@ impl Held {
     /// Until it is held no more.
     pub(crate) async fn lost(&self) {
         self.lost.cancelled().await;
+    }
+
+    /// Until it could not be renewed: whether it is still held is not known then.
+    pub(crate) async fn doubted(&self) {
+        self.doubted.notified().await;
     }
 
     /// Gives it back, for whoever waits.
@@ -271,6 +286,7 @@ struct Renewing {
     api: Api<Lease>,
     holder: String,
     lease: Lease,
+    doubted: Arc<Notify>,
 }
 
 impl Renewing {
@@ -312,6 +328,7 @@ impl Renewing {
                     "the Lease was not renewed, retrying; until another process has it everything goes on"
                 );
             }
+            self.doubted.notify_one();
             wait = RETRY;
         }
     }

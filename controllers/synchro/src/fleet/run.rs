@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, jittered};
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
-use crate::fleet::janitor;
 use crate::fleet::lease::{self, Claim, Held};
+use crate::fleet::{heartbeat, janitor};
 use crate::told::applied::MANAGER;
 use crate::told::said;
 use crate::tree::Ending;
@@ -30,6 +30,9 @@ use crate::tree::Ending;
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// The CRDs may be installed any moment; whoever installs them waits.
 const LAST_RETRY: Duration = Duration::from_secs(5);
+/// Before a process that was replaced wants its clusters back. Two that never agree (their Leases lie in different namespaces, or they want none)
+/// take them from each other no more often.
+const REPLACED: Duration = Duration::from_secs(30);
 
 /// Why a synchro ended without being told to.
 #[derive(Debug, thiserror::Error)]
@@ -59,8 +62,38 @@ pub async fn run(
         if let Some(held) = held {
             held.release().await;
         }
-        if ended? == Ending::Shutdown {
-            return Ok(());
+        match ended? {
+            Ended::Cancelled => return Ok(()),
+            Ended::LeaseLost => {}
+            Ended::Replaced => {
+                warn!(
+                    "by what the store says another process looks after the clusters, this one lets them go and waits (with --leader-elect=false there may be one process alone; the Leases of others have to be in the same namespace)"
+                );
+                let rest = tokio::time::sleep(jittered(REPLACED, rand::random()));
+                if cancel.run_until_cancelled(rest).await.is_none() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Why a tenure ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// The process is to end.
+    Cancelled,
+    /// Another process has the Lease.
+    LeaseLost,
+    /// Another process has begun a tenure on the store.
+    Replaced,
+}
+
+impl Ended {
+    fn ending(self) -> Ending {
+        match self {
+            Self::Cancelled => Ending::Shutdown,
+            Self::LeaseLost | Self::Replaced => Ending::TakenOver,
         }
     }
 }
@@ -79,7 +112,7 @@ async fn serve(
     shared: Arc<Shared>,
     held: Option<&Held>,
     cancel: &CancellationToken,
-) -> Result<Ending, Error> {
+) -> Result<Ended, Error> {
     let reporter = Reporter {
         controller: MANAGER.to_owned(),
         instance: None,
@@ -87,12 +120,15 @@ async fn serve(
     let recorder = Recorder::new(client.clone(), reporter);
     let janitor = janitor::run(Arc::clone(&shared), cancel.child_token());
     let janitor = AbortOnDropHandle::new(tokio::spawn(janitor));
-    let mut fleet = Fleet::new(shared, client.clone(), recorder);
+    let mut fleet = Fleet::new(Arc::clone(&shared), client.clone(), recorder);
     let ended = tokio::select! {
-        ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ending::Shutdown),
-        () = lost(held) => Ok(Ending::TakenOver),
+        ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ended::Cancelled),
+        () = lost(held) => Ok(Ended::LeaseLost),
+        () = heartbeat::beat(&shared, held) => Ok(Ended::Replaced),
     };
-    let ending = *ended.as_ref().unwrap_or(&Ending::Shutdown);
+    let ending = ended
+        .as_ref()
+        .map_or(Ending::Shutdown, |ended| ended.ending());
     fleet.end_all(ending).await;
     drop(janitor);
     ended

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::HANDOVER;
-use crate::fleet::{janitor, strays};
+use crate::fleet::{heartbeat, janitor, strays};
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 
 const GRACE: Duration = Duration::from_secs(900);
@@ -324,11 +324,18 @@ async fn a_control_plane_whose_members_are_all_silent_is_not_taken_for_a_dead_on
 #[tokio::test]
 async fn a_synchro_says_that_it_lives_whatever_its_members_do() {
     let stage = Stage::new().await;
+    stage.breaking.refuse("begin", 2);
     stage.breaking.refuse("keep_alive", 2);
-    let mut fleet = stage.synchro("");
-    in_time("three words", || async { stage.breaking.beats() >= 3 }).await;
-    assert!(stage.breaking.has_refused("keep_alive"));
-    fleet.shutdown().await;
+    let fleet = stage.synchro("");
+    let shared = fleet.shared();
+    let beat = tokio::spawn(async move { heartbeat::beat(&shared, None).await });
+    in_time("a word", || async {
+        fleet.shared.fenced.notify_one();
+        stage.breaking.beats() >= 1
+    })
+    .await;
+    assert!(stage.breaking.has_refused("begin") && stage.breaking.has_refused("keep_alive"));
+    beat.abort();
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, StoredVersion, Stream,
-    StreamState, TypeId, Written,
+    StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -112,7 +112,7 @@ impl BreakingSink {
         self.breaks.lock().expect("no panic within").insert(call);
     }
 
-    /// The next calls of `close`, `keep_alive`, `set_health` or `streams`, so many of them, are refused.
+    /// The next calls of `begin`, `close`, `keep_alive`, `set_health` or `streams`, so many of them, are refused.
     pub(crate) fn refuse(&self, call: &'static str, times: usize) {
         let mut refusals = self.refusals.lock().expect("no panic within");
         refusals.insert(call, times);
@@ -177,11 +177,16 @@ impl Sink for BreakingSink {
         self.store.leave(cluster, incarnation).await
     }
 
-    async fn keep_alive(&self, owner: &str) -> Answer<()> {
+    async fn begin(&self, owner: &str) -> Answer<Tenure> {
+        self.admit("begin")?;
+        self.store.begin(owner).await
+    }
+
+    async fn keep_alive(&self, owner: &str, tenure: Tenure) -> Answer<bool> {
         self.admit("keep_alive")?;
-        self.store.keep_alive(owner).await?;
+        let lasts = self.store.keep_alive(owner, tenure).await?;
         self.beats.fetch_add(1, Ordering::AcqRel);
-        Ok(())
+        Ok(lasts)
     }
 
     async fn adopt(

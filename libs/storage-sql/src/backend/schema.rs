@@ -27,14 +27,22 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 1] = [Migration {
-    version: 1,
-    name: "store",
-    serves: 1,
-    sql: include_str!("../../migrations/postgres/0001_store.sql"),
-}];
+static POSTGRES: [Migration; 2] = [
+    Migration {
+        version: 1,
+        name: "store",
+        serves: 1,
+        sql: include_str!("../../migrations/postgres/0001_store.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "tenures",
+        serves: 1,
+        sql: include_str!("../../migrations/postgres/0002_tenures.sql"),
+    },
+];
 
-static SQLITE: [Migration; 4] = [
+static SQLITE: [Migration; 5] = [
     Migration {
         version: 1,
         name: "store",
@@ -60,14 +68,28 @@ static SQLITE: [Migration; 4] = [
         serves: 4,
         sql: include_str!("../../migrations/sqlite/0004_upkeep.sql"),
     },
+    Migration {
+        version: 5,
+        name: "tenures",
+        serves: 4,
+        sql: include_str!("../../migrations/sqlite/0005_tenures.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 1] = [Migration {
-    version: 1,
-    name: "store",
-    serves: 1,
-    sql: include_str!("../../migrations/mysql/0001_store.sql"),
-}];
+static MYSQL: [Migration; 2] = [
+    Migration {
+        version: 1,
+        name: "store",
+        serves: 1,
+        sql: include_str!("../../migrations/mysql/0001_store.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "tenures",
+        serves: 1,
+        sql: include_str!("../../migrations/mysql/0002_tenures.sql"),
+    },
+];
 
 /// The newest version that this binary knows.
 pub(crate) fn newest(dialect: Dialect) -> i64 {
@@ -164,12 +186,12 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4])
+            (None, vec![1, 2, 3, 4, 5])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4]);
-        let ahead = of(&[1, 2, 3, 4, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5]);
+        let ahead = of(&[1, 2, 3, 4, 5, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5]).is_ahead());
     }
 
     #[test]

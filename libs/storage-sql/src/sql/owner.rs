@@ -1,5 +1,8 @@
-//! Who looks after clusters, and when they said last that they live.
+//! Who looks after clusters, when they said last that they live, and the how manieth of their processes does so.
 
+use armadex_storage::{StoreError, Tenure};
+
+use crate::backend::Row;
 use crate::sql::dialect::{Dialect, Upsert};
 use crate::sql::statement::{Sql, Statement};
 
@@ -18,5 +21,46 @@ pub(crate) fn forget(until: i64) -> Statement {
         "DELETE FROM owner WHERE seen <= ? \
          AND NOT EXISTS (SELECT 1 FROM cluster WHERE cluster.owner = owner.name)",
         [until.into()],
+    )
+}
+
+/// Begins the next tenure of an owner that had one. No row is touched if it had none.
+pub(crate) fn begin_next(owner: &str) -> Statement {
+    Statement::fixed(
+        "owner.begin_next",
+        "UPDATE tenure SET number = number + 1 WHERE owner = ?",
+        [owner.into()],
+    )
+}
+
+/// Begins the first tenure of an owner.
+pub(crate) fn begin_first(owner: &str) -> Statement {
+    Statement::fixed(
+        "owner.begin_first",
+        "INSERT INTO tenure (owner, number) VALUES (?, 1)",
+        [owner.into()],
+    )
+}
+
+/// The tenure of an owner that lasts.
+pub(crate) fn tenure(owner: &str) -> Statement {
+    Statement::fixed(
+        "owner.tenure",
+        "SELECT number FROM tenure WHERE owner = ?",
+        [owner.into()],
+    )
+}
+
+/// A row of [`tenure`].
+pub(crate) fn decode_tenure(row: &dyn Row) -> Result<Tenure, StoreError> {
+    row.int(0).map(Tenure)
+}
+
+/// Forgets the tenures of owners that are forgotten.
+pub(crate) fn forget_tenures() -> Statement {
+    Statement::fixed(
+        "owner.forget_tenures",
+        "DELETE FROM tenure WHERE NOT EXISTS (SELECT 1 FROM owner WHERE owner.name = tenure.owner)",
+        [],
     )
 }

@@ -31,6 +31,7 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
     let parts = [
         heads(),
         catalogs(dialect),
+        owners(dialect),
         streams(dialect),
         namespaces(dialect),
         counters(dialect),
@@ -72,6 +73,17 @@ fn heads() -> Vec<Statement> {
     ]
 }
 
+fn owners(dialect: Dialect) -> Vec<Statement> {
+    vec![
+        owner::keep(dialect, "b", 1_800_000_000),
+        owner::forget(1_700_000_000),
+        owner::begin_next("b"),
+        owner::begin_first("b"),
+        owner::tenure("b"),
+        owner::forget_tenures(),
+    ]
+}
+
 fn catalogs(dialect: Dialect) -> Vec<Statement> {
     let gvr = GroupVersionResource::new("apps", "v1", "deployments");
     let resource = ResourceType {
@@ -109,8 +121,6 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::left_until(1_800_000_000, 128),
         catalog::claim_cluster(CLUSTER, "b"),
         catalog::joined_clusters(CLUSTER, 1000),
-        owner::keep(dialect, "b", 1_800_000_000),
-        owner::forget(1_700_000_000),
         catalog::delete_cluster(CLUSTER),
         catalog::active(dialect, &[CLUSTER, 8]),
         catalog::take_namespaces(dialect, 2, &[CLUSTER, 8]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, StoredVersion, Stream,
-    StreamState, TypeId, Written,
+    StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
 
@@ -39,10 +39,21 @@ impl Sink for SqlStore {
         self.order(work).await.map(drop)
     }
 
-    async fn keep_alive(&self, owner: &str) -> Result<(), StoreError> {
-        self.order(Work::KeepAlive(owner.to_owned()))
-            .await
-            .map(drop)
+    async fn begin(&self, owner: &str) -> Result<Tenure, StoreError> {
+        match self.order(Work::Begin(owner.to_owned())).await? {
+            Done::Begun(tenure) => Ok(tenure),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn keep_alive(&self, owner: &str, tenure: Tenure) -> Result<bool, StoreError> {
+        match self
+            .order(Work::KeepAlive(owner.to_owned(), tenure))
+            .await?
+        {
+            Done::Kept(lasts) => Ok(lasts),
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn adopt(

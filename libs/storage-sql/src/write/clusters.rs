@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{
-    ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, TypeId,
+    ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, Tenure, TypeId,
 };
 
-use crate::backend::error::collided;
+use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, ClusterRow, TypeRow};
 use crate::sql::head::Numbered;
@@ -21,11 +21,42 @@ use crate::write::session::Session;
 /// Of an owner that had clusters once: a month.
 const REMEMBERED: i64 = 30 * 24 * 60 * 60;
 
-/// Notes that an owner lives.
-pub(crate) async fn keep_alive(session: &mut Session<'_>, owner: &str) -> Result<(), StoreError> {
+/// Begins a tenure of an owner, which lives.
+pub(crate) async fn begin(session: &mut Session<'_>, owner: &str) -> Result<Tenure, StoreError> {
+    see(session, owner).await?;
+    if session.connection.execute(owner::begin_next(owner)).await? == 0 {
+        session
+            .connection
+            .execute(owner::begin_first(owner))
+            .await?;
+    }
+    let begun = tenure(session, owner).await?;
+    begun.ok_or_else(|| broken("it has no row for a tenure that was just begun"))
+}
+
+/// Notes that an owner lives; `false`, and nothing is noted, if this is not its tenure.
+pub(crate) async fn keep_alive(
+    session: &mut Session<'_>,
+    owner: &str,
+    own: Tenure,
+) -> Result<bool, StoreError> {
+    if tenure(session, owner).await? != Some(own) {
+        return Ok(false);
+    }
     see(session, owner).await?;
     let forget = owner::forget(session.now.saturating_sub(REMEMBERED));
-    session.connection.execute(forget).await.map(drop)
+    session.connection.execute(forget).await?;
+    session.connection.execute(owner::forget_tenures()).await?;
+    Ok(true)
+}
+
+async fn tenure(session: &mut Session<'_>, owner: &str) -> Result<Option<Tenure>, StoreError> {
+    row(
+        session.connection,
+        owner::tenure(owner),
+        owner::decode_tenure,
+    )
+    .await
 }
 
 async fn see(session: &mut Session<'_>, owner: &str) -> Result<(), StoreError> {

@@ -7,7 +7,9 @@ use std::error::Error as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use armadex_model::ClusterName;
-use armadex_storage::{ClusterId, Health, Outage, Purged, StoreError, Stream, TypeId, Written};
+use armadex_storage::{
+    ClusterId, Health, Outage, Purged, StoreError, Stream, Tenure, TypeId, Written,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +53,8 @@ pub(crate) enum Work {
     Join(ClusterName, String, String),
     Leave(ClusterName, String),
     /// The owner.
-    KeepAlive(String),
+    Begin(String),
+    KeepAlive(String, Tenure),
     Health(ClusterId, Health, Option<String>),
     Open(Opening),
     Close(ClusterId, TypeId),
@@ -84,6 +87,9 @@ impl Work {
 pub(crate) enum Done {
     Written(Written),
     Joined(ClusterId),
+    Begun(Tenure),
+    /// Whether the tenure lasts.
+    Kept(bool),
     Opened(Stream),
     Purged(Purged),
     /// How many objects had to be removed.
@@ -368,9 +374,9 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
             clusters::leave(session, name, incarnation).await?;
             Done::Nothing
         }
-        Work::KeepAlive(owner) => {
-            clusters::keep_alive(session, owner).await?;
-            Done::Nothing
+        Work::Begin(owner) => Done::Begun(clusters::begin(session, owner).await?),
+        Work::KeepAlive(owner, tenure) => {
+            Done::Kept(clusters::keep_alive(session, owner, *tenure).await?)
         }
         Work::Health(cluster, health, version) => {
             clusters::set_health(session, *cluster, health, version.as_deref()).await?;

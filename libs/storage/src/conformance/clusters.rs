@@ -460,3 +460,21 @@ pub async fn a_namespace_is_there_as_long_as_something_in_it_is_shown(fixture: &
     left.expect("left");
     assert_eq!(seen().await, ["member2/b"]);
 }
+
+/// Whoever looked after the clusters of an owner before learns that it does so no more; other owners have nothing to do with it.
+pub async fn a_tenure_lasts_until_the_next_one_of_its_owner_begins(fixture: &Fixture) {
+    let begin = async |owner| fixture.sink.begin(owner).await.expect("begun");
+    let lasts = async |owner, tenure| {
+        let lasts = fixture.sink.keep_alive(owner, tenure).await;
+        lasts.expect("told")
+    };
+    let (former, other) = (begin("cp/a").await, begin("cp/b").await);
+    assert!(lasts("cp/a", former).await);
+    let present = begin("cp/a").await;
+    assert!(!lasts("cp/a", former).await);
+    assert!(lasts("cp/a", present).await && lasts("cp/b", other).await);
+    assert!(
+        !lasts("cp/c", present).await,
+        "it has begun none, or the store has forgotten it"
+    );
+}

@@ -7,6 +7,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::fleet::lease::LeaseTerms;
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
+use crate::told::metrics::Metrics;
 
 const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/m";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/own/leases/armadex-synchro-1";
@@ -44,14 +45,25 @@ fn process_with(
     host: &Host,
     terms: LeaseTerms,
 ) -> (JoinHandle<()>, CancellationToken) {
-    let config = Config {
-        lease: Some(terms),
+    process_of(stage, host.client(), configured(Some(terms)))
+}
+
+fn configured(lease: Option<LeaseTerms>) -> Config {
+    Config {
+        lease,
         audit_every: Duration::ZERO,
         ..Config::default()
-    };
+    }
+}
+
+fn process_of(
+    stage: &Stage,
+    client: Client,
+    config: Config,
+) -> (JoinHandle<()>, CancellationToken) {
     let cancel = CancellationToken::new();
     let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
-    let running = run(host.client(), sink, config, cancel.clone());
+    let running = run(client, sink, config, cancel.clone());
     let task = tokio::spawn(async { running.await.expect("a good end") });
     (task, cancel)
 }
@@ -231,6 +243,99 @@ async fn a_cluster_leaves_though_a_request_is_left_without_an_answer() {
         host.put(CLUSTER, going);
         hangs(&host, verb, "pediaclusters").await;
         in_time("its end", || async { host.get(CLUSTER).is_none() }).await;
+        ends.cancel();
+        process.await.expect("no panic");
+    }
+}
+
+/// A client for which there is no control plane from the moment on that it is cut off.
+fn client_until(host: &Host, cut_off: &CancellationToken) -> Client {
+    let (client, cut_off) = (host.client(), cut_off.clone());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (client, cut_off) = (client.clone(), cut_off.clone());
+        async move {
+            if cut_off.is_cancelled() {
+                return Err("no route to host".into());
+            }
+            client.send(request).await.map_err(tower::BoxError::from)
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// Waits until a process looks after no cluster.
+async fn lets_go(metrics: &Metrics) {
+    in_time("no cluster", || async { metrics.clusters().is_empty() }).await;
+}
+
+/// It has no way to see that the Lease is another's by now, and nothing changes in the member that it could be fenced for.
+#[tokio::test]
+async fn who_is_cut_off_from_the_control_plane_alone_learns_from_the_store_that_it_was_replaced() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+    let cut_off = CancellationToken::new();
+    let config = configured(Some(terms("old", "1")));
+    let metrics = Arc::clone(&config.metrics);
+    let (old, ends) = process_of(&stage, client_until(&host, &cut_off), config);
+    comes_to_say(&host, "Running: ").await;
+    member.until_watched(1).await;
+
+    cut_off.cancel();
+    // As if its time had run out.
+    let mut lease = host.get(LEASE).expect("a Lease");
+    lease["spec"]["holderIdentity"] = json!("");
+    host.put(LEASE, lease);
+    let (new, last) = process(&stage, &host, "new");
+    lets_go(&metrics).await;
+    assert_eq!(holder(&host), "new");
+    member.until_watched(2).await;
+    for (process, ends) in [(old, ends), (new, last)] {
+        ends.cancel();
+        process.await.expect("no panic");
+    }
+    comes_to_say(&host, "Shutdown: ").await;
+}
+
+#[tokio::test]
+async fn while_the_control_plane_is_away_and_nobody_else_has_begun_everything_goes_on() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+    let cut_off = CancellationToken::new();
+    let config = configured(Some(terms("one", "1")));
+    let (process, ends) = process_of(&stage, client_until(&host, &cut_off), config);
+    comes_to_say(&host, "Running: ").await;
+    member.until_watched(1).await;
+    cut_off.cancel();
+    let beats = stage.breaking.beats();
+    in_time("a question", || async {
+        stage.breaking.beats() > beats + 1
+    })
+    .await;
+    member.adds("b");
+    stage.shows(&["m/n/a", "m/n/b"]).await;
+    ends.cancel();
+    process.await.expect("no panic");
+}
+
+/// Without a Lease the last one that begins has the clusters, and what the others write is refused.
+#[tokio::test]
+async fn who_is_fenced_lets_its_clusters_go_at_once() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+    let config = configured(None);
+    let metrics = Arc::clone(&config.metrics);
+    let (old, ends) = process_of(&stage, host.client(), config);
+    comes_to_say(&host, "Running: ").await;
+    member.until_watched(1).await;
+    let (new, last) = process_of(&stage, host.client(), configured(None));
+    member.until_watched(2).await;
+    member.adds("b");
+    lets_go(&metrics).await;
+    stage.shows(&["m/n/a", "m/n/b"]).await;
+    for (process, ends) in [(old, ends), (new, last)] {
         ends.cancel();
         process.await.expect("no panic");
     }

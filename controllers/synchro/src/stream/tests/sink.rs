@@ -7,7 +7,7 @@ use std::time::Duration;
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, Change, ClusterId, Health, Joined, MemberPosition, Object, Phase, Purged, Rules, Sink,
-    StoreError, StoredVersion, Stream, StreamState, TypeId, Written,
+    StoreError, StoredVersion, Stream, StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
 use tokio::sync::Notify;
@@ -130,8 +130,12 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    async fn keep_alive(&self, _: &str) -> Result<(), StoreError> {
-        Ok(())
+    async fn begin(&self, _: &str) -> Result<Tenure, StoreError> {
+        Ok(Tenure(1))
+    }
+
+    async fn keep_alive(&self, _: &str, _: Tenure) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     async fn set_health(
@@ -300,8 +304,12 @@ impl Sink for Sinks {
         Ok(())
     }
 
-    async fn keep_alive(&self, _: &str) -> Result<(), StoreError> {
-        Ok(())
+    async fn begin(&self, _: &str) -> Result<Tenure, StoreError> {
+        Ok(Tenure(1))
+    }
+
+    async fn keep_alive(&self, _: &str, _: Tenure) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     async fn set_health(

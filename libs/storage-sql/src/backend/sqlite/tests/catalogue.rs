@@ -229,7 +229,9 @@ async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
         let name = name.parse().expect("a name");
         store.join(&name, "uid", owner).await.expect("joined");
     }
-    store.keep_alive("gone/x").await.expect("told");
+    let gone = store.begin("gone/x").await.expect("begun");
+    let one = store.begin("one/x").await.expect("begun");
+    assert!(store.keep_alive("gone/x", gone).await.expect("told"));
     let joined = heard(&store).await;
     assert!(
         joined.len() == 3 && joined.iter().all(|at| *at > 0),
@@ -244,7 +246,7 @@ async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
     let store = open_store(&place).await;
     let before: Vec<_> = joined.iter().map(|at| at - 5 * 3600).collect();
     assert_eq!(heard(&store).await, before);
-    store.keep_alive("one/x").await.expect("told");
+    assert!(store.keep_alive("one/x", one).await.expect("told"));
     let now = heard(&store).await;
     let again: Vec<_> = now
         .iter()
