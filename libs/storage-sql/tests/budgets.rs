@@ -1,6 +1,7 @@
 //! What a page costs, in rows and index blocks that are looked at: a figure that no machine changes. SQLite, with the budgets of every day.
 
 use std::collections::BTreeSet;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -463,7 +464,12 @@ async fn what_is_looked_for_in_vain_is_work() {
         ..nowhere.clone()
     };
     // The newest are found along an index, which is soon at its end.
-    for (query, rows, least) in [(nowhere, 0, 3), (values, 600, 10), (newest, 0, 1)] {
+    for (query, rows, least) in [
+        (nowhere, 0, 3),
+        (values.clone(), 600, 10),
+        (newest, 0, 1),
+        (ordered(&values, OrderField::CreatedAt), 600, 1),
+    ] {
         let (mut start, mut pages, mut found) = (Start::Beginning, 0, 0);
         loop {
             let page = page(&fixture, &query, &start, 1000).await.expect("a page");
@@ -478,6 +484,15 @@ async fn what_is_looked_for_in_vain_is_work() {
         assert_eq!(found, rows);
         assert!(pages >= least, "{pages} pages of {query:?}");
     }
+    refuses_to_sort(&fixture, &values).await;
+    let excluded = Query {
+        labels: vec![Requirement {
+            key: "app".into(),
+            operator: Operator::NotIn(many("no")),
+        }],
+        ..all_pods()
+    };
+    refuses_to_sort(&fixture, &excluded).await;
     let too_many = Query {
         namespaces: NameFilter::In((0..16_001).map(|n| n.to_string()).collect()),
         ..all_pods()
@@ -538,6 +553,71 @@ async fn names_that_are_nowhere_are_work_in_every_namespace() {
     }
     // 600 times 4,000 names, a quarter of the cost of a row each, 20,000 a page.
     assert!(pages > 20, "{pages} pages");
+    refuses_to_sort(&fixture, &nowhere).await;
+    let oldest = ordered(&nowhere, OrderField::CreatedAt);
+    let page = page(&fixture, &oldest, &Start::Beginning, 100).await;
+    let page = page.expect("a page");
+    assert!(page.rows.is_empty() && page.next.is_none());
+    // All that there is, along the index of the order.
+    assert!(page.looked_at < 10_000, "{} looked at", page.looked_at);
+}
+
+/// What an order without an index costs is known before it is begun, or found out while it is looked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sorting_ends_where_it_costs_too_much() {
+    let tuning = Tuning {
+        work: 300,
+        probe: 4,
+        most_sorted: 100,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let pods = fixture.pods_of("m").await;
+    let labelled = |n: usize| object(&format!("ns-{n:02}"), "p").label("app", "web");
+    fixture.put(&pods, (0..50).map(labelled)).await;
+    let web = |values: usize| {
+        let values = (0..values).map(|n| format!("web-{n}"));
+        let values = values.chain(["web".to_owned()]);
+        Query {
+            labels: vec![
+                Requirement::is_in("app", ["web"]),
+                Requirement::is_in("app", values),
+            ],
+            ..all_pods()
+        }
+    };
+    // The first clause has more blocks than are counted, so nothing says where the second is looked for.
+    refuses_to_sort(&fixture, &web(400)).await;
+    let few = ordered(&web(4), OrderField::Namespace);
+    let found = page(&fixture, &few, &Start::Beginning, 100).await;
+    assert_eq!(found.expect("a page").rows.len(), 50);
+    let newest = ordered(&web(400), OrderField::CreatedAt);
+    let found = page(&fixture, &newest, &Start::Beginning, 100).await;
+    assert_eq!(found.expect("a page").rows.len(), 50);
+}
+
+fn ordered(query: &Query, field: OrderField) -> Query {
+    Query {
+        order: by(field, false).order,
+        ..query.clone()
+    }
+}
+
+/// By an order that has no index this is no search for one page.
+#[track_caller]
+fn refuses_to_sort(fixture: &Fixture, query: &Query) -> impl Future<Output = ()> {
+    let caller = Location::caller();
+    async move {
+        for field in [OrderField::Namespace, OrderField::Uid] {
+            let query = ordered(query, field);
+            match page(fixture, &query, &Start::Beginning, 1).await {
+                Err(StoreError::Unsupported { what }) => {
+                    assert!(what.contains("names or values"), "{caller}: {what}");
+                }
+                other => panic!("{caller}: expected a refusal, got {other:?}"),
+            }
+        }
+    }
 }
 
 /// One clause leads to three objects, another to more blocks than are read: the three are looked at, not their namespace.

@@ -83,6 +83,23 @@ impl Plan {
         clauses.all(|clause| clause.lead(&planned.unposted).decides)
     }
 
+    /// How many terms are looked for in each place: those of the clause that leads there and, where it is known that something matches it,
+    /// of the others.
+    pub(crate) fn lookups(&self, planned: &TypePlan, is_known: bool) -> usize {
+        let has = match is_known {
+            true => self.has.as_slice(),
+            false => &self.has[..self.has.len().min(1)],
+        };
+        let has_not = match self.has.is_empty() || is_known {
+            true => self.has_not.as_slice(),
+            false => &[],
+        };
+        let leads = has.iter().chain(has_not);
+        leads
+            .map(|clause| clause.lead(&planned.unposted).terms.len())
+            .sum()
+    }
+
     /// Whether objects are chosen by terms.
     pub(crate) fn has_terms(&self) -> bool {
         !(self.has.is_empty() && self.has_not.is_empty())

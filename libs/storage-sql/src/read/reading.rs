@@ -112,13 +112,18 @@ impl<'a> Reading<'a> {
         self.limit = self.looked_at.saturating_add(work);
     }
 
-    /// Counts keys that are looked for, whether they are there or not: a few of them cost as much as a row.
+    /// Counts keys that are looked for, whether they are there or not.
     pub(crate) fn looked_for(&mut self, keys: usize) {
-        self.looked_at += (keys / 4) as u64;
+        self.looked_at += work_of(keys);
     }
 
     /// Whether a page has looked at as much as it may.
     pub(crate) fn is_spent(&self) -> bool {
         self.looked_at >= self.limit
     }
+}
+
+/// What it costs to look for so many keys, in rows: a few of them are as much as one.
+pub(crate) fn work_of(keys: usize) -> u64 {
+    (keys / 4) as u64
 }

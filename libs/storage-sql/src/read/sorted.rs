@@ -16,7 +16,7 @@ use super::place::Located;
 use super::places::Places;
 use super::plan::order::Rank;
 use super::plan::{Plan, TypePlan};
-use super::reading::Reading;
+use super::reading::{Reading, Tuning, work_of};
 use super::walk::{Step, Walk};
 use crate::sql::sort::SortColumn;
 use top::Top;
@@ -44,25 +44,47 @@ pub(crate) async fn page(
     if let Some(all) = named::all(reading, plan).await? {
         return Ok(take(all, plan, after, collector));
     }
-    let (few, most) = (reading.tuning.sorted, reading.tuning.most_sorted);
-    let column = column_of(&plan.order);
-    let indexed = column.filter(|(column, _)| column.is_indexed());
-    let enough = if indexed.is_some() { few } else { most };
-    let objects = at_most(reading, plan, enough).await?;
-    let few = objects.is_some_and(|objects| objects <= few);
-    match (indexed, column) {
-        _ if few => fetch_page(reading, plan, after, collector).await,
-        (Some(column), _) => indexed_page(reading, plan, column, after, collector).await,
-        _ if objects.is_none() => Err(too_many(plan, most)),
-        (None, Some(column)) if plan.is_whole() => {
-            // The database looks at all of them to sort them.
-            reading.looked_at += total(reading, plan).await?;
-            let wanted = collector.reach();
-            let (rows, until) = along::page(reading, plan, column, after, wanted).await?;
-            collector.extend(rows);
-            Ok(until)
+    match column_of(&plan.order) {
+        Some(column) if column.0.is_indexed() => {
+            let bound = Bound::of_page(reading.tuning, reading.tuning.sorted);
+            if at_most(reading, plan, bound).await?.is_ok()
+                && fetch_page(reading, plan, bound, after, collector).await?
+            {
+                return Ok(None);
+            }
+            indexed_page(reading, plan, column, after, collector).await
         }
-        _ => fetch_page(reading, plan, after, collector).await,
+        column => unindexed_page(reading, plan, column, after, collector).await,
+    }
+}
+
+/// A page in an order that no index has: all that matches is looked at, or nothing.
+async fn unindexed_page(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    column: Option<(SortColumn, bool)>,
+    after: Option<&Rank>,
+    collector: &mut Collector,
+) -> Result<Option<Rank>, StoreError> {
+    let bound = Bound::of_answer(reading.tuning);
+    let objects = match at_most(reading, plan, bound).await? {
+        Ok(objects) => objects,
+        Err(excess) => return Err(refusal(plan, excess, bound)),
+    };
+    if let Some(column) = column
+        && objects > reading.tuning.sorted
+        && plan.is_whole()
+    {
+        // The database looks at all of them to sort them.
+        reading.looked_at += total(reading, plan).await?;
+        let wanted = collector.reach();
+        let (rows, until) = along::page(reading, plan, column, after, wanted).await?;
+        collector.extend(rows);
+        return Ok(until);
+    }
+    match fetch_page(reading, plan, bound, after, collector).await? {
+        true => Ok(None),
+        false => Err(refusal(plan, Excess::Work, bound)),
     }
 }
 
@@ -80,26 +102,32 @@ async fn indexed_page(
     if until.is_some() && rows.len() < wanted {
         let looked_at = reading.looked_at - before;
         let whole_page = looked_at.saturating_mul(wanted as u64) / rows.len().max(1) as u64;
-        let objects = at_most(reading, plan, reading.tuning.refetched).await?;
-        if objects.is_some_and(|objects| (objects as u64) < whole_page) {
-            return fetch_page(reading, plan, after, collector).await;
+        let bound = Bound::of_page(reading.tuning, reading.tuning.refetched);
+        let objects = at_most(reading, plan, bound).await?;
+        if objects.is_ok_and(|objects| (objects as u64) < whole_page)
+            && fetch_page(reading, plan, bound, after, collector).await?
+        {
+            return Ok(None);
         }
     }
     collector.extend(rows);
     Ok(until)
 }
 
-/// Fetches all that matches and keeps the page.
+/// Fetches all that matches and keeps the page; whether that could be done within the bound. If not, nothing is kept.
 async fn fetch_page(
     reading: &mut Reading<'_>,
     plan: &Plan,
+    bound: Bound,
     after: Option<&Rank>,
     collector: &mut Collector,
-) -> Result<Option<Rank>, StoreError> {
+) -> Result<bool, StoreError> {
     let mut top = Top::new(&plan.order, after, collector.reach());
-    fetch_all(reading, plan, &mut top).await?;
-    collector.extend(top.finish().into_iter().map(|(_, row)| row));
-    Ok(None)
+    let is_whole = fetch_all(reading, plan, bound, &mut top).await?;
+    if is_whole {
+        collector.extend(top.finish().into_iter().map(|(_, row)| row));
+    }
+    Ok(is_whole)
 }
 
 /// How many objects there are of the types that are searched.
@@ -111,7 +139,39 @@ async fn total(reading: &mut Reading<'_>, plan: &Plan) -> Result<u64, StoreError
     Ok(u64::try_from(sum).unwrap_or(0))
 }
 
-fn too_many(plan: &Plan, most: usize) -> StoreError {
+/// How much is fetched to be sorted.
+#[derive(Clone, Copy)]
+struct Bound {
+    objects: usize,
+    work: u64,
+}
+
+impl Bound {
+    /// Where a walk along an index is the other way: what a page may look at besides the objects.
+    fn of_page(tuning: &Tuning, objects: usize) -> Self {
+        Self::new(objects, tuning.work)
+    }
+
+    /// Where there is no other way: what ten pages may.
+    fn of_answer(tuning: &Tuning) -> Self {
+        Self::new(tuning.most_sorted, tuning.work.saturating_mul(10))
+    }
+
+    /// An object is a row, its terms are another, and it may be alone in its namespace.
+    fn new(objects: usize, besides: u64) -> Self {
+        let work = besides.saturating_add((objects as u64).saturating_mul(3));
+        Self { objects, work }
+    }
+}
+
+/// What there is too much of to be sorted.
+#[derive(Clone, Copy)]
+enum Excess {
+    Objects,
+    Work,
+}
+
+fn refusal(plan: &Plan, excess: Excess, bound: Bound) -> StoreError {
     let field = plan.order.first().map(|key| match key.field {
         OrderField::Cluster => "cluster",
         OrderField::Namespace => "namespace",
@@ -120,12 +180,20 @@ fn too_many(plan: &Plan, most: usize) -> StoreError {
         OrderField::ResourceVersion => "resource_version",
         OrderField::Uid => "uid",
     });
-    StoreError::Unsupported {
-        what: format!(
-            "more than {most} objects by {} cannot be sorted: restrict clusters, namespaces or labels, or sort by name or created_at",
-            field.unwrap_or("nothing")
+    let field = field.unwrap_or("nothing");
+    let what = match excess {
+        Excess::Objects => {
+            let most = bound.objects;
+            format!(
+                "more than {most} objects by {field} cannot be sorted: restrict clusters, namespaces or labels, or sort by name or created_at"
+            )
+        }
+        Excess::Work => format!(
+            "so many names or values cannot be looked for in every namespace to be sorted by {field}: \
+             ask for fewer of them, restrict clusters or namespaces, or sort by name or created_at"
         ),
-    }
+    };
+    StoreError::Unsupported { what }
 }
 
 /// The column of the order's first key, and its direction.
@@ -141,72 +209,102 @@ fn column_of(order: &[OrderBy]) -> Option<(SortColumn, bool)> {
     Some((column, first.descending))
 }
 
-/// At least as many objects as match; `None` if they may be more than `enough`, or are in too many places to tell.
+/// At least as many objects as match, unless they may be more than the bound, or are in too many places to tell.
 async fn at_most(
     reading: &mut Reading<'_>,
     plan: &Plan,
-    enough: usize,
-) -> Result<Option<usize>, StoreError> {
+    bound: Bound,
+) -> Result<Result<usize, Excess>, StoreError> {
     // As many places as objects are worth a look, and then once more to fetch what is there.
-    reading.allow(reading.tuning.work.max(enough as u64));
-    let mut left = i64::try_from(enough).unwrap_or(i64::MAX);
+    reading.allow(reading.tuning.work.max(bound.objects as u64));
+    let mut left = Left {
+        objects: i64::try_from(bound.objects).unwrap_or(i64::MAX),
+        lookups: bound.work,
+    };
     for planned in &plan.types {
-        match at_most_of(reading, plan, planned, left).await? {
-            Some(objects) => left -= objects,
-            None => return Ok(None),
+        if let Err(excess) = left.take(reading, plan, planned).await? {
+            return Ok(Err(excess));
         }
     }
-    let left = usize::try_from(left).unwrap_or(0);
-    Ok(Some(enough - left))
+    let objects = usize::try_from(left.objects).unwrap_or(0);
+    Ok(Ok(bound.objects - objects))
 }
 
-/// The same for one type.
-async fn at_most_of(
-    reading: &mut Reading<'_>,
-    plan: &Plan,
-    planned: &TypePlan,
-    enough: i64,
-) -> Result<Option<i64>, StoreError> {
-    let mut places = match hits(reading, plan, planned).await?.1 {
-        Some(hits) if hits.values().sum::<i64>() <= enough => {
-            return Ok(Some(hits.values().sum()));
+/// What is left of a bound.
+struct Left {
+    objects: i64,
+    /// Work of looking for what may not be there.
+    lookups: u64,
+}
+
+impl Left {
+    /// Takes one type off.
+    async fn take(
+        &mut self,
+        reading: &mut Reading<'_>,
+        plan: &Plan,
+        planned: &TypePlan,
+    ) -> Result<Result<(), Excess>, StoreError> {
+        let names = match &plan.names {
+            NameFilter::In(names) => names.len(),
+            NameFilter::Any | NameFilter::NotIn(_) => 0,
+        };
+        let hits = hits(reading, plan, planned).await?.1;
+        let lookups = names + plan.lookups(planned, hits.is_some());
+        let mut places = match &hits {
+            Some(hits) if hits.values().sum::<i64>() <= self.objects => {
+                return Ok(self.pay(hits.values().sum(), hits.len(), lookups));
+            }
+            Some(hits) => Places::of_hits(planned, false, None, hits),
+            None => Places::all(planned, false, None),
+        };
+        let each = match names {
+            0 => i64::MAX,
+            names => i64::try_from(names).unwrap_or(i64::MAX),
+        };
+        while let Some(found) = places.next(reading, reading.tuning.places).await? {
+            let objects = found.iter().map(|place| place.objects.min(each)).sum();
+            if let Err(excess) = self.pay(objects, found.len(), lookups) {
+                return Ok(Err(excess));
+            }
+            if reading.is_spent() {
+                return Ok(Err(Excess::Objects));
+            }
         }
-        Some(hits) => Places::of_hits(planned, false, None, &hits),
-        None => Places::all(planned, false, None),
-    };
-    let each = match &plan.names {
-        NameFilter::In(names) => i64::try_from(names.len()).unwrap_or(i64::MAX),
-        NameFilter::Any | NameFilter::NotIn(_) => i64::MAX,
-    };
-    let most = reading.tuning.places;
-    let mut sum = 0;
-    while let Some(found) = places.next(reading, most).await? {
-        sum += found
-            .iter()
-            .map(|place| place.objects.min(each))
-            .sum::<i64>();
-        if sum > enough || reading.is_spent() {
-            return Ok(None);
-        }
+        Ok(Ok(()))
     }
-    Ok(Some(sum))
+
+    fn pay(&mut self, objects: i64, places: usize, lookups: usize) -> Result<(), Excess> {
+        if objects > self.objects {
+            return Err(Excess::Objects);
+        }
+        self.objects -= objects;
+        let cost = work_of(places.saturating_mul(lookups));
+        self.lookups = self.lookups.checked_sub(cost).ok_or(Excess::Work)?;
+        Ok(())
+    }
 }
 
-/// Looks at all that matches, and at as many places as were looked at to know that they are few.
+/// Looks at all that matches, and at as many places as were looked at to know that they are few; whether the bound was enough.
 async fn fetch_all(
     reading: &mut Reading<'_>,
     plan: &Plan,
+    bound: Bound,
     top: &mut Top<'_>,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
+    reading.allow(bound.work);
     for planned in &plan.types {
         let only = Only::Named(&plan.names);
         let mut walk = Walk::begin(reading, plan, planned, (only, false), None).await?;
         let mut portion = Collector::endless();
         let mut step = Step::More;
         while step == Step::More {
+            if reading.is_spent() {
+                return Ok(false);
+            }
             step = walk.step(reading, &mut portion).await?;
             top.extend(portion.drain());
         }
     }
-    Ok(())
+    Ok(true)
 }
