@@ -26,7 +26,7 @@ pub struct Tuning {
     pub refetched: usize,
     /// Objects that are looked at for an order that no index has. A query with more is refused.
     pub most_sorted: usize,
-    /// Objects with one value of a sort key that are sorted in memory; more are walked by namespace.
+    /// Objects with one value of a sort key that are read to be sorted; more are walked by namespace.
     pub ties: usize,
     /// Rows that a page may skip where they have to be looked at.
     pub most_skipped: u64,

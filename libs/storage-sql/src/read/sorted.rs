@@ -18,6 +18,7 @@ use super::plan::order::Rank;
 use super::plan::{Plan, TypePlan};
 use super::reading::{Reading, Tuning, work_of};
 use super::walk::{Step, Walk};
+use crate::backend::error::broken;
 use crate::sql::sort::SortColumn;
 use top::Top;
 
@@ -78,9 +79,10 @@ async fn unindexed_page(
         // The database looks at all of them to sort them.
         reading.looked_at += total(reading, plan).await?;
         let wanted = collector.reach();
-        let (rows, until) = along::page(reading, plan, column, after, wanted).await?;
-        collector.extend(rows);
-        return Ok(until);
+        if let Some((rows, until)) = along::page(reading, plan, column, after, wanted).await? {
+            collector.extend(rows);
+            return Ok(until);
+        }
     }
     match fetch_page(reading, plan, bound, after, collector).await? {
         true => Ok(None),
@@ -98,7 +100,8 @@ async fn indexed_page(
     collector: &mut Collector,
 ) -> Result<Option<Rank>, StoreError> {
     let (wanted, before) = (collector.reach(), reading.looked_at);
-    let (rows, until) = along::page(reading, plan, column, after, wanted).await?;
+    let found = along::page(reading, plan, column, after, wanted).await?;
+    let (rows, until) = found.ok_or_else(|| broken("an index was not walked"))?;
     if until.is_some() && rows.len() < wanted {
         let looked_at = reading.looked_at - before;
         let whole_page = looked_at.saturating_mul(wanted as u64) / rows.len().max(1) as u64;

@@ -1,17 +1,15 @@
 //! The first rows of an order along the index of its first key.
 //!
-//! The index sorts objects of one value by ids, which mean nothing: they are read together and sorted by the other keys and by name. Where
-//! too many objects have one value, they are walked as a page is, if that is the order that is left.
+//! The index sorts objects of one value by ids, which mean nothing: all of them are read, sorted by the other keys and by name, and as many
+//! kept as are wanted. Where too many objects have one value, they are walked as a page is, if that is the order that is left.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 
 use armadex_model::NameFilter;
 use armadex_model::query::{END, OrderBy, OrderField, SortValue};
 use armadex_storage::StoreError;
 
 use super::top::Top;
-use crate::backend::error::broken;
 use crate::read::collect::Collector;
 use crate::read::fetch::{Only, tested};
 use crate::read::named::placed;
@@ -19,7 +17,7 @@ use crate::read::place::Located;
 use crate::read::places::Point;
 use crate::read::plan::order::Rank;
 use crate::read::plan::{Plan, TypePlan, page_order};
-use crate::read::reading::Reading;
+use crate::read::reading::{Reading, Tuning};
 use crate::read::walk::{Step, Walk};
 use crate::sql::select::{self, Candidate};
 use crate::sql::sort::{self, Cursor, SortColumn};
@@ -33,20 +31,22 @@ struct Known {
 }
 
 /// The first `wanted` rows, and how far everything is known; `None` for it if nothing follows. Each type has an index of its own, so its
-/// first rows are found for each and put together.
+/// first rows are found for each and put together. `None` instead of them where too many objects have one value of a column that has no index.
 pub(crate) async fn page(
     reading: &mut Reading<'_>,
     plan: &Plan,
     column: (SortColumn, bool),
     after: Option<&Rank>,
     wanted: usize,
-) -> Result<(Vec<Located>, Option<Rank>), StoreError> {
+) -> Result<Option<(Vec<Located>, Option<Rank>)>, StoreError> {
     let mut rows: Vec<(Rank, Located)> = Vec::new();
     let mut until: Option<Rank> = None;
     // One for all types: each of them looks at one value at least.
     reading.begin();
     for planned in &plan.types {
-        let known = first_rows(reading, plan, planned, column, after, wanted).await?;
+        let Some(known) = first_rows(reading, plan, planned, column, after, wanted).await? else {
+            return Ok(None);
+        };
         rows.extend(known.rows);
         until = match (until, known.until) {
             (Some(a), Some(b)) if b.compare(&a, &plan.order) == Ordering::Greater => Some(a),
@@ -59,7 +59,8 @@ pub(crate) async fn page(
         rows.retain(|(rank, _)| rank.compare(until, &plan.order) != Ordering::Greater);
     }
     rows.truncate(wanted);
-    Ok((rows.into_iter().map(|(_, row)| row).collect(), until))
+    let rows = rows.into_iter().map(|(_, row)| row).collect();
+    Ok(Some((rows, until)))
 }
 
 async fn first_rows(
@@ -69,43 +70,43 @@ async fn first_rows(
     column: (SortColumn, bool),
     after: Option<&Rank>,
     wanted: usize,
-) -> Result<Known, StoreError> {
-    let mut groups = Groups::new(planned, column, after, wanted);
-    // Whatever cannot be walked has to be sorted.
-    groups.ties = match rest_in_page_order(plan, planned) {
-        // Without an index there is nothing to walk along, and few enough objects to hold.
-        _ if !column.0.is_indexed() => usize::MAX,
+) -> Result<Option<Known>, StoreError> {
+    let ties = match rest_in_page_order(plan, planned) {
+        _ if !column.0.is_indexed() => reading.tuning.ties,
         Ok(_) => reading.tuning.ties,
+        // What cannot be walked has to be sorted.
         Err(_) => reading.tuning.most_sorted,
     };
-    let mut top = Top::new(&plan.order, after, usize::MAX);
-    while top.len() < wanted {
-        match groups.next(reading, plan).await? {
-            Group::End => return Ok(Known::all(top)),
-            Group::Few(value, rows) => {
-                top.extend(rows);
-                groups.passed = Some(value);
-            }
-            Group::Spent => break,
-            Group::Many(value) => {
-                let missing = wanted.saturating_sub(top.len());
-                let (rows, until) = walk(reading, plan, planned, (&value, after), missing).await?;
-                top.extend(rows);
-                if let Some(until) = until {
-                    return Ok(Known::up_to(until, top));
-                }
-                groups.passed = Some(value);
-            }
+    let mut values = Values::new(planned, column, after, wanted);
+    let mut top = Top::new(&plan.order, after, wanted);
+    loop {
+        top.extend(values.read(reading, plan).await?);
+        if values.is_over {
+            return Ok(Some(Known::all(top)));
         }
+        let is_full = top.count(|rank| !values.is_open(&rank.keys[0])) >= wanted;
+        if let Some(passed) = values.passed.take_if(|_| is_full || reading.is_spent()) {
+            return Ok(Some(Known::up_to(end_of(plan, planned, passed), top)));
+        }
+        let Some(value) = values.skip_if(|count| count > ties) else {
+            continue;
+        };
+        if !column.0.is_indexed() {
+            return Ok(None);
+        }
+        top.retain(|rank| rank.keys[0] != value);
+        let missing = wanted.saturating_sub(top.count(|_| true));
+        let (rows, until) = walk(reading, plan, planned, (&value, after), missing).await?;
+        top.extend(rows);
+        let until = until.or_else(|| {
+            let is_full = top.count(|_| true) >= wanted || reading.is_spent();
+            is_full.then(|| end_of(plan, planned, value.clone()))
+        });
+        if let Some(until) = until {
+            return Ok(Some(Known::up_to(until, top)));
+        }
+        values.passed = Some(value);
     }
-    let passed = groups.passed;
-    let until = passed.map(|value| end_of(plan, planned, value));
-    until.map_or_else(|| Err(no_progress()), |until| Ok(Known::up_to(until, top)))
-}
-
-/// A page looks at one value at least, so it always gets further.
-fn no_progress() -> StoreError {
-    broken("a walk along an index ended where it began")
 }
 
 impl Known {
@@ -142,36 +143,20 @@ fn end_of(plan: &Plan, planned: &TypePlan, value: SortValue) -> Rank {
     }
 }
 
-/// Objects of one value of the first key.
-enum Group {
-    /// All of them that match.
-    Few(SortValue, Vec<Located>),
-    /// Too many to hold.
-    Many(SortValue),
-    /// The page has looked at enough; everything up to the last value that was passed is known.
-    Spent,
-    /// There are no more.
-    End,
-}
-
-/// Reads group after group along the index.
-struct Groups<'a> {
+/// Reads objects along the index, value after value of the first key.
+struct Values<'a> {
     planned: &'a TypePlan,
     column: (SortColumn, bool),
     cursor: Cursor,
-    /// Objects that match and were handed on in no group yet, in the index's order.
-    waiting: VecDeque<Located>,
     /// The value that was read last, of which more may follow, and how many objects of it were read.
     open: Option<(SortValue, usize)>,
-    /// Every object up to this value has been handed on.
+    /// Every object up to this value was read.
     passed: Option<SortValue>,
     is_over: bool,
     portion: usize,
-    /// A group of more is not held.
-    ties: usize,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> Values<'a> {
     fn new(
         planned: &'a TypePlan,
         column: (SortColumn, bool),
@@ -187,51 +172,43 @@ impl<'a> Groups<'a> {
             planned,
             column,
             cursor,
-            waiting: VecDeque::new(),
             open: None,
             passed: None,
             is_over: false,
             portion: wanted.saturating_add(1),
-            ties: 0,
         }
     }
 
-    /// The next group.
-    async fn next(&mut self, reading: &mut Reading<'_>, plan: &Plan) -> Result<Group, StoreError> {
-        loop {
-            let first = self.waiting.front().map(|row| self.value(&row.object));
-            let is_open = |value: &SortValue| {
-                !self.is_over && self.open.as_ref().is_some_and(|(open, _)| open == value)
-            };
-            match first {
-                Some(value) if !is_open(&value) => {
-                    let rows = self.take(&value);
-                    return Ok(Group::Few(value, rows));
-                }
-                None if self.is_over => return Ok(Group::End),
-                _ => {}
-            }
-            if let Some((value, _)) = self.open.take_if(|(_, count)| *count > self.ties) {
-                self.waiting.clear();
-                self.cursor = beyond(self.column, &value);
-                return Ok(Group::Many(value));
-            }
-            if reading.is_spent() && self.passed.is_some() {
-                return Ok(Group::Spent);
-            }
-            self.read(reading, plan).await?;
-        }
-    }
-
-    fn take(&mut self, value: &SortValue) -> Vec<Located> {
-        let same = |row: &&Located| self.value(&row.object) == *value;
-        let count = self.waiting.iter().take_while(same).count();
-        self.waiting.drain(..count).collect()
-    }
-
-    async fn read(&mut self, reading: &mut Reading<'_>, plan: &Plan) -> Result<(), StoreError> {
-        let portion = self.portion.clamp(1, reading.tuning.rows.max(1));
+    /// How many objects to read at a time. Without an index the database sorts all of them each time.
+    fn next_portion(&mut self, tuning: &Tuning) -> usize {
+        let most = tuning.rows.max(1);
+        let portion = match self.column.0.is_indexed() {
+            true => self.portion.clamp(1, most),
+            false => self.portion.max(most),
+        };
         self.portion = portion.saturating_mul(2);
+        portion
+    }
+
+    /// Whether more objects of a value may follow.
+    fn is_open(&self, value: &SortValue) -> bool {
+        self.open.as_ref().is_some_and(|(open, _)| open == value)
+    }
+
+    /// Leaves out what is left of the open value, if so many objects of it were read.
+    fn skip_if(&mut self, are_many: impl FnOnce(usize) -> bool) -> Option<SortValue> {
+        let (value, _) = self.open.take_if(|(_, count)| are_many(*count))?;
+        self.cursor = beyond(self.column, &value);
+        Some(value)
+    }
+
+    /// The next objects that match.
+    async fn read(
+        &mut self,
+        reading: &mut Reading<'_>,
+        plan: &Plan,
+    ) -> Result<Vec<Located>, StoreError> {
+        let portion = self.next_portion(reading.tuning);
         let limit = i64::try_from(portion).unwrap_or(i64::MAX);
         let (dialect, resource) = (reading.dialect, self.planned.id);
         let statement = sort::along(dialect, resource, self.column, &self.cursor, limit);
@@ -242,9 +219,7 @@ impl<'a> Groups<'a> {
         }
         found.retain(|object| plan.names.admits(&object.name));
         let rows = placed(reading, self.planned, found).await?;
-        self.waiting
-            .extend(tested(reading, plan, rows, |row| row.object.rev).await?);
-        Ok(())
+        tested(reading, plan, rows, |row| row.object.rev).await
     }
 
     /// Notes that an object was read, whether it matches or not.
@@ -259,7 +234,6 @@ impl<'a> Groups<'a> {
             Some((open, count)) if *open == value => *count += 1,
             open => {
                 let before = open.replace((value, 1));
-                // What waits of it is handed on before more is read.
                 self.passed = before.map(|(value, _)| value).or(self.passed.take());
             }
         }
@@ -344,3 +318,6 @@ fn rest_in_page_order(plan: &Plan, planned: &TypePlan) -> Result<bool, StoreErro
             .to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,9 +46,14 @@ impl<'a> Top<'a> {
         self.best.truncate(self.wanted);
     }
 
-    /// How many rows there are.
-    pub(crate) fn len(&self) -> usize {
-        self.best.len()
+    /// How many of the rows, or at least as many as are wanted, have such a place.
+    pub(crate) fn count(&self, is_meant: impl Fn(&Rank) -> bool) -> usize {
+        self.best.iter().filter(|(rank, _)| is_meant(rank)).count()
+    }
+
+    /// Takes rows out again. What was dropped for them has to come once more.
+    pub(crate) fn retain(&mut self, stays: impl Fn(&Rank) -> bool) {
+        self.best.retain(|(rank, _)| stays(rank));
     }
 
     /// The first rows in order.
