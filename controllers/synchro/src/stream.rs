@@ -15,15 +15,17 @@ pub(crate) mod writer;
 #[cfg(test)]
 mod tests;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_member::{ListRequest, MemberError};
 use armadex_model::{ClusterName, ResourceType};
 use armadex_storage::{ClusterId, MemberPosition, Phase};
+use futures::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
@@ -56,10 +58,38 @@ pub(crate) struct StreamContext {
     pub(crate) left: CancellationToken,
 }
 
-/// Runs until cancelled, what is pending then is written; or until the cluster has left the store.
-///
-/// No `async fn`, whose future would keep room for its argument beside what is made of it.
+/// Runs until cancelled, what is pending then is written; or until the cluster has left the store. A stream that breaks off says so and begins anew.
 pub(crate) fn run(context: StreamContext) -> impl Future<Output = ()> + Send {
+    let context = Arc::new(context);
+    let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
+    async move {
+        loop {
+            let begun = Instant::now();
+            let life = AssertUnwindSafe(life(Arc::clone(&context)));
+            if life.catch_unwind().await.is_ok() {
+                return;
+            }
+            broke_off(&context);
+            let rest = tokio::time::sleep(backoff.after(begun.elapsed(), rand::random()));
+            if context.cancel.run_until_cancelled(rest).await.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+fn broke_off(context: &StreamContext) {
+    const WORDS: &str = "the stream broke off, it begins anew";
+    context.metrics.failures.add(1);
+    context.report.failed(WORDS.to_owned());
+    let who = format!("{} in {}", context.resource.gvr, context.cluster_name);
+    if context.connected.outages.begins(&who, WORDS) {
+        error!(cluster = %context.cluster_name, resource = %context.resource.gvr, "a stream broke off, it begins anew; others that do are not told of");
+    }
+}
+
+/// No `async fn`, whose future would keep room for its argument beside what is made of it.
+fn life(context: Arc<StreamContext>) -> impl Future<Output = ()> + Send {
     let mut stream = Stream::new(context);
     async move {
         stream.context.report.started();
@@ -71,7 +101,7 @@ pub(crate) fn run(context: StreamContext) -> impl Future<Output = ()> + Send {
 }
 
 struct Stream {
-    context: StreamContext,
+    context: Arc<StreamContext>,
     rules: Rules,
     writer: Writer,
     opened: Option<Opened>,
@@ -95,7 +125,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(context: StreamContext) -> Self {
+    fn new(context: Arc<StreamContext>) -> Self {
         let rules = Rules::new(
             &context.cluster_name,
             &context.resource.gvr,

@@ -7,6 +7,7 @@ mod edited;
 mod entry;
 pub(crate) mod finalizer;
 mod idle;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -30,15 +31,17 @@ use crate::config::Shared;
 use crate::credentials::lifecycles::{Followed, Lifecycles};
 use crate::credentials::secrets::{SecretWatches, Secrets};
 use crate::session::Wanted;
-use crate::told::applied::Applied;
-use crate::told::board::{Board, Facts, MemberHealth, Running};
-use crate::told::keeper::{self, Claims, StatusKeeper};
+use crate::told::board::Running;
+use crate::told::keeper;
 use crate::told::metrics::ClusterMetrics;
 use crate::tree::entry::{Entrant, Entry};
 use crate::tree::idle::Idle;
+use crate::tree::standing::Standing;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
+/// As a condition tells it.
+const BROKE_OFF: &str = "the synchro of this cluster broke off, it begins anew";
 /// About two minutes.
 const VANISHING_TRIES: usize = 10;
 
@@ -83,7 +86,7 @@ pub(crate) struct Tree {
 
 /// What runs beside the tree's own loop.
 struct Branches {
-    board: Arc<Board>,
+    standing: Arc<Standing>,
     secrets: Secrets,
     /// What a policy rendered under this name.
     policy: Followed,
@@ -92,8 +95,6 @@ struct Branches {
     refused: Option<Instant>,
     /// What was done while no session ran.
     idle: Option<Idle>,
-    keeper: AbortOnDropHandle<()>,
-    keeper_cancel: CancellationToken,
 }
 
 struct Live {
@@ -134,23 +135,31 @@ impl Tree {
     /// Runs until the cluster is no longer looked after, also when that breaks off: nobody else would begin it anew, and the status would
     /// tell for ever how it was.
     pub(crate) async fn run_to_its_end(mut self) {
+        let standing = Arc::new(self.standing());
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         loop {
             let begun = Instant::now();
-            let run = AbortOnDropHandle::new(tokio::spawn(self.clone().run()));
-            let Err(error) = run.await else { return };
+            let run = tokio::spawn(self.clone().run(Arc::clone(&standing)));
+            let Err(error) = AbortOnDropHandle::new(run).await else {
+                return;
+            };
             error!(cluster = %self.name, error = %error, "the tree of a cluster broke off, it begins anew");
-            let wait = backoff.after(begun.elapsed(), rand::random());
+            // Who breaks off at its end is not begun without a rest, either.
+            let is_ended = self.orders.borrow().ending.is_some();
+            let rest = async {
+                standing.broke_off(BROKE_OFF).await;
+                tokio::time::sleep(backoff.after(begun.elapsed(), rand::random())).await;
+            };
             tokio::select! {
-                _ = self.is_ended() => {}
-                () = tokio::time::sleep(wait) => {}
+                _ = self.is_ended(), if !is_ended => {}
+                () = rest => {}
             }
         }
     }
 
     /// Runs until the cluster is no longer looked after.
-    async fn run(mut self) {
-        let mut branches = self.branches();
+    async fn run(mut self, standing: Arc<Standing>) {
+        let mut branches = self.branches(standing);
         let mut entry = Entry::Unknown;
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         let mut sessions = Backoff::new(FIRST_RETRY, LAST_RETRY);
@@ -175,7 +184,7 @@ impl Tree {
                 () = branches.policy.changed() => {}
                 broke = broke(&mut branches.session) => {
                     let lived = branches.session.as_ref().map(|live| live.begun.elapsed());
-                    entry = self.bury(&mut branches, broke);
+                    entry = self.bury(&mut branches, broke).await;
                     self.rest(sessions.after(lived.unwrap_or_default(), rand::random())).await;
                 }
                 () = until(again) => {}
@@ -193,44 +202,20 @@ impl Tree {
         }
     }
 
-    fn branches(&self) -> Branches {
+    fn standing(&self) -> Standing {
         let object = Arc::clone(&self.orders.borrow().object);
-        let status = object.status.clone().unwrap_or_default();
-        let board = Arc::new(Board::default());
-        board.update(|facts| {
-            *facts = Facts {
-                generation: object.metadata.generation,
-                apiserver: status.apiserver.clone(),
-                version: status.version.clone(),
-                sharding_name: Some(self.shared.config.sharding_name.clone()),
-                audit: status.audit.clone(),
-                ..Facts::default()
-            };
-        });
-        let keeper_cancel = CancellationToken::new();
-        let keeper = StatusKeeper {
-            shared: Arc::clone(&self.shared),
-            applied: Applied::new(
-                Arc::clone(&self.shared),
-                Api::all(self.client.clone()),
-                &object,
-            ),
-            name: self.name.to_string(),
-            reference: object.object_ref(&()),
-            recorder: self.recorder.clone(),
-            board: Arc::clone(&board),
-            written: status,
-            claims: Claims::default(),
-        };
+        let words = (&self.client, &self.recorder);
+        Standing::new(&self.shared, &self.name, words, &object)
+    }
+
+    fn branches(&self, standing: Arc<Standing>) -> Branches {
         Branches {
+            standing,
             secrets: Secrets::new(Arc::clone(&self.secrets)),
             policy: self.lifecycles.follow(self.name.as_str()),
             session: None,
             refused: None,
             idle: None,
-            keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run(keeper_cancel.clone()))),
-            keeper_cancel,
-            board,
         }
     }
 
@@ -243,7 +228,7 @@ impl Tree {
         if object.metadata.deletion_timestamp.is_some() {
             return Turn::Delete;
         }
-        branches.board.read(&object);
+        branches.standing.board.read(&object);
         if !finalizer::is_set(&object) {
             return self.add_finalizer(&object).await;
         }
@@ -256,6 +241,7 @@ impl Tree {
         let cluster = match entry.number(&entrant).await {
             Ok(cluster) => {
                 self.shared.store_outages.ends(self.name.as_str());
+                branches.standing.entered(cluster);
                 cluster
             }
             Err(words) => {
@@ -263,7 +249,8 @@ impl Tree {
                     warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying; others that fail alike are not told of");
                 }
                 let running = Running::Failed(words);
-                branches.board.update(|facts| facts.running = running);
+                let board = &branches.standing.board;
+                board.update(|facts| facts.running = running);
                 return Turn::Retry;
             }
         };
@@ -294,16 +281,18 @@ impl Tree {
     }
 
     /// Says that a session ended by itself, which it did not, and gives what that means for the entry in the store.
-    fn bury(&self, branches: &mut Branches, broke: Broke) -> Entry {
+    async fn bury(&self, branches: &mut Branches, broke: Broke) -> Entry {
+        branches.session = None;
         match broke {
             Broke::Left => {
                 warn!(cluster = %self.name, "the cluster has left the store, it joins anew");
-                branches.bury_session("the cluster has left the store, it joins anew");
+                let board = &branches.standing.board;
+                board.broke_off("the cluster has left the store, it joins anew");
                 Entry::Left
             }
             Broke::Failed(words) => {
                 error!(cluster = %self.name, error = words, "the session of a cluster broke off, it begins anew");
-                branches.bury_session("the synchro of this cluster broke off, it begins anew");
+                branches.standing.broke_off(BROKE_OFF).await;
                 // The store may have another number for the cluster by now.
                 Entry::Unknown
             }
@@ -312,6 +301,7 @@ impl Tree {
 
     /// The object is being deleted: its rows are hidden, then it may go.
     async fn off_board(mut self, branches: Branches) {
+        branches.standing.silence();
         drop(branches);
         let api: Api<PediaCluster> = Api::all(self.client.clone());
         let reference = self.orders.borrow().object.object_ref(&());
@@ -400,24 +390,16 @@ impl Tree {
     }
 
     async fn end(self, branches: Branches, ending: Ending) {
-        let Branches {
-            board,
-            keeper,
-            keeper_cancel,
-            ..
-        } = branches;
         match ending {
             Ending::Shutdown | Ending::Released => {
-                board.update(|facts| {
+                let standing = &branches.standing;
+                standing.board.update(|facts| {
                     facts.running = Running::Shutdown;
                     if ending == Ending::Released {
                         facts.sharding_name = None;
                     }
                 });
-                keeper_cancel.cancel();
-                if let Err(error) = keeper.await {
-                    warn!(cluster = %self.name, error = %error, "the last status was not written");
-                }
+                standing.last_word().await;
             }
             // What its status says is the other's to say.
             Ending::TakenOver => {}
@@ -449,21 +431,13 @@ async fn broke(session: &mut Option<Live>) -> Broke {
 }
 
 impl Branches {
-    /// A session that ended by itself did not say so in the status.
-    fn bury_session(&mut self, words: &str) {
-        self.session = None;
-        self.board.update(|facts| {
-            facts.running = Running::Failed(words.to_owned());
-            facts.health = MemberHealth::Unasked;
-        });
-    }
-
     /// Ends a session that may not go on, and gives what is known of the entry in the store then: the session may have gone on as a
     /// cluster that had left before.
     async fn dismiss_session(&mut self) -> Entry {
         let left = self.session.as_ref().map(|live| live.left.clone());
         self.end_session().await;
-        self.board.update(|facts| facts.running = Running::Waiting);
+        let board = &self.standing.board;
+        board.update(|facts| facts.running = Running::Waiting);
         match left {
             Some(left) if left.is_cancelled() => Entry::Left,
             _ => Entry::Unknown,

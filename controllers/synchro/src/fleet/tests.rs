@@ -464,6 +464,26 @@ async fn a_tree_and_a_session_that_break_off_begin_anew_and_say_so() {
     fleet.shutdown().await;
 }
 
+#[tokio::test]
+async fn a_stream_that_breaks_off_says_so_and_begins_anew() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    stage.breaking.keep_breaking("open");
+    let mut fleet = stage.synchro("");
+    stage.relist(&mut fleet, [pedia_cluster("m", "uid-m", &member)]);
+    let says = |words: &str| {
+        let written = stage.control_plane.statuses("m").pop();
+        let body = written.map_or(Value::Null, |written| written.body);
+        let pods = &body["status"]["syncResources"][0]["resources"][0]["syncConditions"][0];
+        pods.to_string().contains(words)
+    };
+    until("a word of it", || async { says("the stream broke off") }).await;
+    stage.breaking.heal();
+    until("its watch", || async { says("Syncing") }).await;
+    stage.shows(&["m/n/a"]).await;
+    fleet.shutdown().await;
+}
+
 /// The object after the last word of a process.
 fn says_shutdown(mut object: PediaCluster) -> PediaCluster {
     let status = object.status.as_mut().expect("a status");

@@ -33,6 +33,8 @@ pub(crate) fn unavailable() -> StoreError {
 pub(crate) struct BreakingSink {
     store: Arc<dyn Sink>,
     breaks: Mutex<BTreeSet<&'static str>>,
+    /// Calls that break each time.
+    broken: Mutex<BTreeSet<&'static str>>,
     /// How often calls are refused from now on.
     refusals: Mutex<BTreeMap<&'static str, usize>>,
     /// When purges were asked for, of how many rows, and with which grace.
@@ -55,6 +57,7 @@ impl BreakingSink {
         Self {
             store,
             breaks: Mutex::default(),
+            broken: Mutex::default(),
             refusals: Mutex::default(),
             purges: Mutex::default(),
             purged: Mutex::default(),
@@ -112,6 +115,16 @@ impl BreakingSink {
         self.breaks.lock().expect("no panic within").insert(call);
     }
 
+    /// Every call panics from now on; `join`, `open`, `purge` and `streams` know how.
+    pub(crate) fn keep_breaking(&self, call: &'static str) {
+        self.broken.lock().expect("no panic within").insert(call);
+    }
+
+    /// No call panics any more.
+    pub(crate) fn heal(&self) {
+        self.broken.lock().expect("no panic within").clear();
+    }
+
     /// The next calls of `begin`, `close`, `keep_alive`, `set_health` or `streams`, so many of them, are refused.
     pub(crate) fn refuse(&self, call: &'static str, times: usize) {
         let mut refusals = self.refusals.lock().expect("no panic within");
@@ -152,7 +165,9 @@ impl BreakingSink {
     }
 
     fn pass(&self, call: &'static str) {
-        let breaks = self.breaks.lock().expect("no panic within").remove(call);
+        let once = self.breaks.lock().expect("no panic within").remove(call);
+        let always = self.broken.lock().expect("no panic within").contains(call);
+        let breaks = once || always;
         assert!(!breaks, "{call} breaks, as a test says");
     }
 }
@@ -224,6 +239,7 @@ impl Sink for BreakingSink {
         resource: &ResourceType,
         rules: Rules,
     ) -> Answer<Stream> {
+        self.pass("open");
         self.store.open(cluster, resource, rules).await
     }
 
@@ -252,6 +268,7 @@ impl Sink for BreakingSink {
     }
 
     async fn streams(&self, cluster: ClusterId) -> Answer<Vec<StreamState>> {
+        self.pass("streams");
         self.admit("streams")?;
         self.store.streams(cluster).await
     }
@@ -268,6 +285,7 @@ impl Sink for BreakingSink {
             grace,
         };
         self.purges.lock().expect("no panic within").push(purge);
+        self.pass("purge");
         match self.next_purged() {
             Some(answer) => answer,
             None => self.store.purge(limit, grace).await,

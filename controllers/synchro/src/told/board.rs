@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use armadex_crds::conditions::ClusterValidatedReason;
 use armadex_crds::{ClusterAudit, PediaCluster};
 use armadex_model::ResourceType;
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::lock::lock;
@@ -130,6 +131,21 @@ impl Board {
         }
     }
 
+    /// Whatever was done for the cluster broke off, and nothing of it runs. Its streams are told of by reports that they do not write any more.
+    pub(crate) fn broke_off(&self, words: &str) {
+        let stopped = |(resource, _): &(Arc<ResourceType>, _)| {
+            let report = Report::new(Arc::clone(&self.changed), Timestamp::now());
+            report.stopped(None, words);
+            (Arc::clone(resource), Arc::new(report))
+        };
+        let stopped = self.streams().iter().map(stopped).collect();
+        self.show_streams(stopped);
+        self.update(|facts| {
+            facts.running = Running::Failed(words.to_owned());
+            facts.health = MemberHealth::Unasked;
+        });
+    }
+
     /// The object was read on the control plane. Whoever keeps its status is told: he knows whether it is as he left it.
     pub(crate) fn read(&self, object: &Arc<PediaCluster>) {
         *lock(&self.object) = Some(Arc::clone(object));
@@ -150,7 +166,6 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt as _;
-    use jiff::Timestamp;
 
     use super::*;
     use crate::testing::named;

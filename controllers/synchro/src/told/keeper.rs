@@ -1,17 +1,19 @@
 //! Writes the status of one PediaCluster when it changed, not more often than the floor allows and in turns with all others, and tells
 //! transitions as Events. The last word of a process is not said where another one has spoken since.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::PediaClusterStatus;
 use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::backoff::Backoff;
 use crate::config::Shared;
@@ -58,8 +60,19 @@ pub(crate) struct Claims {
 }
 
 impl StatusKeeper {
-    /// Writes until cancelled, and then once more what is known at the end.
+    /// Writes until cancelled, and then once more what is known at the end. A status that cannot be made is made anew: what it is made of changes.
     pub(crate) async fn run(mut self, cancel: CancellationToken) {
+        let mut broken = Backoff::new(FLOOR, LAST_RETRY);
+        while let Err(_panic) = AssertUnwindSafe(self.keep(&cancel)).catch_unwind().await {
+            error!(cluster = %self.name, "the keeper of a status broke off, it begins anew");
+            let rest = tokio::time::sleep(broken.next(rand::random()));
+            cancel.run_until_cancelled(rest).await;
+            self.board.changed().notify_one();
+        }
+        Box::pin(self.last_word()).await;
+    }
+
+    async fn keep(&mut self, cancel: &CancellationToken) {
         let mut backoff = Backoff::new(FLOOR, LAST_RETRY);
         let mut floor = FLOOR;
         loop {
@@ -93,7 +106,6 @@ impl StatusKeeper {
             }
             floor = next_floor(floor, self.is_written());
         }
-        Box::pin(self.last_word()).await;
     }
 
     /// Takes in how the object is. What somebody else has made of the status is what is written, so that what is told here is

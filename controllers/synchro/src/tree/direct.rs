@@ -85,7 +85,7 @@ impl Tree {
                 (Validated::No(reason, error.to_string()), None)
             }
         };
-        branches.board.update(|facts| {
+        branches.standing.board.update(|facts| {
             facts.generation = object.metadata.generation;
             facts.validated = validated;
         });
@@ -124,14 +124,19 @@ impl Tree {
         }
         let (sender, receiver) = watch::channel(wanted);
         let (ask, asked) = watch::channel(String::new());
-        let last = branches.board.facts().audit.map(|audit| audit.time.0);
+        let last = branches
+            .standing
+            .board
+            .facts()
+            .audit
+            .map(|audit| audit.time.0);
         let [cancel, left, released] = [(); 3].map(|()| CancellationToken::new());
         let session = Session {
             shared: Arc::clone(&self.shared),
             name: self.name.clone(),
             incarnation: self.uid.clone(),
             cluster,
-            board: Arc::clone(&branches.board),
+            board: Arc::clone(&branches.standing.board),
             wanted: receiver,
             audits: Arc::new(Audits::new(self.shared.config.audit_every, last)),
             asked,
@@ -197,7 +202,7 @@ impl Branches {
         let running = self.session.as_ref().map(|live| &live.ground);
         let stance = stance(running, error, policy, Instant::now() >= due);
         if stance.told {
-            self.board.update(|facts| {
+            self.standing.board.update(|facts| {
                 facts.generation = object.metadata.generation;
                 facts.validated = told(error, object);
             });

@@ -356,3 +356,36 @@ async fn what_a_policy_may_have_rendered_waits_for_the_lifecycles() {
     stage.shows(&["east/n/a"]).await;
     fleet.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_tree_that_breaks_off_each_time_says_so_and_nothing_of_before_stays() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    let mut before = synchro(&stage, &host);
+    stage.relist(&mut before, [write(&host, "east", &spec(&member))]);
+    stage.shows(&["east/n/a"]).await;
+    comes_to_say(&host, "east", "Ready", "Ready: ").await;
+    let object = write(&host, "east", &spec(&member));
+    before.shutdown().await;
+
+    // As after a process that was killed; and the first turn of each tree comes to what breaks.
+    host.put(&format!("{CLUSTERS}/east"), json!(object));
+    host.remove(LIFECYCLE);
+    stage.breaking.keep_breaking("streams");
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    let words = "InitialFailed: the synchro of this cluster broke off";
+    comes_to_say(&host, "east", "SynchroRunning", words).await;
+    comes_to_say(&host, "east", "Ready", "NotReady: ").await;
+    until("a warning for whoever searches", || async {
+        let health = stage.health("east").await.expect("it was healthy");
+        !health.healthy && health.reason.contains("broke off")
+    })
+    .await;
+
+    stage.breaking.heal();
+    record(&host, &spec(&member));
+    comes_to_say(&host, "east", "SynchroRunning", "Running: ").await;
+    fleet.shutdown().await;
+}

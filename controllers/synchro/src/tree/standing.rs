@@ -1,0 +1,137 @@
+//! How a cluster is told of: its board and whoever writes its status. Both outlive the work of its tree, so that of work that breaks off it is told that it did.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use armadex_crds::PediaCluster;
+use armadex_model::ClusterName;
+use armadex_storage::{ClusterId, Health};
+use kube::api::Api;
+use kube::runtime::events::Recorder;
+use kube::{Client, Resource};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::warn;
+
+use crate::config::Shared;
+use crate::lock::lock;
+use crate::told::applied::Applied;
+use crate::told::board::{Board, Facts};
+use crate::told::keeper::{Claims, StatusKeeper};
+
+/// For whoever searches.
+const BROKE_OFF: &str = "its synchro broke off and begins anew";
+/// For that word: what broke off does not wait for a store that is away.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// How one cluster is told of.
+pub(super) struct Standing {
+    pub(super) board: Arc<Board>,
+    shared: Arc<Shared>,
+    name: ClusterName,
+    /// Its number in the store, as far as it is known.
+    entry: Mutex<Option<ClusterId>>,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+/// Who writes the status.
+struct Keeper {
+    task: AbortOnDropHandle<()>,
+    cancel: CancellationToken,
+}
+
+impl Standing {
+    /// Begins with what the object says.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        name: &ClusterName,
+        (client, recorder): (&Client, &Recorder),
+        object: &PediaCluster,
+    ) -> Self {
+        let status = object.status.clone().unwrap_or_default();
+        let board = Arc::new(Board::default());
+        board.update(|facts| {
+            *facts = Facts {
+                generation: object.metadata.generation,
+                apiserver: status.apiserver.clone(),
+                version: status.version.clone(),
+                sharding_name: Some(shared.config.sharding_name.clone()),
+                audit: status.audit.clone(),
+                ..Facts::default()
+            };
+        });
+        let keeper = StatusKeeper {
+            shared: Arc::clone(shared),
+            applied: Applied::new(Arc::clone(shared), Api::all(client.clone()), object),
+            name: name.to_string(),
+            reference: object.object_ref(&()),
+            recorder: recorder.clone(),
+            board: Arc::clone(&board),
+            written: status,
+            claims: Claims::default(),
+        };
+        let cancel = CancellationToken::new();
+        let keeper = Keeper {
+            task: AbortOnDropHandle::new(tokio::spawn(keeper.run(cancel.clone()))),
+            cancel,
+        };
+        Self {
+            board,
+            shared: Arc::clone(shared),
+            name: name.clone(),
+            entry: Mutex::default(),
+            keeper: Mutex::new(Some(keeper)),
+        }
+    }
+
+    /// The cluster has this number in the store.
+    pub(super) fn entered(&self, cluster: ClusterId) {
+        *lock(&self.entry) = Some(cluster);
+    }
+
+    /// What was done for the cluster broke off: nothing of it runs, and its rows are not kept up to date.
+    pub(super) async fn broke_off(&self, words: &str) {
+        self.board.broke_off(words);
+        let metrics = self.shared.metrics.of(&self.name);
+        metrics.healthy.set(0);
+        metrics.streams.set(0);
+        let Some(cluster) = *lock(&self.entry) else {
+            return;
+        };
+        let shared = Arc::clone(&self.shared);
+        // What broke off may have done so in this very call.
+        let told = AbortOnDropHandle::new(tokio::spawn(async move {
+            let health = Health {
+                healthy: false,
+                reason: BROKE_OFF.to_owned(),
+            };
+            let told = shared.sink.set_health(cluster, &health, None).await;
+            told.map_err(|error| error.to_string())
+        }));
+        let words = match tokio::time::timeout(WITHIN, told).await {
+            Ok(Ok(Ok(()))) => return,
+            Ok(Ok(Err(error))) => error,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", WITHIN.as_secs()),
+        };
+        if self.shared.store_outages.begins(self.name.as_str(), &words) {
+            warn!(cluster = %self.name, error = words, "the store was not told that a cluster is not kept up to date; others that fail alike are not told of");
+        }
+    }
+
+    /// Nothing more is written.
+    pub(super) fn silence(&self) {
+        lock(&self.keeper).take();
+    }
+
+    /// What is known now is written as the last word.
+    pub(super) async fn last_word(&self) {
+        let Some(Keeper { task, cancel }) = lock(&self.keeper).take() else {
+            return;
+        };
+        cancel.cancel();
+        if let Err(error) = task.await {
+            warn!(cluster = %self.name, error = %error, "the last status was not written");
+        }
+    }
+}
