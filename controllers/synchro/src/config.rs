@@ -14,6 +14,7 @@ use crate::fleet::lease::LeaseTerms;
 use crate::fleet::owner::Owner;
 use crate::incoming::budget::Budget;
 use crate::incoming::unfinished::Unfinished;
+use crate::parts::Parts;
 use crate::session::discoveries::Discoveries;
 use crate::session::plan::Gates;
 use crate::session::reaching::Reaching;
@@ -133,6 +134,8 @@ pub(crate) struct Shared {
     pub(crate) large_audits: Semaphore,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
+    /// What runs beside the trees.
+    pub(crate) parts: Arc<Parts>,
     /// Something was hidden and can be purged.
     pub(crate) purge: Notify,
     /// Cancelled once the PediaClusters have been listed.
@@ -169,6 +172,7 @@ impl Shared {
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),
             fenced: Notify::new(),
+            parts: Arc::default(),
             purge: Notify::new(),
             listed: CancellationToken::new(),
             strays: Notify::new(),

@@ -70,9 +70,12 @@ struct Planted {
 impl Fleet {
     pub(crate) fn new(shared: Arc<Shared>, client: Client, recorder: Recorder) -> Self {
         Self {
+            secrets: Arc::new(SecretWatches::new(
+                client.clone(),
+                Arc::clone(&shared.parts),
+            )),
+            lifecycles: Arc::new(Lifecycles::start(client.clone(), &shared.parts)),
             shared,
-            secrets: Arc::new(SecretWatches::new(client.clone())),
-            lifecycles: Arc::new(Lifecycles::start(client.clone())),
             client,
             recorder,
             trees: HashMap::new(),
@@ -126,7 +129,10 @@ impl Fleet {
         let (sender, looked) = watch::channel(0);
         let work = strays::look_after(Arc::clone(&self.shared), self.client.clone(), sender);
         self.strays = Some(Strays {
-            _task: AbortOnDropHandle::new(tokio::spawn(work)),
+            _task: self
+                .shared
+                .parts
+                .start("the look for clusters that left unseen", work),
             looked,
         });
     }

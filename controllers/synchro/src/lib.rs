@@ -16,6 +16,7 @@ mod credentials;
 mod fleet;
 mod incoming;
 mod lock;
+mod parts;
 mod session;
 mod stream;
 #[cfg(test)]

@@ -22,6 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::backoff::Backoff;
+use crate::parts::Parts;
 use crate::told::said;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -56,9 +57,10 @@ struct Known {
 }
 
 impl Lifecycles {
-    pub(crate) fn start(client: Client) -> Self {
+    pub(crate) fn start(client: Client, parts: &Parts) -> Self {
         let names = Arc::new(Names(Mutex::default()));
-        let task = AbortOnDropHandle::new(tokio::spawn(run(client, Arc::clone(&names))));
+        let work = run(client, Arc::clone(&names));
+        let task = parts.start("the watch of PediaClusterLifecycles", work);
         Self { names, _task: task }
     }
 

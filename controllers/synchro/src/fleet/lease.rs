@@ -290,10 +290,12 @@ struct Renewing {
 }
 
 impl Renewing {
+    /// Who renews it no more, for whatever reason, does not have it.
     async fn run(mut self, lost: CancellationToken, give_back: CancellationToken) {
+        let _lost = lost.drop_guard();
         tokio::select! {
             () = give_back.cancelled() => self.release().await,
-            () = self.renew_on_and_on() => lost.cancel(),
+            () = self.renew_on_and_on() => {}
         }
     }
 

@@ -15,7 +15,6 @@ use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::backoff::{Backoff, jittered};
@@ -40,6 +39,9 @@ pub enum Error {
     /// The watch of PediaClusters came to an end, which it never does while the client lives.
     #[error("the watch of PediaClusters ended")]
     WatchEnded,
+    /// Something is wrong with the program; what it did would not be done any more.
+    #[error("{0} broke off")]
+    Broke(&'static str),
 }
 
 /// Runs until cancelled. CRDs that are not there yet are waited for, and so is a process that looks after the same clusters.
@@ -119,12 +121,13 @@ async fn serve(
     };
     let recorder = Recorder::new(client.clone(), reporter);
     let janitor = janitor::run(Arc::clone(&shared), cancel.child_token());
-    let janitor = AbortOnDropHandle::new(tokio::spawn(janitor));
+    let janitor = shared.parts.start("the janitor", janitor);
     let mut fleet = Fleet::new(Arc::clone(&shared), client.clone(), recorder);
     let ended = tokio::select! {
         ended = follow(client, &mut fleet, cancel) => ended.map(|()| Ended::Cancelled),
         () = lost(held) => Ok(Ended::LeaseLost),
         () = heartbeat::beat(&shared, held) => Ok(Ended::Replaced),
+        part = shared.parts.broken() => Err(Error::Broke(part)),
     };
     let ending = ended
         .as_ref()

@@ -47,7 +47,7 @@ async fn what_is_recorded_is_followed_by_name_with_one_watch() {
     let host = Host::new(&[LIFECYCLES]);
     host.put(&path("east"), lifecycle(Some("a")));
     host.put(&path("silent"), lifecycle(None));
-    let lifecycles = Lifecycles::start(host.client());
+    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
     let mut east = lifecycles.follow("east");
     assert_eq!(east.now(), Policy::Unlisted(String::new()));
     let mut silent = lifecycles.follow("silent");
@@ -79,7 +79,7 @@ async fn what_is_recorded_is_followed_by_name_with_one_watch() {
 #[tokio::test(start_paused = true)]
 async fn where_the_kind_is_not_served_there_is_no_policy_until_it_is() {
     let host = Host::new(&[]);
-    let lifecycles = Lifecycles::start(host.client());
+    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
     let mut east = lifecycles.follow("east");
     east.comes_to("absence", |policy| *policy == Policy::Absent)
         .await;
@@ -93,7 +93,7 @@ async fn where_the_kind_is_not_served_there_is_no_policy_until_it_is() {
 async fn what_may_not_be_listed_is_not_known_and_says_why() {
     let host = Host::new(&[LIFECYCLES]);
     host.forbid("list", LIFECYCLES.resource);
-    let lifecycles = Lifecycles::start(host.client());
+    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
     let mut east = lifecycles.follow("east");
     east.comes_to(
         "trouble",
@@ -112,7 +112,7 @@ async fn what_was_known_stays_while_the_watch_fails_and_goes_with_the_next_list(
     for name in ["east", "west"] {
         host.put(&path(name), lifecycle(Some("a")));
     }
-    let lifecycles = Lifecycles::start(host.client());
+    let lifecycles = Lifecycles::start(host.client(), &Parts::default());
     let mut east = lifecycles.follow("east");
     east.comes_to("a", |policy| digest(policy) == Some("a"))
         .await;

@@ -192,7 +192,7 @@ impl Secrets {
 #[tokio::test]
 async fn a_namespace_takes_one_watch_and_what_nobody_names_is_not_read() {
     let vault = Vault::new(&["a", "b", "c", "other"]);
-    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
     let first = Secrets::of(&watches, &["a", "b"]);
     let second = Secrets::of(&watches, &["b", "c", "absent"]);
     first.come_to(&["token of a", "token of b"]).await;
@@ -211,7 +211,7 @@ async fn a_namespace_takes_one_watch_and_what_nobody_names_is_not_read() {
 #[tokio::test]
 async fn the_same_bytes_in_a_new_version_are_no_news() {
     let vault = Vault::new(&["a"]);
-    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
     let secrets = Secrets::of(&watches, &["a"]);
     secrets.come_to(&["token of a"]).await;
     until("a watch", || async { vault.count("watch") == 1 }).await;
@@ -234,7 +234,7 @@ async fn what_may_be_read_and_not_watched_is_read() {
         watch_is_refused: true,
         ..Vault::new(&["a"])
     };
-    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
     let secrets = Secrets::of(&watches, &["a"]);
     secrets.come_to(&["token of a"]).await;
     lock(&vault.secrets).insert(ObjectKey::new("ns", "a"), (2, "rotated".to_owned()));
@@ -244,7 +244,7 @@ async fn what_may_be_read_and_not_watched_is_read() {
 #[tokio::test]
 async fn a_namespace_of_which_nothing_is_named_is_not_watched() {
     let vault = Vault::new(&["a"]);
-    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
     let mut first = Secrets::of(&watches, &["a"]);
     let second = Secrets::of(&watches, &["a"]);
     first.come_to(&["token of a"]).await;
@@ -261,7 +261,7 @@ async fn what_may_not_be_read_is_asked_for_seldom_whatever_else_is_read() {
         ..Vault::new(&["granted", "refused"])
     };
     lock(&vault.refused).insert("refused".to_owned());
-    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
     let secrets = Secrets::of(&watches, &["granted", "refused"]);
     tokio::time::sleep(Duration::from_secs(600)).await;
     let (granted, refused) = (vault.count("get granted"), vault.count("get refused"));
@@ -281,7 +281,7 @@ async fn reads_that_are_never_answered_hold_up_no_others() {
     let silent: Vec<&str> = silent.iter().map(String::as_str).collect();
     let vault = Vault::new(&["well"]);
     lock(&vault.silent).extend(silent.iter().map(ToString::to_string));
-    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
     let _theirs = Secrets::of(&watches, &silent);
     until("reads that hang", || async {
         vault.count("get silent-7") == 1
@@ -313,7 +313,7 @@ async fn many_secrets_that_cannot_be_watched_are_read_in_rounds() {
         watch_is_refused: true,
         ..Vault::new(&names)
     };
-    let watches = Arc::new(SecretWatches::new(vault.client()));
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
     let _secrets = Secrets::of(&watches, &names);
     tokio::time::sleep(Duration::from_secs(600)).await;
     let asked = lock(&vault.requests).len();

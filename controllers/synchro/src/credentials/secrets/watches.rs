@@ -24,6 +24,7 @@ use tracing::{info, warn};
 
 use super::{Known, lock};
 use crate::backoff::Backoff;
+use crate::parts::Parts;
 use crate::told::outages::{self, Outages};
 use crate::told::said;
 
@@ -42,6 +43,7 @@ const UNKNOWN: &str = "unknown";
 /// The Secrets that all clusters name.
 pub(crate) struct SecretWatches {
     client: Client,
+    parts: Arc<Parts>,
     namespaces: Mutex<BTreeMap<String, Namespace>>,
 }
 
@@ -90,9 +92,10 @@ pub(super) struct Followed {
 }
 
 impl SecretWatches {
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: Client, parts: Arc<Parts>) -> Self {
         Self {
             client,
+            parts,
             namespaces: Mutex::default(),
         }
     }
@@ -108,7 +111,9 @@ impl SecretWatches {
         let mut namespaces = lock(&self.namespaces);
         let namespace = namespaces
             .entry(id.namespace.clone())
-            .or_insert_with_key(|namespace| Namespace::start(self.client.clone(), namespace));
+            .or_insert_with_key(|namespace| {
+                Namespace::start(self.client.clone(), &self.parts, namespace)
+            });
         namespace.named.add(&id.name, Arc::clone(&changed));
         Followed {
             watches: Arc::clone(self),
@@ -138,12 +143,12 @@ impl Drop for Followed {
 }
 
 impl Namespace {
-    fn start(client: Client, namespace: &str) -> Self {
+    fn start(client: Client, parts: &Parts, namespace: &str) -> Self {
         let named = Arc::<Named>::default();
         let work = follow(client, namespace.to_owned(), Arc::clone(&named));
         Self {
             named,
-            _task: AbortOnDropHandle::new(tokio::spawn(work)),
+            _task: parts.start("the watch of Secrets", work),
         }
     }
 }

@@ -119,6 +119,18 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
 }
 
 #[tokio::test]
+async fn a_part_that_breaks_off_ends_the_synchro_which_says_so() {
+    let (stage, host) = (Stage::new().await, host());
+    stage.breaking.keep_breaking("purge");
+    let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
+    let config = Config::default();
+    let running = run(host.client(), sink, config, CancellationToken::new());
+    let ended = tokio::time::timeout(Duration::from_secs(30), running).await;
+    let error = ended.expect("it ends").expect_err("with an error");
+    assert_eq!(error.to_string(), "the janitor broke off");
+}
+
+#[tokio::test]
 async fn who_lost_the_lease_says_nothing_and_waits_for_it() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("uid", &["a"]).await;
