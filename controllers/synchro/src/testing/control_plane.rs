@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use armadex_crds::PediaCluster;
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 pub(crate) struct ControlPlane {
     clusters: Arc<Mutex<BTreeMap<String, PediaCluster>>>,
     asked: Arc<Mutex<Vec<Asked>>>,
+    /// The next status is put there, and that is not answered.
+    swallows: Arc<AtomicBool>,
 }
 
 /// A request: path with its query, and body.
@@ -47,6 +50,11 @@ impl ControlPlane {
     pub(crate) fn cluster(&self, name: &str) -> PediaCluster {
         let clusters = self.clusters.lock().expect("no panic");
         clusters[name].clone()
+    }
+
+    /// The next status that is written is there, and whoever wrote it is not told so.
+    pub(crate) fn swallow_an_answer(&self) {
+        self.swallows.store(true, Ordering::Release);
     }
 
     /// The statuses that were written of a PediaCluster, oldest first.
@@ -81,7 +89,10 @@ impl ControlPlane {
         let path = head.uri.to_string();
         let body = body.collect_bytes().await.unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or_default();
-        let (code, answer) = self.find(&head.method, head.uri.path(), &body);
+        let (mut code, mut answer) = self.find(&head.method, head.uri.path(), &body);
+        if path.contains("/status") && self.swallows.swap(false, Ordering::AcqRel) {
+            (code, answer) = refused(504, "Timeout", "no answer came in time");
+        }
         self.asked.lock().expect("no panic").push(Asked {
             method: head.method,
             path,

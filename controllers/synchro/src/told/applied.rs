@@ -4,6 +4,7 @@
 
 mod managed;
 
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,6 +24,9 @@ use crate::config::Shared;
 /// How an API server refuses a field that the CRD does not have. It tells no code of its own: it is a 500.
 const UNKNOWN_FIELD: &str = "field not declared in schema";
 
+/// Statuses in a row that are remembered while none is answered. Of those that are sent onto one version of the object one arrives at most.
+const UNANSWERED: usize = 16;
+
 /// The status of one PediaCluster on the control plane.
 pub(crate) struct Applied {
     shared: Arc<Shared>,
@@ -33,8 +37,10 @@ pub(crate) struct Applied {
     version: Option<String>,
     /// What this process found or left there: a hash, since a status of many types is large.
     left: u64,
-    /// The same of what was sent and not answered: it may have been put there all the same.
-    sent: Option<u64>,
+    /// The same of what was sent since and not answered, oldest first: each may have been put there all the same.
+    sent: VecDeque<u64>,
+    /// What was sent and not answered, and is there as was seen since.
+    arrived: Option<PediaClusterStatus>,
     /// What somebody else has written since.
     foreign: Option<PediaClusterStatus>,
 }
@@ -60,7 +66,8 @@ impl Applied {
             uid: object.uid(),
             version: object.resource_version(),
             left: hash(object.status.as_ref()),
-            sent: None,
+            sent: VecDeque::new(),
+            arrived: None,
             foreign: None,
         }
     }
@@ -78,26 +85,58 @@ impl Applied {
         self.foreign.as_ref()
     }
 
+    /// What this process put there without being told so.
+    pub(crate) fn take_arrived(&mut self) -> Option<PediaClusterStatus> {
+        self.arrived.take()
+    }
+
+    /// What somebody else has written is what this process would have there.
+    pub(crate) fn agrees(&mut self) {
+        if let Some(status) = self.foreign.take() {
+            self.left = hash(Some(&status));
+        }
+    }
+
     fn stands(&mut self, object: &PediaCluster) {
         self.version = object.resource_version();
         let found = hash(object.status.as_ref());
-        let is_foreign = found != self.left && Some(found) != self.sent;
-        self.foreign = is_foreign.then(|| object.status.clone().unwrap_or_default());
+        (self.arrived, self.foreign) = (None, None);
+        if found == self.left {
+            return;
+        }
+        let status = object.status.clone().unwrap_or_default();
+        match self.sent.iter().position(|sent| *sent == found) {
+            Some(place) => {
+                self.sent.drain(..=place);
+                self.left = found;
+                self.arrived = Some(status);
+            }
+            None => self.foreign = Some(status),
+        }
     }
 
     /// Puts another one there, if the object is still the one that is known.
     pub(crate) async fn put(&mut self, status: &PediaClusterStatus) -> Result<Put, kube::Error> {
-        self.sent = Some(hash(Some(status)));
+        self.sends(hash(Some(status)));
         match self.write(status).await {
             Ok(object) => {
                 self.left = hash(object.status.as_ref());
-                self.sent = None;
+                self.sent.clear();
                 self.stands(&object);
                 Ok(Put::Done)
             }
             Err(error) if code(&error) == Some(404) => Ok(Put::Gone),
             Err(error) if code(&error) == Some(409) => self.look_again().await,
             Err(error) => Err(error),
+        }
+    }
+
+    fn sends(&mut self, status: u64) {
+        if !self.sent.contains(&status) {
+            if self.sent.len() == UNANSWERED {
+                self.sent.pop_front();
+            }
+            self.sent.push_back(status);
         }
     }
 
@@ -400,6 +439,7 @@ mod tests {
             seen["status"] = json!({"version": version});
             applied.saw(&parsed(seen).expect("a PediaCluster"));
             assert_eq!(applied.foreign().is_some(), is_foreign, "{version}");
+            assert_eq!(applied.take_arrived().is_some(), !is_foreign, "{version}");
         }
     }
 

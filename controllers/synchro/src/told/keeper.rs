@@ -115,15 +115,29 @@ impl StatusKeeper {
             self.applied.saw(&object);
         }
         self.claims.due = None;
+        self.take_in_arrived();
         let Some(status) = self.applied.foreign() else {
             return;
         };
-        let is_over = self.board.facts().running == Running::Shutdown;
-        if is_over || *status == self.written {
+        if self.board.facts().running == Running::Shutdown {
             return;
         }
-        if status::says_shutdown(status) || self.claims.take(Instant::now()) {
+        if *status != self.written {
+            if !status::says_shutdown(status) && !self.claims.take(Instant::now()) {
+                return;
+            }
             self.written = status.clone();
+        }
+        // Whose it was does not matter any more.
+        if self.is_written() {
+            self.applied.agrees();
+        }
+    }
+
+    /// What was sent without an answer and is there after all is what is written: it may not hold any more.
+    fn take_in_arrived(&mut self) {
+        if let Some(status) = self.applied.take_arrived() {
+            self.written = status;
         }
     }
 
@@ -183,6 +197,7 @@ impl StatusKeeper {
                 self.written = status;
             }
             Put::Overtaken => {
+                self.take_in_arrived();
                 if let Some(status) = self.applied.foreign() {
                     self.written = status.clone();
                 }
@@ -336,6 +351,9 @@ pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
         secondary: None,
     }
 }
+
+#[cfg(test)]
+mod unanswered;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,113 @@
+//! Statuses that were put onto the control plane by requests whose answer did not come.
+
+use armadex_crds::PediaCluster;
+use kube::Resource as _;
+use kube::api::Api;
+use kube::runtime::events::Reporter;
+
+use super::*;
+use crate::config::Config;
+use crate::testing::{ScriptedMember, Stage, pedia_cluster};
+use crate::told::board::MemberHealth;
+
+/// The keeper of a cluster whose member is well, which is written.
+async fn keeper(stage: &Stage) -> StatusKeeper {
+    let member = ScriptedMember::start("uid", &[]).await;
+    let object = pedia_cluster("m", "uid-m", &member);
+    stage.control_plane.has([object.clone()]);
+    let client = stage.control_plane.client();
+    let sink = Arc::clone(&stage.breaking) as _;
+    let shared = Arc::new(Shared::new(sink, "one", Config::default()));
+    let reporter = Reporter {
+        controller: "test".to_owned(),
+        instance: None,
+    };
+    let mut keeper = StatusKeeper {
+        applied: Applied::new(Arc::clone(&shared), Api::all(client.clone()), &object),
+        shared,
+        name: "m".to_owned(),
+        reference: object.object_ref(&()),
+        recorder: Recorder::new(client, reporter),
+        board: Arc::default(),
+        written: PediaClusterStatus::default(),
+        claims: Claims::default(),
+    };
+    says(&keeper, true);
+    assert!(keeper.write().await);
+    keeper
+}
+
+fn says(keeper: &StatusKeeper, well: bool) {
+    keeper.board.update(|facts| {
+        facts.running = Running::Yes;
+        facts.health = match well {
+            true => MemberHealth::Healthy("ok".to_owned()),
+            false => MemberHealth::NotReachable("refused".to_owned()),
+        };
+    });
+}
+
+/// That the member is not well is put there, and not answered.
+async fn is_not_answered(stage: &Stage, keeper: &mut StatusKeeper) {
+    stage.control_plane.swallow_an_answer();
+    says(keeper, false);
+    assert!(!keeper.write().await);
+}
+
+/// As the control plane has it.
+fn there(stage: &Stage) -> PediaCluster {
+    stage.control_plane.cluster("m")
+}
+
+fn condition(object: &PediaCluster, type_: ClusterCondition) -> String {
+    let status = object.status.as_ref().expect("a status");
+    let condition = conditions::find(&status.conditions, type_.as_str());
+    condition.expect("a condition").reason.clone()
+}
+
+#[tokio::test]
+async fn what_is_there_and_does_not_hold_any_more_is_put_right() {
+    let stage = Stage::new().await;
+    let mut keeper = keeper(&stage).await;
+    is_not_answered(&stage, &mut keeper).await;
+    says(&keeper, true);
+    keeper.board.read(&Arc::new(there(&stage)));
+    keeper.look();
+    assert!(!keeper.is_written(), "that it is not well is there");
+    assert!(keeper.write().await);
+    let health = condition(&there(&stage), ClusterCondition::ClusterHealthy);
+    assert_eq!(health, "Healthy");
+}
+
+#[tokio::test]
+async fn what_was_not_answered_does_not_silence_the_last_word() {
+    let stage = Stage::new().await;
+    let mut keeper = keeper(&stage).await;
+    is_not_answered(&stage, &mut keeper).await;
+    keeper
+        .board
+        .update(|facts| facts.running = Running::Shutdown);
+    assert!(keeper.say().await);
+    let running = condition(&there(&stage), ClusterCondition::SynchroRunning);
+    assert_eq!(running, "Shutdown");
+}
+
+#[tokio::test]
+async fn an_edit_that_is_carried_over_does_not_silence_the_last_word() {
+    let stage = Stage::new().await;
+    let mut keeper = keeper(&stage).await;
+    let mut edited = there(&stage);
+    let status = edited.status.as_mut().expect("a status");
+    status.conditions[0].last_transition_time.0 = Timestamp::UNIX_EPOCH;
+    edited.metadata.resource_version = Some("1000".to_owned());
+    stage.control_plane.has([edited.clone()]);
+    keeper.board.read(&Arc::new(edited));
+    keeper.look();
+    assert!(keeper.is_written(), "nothing has to be written");
+    keeper
+        .board
+        .update(|facts| facts.running = Running::Shutdown);
+    assert!(keeper.say().await);
+    let running = condition(&there(&stage), ClusterCondition::SynchroRunning);
+    assert_eq!(running, "Shutdown");
+}
