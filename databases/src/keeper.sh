@@ -7,7 +7,10 @@ trap '' PIPE
 user=$1
 pid=
 folder=$(mktemp -d "${TMPDIR:-/tmp}/armadex-database-XXXXXX") || exit 1
-[ -z "$user" ] || chown "$user" "$folder"
+# One of its own: a MariaDB that starts takes the temporary tables away that it finds, also those of another that is running.
+export TMPDIR="$folder/tmp"
+mkdir "$TMPDIR" || exit 1
+[ -z "$user" ] || chown "$user" "$folder" "$TMPDIR"
 
 # A zombie has ended.
 runs() {

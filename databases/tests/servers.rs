@@ -70,6 +70,12 @@ fn lives(engine: Engine, pid_file: &str) {
         Engine::Mysql => {
             let set = administer(server.address(), "SELECT @@max_connections").expect("asked");
             assert_eq!(set.trim(), "77");
+            // In a folder that several share they take each other's tables away.
+            let temporary = administer(server.address(), "SELECT @@tmpdir").expect("asked");
+            assert!(
+                Path::new(temporary.trim()).starts_with(server.folder()),
+                "{temporary}"
+            );
             "SELECT count(*) FROM information_schema.schemata WHERE schema_name = 'kept'"
         }
     };
