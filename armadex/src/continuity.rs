@@ -7,8 +7,9 @@
 
 use std::time::Duration;
 
+use armadex_policy::{Objects, Trouble, TroubleKind};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
@@ -85,7 +86,7 @@ pub(crate) fn start(parts: &mut Parts, client: &Client) {
 
 /// Until it is not what it was.
 async fn follow(client: Client) -> Broken {
-    let api = Api::all(client);
+    let api = Objects::all(client);
     let mut known = Known::default();
     let mut refusals = 0;
     loop {
@@ -99,7 +100,7 @@ async fn follow(client: Client) -> Broken {
                 }
                 PERIOD
             }
-            Ok(Err(error)) if is_refusal(&error) => {
+            Ok(Err(error)) if error.kind == TroubleKind::Forbidden => {
                 refusals = TOLD_AFTER.min(refusals) + 1;
                 if refusals == TOLD_AFTER {
                     warn!(
@@ -116,13 +117,9 @@ async fn follow(client: Client) -> Broken {
     }
 }
 
-fn is_refusal(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if matches!(status.code, 401 | 403))
-}
-
 /// No version is asked for, so the answer is of a quorum of its etcd: each is of the version of the one before or of a later one, whichever of
 /// several API servers gives it and however far its cache lags behind.
-async fn ask(api: &Api<Namespace>) -> Result<Said, kube::Error> {
+async fn ask(api: &Objects<Namespace>) -> Result<Said, Trouble> {
     let itself = ListParams::default().fields("metadata.name=kube-system");
     let list = api.list_metadata(&itself).await?;
     let version = list.metadata.resource_version.unwrap_or_default();
@@ -260,7 +257,7 @@ mod tests {
             let body = Body::from(body.to_string().into_bytes());
             async move { Ok::<_, Infallible>(Response::new(body)) }
         });
-        let api = Api::all(Client::new(service, "default"));
+        let api = Objects::all(Client::new(service, "default"));
         let said = ask(&api).await.expect("an answer");
         assert_eq!((said.uid, said.version), (None, Some(5)));
         let asked = asked.lock().expect("no panic").clone();

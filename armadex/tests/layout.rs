@@ -217,6 +217,33 @@ fn only_the_runner_of_statements_vouches_for_their_text() {
     assert_eq!(vouching, BTreeMap::from(expected));
 }
 
+/// The errors that kube makes may have the whole answer in their words. Whoever asks by `Objects` gets `Trouble`, which has not; a watch of a kind of
+/// theirs gives policies its errors for the runner alone, which tells `Trouble` as well.
+#[test]
+fn who_asks_the_control_plane_gets_no_error_that_quotes_its_answer() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = vec![root.join("armadex/src/continuity.rs")];
+    for controller in ["synchro", "importpolicy", "lifecycle"] {
+        files.extend(rust_files(
+            &root.join("controllers").join(controller).join("src"),
+        ));
+    }
+    let is_test = |file: &std::path::Path| {
+        let path = file.display().to_string();
+        path.ends_with("tests.rs") || path.contains("/tests/") || path.contains("/testing/")
+    };
+    files.retain(|file| !is_test(file));
+    assert!(files.len() > 80, "the controllers were found");
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let text = text.split("mod tests {").next().unwrap_or_default();
+        for error in ["kube::Error", "watcher::Error"] {
+            assert!(!text.contains(error), "{} has {error}", file.display());
+        }
+        assert!(!has_word(text, "Api"), "{} has kube's Api", file.display());
+    }
+}
+
 /// From the store to the client: what is printed in a Table is looked for by `printer`, and nothing else of an object is read.
 #[test]
 fn what_is_stored_is_not_parsed_to_be_served() {

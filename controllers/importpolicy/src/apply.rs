@@ -2,9 +2,9 @@
 //! does not stop the others.
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind, delete};
+use armadex_policy::{NOT_THERE_YET, Objects, Trouble, TroubleKind, delete};
 use kube::{
-    Api, ResourceExt,
+    ResourceExt,
     api::{Patch, PatchParams},
 };
 use tracing::info;
@@ -30,7 +30,7 @@ enum Change<'a> {
 /// An API server that leaves one request unanswered is not asked for the rest, each of which would
 /// be waited for in turn while nothing is told: the next look goes on with it.
 pub(crate) async fn apply(
-    api: &Api<PediaClusterLifecycle>,
+    api: &Objects<PediaClusterLifecycle>,
     policy: &ClusterImportPolicy,
     plan: &Plan,
 ) -> Vec<Problem> {
@@ -69,7 +69,7 @@ impl Change<'_> {
 
     async fn carry_out(
         self,
-        api: &Api<PediaClusterLifecycle>,
+        api: &Objects<PediaClusterLifecycle>,
         policy: &ClusterImportPolicy,
     ) -> Result<(), Trouble> {
         let params = PatchParams::apply(FIELD_MANAGER);
@@ -88,7 +88,7 @@ impl Change<'_> {
 /// Applies a lifecycle. After a conflict it says whose the lifecycle is by now; if it is the
 /// policy's own, which something else about it has changed, it is applied once more.
 async fn put(
-    api: &Api<PediaClusterLifecycle>,
+    api: &Objects<PediaClusterLifecycle>,
     policy: &ClusterImportPolicy,
     mut lifecycle: PediaClusterLifecycle,
     params: &PatchParams,
@@ -108,13 +108,12 @@ async fn put(
 }
 
 async fn patch(
-    api: &Api<PediaClusterLifecycle>,
+    api: &Objects<PediaClusterLifecycle>,
     lifecycle: &PediaClusterLifecycle,
     params: &PatchParams,
 ) -> Result<(), Trouble> {
-    api.patch(&lifecycle.name_any(), params, &Patch::Apply(lifecycle))
-        .await?;
-    Ok(())
+    let (name, patch) = (lifecycle.name_any(), Patch::Apply(lifecycle));
+    api.patch(&name, params, &patch).await.map(drop)
 }
 
 #[cfg(test)]
@@ -196,7 +195,7 @@ mod tests {
     #[tokio::test]
     async fn of_two_policies_that_make_one_name_at_once_the_first_keeps_it() {
         let host = host();
-        let api = Api::all(host.client());
+        let api = Objects::all(host.client());
         let (first, second) = (policy("first", "a"), policy("second", "b"));
         let plans = (planned(&first, &[]), planned(&second, &[]));
         assert_eq!(told(&apply(&api, &first, &plans.0).await), [""; 0]);
@@ -215,7 +214,7 @@ mod tests {
     #[tokio::test]
     async fn a_policy_that_has_lost_a_name_since_it_looked_does_not_take_it_back() {
         let host = host();
-        let api = Api::all(host.client());
+        let api = Objects::all(host.client());
         let (first, second) = (policy("first", "a"), policy("second", "b"));
         apply(&api, &first, &planned(&first, &[])).await;
         let seen = Arc::new(api.get("east").await.unwrap());
@@ -238,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn a_lifecycle_whose_status_was_written_in_the_meantime_is_updated_all_the_same() {
         let host = host();
-        let api = Api::all(host.client());
+        let api = Objects::all(host.client());
         let before = policy("first", "a");
         apply(&api, &before, &planned(&before, &[])).await;
         let seen = Arc::new(api.get("east").await.unwrap());

@@ -7,12 +7,12 @@ use std::{
 
 use armadex_crds::{ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, ReconcileError, SecretNamespaces, Shared, Watches, controller_of, paced, triggers,
-    wait_until_served, watched,
+    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, controller_of, paced,
+    triggers, wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Client, Resource, ResourceExt,
     runtime::{controller::Action, reflector::Store},
 };
 use tokio_util::sync::CancellationToken;
@@ -38,11 +38,11 @@ pub async fn run(
         }
     }
     let (policies, changed) = watched(
-        Api::all(client.clone()),
+        Objects::all(client.clone()),
         |_| (),
         |policy: &ClusterImportPolicy| Some(policy.name_any()),
     );
-    let (lifecycles, lifecycles_changed) = watched(Api::all(client.clone()), |_| (), policy_of);
+    let (lifecycles, lifecycles_changed) = watched(Objects::all(client.clone()), |_| (), policy_of);
     let context = Context {
         shared: Shared::new(client, watches, secrets, "armadex-importpolicy"),
         lifecycles,

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
-    Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, controlled_by, delete, resolve,
-    write_status,
+    Objects, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, controlled_by, delete,
+    resolve, write_status,
 };
 use jiff::Timestamp;
-use kube::{Api, ResourceExt, runtime::controller::Action};
+use kube::{ResourceExt, runtime::controller::Action};
 
 use crate::{
     Invalid, Plan, apply,
@@ -63,7 +63,7 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     }
     let objects = sources.objects();
     let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
-    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.shared.client.clone());
+    let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
     let failures = apply::apply(&lifecycles, policy, &plan).await;
     let gone = is_gone(&readiness, trouble.as_ref());
     let summary = Summary::new(objects.len(), &plan, failures, trouble);
@@ -234,7 +234,7 @@ pub(crate) async fn clean_up(
 ) -> Result<(), ReconcileError> {
     let name = policy.name_any();
     let uid = policy.uid().unwrap_or_default();
-    let lifecycles: Api<PediaClusterLifecycle> = Api::all(context.shared.client.clone());
+    let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
     for lifecycle in context.lifecycles.state() {
         if controlled_by(&lifecycle.metadata, &uid) {
             let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());

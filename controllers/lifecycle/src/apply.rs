@@ -8,9 +8,9 @@ use std::{
 };
 
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
-use armadex_policy::{NOT_THERE_YET, Trouble, TroubleKind, delete, owners_in_words};
+use armadex_policy::{NOT_THERE_YET, Objects, Trouble, TroubleKind, delete, owners_in_words};
 use kube::{
-    Api, ResourceExt,
+    ResourceExt,
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Applied {
 
 /// Takes the step.
 pub(crate) async fn apply(
-    api: &Api<PediaCluster>,
+    api: &Objects<PediaCluster>,
     step: Step,
     present: Option<&PediaCluster>,
     applied: &Applied,
@@ -76,7 +76,7 @@ pub(crate) async fn apply(
 
 /// Deletes a PediaCluster if it is still the one that was looked at.
 pub(crate) async fn off_board(
-    api: &Api<PediaCluster>,
+    api: &Objects<PediaCluster>,
     name: &str,
     uid: &str,
 ) -> Result<(), Trouble> {
@@ -88,13 +88,13 @@ pub(crate) async fn off_board(
 
 /// Applies as something that must not be there yet, so that one that somebody else makes at this
 /// moment stays his, whatever its field manager.
-async fn create(api: &Api<PediaCluster>, cluster: &PediaCluster) -> Result<Ended, Trouble> {
+async fn create(api: &Objects<PediaCluster>, cluster: &PediaCluster) -> Result<Ended, Trouble> {
     let name = cluster.name_any();
     let mut cluster = cluster.clone();
     cluster.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
     let params = PatchParams::apply(FIELD_MANAGER);
     let applied = api.patch(&name, &params, &Patch::Apply(&cluster)).await;
-    match applied.map_err(Trouble::from) {
+    match applied {
         Ok(_) => {
             info!(cluster = name, "cluster {name} is on-boarded");
             Ok(Ended::Created)
@@ -115,7 +115,7 @@ async fn create(api: &Api<PediaCluster>, cluster: &PediaCluster) -> Result<Ended
 }
 
 async fn update(
-    api: &Api<PediaCluster>,
+    api: &Objects<PediaCluster>,
     cluster: &PediaCluster,
     present: Option<&PediaCluster>,
     applied: &Applied,
@@ -186,7 +186,7 @@ mod tests {
             json!({"metadata": {"name": "east"}, "spec": {"syncResources": []}}),
         )
         .unwrap();
-        let api = Api::all(host.client());
+        let api = Objects::all(host.client());
         let ended = apply(&api, Step::Create(ours), None, &Applied::default()).await;
         let Ended::Stopped(Stop::Because(problem)) = ended else {
             panic!("{ended:?}");

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, ReconcileError, SecretNamespaces, Shared, Watches, paced, triggers,
+    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, paced, triggers,
     wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
-    Api, Client, ResourceExt,
+    Client, ResourceExt,
     runtime::{controller::Action, reflector::Store},
 };
 use tokio_util::sync::CancellationToken;
@@ -41,14 +41,14 @@ pub async fn run(
         }
     }
     let (lifecycles, changed) = watched(
-        Api::all(client.clone()),
+        Objects::all(client.clone()),
         |_| (),
         |lifecycle: &PediaClusterLifecycle| Some(lifecycle.name_any()),
     );
     // How each of its resources is doing is for the synchro to say, and longer than all the rest.
     // A lifecycle and its PediaCluster have the same name.
     let (clusters, clusters_changed) = watched(
-        Api::all(client.clone()),
+        Objects::all(client.clone()),
         |cluster: &mut PediaCluster| cluster.status = None,
         |cluster| Some(cluster.name_any()),
     );

@@ -7,11 +7,12 @@ use armadex_crds::{
     conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
-    Gvr, Interest, ObjectName, Readiness, ReconcileError, WatchKey, WatchScope, write_status,
+    Gvr, Interest, ObjectName, Objects, Readiness, ReconcileError, WatchKey, WatchScope,
+    write_status,
 };
 use jiff::Timestamp;
 use kube::{
-    Api, ResourceExt,
+    ResourceExt,
     runtime::{controller::Action, reflector::ObjectRef},
 };
 
@@ -39,7 +40,7 @@ pub(crate) async fn follow(
         // Whatever is missing is watched, and its coming is an event.
         Err(stop) => (Ended::Stopped(stop), false),
         Ok(step) => {
-            let clusters: Api<PediaCluster> = Api::all(client.clone());
+            let clusters: Objects<PediaCluster> = Objects::all(client.clone());
             let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await;
             let failed = matches!(ended, Ended::Stopped(_));
             (ended, failed)
@@ -189,11 +190,8 @@ pub(crate) async fn clean_up(
         doing: "deleting its PediaCluster",
         trouble,
     };
-    let clusters: Api<PediaCluster> = Api::all(context.shared.client.clone());
-    let present = clusters
-        .get_opt(&name)
-        .await
-        .map_err(|error| failed(error.into()))?;
+    let clusters: Objects<PediaCluster> = Objects::all(context.shared.client.clone());
+    let present = clusters.get_opt(&name).await.map_err(failed)?;
     if let Some(cluster) = present.filter(|cluster| is_ours(lifecycle, cluster)) {
         let uid = cluster.uid().unwrap_or_default();
         apply::off_board(&clusters, &name, &uid)

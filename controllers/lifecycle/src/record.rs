@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use armadex_crds::{PediaCluster, PediaClusterLifecycle, RenderedConnection};
-use armadex_policy::{ReconcileError, Trouble};
+use armadex_policy::{Objects, ReconcileError, Trouble};
 use kube::{
-    Api, Client, ResourceExt,
+    Client, ResourceExt,
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
@@ -35,12 +35,12 @@ pub(crate) async fn record(
     if status.connection.as_ref() == Some(&rendered) {
         return Ok(lifecycle.clone());
     }
-    let api: Api<PediaClusterLifecycle> = Api::all(client.clone());
+    let api: Objects<PediaClusterLifecycle> = Objects::all(client.clone());
     let patch = Patch::Merge(patch(lifecycle, &rendered));
     let answer = api
         .patch_status(&lifecycle.name_any(), &PatchParams::default(), &patch)
         .await
-        .map_err(|error| failed(Trouble::from(error)))?;
+        .map_err(failed)?;
     let kept = answer.status.as_ref();
     let kept = kept.and_then(|status| status.connection.as_ref());
     if kept.is_none_or(|kept| kept.digest != rendered.digest) {

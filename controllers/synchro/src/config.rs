@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use armadex_member::SecretScope;
-use armadex_storage::Sink;
+use armadex_storage::{Sink, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -179,6 +179,18 @@ impl Shared {
             old_schema: AtomicBool::new(false),
             config,
         }
+    }
+
+    /// The store failed for somebody: what to say of it, unless it has told of that itself or somebody else was told of.
+    pub(crate) fn store_fails(&self, who: &str, error: &StoreError) -> Option<String> {
+        let words = error.to_string();
+        let is_news = !error.is_told() && self.store_outages.begins(who, &words);
+        is_news.then_some(words)
+    }
+
+    /// It works for him, or he wants nothing of it any more. Whether that ends what was told.
+    pub(crate) fn store_works(&self, who: &str) -> bool {
+        self.store_outages.ends(who)
     }
 
     /// Where credentials may be read.

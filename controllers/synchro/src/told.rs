@@ -8,5 +8,4 @@ pub(crate) mod metrics;
 pub(crate) mod outages;
 pub(crate) mod pace;
 pub(crate) mod report;
-pub(crate) mod said;
 pub(crate) mod status;

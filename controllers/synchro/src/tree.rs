@@ -17,7 +17,8 @@ use std::time::Duration;
 use armadex_crds::PediaCluster;
 use armadex_member::Ground;
 use armadex_model::ClusterName;
-use kube::api::Api;
+use armadex_policy::{Objects, Trouble, TroubleKind};
+use armadex_storage::StoreError;
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio::sync::watch;
@@ -32,8 +33,8 @@ use crate::credentials::lifecycles::{Followed, Lifecycles};
 use crate::credentials::secrets::{SecretWatches, Secrets};
 use crate::session::Wanted;
 use crate::told::board::Running;
-use crate::told::keeper;
 use crate::told::metrics::ClusterMetrics;
+use crate::told::{keeper, outages};
 use crate::tree::entry::{Entrant, Entry};
 use crate::tree::idle::Idle;
 use crate::tree::standing::Standing;
@@ -107,6 +108,15 @@ struct Live {
     cancel: CancellationToken,
     left: CancellationToken,
     task: AbortOnDropHandle<()>,
+}
+
+/// Why a cluster has not left.
+#[derive(Debug, thiserror::Error)]
+enum Stays {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Refused(#[from] Trouble),
 }
 
 /// How a session ends without being told to.
@@ -270,11 +280,14 @@ impl Tree {
 
     /// The object with its finalizer is the next order.
     async fn add_finalizer(&self, object: &PediaCluster) -> Turn {
-        match finalizer::add(&Api::all(self.client.clone()), object).await {
+        match finalizer::add(&Objects::all(self.client.clone()), object).await {
             Ok(()) => Turn::Wait,
-            Err(kube::Error::Api(error)) if error.code == 409 => Turn::Wait,
-            Err(error) => {
-                warn!(cluster = %self.name, error = %error, "the finalizer was not set, retrying");
+            Err(trouble) if trouble.kind == TroubleKind::Conflict => Turn::Wait,
+            Err(trouble) => {
+                let class = outages::class_of(&trouble);
+                if self.shared.refusals.begins(self.name.as_str(), class) {
+                    warn!(cluster = %self.name, error = %trouble, "the finalizer was not set, retrying; others that are refused alike are not told of");
+                }
                 Turn::Retry
             }
         }
@@ -303,11 +316,11 @@ impl Tree {
     async fn off_board(mut self, branches: Branches) {
         branches.standing.silence();
         drop(branches);
-        let api: Api<PediaCluster> = Api::all(self.client.clone());
+        let api: Objects<PediaCluster> = Objects::all(self.client.clone());
         let reference = self.orders.borrow().object.object_ref(&());
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
-        while let Err(words) = self.leave_and_release(&api).await {
-            warn!(cluster = %self.name, error = words, "the cluster has not left yet, retrying");
+        while let Err(stays) = self.leave_and_release(&api).await {
+            self.stays(&stays);
             let wait = backoff.next(rand::random());
             tokio::select! {
                 ending = self.is_ended() => return self.leave_anyway(ending).await,
@@ -343,7 +356,9 @@ impl Tree {
             match self.leave().await {
                 Ok(()) => return info!(cluster = %self.name, "vanished"),
                 Err(error) => {
-                    warn!(cluster = %self.name, error, "the cluster vanished and was not hidden, retrying");
+                    if let Some(words) = self.shared.store_fails(self.name.as_str(), &error) {
+                        warn!(cluster = %self.name, error = words, "the cluster vanished and was not hidden, retrying; others that fail alike are not told of");
+                    }
                 }
             }
             tokio::time::sleep(backoff.next(rand::random())).await;
@@ -351,18 +366,37 @@ impl Tree {
         self.shared.strays.notify_one();
     }
 
-    async fn leave_and_release(&self, api: &Api<PediaCluster>) -> Result<(), String> {
+    async fn leave_and_release(&self, api: &Objects<PediaCluster>) -> Result<(), Stays> {
         self.leave().await?;
-        finalizer::remove(api, self.name.as_str(), &self.uid)
-            .await
-            .map_err(|error| error.to_string())
+        let name = self.name.as_str();
+        finalizer::remove(api, name, &self.uid).await?;
+        self.shared.refusals.ends(name);
+        Ok(())
     }
 
-    async fn leave(&self) -> Result<(), String> {
-        let left = self.shared.sink.leave(&self.name, &self.uid).await;
-        left.map_err(|error| error.to_string())?;
+    async fn leave(&self) -> Result<(), StoreError> {
+        self.shared.sink.leave(&self.name, &self.uid).await?;
+        self.shared.store_works(self.name.as_str());
         self.shared.purge.notify_one();
         Ok(())
+    }
+
+    /// Of a thousand clusters that leave and cannot, one says why.
+    fn stays(&self, stays: &Stays) {
+        let name = self.name.as_str();
+        let news = match stays {
+            Stays::Store(error) => self.shared.store_fails(name, error),
+            Stays::Refused(trouble) => {
+                let is_news = self
+                    .shared
+                    .refusals
+                    .begins(name, outages::class_of(trouble));
+                is_news.then(|| trouble.to_string())
+            }
+        };
+        if let Some(words) = news {
+            warn!(cluster = %self.name, error = words, "the cluster has not left yet, retrying; others that fail alike are not told of");
+        }
     }
 
     /// For so long, or until there is an order that does not wait: to end, to let the cluster go, or to go on otherwise. What is written to the

@@ -2,18 +2,15 @@
 
 use std::fmt::Debug;
 
-use kube::{
-    Api,
-    api::{DeleteParams, Preconditions},
-};
+use kube::api::{DeleteParams, Preconditions};
 use serde::de::DeserializeOwned;
 
-use crate::{Trouble, TroubleKind};
+use crate::{Objects, Trouble, TroubleKind};
 
 /// Deletes an object if it is still the one of this uid. Whether it was: one that is gone, or
 /// another one by now, is no more either way.
 pub async fn delete<K: Clone + Debug + DeserializeOwned>(
-    api: &Api<K>,
+    api: &Objects<K>,
     name: &str,
     uid: &str,
 ) -> Result<bool, Trouble> {
@@ -25,7 +22,7 @@ pub async fn delete<K: Clone + Debug + DeserializeOwned>(
         preconditions: Some(same),
         ..DeleteParams::background()
     };
-    match api.delete(name, &params).await.map_err(Trouble::from) {
+    match api.api.delete(name, &params).await.map_err(Trouble::from) {
         Ok(_) => Ok(true),
         Err(Trouble {
             kind: TroubleKind::Missing | TroubleKind::Conflict,

@@ -1,6 +1,6 @@
 //! What the two policy controllers share: templates, watches on whatever kinds the policies
 //! speak of, and the manners of a controller: its run, finalizer, retries, conditions, Events; and
-//! the client of a control plane whose requests all end.
+//! the client of a control plane whose requests all end, and what is said of those that fail.
 
 pub mod template;
 
@@ -10,6 +10,7 @@ pub mod testing;
 mod controller;
 mod delete;
 mod limited;
+mod objects;
 mod ownership;
 mod paced;
 mod report;
@@ -23,6 +24,7 @@ mod watches;
 pub use controller::{Controller, Shared, run, write_status};
 pub use delete::delete;
 pub use limited::{ANSWER_LIMIT, limited};
+pub use objects::Objects;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::Reporter;

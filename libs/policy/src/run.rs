@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use futures::{Stream, StreamExt, stream};
 use kube::{
-    Api, Resource,
+    Resource,
     runtime::{
         WatchStreamExt,
         reflector::{self, ObjectRef, Store, store::Writer},
@@ -16,12 +16,12 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::retries::WatchBackoff;
+use crate::{Objects, retries::WatchBackoff};
 
 /// Objects of a cluster-scoped kind, and the objects `O` that `concerned` names for each of them as it comes, changes or goes: for what it was
 /// before and for what it is. `trim` takes out what nobody here reads: all of them are held in memory, and a change of nothing else is not told.
 pub fn watched<K, O>(
-    api: Api<K>,
+    api: Objects<K>,
     trim: fn(&mut K),
     concerned: fn(&K) -> Option<String>,
 ) -> (
@@ -39,7 +39,7 @@ where
         + 'static,
     O: Resource<DynamicType = ()> + 'static,
 {
-    let events = watcher::watcher(api, watcher::Config::default())
+    let events = watcher::watcher(api.api, watcher::Config::default())
         .modify(move |object| {
             object.meta_mut().managed_fields = None;
             trim(object);

@@ -7,6 +7,9 @@ use kube::runtime::watcher;
 
 use crate::limited::NoAnswer;
 
+/// The reason that kube gives to an error that came without a `Status`: its message is the whole page.
+const NO_STATUS: &str = "Failed to parse error data";
+
 /// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -36,7 +39,7 @@ pub enum TroubleKind {
 
 impl TroubleKind {
     /// Whether it is the API server's, or the way's to it, and waiting is all that helps.
-    pub(crate) fn is_outage(self) -> bool {
+    pub fn is_outage(self) -> bool {
         matches!(self, Self::Unavailable | Self::Unanswered)
     }
 }
@@ -51,7 +54,9 @@ impl From<&kube::Error> for Trouble {
     fn from(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::from(status.as_ref()),
-            kube::Error::SerdeError(_) => Self::unavailable("the answer can't be read"),
+            kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
+                Self::unavailable("the answer can't be read")
+            }
             kube::Error::Service(cause) if cause.is::<NoAnswer>() => Self::unanswered(),
             kube::Error::HyperError(_) | kube::Error::Service(_) => {
                 Self::unavailable("the API server can't be reached")
@@ -73,7 +78,9 @@ impl From<&kube::core::Status> for Trouble {
         };
         let message = match kind {
             TroubleKind::Invalid => invalid_fields(status),
-            _ if status.message.is_empty() => format!("the API server says {}", status.code),
+            _ if status.message.is_empty() || status.reason == NO_STATUS => {
+                format!("the API server says {}", status.code)
+            }
             _ => status.message.clone(),
         };
         Self { kind, message }
@@ -138,6 +145,7 @@ fn invalid_fields(status: &kube::core::Status) -> String {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::Secret;
     use serde_json::json;
 
     use super::*;
@@ -161,6 +169,28 @@ mod tests {
             trouble.message,
             "the API server finds the object invalid: spec.tokenData (FieldValueInvalid)"
         );
+    }
+
+    #[test]
+    fn no_answer_that_is_not_understood_is_quoted() {
+        const VALUE: &str = "hunter2";
+        let misread = |answer: &str| {
+            let error = serde_json::from_str::<Secret>(answer).expect_err("it is no Secret");
+            kube::Error::SerdeError(error)
+        };
+        let page = kube::core::Status::failure(VALUE, NO_STATUS).with_code(502);
+        let errors = [
+            misread(&format!(r#"{{"data": "{VALUE}"}}"#)),
+            misread(&format!(r#"{{"kind": "{VALUE}"}}"#)),
+            kube::Error::Api(page.boxed()),
+        ];
+        for error in errors {
+            assert!(error.to_string().contains(VALUE), "{error} is no example");
+            let trouble = Trouble::from(&error);
+            assert!(!trouble.message.contains(VALUE), "{trouble}");
+            let trouble = Trouble::from(&watcher::Error::InitialListFailed(error));
+            assert!(!trouble.message.contains(VALUE), "{trouble}");
+        }
     }
 
     #[test]

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use armadex_crds::PediaClusterLifecycle;
 use armadex_member::Policy;
+use armadex_policy::{Objects, Trouble, TroubleKind};
 use futures::StreamExt;
-use kube::api::Api;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{self, Event};
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
@@ -23,7 +23,6 @@ use tracing::{info, warn};
 
 use crate::backoff::Backoff;
 use crate::parts::Parts;
-use crate::told::said;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// Whoever installs the CRDs or grants the right waits.
@@ -169,14 +168,14 @@ impl Known {
     }
 
     /// They cannot be listed or watched.
-    fn failed(&mut self, error: &watcher::Error) {
+    fn failed(&mut self, error: &Trouble) {
         if self.listed {
             return;
         }
         if is_not_served(error) {
             return self.listed(HashMap::new());
         }
-        self.trouble = said::of_watch(error);
+        self.trouble.clone_from(&error.message);
         for sender in self.by_name.values() {
             change(sender, Policy::Unlisted(self.trouble.clone()));
         }
@@ -197,19 +196,14 @@ fn recorded(lifecycle: &PediaClusterLifecycle) -> Policy {
     connection.map_or(Policy::Silent, Policy::Rendered)
 }
 
-fn is_not_served(error: &watcher::Error) -> bool {
-    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) =
-        error
-    else {
-        return false;
-    };
-    matches!(error, kube::Error::Api(status) if status.code == 404)
+fn is_not_served(error: &Trouble) -> bool {
+    error.kind == TroubleKind::Missing
 }
 
 /// Runs until it is aborted.
 async fn run(client: Client, names: Arc<Names>) {
-    let api: Api<PediaClusterLifecycle> = Api::all(client);
-    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
+    let api: Objects<PediaClusterLifecycle> = Objects::all(client);
+    let mut events = std::pin::pin!(api.watch(watcher::Config::default(), |_| ()));
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut failing = false;
     while let Some(event) = events.next().await {
@@ -235,12 +229,12 @@ async fn run(client: Client, names: Arc<Names>) {
     }
 }
 
-fn tell(error: &watcher::Error) {
+fn tell(error: &Trouble) {
     if is_not_served(error) {
         info!("PediaClusterLifecycles are not served, so no policy renders a PediaCluster");
     } else {
         warn!(
-            error = said::of_watch(error),
+            error = %error,
             "PediaClusterLifecycles cannot be watched, retrying"
         );
     }

@@ -14,10 +14,11 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_policy::{Objects, Trouble, TroubleKind};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{Api, ObjectMeta, PostParams};
+use kube::api::ObjectMeta;
 use kube::{Client, ResourceExt};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -66,7 +67,7 @@ impl LeaseTerms {
 
 /// A Lease that others may have.
 pub(crate) struct Claim {
-    api: Api<Lease>,
+    api: Objects<Lease>,
     name: String,
     holder: String,
     refused: watch::Sender<String>,
@@ -115,7 +116,7 @@ fn of_shard(sharding_name: &str) -> String {
 impl Claim {
     pub(crate) fn new(client: Client, name: String, terms: &LeaseTerms) -> Self {
         Self {
-            api: Api::namespaced(client, &terms.namespace),
+            api: Objects::namespaced(client, &terms.namespace),
             name,
             holder: terms.holder.clone(),
             refused: terms.refused.clone(),
@@ -139,7 +140,7 @@ impl Claim {
                     return Held::new(self.api.clone(), self.holder.clone(), *lease);
                 }
                 Ok(Ok(Tried::HeldBy(holder))) => self.waits_for(&holder),
-                Ok(Err(error)) => self.cannot_ask(error.to_string()),
+                Ok(Err(trouble)) => self.cannot_ask(trouble.message),
                 Err(_) => self.cannot_ask(format!("no answer within {} s", ANSWER.as_secs())),
             }
             sleep(RETRY).await;
@@ -170,8 +171,7 @@ impl Claim {
         self.refused.send_replace(words);
     }
 
-    async fn try_to_take(&mut self) -> Result<Tried, kube::Error> {
-        let parameters = PostParams::default();
+    async fn try_to_take(&mut self) -> Result<Tried, Trouble> {
         let Some(mut lease) = self.api.get_opt(&self.name).await? else {
             let lease = Lease {
                 metadata: ObjectMeta {
@@ -180,22 +180,22 @@ impl Claim {
                 },
                 spec: Some(taken(LeaseSpec::default(), &self.holder)),
             };
-            return self.taken(self.api.create(&parameters, &lease).await);
+            return self.taken(self.api.create(&lease).await);
         };
         let spec = lease.spec.take().unwrap_or_default();
         if let Some(holder) = self.holder_of(&lease, &spec) {
             return Ok(Tried::HeldBy(holder));
         }
         lease.spec = Some(taken(spec, &self.holder));
-        let replaced = self.api.replace(&self.name, &parameters, &lease).await;
+        let replaced = self.api.replace(&self.name, &lease).await;
         self.taken(replaced)
     }
 
     /// Who was faster is told with the next try.
-    fn taken(&self, answer: Result<Lease, kube::Error>) -> Result<Tried, kube::Error> {
+    fn taken(&self, answer: Result<Lease, Trouble>) -> Result<Tried, Trouble> {
         match answer {
             Ok(lease) => Ok(Tried::Taken(Box::new(lease))),
-            Err(kube::Error::Api(error)) if error.code == 409 => {
+            Err(trouble) if trouble.kind == TroubleKind::Conflict => {
                 Ok(Tried::HeldBy("another process".to_owned()))
             }
             Err(error) => Err(error),
@@ -238,7 +238,7 @@ fn taken(before: LeaseSpec, holder: &str) -> LeaseSpec {
 }
 
 impl Held {
-    fn new(api: Api<Lease>, holder: String, lease: Lease) -> Self {
+    fn new(api: Objects<Lease>, holder: String, lease: Lease) -> Self {
         let (lost, give_back) = (CancellationToken::new(), CancellationToken::new());
         let doubted = Arc::new(Notify::new());
         let renewing = Renewing {
@@ -283,7 +283,7 @@ impl Drop for Held {
 
 /// The renewals of a Lease.
 struct Renewing {
-    api: Api<Lease>,
+    api: Objects<Lease>,
     holder: String,
     lease: Lease,
     doubted: Arc<Notify>,
@@ -320,7 +320,7 @@ impl Renewing {
                         "another process has the Lease"
                     );
                 }
-                Ok(Err(error)) => error.to_string(),
+                Ok(Err(trouble)) => trouble.message,
                 Err(_) => format!("no answer within {} s", ANSWER.as_secs()),
             };
             if !std::mem::replace(&mut failing, true) {
@@ -335,15 +335,16 @@ impl Renewing {
         }
     }
 
-    async fn renew(&mut self) -> Result<bool, kube::Error> {
+    async fn renew(&mut self) -> Result<bool, Trouble> {
         let now = MicroTime(Timestamp::now());
         self.write(|spec| spec.renew_time = Some(now.clone())).await
     }
 
     /// Changes it. `false` if it is somebody else's.
-    async fn write(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<bool, kube::Error> {
+    async fn write(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<bool, Trouble> {
         match self.replace(&change).await {
-            Err(kube::Error::Api(error)) if matches!(error.code, 404 | 409) => {}
+            Err(trouble)
+                if matches!(trouble.kind, TroubleKind::Missing | TroubleKind::Conflict) => {}
             replaced => return replaced.map(|()| true),
         }
         // Somebody may have put a label on it, or taken it away; or a renewal was carried out whose answer did not come.
@@ -360,12 +361,11 @@ impl Renewing {
         self.replace(&change).await.map(|()| true)
     }
 
-    async fn replace(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<(), kube::Error> {
+    async fn replace(&mut self, change: impl Fn(&mut LeaseSpec)) -> Result<(), Trouble> {
         let name = self.lease.name_any();
-        let parameters = PostParams::default();
         let mut lease = self.lease.clone();
         change(lease.spec.get_or_insert_default());
-        self.lease = self.api.replace(&name, &parameters, &lease).await?;
+        self.lease = self.api.replace(&name, &lease).await?;
         Ok(())
     }
 

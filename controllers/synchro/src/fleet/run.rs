@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::PediaCluster;
+use armadex_policy::{Objects, Trouble};
 use armadex_storage::Sink;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::Api;
 use kube::runtime::events::{Recorder, Reporter};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -23,7 +23,6 @@ use crate::fleet::Fleet;
 use crate::fleet::lease::{self, Claim, Held};
 use crate::fleet::{heartbeat, janitor};
 use crate::told::applied::MANAGER;
-use crate::told::said;
 use crate::tree::Ending;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -147,14 +146,14 @@ async fn lost(held: Option<&Held>) {
 
 /// The uid of the control plane's `kube-system` namespace, which lives as long as it does. `None` if cancelled.
 async fn identity_of(client: &Client, cancel: &CancellationToken) -> Option<String> {
-    let api: Api<Namespace> = Api::all(client.clone());
+    let api: Objects<Namespace> = Objects::all(client.clone());
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut told = String::new();
     while !cancel.is_cancelled() {
         let read = cancel.run_until_cancelled(api.get_metadata("kube-system"));
         let words = match read.await? {
             Ok(namespace) => return Some(namespace.uid().unwrap_or_default()),
-            Err(error) => error.to_string(),
+            Err(Trouble { message, .. }) => message,
         };
         if words != told {
             warn!(
@@ -194,8 +193,8 @@ async fn follow(
     fleet: &mut Fleet,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
-    let api: Api<PediaCluster> = Api::all(client);
-    let events = watcher(api, watcher::Config::default()).modify(without_room);
+    let api: Objects<PediaCluster> = Objects::all(client);
+    let events = api.watch(watcher::Config::default(), without_room);
     let mut events = std::pin::pin!(events);
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut failing = false;
@@ -219,7 +218,7 @@ async fn follow(
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
                     warn!(
-                        error = said::of_watch(&error),
+                        error = %error,
                         "PediaClusters cannot be watched, retrying (are the CRDs installed?)"
                     );
                 }

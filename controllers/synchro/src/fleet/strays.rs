@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
+use armadex_policy::{Objects, Trouble};
 use armadex_storage::StoreError;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
 use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt};
 use tokio::sync::watch;
@@ -39,12 +40,12 @@ enum Failed {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("PediaClusters cannot be listed: {0}")]
-    List(#[from] kube::Error),
+    List(#[from] Trouble),
 }
 
 /// Looks at once, whenever it is told to, and by and by; says how often it has looked. Runs until it is dropped.
 pub(crate) async fn look_after(shared: Arc<Shared>, client: Client, looked: watch::Sender<u64>) {
-    let api = Api::all(client);
+    let api = Objects::all(client);
     let mut silences = Silences::default();
     loop {
         look(&shared, &api, &mut silences).await;
@@ -57,7 +58,7 @@ pub(crate) async fn look_after(shared: Arc<Shared>, client: Client, looked: watc
 }
 
 /// Lets all strays leave. Begins anew with whatever fails.
-async fn look(shared: &Shared, api: &Api<PediaCluster>, silences: &mut Silences) {
+async fn look(shared: &Shared, api: &Objects<PediaCluster>, silences: &mut Silences) {
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut told = String::new();
     while let Err(error) = try_to_look(shared, api, silences).await {
@@ -75,7 +76,7 @@ async fn look(shared: &Shared, api: &Api<PediaCluster>, silences: &mut Silences)
 
 async fn try_to_look(
     shared: &Shared,
-    api: &Api<PediaCluster>,
+    api: &Objects<PediaCluster>,
     silences: &mut Silences,
 ) -> Result<(), Failed> {
     let stored = shared.sink.clusters().await?;
@@ -98,7 +99,7 @@ async fn try_to_look(
 }
 
 /// Name and uid of every PediaCluster that is there, whoever looks after it.
-async fn there(api: &Api<PediaCluster>) -> Result<HashSet<(String, String)>, kube::Error> {
+async fn there(api: &Objects<PediaCluster>) -> Result<HashSet<(String, String)>, Trouble> {
     let mut there = HashSet::new();
     let mut parameters = ListParams::default().limit(PAGE);
     loop {

@@ -11,8 +11,9 @@ use std::sync::atomic::Ordering;
 
 use armadex_crds::conditions::ClusterCondition;
 use armadex_crds::{PediaCluster, PediaClusterStatus};
+use armadex_policy::{Objects, Trouble, TroubleKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 use tracing::warn;
@@ -30,7 +31,7 @@ const UNANSWERED: usize = 16;
 /// The status of one PediaCluster on the control plane.
 pub(crate) struct Applied {
     shared: Arc<Shared>,
-    api: Api<PediaCluster>,
+    api: Objects<PediaCluster>,
     name: String,
     uid: Option<String>,
     /// The object's, as far as it is known.
@@ -58,7 +59,11 @@ pub(crate) enum Put {
 
 impl Applied {
     /// The status of this object.
-    pub(crate) fn new(shared: Arc<Shared>, api: Api<PediaCluster>, object: &PediaCluster) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        api: Objects<PediaCluster>,
+        object: &PediaCluster,
+    ) -> Self {
         Self {
             shared,
             api,
@@ -116,7 +121,7 @@ impl Applied {
     }
 
     /// Puts another one there, if the object is still the one that is known.
-    pub(crate) async fn put(&mut self, status: &PediaClusterStatus) -> Result<Put, kube::Error> {
+    pub(crate) async fn put(&mut self, status: &PediaClusterStatus) -> Result<Put, Trouble> {
         self.sends(hash(Some(status)));
         match self.write(status).await {
             Ok(object) => {
@@ -125,9 +130,9 @@ impl Applied {
                 self.stands(&object);
                 Ok(Put::Done)
             }
-            Err(error) if code(&error) == Some(404) => Ok(Put::Gone),
-            Err(error) if code(&error) == Some(409) => self.look_again().await,
-            Err(error) => Err(error),
+            Err(trouble) if trouble.kind == TroubleKind::Missing => Ok(Put::Gone),
+            Err(trouble) if trouble.kind == TroubleKind::Conflict => self.look_again().await,
+            Err(trouble) => Err(trouble),
         }
     }
 
@@ -140,7 +145,7 @@ impl Applied {
         }
     }
 
-    async fn look_again(&mut self) -> Result<Put, kube::Error> {
+    async fn look_again(&mut self) -> Result<Put, Trouble> {
         match self.api.get_opt(&self.name).await? {
             Some(object) if object.uid() == self.uid => {
                 self.stands(&object);
@@ -150,14 +155,14 @@ impl Applied {
         }
     }
 
-    async fn write(&self, status: &PediaClusterStatus) -> Result<PediaCluster, kube::Error> {
+    async fn write(&self, status: &PediaClusterStatus) -> Result<PediaCluster, Trouble> {
         let version = self.version.clone();
         if self.shared.old_schema.load(Ordering::Relaxed) {
             return self.merge(status, version).await;
         }
         let object = match self.apply(status, version.clone()).await {
-            Err(error) if is_unknown_field(&error) => {
-                self.tell_of_schema(&error);
+            Err(trouble) if trouble.message.contains(UNKNOWN_FIELD) => {
+                self.tell_of_schema(&trouble);
                 return self.merge(status, version).await;
             }
             applied => applied?,
@@ -174,7 +179,7 @@ impl Applied {
         &self,
         status: &PediaClusterStatus,
         version: Option<String>,
-    ) -> Result<PediaCluster, kube::Error> {
+    ) -> Result<PediaCluster, Trouble> {
         let body = json!({
             "apiVersion": PediaCluster::api_version(&()),
             "kind": PediaCluster::kind(&()),
@@ -191,7 +196,7 @@ impl Applied {
         &self,
         managers: Vec<ManagedFieldsEntry>,
         version: Option<String>,
-    ) -> Result<PediaCluster, kube::Error> {
+    ) -> Result<PediaCluster, Trouble> {
         let patch = json!({"metadata": {"resourceVersion": version, "managedFields": managers}});
         let parameters = PatchParams::apply(MANAGER);
         let patch = Patch::Merge(patch);
@@ -203,14 +208,14 @@ impl Applied {
         &self,
         status: &PediaClusterStatus,
         version: Option<String>,
-    ) -> Result<PediaCluster, kube::Error> {
+    ) -> Result<PediaCluster, Trouble> {
         let patch = json!({"metadata": {"resourceVersion": version}, "status": complete(status)});
         let parameters = PatchParams::apply(MANAGER);
         let patch = Patch::Merge(patch);
         self.api.patch_status(&self.name, &parameters, &patch).await
     }
 
-    fn tell_of_schema(&self, error: &kube::Error) {
+    fn tell_of_schema(&self, error: &Trouble) {
         if !self.shared.old_schema.swap(true, Ordering::Relaxed) {
             warn!(error = %error, "the CRD of PediaClusters is not of this release, so parts of their status are left out: install it (armadex crds --install) and start this process anew");
         }
@@ -263,17 +268,6 @@ fn complete(status: &PediaClusterStatus) -> Value {
     value
 }
 
-fn code(error: &kube::Error) -> Option<u16> {
-    match error {
-        kube::Error::Api(status) => Some(status.code),
-        _ => None,
-    }
-}
-
-fn is_unknown_field(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.message.contains(UNKNOWN_FIELD))
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -318,7 +312,7 @@ mod tests {
             }
         });
         let object = serde_json::from_value(object(&json!({}))).expect("a PediaCluster");
-        let api = Api::all(Client::new(service, "default"));
+        let api = Objects::all(Client::new(service, "default"));
         let mut applied = Applied::new(Arc::clone(shared), api, &object);
         let status = PediaClusterStatus {
             version: "v1.36.0".to_owned(),
@@ -425,7 +419,7 @@ mod tests {
         });
         let parsed = |object: Value| serde_json::from_value::<PediaCluster>(object);
         let before = parsed(object(&json!({}))).expect("a PediaCluster");
-        let api = Api::all(Client::new(service, "default"));
+        let api = Objects::all(Client::new(service, "default"));
         let mut applied = Applied::new(shared().await, api, &before);
         let status = PediaClusterStatus {
             version: "v1.36.0".to_owned(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use armadex_crds::PediaClusterStatus;
 use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
+use armadex_policy::Trouble;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -208,11 +209,11 @@ impl StatusKeeper {
         Some(put)
     }
 
-    fn refused(&self, error: &kube::Error) {
+    fn refused(&self, error: &Trouble) {
         let news = self
             .shared
             .refusals
-            .begins(&self.name, &outages::class_of(error));
+            .begins(&self.name, outages::class_of(error));
         if news {
             warn!(cluster = %self.name, error = %error, "the status was not written, retrying; others that are refused alike are not told of");
         }
@@ -286,7 +287,7 @@ pub(crate) async fn publish(
 ) {
     if let Err(error) = recorder.publish(event, cluster).await {
         let cluster = cluster.name.as_deref().unwrap_or_default();
-        debug!(cluster, error = %error, "an Event was not written");
+        debug!(cluster, error = %Trouble::from(error), "an Event was not written");
         shared.metrics.events_failed.add(1);
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use armadex_policy::{Trouble, TroubleKind};
 use tokio::time::Instant;
 
 use crate::lock::lock;
@@ -74,17 +75,19 @@ impl Outages {
 }
 
 /// In which way a request to the control plane failed: in the same words for each object, which errors name.
-pub(crate) fn class_of(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
-        _ => "the control plane does not answer".to_owned(),
+pub(crate) fn class_of(trouble: &Trouble) -> &'static str {
+    match trouble.kind {
+        TroubleKind::Invalid => "invalid",
+        TroubleKind::Forbidden => "forbidden",
+        TroubleKind::Missing => "missing",
+        TroubleKind::Conflict => "conflict",
+        TroubleKind::Unavailable => "unavailable",
+        TroubleKind::Unanswered => "unanswered",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -121,11 +124,12 @@ mod tests {
 
     #[test]
     fn a_refusal_is_the_same_whichever_object_it_names() {
-        let refusal = |name: &str, code| {
-            let status = Status::failure(&format!("{name} is refused"), "Forbidden");
-            class_of(&kube::Error::Api(status.with_code(code).boxed()))
+        let refusal = |name: &str, kind| {
+            let message = format!("{name} is refused");
+            class_of(&Trouble { kind, message })
         };
-        assert_eq!(refusal("a", 403), refusal("b", 403));
-        assert_ne!(refusal("a", 403), refusal("a", 429));
+        let (forbidden, busy) = (TroubleKind::Forbidden, TroubleKind::Unavailable);
+        assert_eq!(refusal("a", forbidden), refusal("b", forbidden));
+        assert_ne!(refusal("a", forbidden), refusal("a", busy));
     }
 }

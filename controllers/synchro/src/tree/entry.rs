@@ -5,8 +5,8 @@
 
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
+use armadex_policy::Objects;
 use armadex_storage::ClusterId;
-use kube::api::Api;
 use kube::{Client, ResourceExt};
 
 use crate::config::Shared;
@@ -63,11 +63,11 @@ impl Entrant<'_> {
 
     /// Whether the object is on the control plane, and no other of its name. What a watch told may be old.
     async fn is_there(&self) -> Result<(), String> {
-        let api: Api<PediaCluster> = Api::all(self.client.clone());
+        let api: Objects<PediaCluster> = Objects::all(self.client.clone());
         match api.get_opt(self.name.as_str()).await {
             Ok(Some(object)) if object.uid().as_deref() == Some(self.uid) => Ok(()),
             Ok(_) => Err("the cluster has left the store, and its PediaCluster is gone".to_owned()),
-            Err(error) => Err(error.to_string()),
+            Err(trouble) => Err(trouble.message),
         }
     }
 

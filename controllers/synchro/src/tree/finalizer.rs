@@ -1,8 +1,9 @@
 //! The finalizer that lets a PediaCluster go only after its rows are hidden.
 
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
+use armadex_policy::{Objects, Trouble, TroubleKind};
 use kube::ResourceExt;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 /// How often a conflict is met by reading again: the last status of a cluster may still be on its way when it leaves, and others may
@@ -18,7 +19,7 @@ pub(crate) fn is_set(object: &PediaCluster) -> bool {
 }
 
 /// Adds it. A conflict is an error: the object that caused it is about to be seen.
-pub(crate) async fn add(api: &Api<PediaCluster>, object: &PediaCluster) -> Result<(), kube::Error> {
+pub(crate) async fn add(api: &Objects<PediaCluster>, object: &PediaCluster) -> Result<(), Trouble> {
     let mut names = object.finalizers().to_vec();
     names.push(PEDIA_CLUSTER_FINALIZER.to_owned());
     write(api, object, &names).await
@@ -26,20 +27,20 @@ pub(crate) async fn add(api: &Api<PediaCluster>, object: &PediaCluster) -> Resul
 
 /// Takes it away; an object that is gone already is no error.
 pub(crate) async fn remove(
-    api: &Api<PediaCluster>,
+    api: &Objects<PediaCluster>,
     name: &str,
     uid: &str,
-) -> Result<(), kube::Error> {
+) -> Result<(), Trouble> {
     for _ in 1..TRIES {
         match remove_once(api, name, uid).await {
-            Err(kube::Error::Api(error)) if error.code == 409 => {}
+            Err(trouble) if trouble.kind == TroubleKind::Conflict => {}
             other => return other,
         }
     }
     remove_once(api, name, uid).await
 }
 
-async fn remove_once(api: &Api<PediaCluster>, name: &str, uid: &str) -> Result<(), kube::Error> {
+async fn remove_once(api: &Objects<PediaCluster>, name: &str, uid: &str) -> Result<(), Trouble> {
     let Some(object) = api.get_opt(name).await? else {
         return Ok(());
     };
@@ -49,17 +50,17 @@ async fn remove_once(api: &Api<PediaCluster>, name: &str, uid: &str) -> Result<(
     let mut names = object.finalizers().to_vec();
     names.retain(|name| name != PEDIA_CLUSTER_FINALIZER);
     match write(api, &object, &names).await {
-        Err(kube::Error::Api(error)) if error.code == 404 => Ok(()),
+        Err(trouble) if trouble.kind == TroubleKind::Missing => Ok(()),
         other => other,
     }
 }
 
 /// The version makes a change by somebody else a conflict, so that no other finalizer is lost.
 async fn write(
-    api: &Api<PediaCluster>,
+    api: &Objects<PediaCluster>,
     object: &PediaCluster,
     names: &[String],
-) -> Result<(), kube::Error> {
+) -> Result<(), Trouble> {
     let version = object.resource_version();
     let patch = json!({"metadata": {"resourceVersion": version, "finalizers": names}});
     api.patch(
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     /// A control plane that has a PediaCluster and refuses so many patches of it; counts all of them.
-    fn control_plane(conflicts: usize) -> (Api<PediaCluster>, Arc<AtomicUsize>) {
+    fn control_plane(conflicts: usize) -> (Objects<PediaCluster>, Arc<AtomicUsize>) {
         let patches = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&patches);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -107,7 +108,7 @@ mod tests {
             let answer = Response::builder().status(code).body(body);
             async move { Ok::<_, Infallible>(answer.expect("an answer")) }
         });
-        (Api::all(Client::new(service, "default")), patches)
+        (Objects::all(Client::new(service, "default")), patches)
     }
 
     #[tokio::test]

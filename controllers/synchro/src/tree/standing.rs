@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
+use armadex_policy::Objects;
 use armadex_storage::{ClusterId, Health};
-use kube::api::Api;
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio_util::sync::CancellationToken;
@@ -62,7 +62,7 @@ impl Standing {
         });
         let keeper = StatusKeeper {
             shared: Arc::clone(shared),
-            applied: Applied::new(Arc::clone(shared), Api::all(client.clone()), object),
+            applied: Applied::new(Arc::clone(shared), Objects::all(client.clone()), object),
             name: name.to_string(),
             reference: object.object_ref(&()),
             recorder: recorder.clone(),

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use armadex_crds::ENDPOINTS_ANNOTATION;
 use armadex_member::{SecretContent, SecretId, Sensitive};
+use armadex_policy::{Objects, Trouble};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, PartialObjectMeta};
+use kube::api::PartialObjectMeta;
 use kube::runtime::watcher;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
@@ -26,7 +27,6 @@ use super::{Known, lock};
 use crate::backoff::Backoff;
 use crate::parts::Parts;
 use crate::told::outages::{self, Outages};
-use crate::told::said;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -274,9 +274,10 @@ impl Entry {
 
 /// Runs until it is aborted with the last Secret that is named.
 async fn follow(client: Client, namespace: String, named: Arc<Named>) {
-    let metadata: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), &namespace);
-    let api: Api<Secret> = Api::namespaced(client, &namespace);
-    let mut events = std::pin::pin!(watcher(metadata, watcher::Config::default()));
+    let metadata: Objects<PartialObjectMeta<Secret>> =
+        Objects::namespaced(client.clone(), &namespace);
+    let api: Objects<Secret> = Objects::namespaced(client, &namespace);
+    let mut events = std::pin::pin!(metadata.watch(watcher::Config::default(), |_| ()));
     let mut reads = FuturesUnordered::new();
     let mut following = Following::new(namespace, named);
     loop {
@@ -293,7 +294,7 @@ async fn follow(client: Client, namespace: String, named: Arc<Named>) {
             () = is_time(following.next_read()) => following.read_again(),
             Some((name, read)) = reads.next() => match read {
                 Ok(Ok(secret)) => following.read(&name, secret),
-                Ok(Err(error)) => following.unread(name, &outages::class_of(&error), said::of(&error)),
+                Ok(Err(error)) => following.unread(name, outages::class_of(&error), error.message),
                 Err(_) => following.unread(name, NO_ANSWER, NO_ANSWER.to_owned()),
             },
             event = next_after(following.rewatch, &mut events) => match event {
@@ -395,11 +396,11 @@ impl Following {
     }
 
     /// The watch cannot be had: all that is named is read instead.
-    fn broke(&mut self, error: &watcher::Error) {
+    fn broke(&mut self, error: &Trouble) {
         if !std::mem::replace(&mut self.failing, true) {
             warn!(
                 namespace = self.namespace,
-                error = said::of_watch(error),
+                error = %error,
                 "Secrets cannot be watched, those that are named are read instead"
             );
         }

@@ -38,7 +38,7 @@ async fn left_over(shared: &Shared) -> Vec<String> {
 }
 
 /// A control plane that gives these answers in turn, and the queries by which it was asked for them.
-fn control_plane(answers: Vec<(u16, Value)>) -> (Api<PediaCluster>, Arc<Mutex<Vec<String>>>) {
+fn control_plane(answers: Vec<(u16, Value)>) -> (Objects<PediaCluster>, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&asked);
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -52,7 +52,7 @@ fn control_plane(answers: Vec<(u16, Value)>) -> (Api<PediaCluster>, Arc<Mutex<Ve
             .expect("an answer");
         async move { Ok::<_, Infallible>(answer) }
     });
-    (Api::all(Client::new(service, "default")), asked)
+    (Objects::all(Client::new(service, "default")), asked)
 }
 
 fn page(names: &[&str], next: &str) -> (u16, Value) {
@@ -190,7 +190,7 @@ async fn a_list_that_is_left_without_an_answer_is_asked_for_again() {
         "PediaCluster",
     )]);
     host.hang("list", "pediaclusters");
-    let (looking, api) = (Arc::clone(&shared), Api::all(host.client()));
+    let (looking, api) = (Arc::clone(&shared), Objects::all(host.client()));
     let looking = tokio::spawn(async move { look(&looking, &api, &mut Silences::default()).await });
     until("a list", || async {
         host.asked("list", "pediaclusters") > 0

@@ -1,8 +1,8 @@
 //! Statuses that were put onto the control plane by requests whose answer did not come.
 
 use armadex_crds::PediaCluster;
+use armadex_policy::Objects;
 use kube::Resource as _;
-use kube::api::Api;
 use kube::runtime::events::Reporter;
 
 use super::*;
@@ -23,7 +23,7 @@ async fn keeper(stage: &Stage) -> StatusKeeper {
         instance: None,
     };
     let mut keeper = StatusKeeper {
-        applied: Applied::new(Arc::clone(&shared), Api::all(client.clone()), &object),
+        applied: Applied::new(Arc::clone(&shared), Objects::all(client.clone()), &object),
         shared,
         name: "m".to_owned(),
         reference: object.object_ref(&()),

@@ -1,0 +1,131 @@
+//! The objects of one kind on the control plane. A request for them that fails gives [`Trouble`] and never the error that kube makes of it, which
+//! may have the whole answer in its words: whoever asks this way can't tell it as it came.
+
+use std::fmt::Debug;
+
+use futures::{Stream, StreamExt};
+use k8s_openapi::NamespaceResourceScope;
+use kube::{
+    Api, Client, Resource,
+    api::{ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams},
+    runtime::watcher::{Config, Event, watcher},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::Trouble;
+
+/// The objects of one kind.
+#[derive(Clone)]
+pub struct Objects<K> {
+    pub(crate) api: Api<K>,
+}
+
+impl<K: Resource<DynamicType: Default>> Objects<K> {
+    /// Those of the whole cluster.
+    pub fn all(client: Client) -> Self {
+        Self {
+            api: Api::all(client),
+        }
+    }
+
+    /// Those of a namespace.
+    pub fn namespaced(client: Client, namespace: &str) -> Self
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+    {
+        Self {
+            api: Api::namespaced(client, namespace),
+        }
+    }
+}
+
+impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
+    /// The object of a name.
+    pub async fn get(&self, name: &str) -> Result<K, Trouble> {
+        Ok(self.api.get(name).await?)
+    }
+
+    /// The same, if there is one.
+    pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Trouble> {
+        Ok(self.api.get_opt(name).await?)
+    }
+
+    /// The metadata of the object of a name.
+    pub async fn get_metadata(&self, name: &str) -> Result<PartialObjectMeta<K>, Trouble> {
+        Ok(self.api.get_metadata(name).await?)
+    }
+
+    /// The same, if there is one.
+    pub async fn get_metadata_opt(
+        &self,
+        name: &str,
+    ) -> Result<Option<PartialObjectMeta<K>>, Trouble> {
+        Ok(self.api.get_metadata_opt(name).await?)
+    }
+
+    /// A page of the metadata of all.
+    pub async fn list_metadata(
+        &self,
+        params: &ListParams,
+    ) -> Result<ObjectList<PartialObjectMeta<K>>, Trouble> {
+        Ok(self.api.list_metadata(params).await?)
+    }
+
+    /// Makes an object.
+    pub async fn create(&self, object: &K) -> Result<K, Trouble>
+    where
+        K: Serialize,
+    {
+        Ok(self.api.create(&PostParams::default(), object).await?)
+    }
+
+    /// Puts an object into the place of the version that it has.
+    pub async fn replace(&self, name: &str, object: &K) -> Result<K, Trouble>
+    where
+        K: Serialize,
+    {
+        let params = PostParams::default();
+        Ok(self.api.replace(name, &params, object).await?)
+    }
+
+    /// Changes an object.
+    pub async fn patch(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<impl Serialize + Debug>,
+    ) -> Result<K, Trouble> {
+        Ok(self.api.patch(name, params, patch).await?)
+    }
+
+    /// Changes the status of an object.
+    pub async fn patch_status(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<impl Serialize + Debug>,
+    ) -> Result<K, Trouble> {
+        Ok(self.api.patch_status(name, params, patch).await?)
+    }
+}
+
+impl<K: Resource + Clone + DeserializeOwned + Debug + Send + 'static> Objects<K> {
+    /// What happens to them, from a list of all. `trim` takes out of each what nobody reads.
+    pub fn watch(
+        self,
+        config: Config,
+        trim: fn(&mut K),
+    ) -> impl Stream<Item = Result<Event<K>, Trouble>> + Send {
+        watcher(self.api, config).map(move |event| match event {
+            Ok(mut event) => {
+                if let Event::Apply(object) | Event::InitApply(object) | Event::Delete(object) =
+                    &mut event
+                {
+                    trim(object);
+                }
+                Ok(event)
+            }
+            Err(error) => Err(Trouble::from(&error)),
+        })
+    }
+}
