@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, ETAG, IF_NONE_MATCH, RETRY_AFTER, USER_AGENT,
 };
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -57,6 +57,8 @@ const METADATA_LIST: &str =
 pub struct Member {
     server: Endpoint,
     headers: HeaderMap,
+    /// What is asked over HTTP/1.1 goes to the member itself.
+    is_direct: bool,
     make: ClientMaker,
     connections: Mutex<Arc<Connections>>,
     heard: Arc<Heard>,
@@ -105,6 +107,7 @@ impl Member {
         Ok(Self {
             server: connection.server.clone(),
             headers: common_headers(connection)?,
+            is_direct: connection.proxy.is_none(),
             make: Arc::clone(make),
             connections: Mutex::new(Connections::new(make)),
             heard: Arc::default(),
@@ -242,9 +245,13 @@ impl Member {
         let ((client, mut seat), path) = (self.connections().watches.take(), request.path());
         let answer = async {
             let _ahead = seat.connection().await;
-            let body = self.send(client, &path, accept, silence).await?;
+            let headers = self.headers_for(&path, accept)?;
+            let response = self.ask(client, &path, headers).await?;
+            // Pings of HTTP/2 go through a tunnel, what TCP does to keep a connection alive does not.
+            let breaks = self.is_direct || response.version() == Version::HTTP_2;
+            let body = body(response, silence, no_words).await?;
             seat.answered();
-            Ok(body.on(seat).heard_by(&self.heard))
+            Ok(body.on(seat).that_breaks(breaks).heard_by(&self.heard))
         };
         within("answer to the watch", HEAD_TIMEOUT, answer).await
     }

@@ -16,6 +16,7 @@ use crate::lanes::Seat;
 pub struct ByteStream {
     body: Incoming,
     silence: Duration,
+    breaks_when_dead: bool,
     heard: Option<Arc<Heard>>,
     _seat: Option<Seat>,
 }
@@ -25,6 +26,7 @@ impl ByteStream {
         Self {
             body,
             silence,
+            breaks_when_dead: false,
             heard: None,
             _seat: None,
         }
@@ -36,6 +38,21 @@ impl ByteStream {
             _seat: Some(seat),
             ..self
         }
+    }
+
+    /// It `breaks_when_dead`.
+    pub(crate) fn that_breaks(self, breaks_when_dead: bool) -> Self {
+        Self {
+            breaks_when_dead,
+            ..self
+        }
+    }
+
+    /// Whether it is over within 25 s after whoever sends it is gone: the connection leads to where the bytes come from and not to a proxy, as
+    /// far as can be told from here.
+    #[must_use]
+    pub fn breaks_when_dead(&self) -> bool {
+        self.breaks_when_dead
     }
 
     /// Tells `heard` of what comes, and that nothing comes any more.

@@ -13,7 +13,7 @@ use crate::incoming::prune::{self, Salvaged, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
-use crate::stream::silence::{Due, Silence};
+use crate::stream::silence::{Due, SILENT, Silence};
 use crate::stream::step::{Ended, Outcome, is_behind};
 use crate::stream::writer::Halt;
 
@@ -31,6 +31,11 @@ pub(super) const POSITION_PERIOD: Duration = Duration::from_secs(180);
 const SETTLED: Duration = Duration::from_secs(1);
 /// A watch that is over so long before its time was not ended by whoever it was asked of: an API server goes, and another may come in its place.
 const BEFORE_ITS_TIME: Duration = Duration::from_secs(5);
+/// A watch that is not over so long after its time, and says nothing, is over without its having been told: whoever it was asked of is gone,
+/// and something between here and there keeps it open. As long as the body of a list may be silent, for the last object may come slowly.
+const OVERDUE: Duration = Duration::from_secs(30);
+/// The same of a watch that has brought a bookmark and brings no other: there is one every 60 to 75 s.
+const LATE_BOOKMARK: Duration = SILENT.saturating_mul(2);
 /// A watch that is over sooner and led nowhere was refused in all but words.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// A watch that was followed for so long has worked, even if nothing happened. Below the 10 s and more after which proxies cut off
@@ -53,12 +58,16 @@ struct Watch {
     stored: String,
     /// When something must be written.
     write_at: Option<Instant>,
-    /// When the last event came.
-    last_event: Instant,
     /// When the last bytes came, or were taken in: what comes while nobody reads is heard later.
     heard: Instant,
     /// Since then.
     silence: Silence,
+    /// When it is to be over.
+    ends_at: Instant,
+    /// A bookmark came, and others are to come.
+    has_bookmarks: bool,
+    /// How far it has led itself, while `complete` is what the member said beside it.
+    led_to: Option<String>,
     /// When it will have worked for a while, if that is news.
     lasts_at: Option<Instant>,
 }
@@ -67,6 +76,8 @@ struct Watch {
 enum End {
     Closed,
     Error(MemberError),
+    /// Nothing has come for so long, and should have.
+    Overdue(Duration),
     /// Something that is stored is not as the member has it.
     Differs,
 }
@@ -76,7 +87,7 @@ impl Stream {
         let begun = Instant::now();
         let lasts = self.pace.seconds();
         let body = match Box::pin(self.request_watch(&version, lasts)).await? {
-            Ok(body) => Some(body),
+            Ok(body) => body,
             Err(error) => {
                 // A refusal comes from somebody who answers, and is no reason to doubt who it is.
                 if error.code().is_none() {
@@ -87,26 +98,13 @@ impl Stream {
         };
         self.context.metrics.watches.add(1);
         self.context.report.syncing();
-        let (stored, write_at) = match self.behind {
-            true => (String::new(), Some(self.position_due())),
-            false => (version.clone(), None),
-        };
-        let mut watch = Watch {
-            body,
-            lines: Lines::new(self.incoming_limit()),
-            unfinished: self.context.shared.unfinished.part(),
-            gathering: Gathering::default(),
-            latest: version.clone(),
-            complete: version.clone(),
-            stored,
-            write_at,
-            last_event: begun,
-            heard: begun,
-            silence: Silence::new(begun),
-            lasts_at: self.troubled.then_some(begun + LASTED),
-        };
+        let ends_at = Instant::now() + Duration::from_secs(lasts.into());
+        let mut watch = self.begun(body, &version, ends_at);
         self.context.report.place().follows(&version);
         let end = self.follow(&mut watch).await?;
+        if let End::Overdue(_) = end {
+            watch.go_back();
+        }
         self.doubted = Instant::now();
         Box::pin(self.end_watched(&mut watch, &end)).await?;
         let (took, moved) = (begun.elapsed(), watch.complete != version);
@@ -125,8 +123,37 @@ impl Stream {
                 version: watch.complete,
             }),
             End::Error(error) => self.watch_failed(&error, watch.complete),
+            End::Overdue(after) => {
+                let phase = "word of the watch";
+                self.watch_failed(&MemberError::TimedOut { phase, after }, watch.complete)
+            }
             End::Differs => Outcome::Differs,
         })
+    }
+
+    /// A watch that has just been answered.
+    fn begun(&self, body: ByteStream, version: &str, ends_at: Instant) -> Watch {
+        let now = Instant::now();
+        let (stored, write_at) = match self.behind {
+            true => (String::new(), Some(self.position_due())),
+            false => (version.to_owned(), None),
+        };
+        Watch {
+            body: Some(body),
+            lines: Lines::new(self.incoming_limit()),
+            unfinished: self.context.shared.unfinished.part(),
+            gathering: Gathering::default(),
+            latest: version.to_owned(),
+            complete: version.to_owned(),
+            stored,
+            write_at,
+            heard: now,
+            silence: Silence::new(now),
+            ends_at,
+            has_bookmarks: false,
+            led_to: None,
+            lasts_at: self.troubled.then_some(now + LASTED),
+        }
     }
 
     async fn request_watch(
@@ -165,7 +192,12 @@ impl Stream {
                     Box::pin(self.write_watched(watch)).await?;
                     return Err(Halt::Cancelled);
                 }
-                () = tokio::time::sleep_until(due) => Box::pin(self.do_what_is_due(watch)).await?,
+                () = tokio::time::sleep_until(due) => {
+                    if let Some(silent) = watch.is_overdue() {
+                        return Ok(End::Overdue(silent));
+                    }
+                    Box::pin(self.do_what_is_due(watch)).await?;
+                }
                 () = self.context.report.place().is_to_list() => return Ok(End::Differs),
                 error = watch.unfinished.has_to_go() => return Ok(End::Error(error)),
                 chunk = body.next() => match chunk {
@@ -197,7 +229,7 @@ impl Stream {
 
     /// Finds out how far a watch is that says nothing.
     async fn break_silence(&self, watch: &mut Watch) -> Result<(), Halt> {
-        if watch.lines.holds_part() {
+        if !watch.may_be_complete() {
             watch.silence = Silence::new(Instant::now());
             return Ok(());
         }
@@ -206,7 +238,8 @@ impl Stream {
             Due::Complete(version) if is_behind(&version, &watch.latest) => Ok(()),
             Due::Complete(version) => {
                 watch.latest.clone_from(&version);
-                watch.complete = version;
+                let led_to = std::mem::replace(&mut watch.complete, version);
+                watch.led_to.get_or_insert(led_to);
                 watch.write_by(self.position_due());
                 self.tell_place(watch);
                 Ok(())
@@ -363,7 +396,38 @@ impl Watch {
     /// When something is to be done, whatever comes.
     fn due(&self) -> Instant {
         let others = [self.write_at, self.lasts_at].into_iter().flatten();
-        others.fold(self.silence.until(), Instant::min)
+        let first = others.fold(self.silence.until(), Instant::min);
+        first.min(self.overdue_at())
+    }
+
+    /// When it is over, whether that was told or not.
+    fn overdue_at(&self) -> Instant {
+        let end = self.ends_at.max(self.heard) + OVERDUE;
+        match self.has_bookmarks {
+            true => end.min(self.heard + LATE_BOOKMARK),
+            false => end,
+        }
+    }
+
+    /// For how long nothing has come, if something should have.
+    fn is_overdue(&self) -> Option<Duration> {
+        (self.overdue_at() <= Instant::now()).then(|| self.heard.elapsed())
+    }
+
+    /// Whether nothing may have happened where nothing comes. Whose bookmarks stay away is not to be believed, nor is what would not break if it
+    /// were dead.
+    fn may_be_complete(&self) -> bool {
+        let breaks_when_dead = |body: &ByteStream| body.breaks_when_dead();
+        let is_alive = self.body.as_ref().is_some_and(breaks_when_dead);
+        is_alive && !self.has_bookmarks && !self.lines.holds_part()
+    }
+
+    /// What was believed of its silence is not to be believed.
+    fn go_back(&mut self) {
+        if let Some(led_to) = self.led_to.take() {
+            self.latest.clone_from(&led_to);
+            self.complete = led_to;
+        }
     }
 
     /// Bytes have come.
@@ -388,7 +452,7 @@ impl Watch {
 
     /// Moves on after a line, and says when that must be written.
     fn advance(&mut self, place: Place, position_due: Instant) {
-        self.last_event = Instant::now();
+        self.led_to = None;
         match place {
             Place::Event(version) => {
                 if !version.is_empty() && version != self.latest {
@@ -396,6 +460,7 @@ impl Watch {
                 }
             }
             Place::Bookmark(version) => {
+                self.has_bookmarks = true;
                 if !version.is_empty() {
                     self.complete.clone_from(&version);
                     self.latest = version;
@@ -405,7 +470,7 @@ impl Watch {
         self.write_by(if self.gathering.pending.is_empty() {
             position_due
         } else {
-            self.last_event + LINGER
+            Instant::now() + LINGER
         });
     }
 

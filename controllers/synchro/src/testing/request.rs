@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use armadex_member::{Connection, Member};
+use armadex_member::{Connection, Member, Proxy};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, DuplexStream};
 
 /// What a pipe holds: below what the larger bodies have.
@@ -43,10 +43,33 @@ impl Request {
 
 /// A member that is reached through pipes, each of which `serve` is given the other end of; a test may stop the clock.
 pub(crate) fn through_pipes(serve: impl Fn(DuplexStream) + Send + Sync + 'static) -> Arc<Member> {
+    connected(&Connection::plain("http://member"), serve)
+}
+
+/// The same, as far as it can be told behind a proxy.
+pub(crate) fn through_pipes_of_a_proxy(
+    serve: impl Fn(DuplexStream) + Send + Sync + 'static,
+) -> Arc<Member> {
+    let proxy = Proxy {
+        url: "http://proxy".parse().expect("a URL"),
+        credentials: None,
+        headers: Vec::new(),
+    };
+    let connection = Connection {
+        proxy: Some(proxy),
+        ..Connection::plain("http://member")
+    };
+    connected(&connection, serve)
+}
+
+fn connected(
+    connection: &Connection,
+    serve: impl Fn(DuplexStream) + Send + Sync + 'static,
+) -> Arc<Member> {
     let dial = move || {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         serve(far);
         near
     };
-    Arc::new(Member::through_pipes(&Connection::plain("http://member"), dial).expect("a member"))
+    Arc::new(Member::through_pipes(connection, dial).expect("a member"))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use armadex_member::Member;
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 
-use crate::testing::request::{Request, through_pipes};
+use crate::testing::request::{Request, through_pipes, through_pipes_of_a_proxy};
 
 /// Who it is, unless a test says otherwise.
 pub(super) const IDENTITY: &str = "member-uid";
@@ -143,6 +143,11 @@ impl FakeMember {
     pub(super) fn connect(&self) -> Arc<Member> {
         let script = Arc::clone(&self.script);
         through_pipes(move |pipe| drop(tokio::spawn(serve(pipe, Arc::clone(&script)))))
+    }
+
+    pub(super) fn connect_behind_a_proxy(&self) -> Arc<Member> {
+        let script = Arc::clone(&self.script);
+        through_pipes_of_a_proxy(move |pipe| drop(tokio::spawn(serve(pipe, Arc::clone(&script)))))
     }
 
     /// Answers by `rule` what is not scripted.

@@ -1,0 +1,72 @@
+//! Watches that say nothing: nothing happens, or nobody is there to tell it while something on the way keeps them open.
+
+use super::*;
+
+/// A member whose first watch brings this and then nothing, for ever, and whose next one tells of what came meanwhile. It says
+/// that it is at version 1000.
+fn of_which_nothing_is_heard_after(first: &str) -> Scene {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let missed = event("ADDED", &pod("missed", 500));
+    scene.member.watches([
+        Answer::ok(first).that_stays_open(),
+        Answer::ok(missed).that_stays_open(),
+    ]);
+    scene
+}
+
+/// Waits for the second watch, which may take as long as the first one lasts, and gives the requests.
+async fn until_watched_again(scene: &Scene) -> Vec<String> {
+    for _ in 0..1000 {
+        let requests = scene.member.requests();
+        if requests.len() == 3 {
+            return requests;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    panic!("{:?}", scene.member.requests());
+}
+
+/// Whether that the first watch says nothing is taken for that nothing happened, before it may be over.
+async fn is_believed(act: &Act) -> bool {
+    let believed = act.report.place().reaches("1000");
+    let in_time = tokio::time::timeout(Duration::from_secs(119), believed);
+    in_time.await.is_ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_watch_missed_that_was_dead_is_told_by_the_next() {
+    let scene = of_which_nothing_is_heard_after("");
+    let act = scene.run();
+    assert!(is_believed(&act).await);
+    let requests = until_watched_again(&scene).await;
+    assert_eq!(requests, ["list", "watch@10", "watch@10"]);
+    scene.comes_to(&["n/a@1", "n/missed@500"], "Live@500").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_whose_bookmarks_stay_away_is_dead() {
+    let scene = of_which_nothing_is_heard_after(&bookmark(20));
+    let begun = tokio::time::Instant::now();
+    let act = scene.run();
+    let requests = until_watched_again(&scene).await;
+    assert_eq!(requests, ["list", "watch@10", "watch@20"]);
+    // Twice the time between two of them, unless it was to last for less.
+    let took = begun.elapsed().as_secs();
+    assert!((149..=153).contains(&took), "{took} s");
+    scene.comes_to(&["n/a@1", "n/missed@500"], "Live@500").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_behind_a_proxy_that_sees_no_ping_moves_no_position() {
+    let scene = of_which_nothing_is_heard_after("");
+    let shared = shared(Arc::clone(&scene.sink) as Arc<dyn Sink>);
+    let lists = ClusterTurns::new(Arc::clone(&shared.lists));
+    let member = scene.member.connect_behind_a_proxy();
+    let connected = Connected::new(member, IDENTITY.to_owned(), Arc::new(lists));
+    let act = scene.run_beside(shared, Arc::new(connected), (ClusterId(1), pods()));
+    assert!(!is_believed(&act).await);
+    act.end().await;
+}
