@@ -147,7 +147,7 @@ impl Plan {
 }
 
 /// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone. No
-/// more than `most` are chosen: how much a member serves is for the member to say.
+/// more than `most` are chosen, what is kept among them: how much a member serves, and ceases to serve, is for the member to say.
 #[must_use]
 pub(crate) fn negotiate(
     wanted: &[GroupResources],
@@ -157,7 +157,7 @@ pub(crate) fn negotiate(
 ) -> Plan {
     let mut chosen = choose(wanted, served);
     let kept = keep::keep(&mut chosen, wanted, served, known);
-    chosen.cut(&known.types, most);
+    chosen.cut(&known.types, (most, kept.types.len()));
     Plan {
         types: chosen.types.into_values().collect(),
         missing: chosen.missing.into_iter().collect(),

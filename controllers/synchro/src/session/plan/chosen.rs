@@ -52,14 +52,16 @@ impl Chosen {
         }
     }
 
-    /// Leaves `most` types, those first that are synced already, and tells of so much that is missing as a status can hold.
-    pub(super) fn cut(&mut self, known: &[ResourceType], most: usize) {
+    /// Leaves `most` types beside those that are kept, those first that are synced already, and tells of so much that is missing as a status
+    /// can hold.
+    pub(super) fn cut(&mut self, known: &[ResourceType], (most, kept): (usize, usize)) {
+        let room = most.saturating_sub(kept);
         let known: BTreeSet<_> = known.iter().map(|known| &known.gvr).collect();
         let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
             .into_iter()
             .partition(|(_, resource)| known.contains(&resource.gvr));
-        let beyond = (stay.len() + new.len()).saturating_sub(most);
-        self.types = stay.into_iter().chain(new).take(most).collect();
+        let beyond = (stay.len() + new.len()).saturating_sub(room);
+        self.types = stay.into_iter().chain(new).take(room).collect();
         let untold = self.missing.len().saturating_sub(MOST_MISSING);
         let missing = std::mem::take(&mut self.missing);
         self.missing = missing.into_iter().take(MOST_MISSING).collect();

@@ -128,3 +128,35 @@ fn a_type_that_is_described_anew_is_one_stream() {
     assert!(!plan.runs_on(&before), "its stream begins anew");
     assert!(plan.keeps(&before.gvr), "its rows stay");
 }
+
+/// Of a version that does not answer everything stays that was ever told of it.
+#[test]
+fn a_member_that_tells_other_names_each_time_has_no_more_streams_than_it_may() {
+    const MOST: usize = 10;
+    let mut known = Known::default();
+    for answer in 0..10 {
+        let names = (0..MOST).map(|number| format!("r{answer}x{number}"));
+        let resources = names.map(|name| resource(&name, "", WHOLE)).collect();
+        let down = Version {
+            name: "v2".into(),
+            state: VersionState::Failed("it is down".into()),
+        };
+        let group = Group {
+            versions: vec![down, served("v1", resources)],
+        };
+        let served = Discovery {
+            groups: [("example.com".to_owned(), group)].into(),
+        };
+        let plan = negotiate(&wanted("example.com: *"), &served, &known, MOST);
+        let known_before = known.types.iter().cloned();
+        known.types = known_before
+            .filter(|resource| plan.runs_on(resource))
+            .chain(plan.types.iter().cloned())
+            .collect();
+        assert_eq!(known.types.len(), MOST);
+        if answer > 0 {
+            let beyond = |missing: &Missing| missing.why.starts_with("10 more resources");
+            assert!(plan.missing.iter().any(beyond), "{:?}", plan.missing);
+        }
+    }
+}
