@@ -188,8 +188,8 @@ where
         .http2_initial_connection_window_size(windows.connection)
         .http2_keep_alive_interval(PING_INTERVAL)
         .http2_keep_alive_timeout(PING_TIMEOUT)
-        // Who waits for nothing does not mind a dead peer. Whoever asks in vain leaves the connection.
-        .http2_keep_alive_while_idle(false)
+        // A connection that was left ends when all of its last words are sent, which a peer may refuse to read.
+        .http2_keep_alive_while_idle(true)
         .build(connector);
     BoxCloneSyncService::new(client)
 }

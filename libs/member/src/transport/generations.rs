@@ -13,6 +13,7 @@ use hyper::body::Frame;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::{Instant, timeout};
 use tower::{Service, ServiceExt};
 
@@ -179,4 +180,41 @@ async fn probes_of_a_peer_that_fell_silent_come_to_another_connection() {
         tokio::time::sleep(PAUSE).await;
     }
     assert_eq!(dialer.opened(), 2);
+}
+
+/// A peer that asks whether we are there, again and again, and reads none of the answers.
+async fn asks_and_does_not_read(mut pipe: DuplexStream) {
+    /// Frames of HTTP/2: no settings, and a ping.
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const PING: [u8; 17] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    let _ = pipe.read(&mut [0; 24]).await;
+    let _ = pipe.write_all(&SETTINGS).await;
+    while pipe.write_all(&PING).await.is_ok() {}
+}
+
+/// What is to be sent before a connection ends can't be sent to it.
+#[tokio::test(start_paused = true)]
+async fn no_connection_that_was_left_stays_open_because_its_peer_does_not_read() {
+    const PAUSE: Duration = Duration::from_secs(5);
+    let open = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&open);
+    let dial = tower::service_fn(move |_: Uri| {
+        let (near, far) = tokio::io::duplex(256);
+        let open = Arc::clone(&counter);
+        open.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            asks_and_does_not_read(far).await;
+            open.fetch_sub(1, Ordering::Relaxed);
+        });
+        ready(Ok::<_, Infallible>(TokioIo::new(Pipe::of_http2(near))))
+    });
+    let connection = Connection::plain("http://member");
+    let member = Member::over(&connection, &maker(dial)).expect("a member");
+    for _ in 0..10 {
+        member.probe().await.expect_err("no answer");
+        member.leave_connections();
+        tokio::time::sleep(PAUSE).await;
+        let open = open.load(Ordering::Relaxed);
+        assert!(open <= 3, "{open} connections are open");
+    }
 }
