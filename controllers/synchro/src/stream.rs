@@ -113,6 +113,8 @@ struct Stream {
     behind: bool,
     /// Where it stands, while its rows are hidden: it is not known yet whether the member lets them be read.
     hidden: Option<MemberPosition>,
+    /// The member was asked how far it is, and what it answered was not understood.
+    puzzled: bool,
     /// Since when it is in doubt who the member is.
     doubted: Instant,
     /// How long the next watch may be.
@@ -150,6 +152,7 @@ impl Stream {
             asked_wait: Duration::ZERO,
             behind: false,
             hidden: None,
+            puzzled: false,
             doubted,
             pace: Pace::default(),
             troubled: false,
@@ -263,7 +266,15 @@ impl Stream {
             }
             Ok(_) => {}
         }
-        match self.present_version().await {
+        let present = self.present_version().await;
+        let is_puzzle = matches!(present, Err(MemberError::Malformed { .. }));
+        let was_puzzled = std::mem::replace(&mut self.puzzled, is_puzzle);
+        match present {
+            // It will not say, however often it is asked; a list needs no such answer.
+            Err(error) if is_puzzle && was_puzzled => {
+                self.failed(&error);
+                Outcome::Gone
+            }
             Err(error) => self.failed(&error),
             Ok(present) => Outcome::Present(present),
         }

@@ -1,5 +1,5 @@
-//! The outline of a JSON text that comes in pieces: what stands in its first two levels. What is deeper is left out as it comes, so the
-//! metadata of an object or a list takes little room whatever else was sent with it. Pure.
+//! The outline of a JSON text that comes in pieces: what stands in its first two levels and in no array. What is deeper is left out as it comes, so
+//! the metadata of an object or a list takes little room whatever else was sent with it, and however many objects were. Pure.
 
 /// Kind, version and metadata without labels and annotations: some hundred bytes, and a thousand for a continue token.
 const MOST_BYTES: usize = 8 << 10;
@@ -7,12 +7,26 @@ const MOST_BYTES: usize = 8 << 10;
 const KEPT_DEPTH: usize = 2;
 
 /// What has come of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outline {
     kept: Vec<u8>,
     depth: usize,
+    /// Down to where it is kept: less than elsewhere in an array.
+    kept_depth: usize,
     in_string: bool,
     escaped: bool,
+}
+
+impl Default for Outline {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            depth: 0,
+            kept_depth: KEPT_DEPTH,
+            in_string: false,
+            escaped: false,
+        }
+    }
 }
 
 impl Outline {
@@ -43,11 +57,19 @@ impl Outline {
             b'\\' if self.in_string => self.escaped = true,
             b'"' => self.in_string = !self.in_string,
             _ if self.in_string => {}
-            b'{' | b'[' => self.depth += 1,
+            b'{' => self.depth += 1,
+            b'[' => {
+                self.kept_depth = self.kept_depth.min(self.depth);
+                self.depth += 1;
+            }
             b'}' | b']' => self.depth = self.depth.saturating_sub(1),
             _ => {}
         }
-        before.min(self.depth) <= KEPT_DEPTH
+        let is_kept = before.min(self.depth) <= self.kept_depth;
+        if self.depth <= self.kept_depth {
+            self.kept_depth = KEPT_DEPTH;
+        }
+        is_kept
     }
 }
 
@@ -76,8 +98,13 @@ mod tests {
         );
         check(
             r#"{"items":[{"metadata":{"name":"a"}}],"metadata":{"resourceVersion":"7"}}"#,
-            r#"{"items":[{}],"metadata":{"resourceVersion":"7"}}"#,
+            r#"{"items":[],"metadata":{"resourceVersion":"7"}}"#,
         );
+        check(
+            r#"{"a":[[1,[2]],{"b":[3]}],"c":{"d":[4],"e":{"f":[5]},"g":6},"h":7}"#,
+            r#"{"a":[],"c":{"d":[],"e":{},"g":6},"h":7}"#,
+        );
+        check(r#"[{"a":1},[2]]"#, "[]");
         check(
             r#"{"a":"}]\"{[\\","b":{"c":{"d":"}}}\"]"}},"e":1}"#,
             r#"{"a":"}]\"{[\\","b":{"c":{}},"e":1}"#,
@@ -87,14 +114,11 @@ mod tests {
     #[test]
     fn no_more_is_kept_than_metadata_takes() {
         let deep = format!(r#"{{"items":[{{"data":"{}"}}]}}"#, "x".repeat(1 << 20));
-        check(&deep, r#"{"items":[{}]}"#);
-        let endless = [
-            ("[", "1,"),
-            ("", "a"),
-            ("[", "{},"),
-            (r#"{"items":["#, r#""a","#),
-            (r#"{"metadata":{"uid":""#, "u"),
-        ];
+        check(&deep, r#"{"items":[]}"#);
+        // Of an API that knows no limit to a list.
+        let many = format!(r#"{{"items":[{}{{}}]}}"#, r#"{"kind":"A"},"#.repeat(10_000));
+        check(&many, r#"{"items":[]}"#);
+        let endless = [("", "a"), (r#"{"metadata":{"uid":""#, "u")];
         for (begin, rest) in endless {
             let mut outline = Outline::default();
             assert!(outline.push(begin.as_bytes()));

@@ -128,3 +128,18 @@ async fn what_does_not_come_to_its_end_is_given_up() {
     );
     act.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_not_understood_when_it_says_how_far_it_is_is_listed() {
+    let scene = Scene::new();
+    scene
+        .member
+        .lists([page(10, "", &[("a", 1)]), page(20, "", &[("b", 2)])]);
+    scene.member.set_present(&"9".repeat(1000));
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.end().await;
+    let act = scene.run();
+    scene.comes_to(&["n/b@2"], "Live@20").await;
+    act.end().await;
+}
