@@ -19,7 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_member::{ListRequest, MemberError};
+use armadex_member::MemberError;
 use armadex_model::{ClusterName, ResourceType};
 use armadex_storage::{ClusterId, MemberPosition, Phase};
 use futures::FutureExt as _;
@@ -266,7 +266,7 @@ impl Stream {
             }
             Ok(_) => {}
         }
-        let present = self.present_version().await;
+        let present = connected.present_version(&self.context.resource.gvr).await;
         let is_puzzle = matches!(present, Err(MemberError::Malformed { .. }));
         let was_puzzled = std::mem::replace(&mut self.puzzled, is_puzzle);
         match present {
@@ -278,16 +278,6 @@ impl Stream {
             Err(error) => self.failed(&error),
             Ok(present) => Outcome::Present(present),
         }
-    }
-
-    /// How far the collection is, by a list of one object's metadata.
-    async fn present_version(&self) -> Result<String, MemberError> {
-        let request = ListRequest {
-            resource: &self.context.resource.gvr,
-            limit: 1,
-            continue_token: None,
-        };
-        self.context.connected.present_version(&request).await
     }
 
     async fn until_cancelled(

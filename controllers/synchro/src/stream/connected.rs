@@ -1,10 +1,12 @@
 //! What the streams of one cluster share while they are connected with its member.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_member::{ListRequest, Member, MemberError};
+use armadex_model::GroupVersionResource;
 use tokio::sync::{Mutex, Semaphore};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::stream::turns::ClusterTurns;
@@ -13,6 +15,8 @@ use crate::told::outages::Outages;
 /// Streams of a member that ask at the same time how far it is. After a restart all of them want to know, and a connection of HTTP/2 keeps the
 /// room for as many requests as ever waited in it.
 const ASKING: usize = 4;
+/// An answer takes a round trip or a few. Who has waited longer for another's asks without a turn: a kind that hangs keeps nobody waiting but itself.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A member that streams are connected with.
 pub(crate) struct Connected {
@@ -65,14 +69,18 @@ impl Connected {
         self.since
     }
 
-    /// How far a collection of it is, in turns.
+    /// How far a collection of it is, by a list of one object's metadata. In turns, as long as those who ask are answered soon.
     pub(crate) async fn present_version(
         &self,
-        collection: &ListRequest<'_>,
+        resource: &GroupVersionResource,
     ) -> Result<String, MemberError> {
-        // It is never closed.
-        let _turn = self.asking.acquire().await;
-        self.member.collection_version(collection).await
+        let request = ListRequest {
+            resource,
+            limit: 1,
+            continue_token: None,
+        };
+        let _turn = timeout(ANSWERED_WITHIN, self.asking.acquire()).await;
+        self.member.collection_version(&request).await
     }
 
     /// Who the member is: an answer to what was asked after `since`, when that came in doubt. All streams of a connection that breaks want to

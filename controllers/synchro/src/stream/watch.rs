@@ -1,10 +1,14 @@
 //! Following a watch: lines come in, changes are written when nothing more is at hand, bookmarks move the position.
 
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use armadex_member::{ByteStream, MemberError, WatchRequest};
 use armadex_storage::{Change, Phase};
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::incoming::event::{self, Event};
@@ -62,14 +66,31 @@ struct Watch {
     heard: Instant,
     /// Since then.
     silence: Silence,
+    /// How far the member is, while it is being asked.
+    asked: Option<Question>,
     /// When it is to be over.
     ends_at: Instant,
     /// A bookmark came, and others are to come.
     has_bookmarks: bool,
     /// How far it has led itself, while `complete` is what the member said beside it.
-    led_to: Option<String>,
+    led_to: Option<Box<str>>,
     /// When it will have worked for a while, if that is news.
     lasts_at: Option<Instant>,
+}
+
+/// How far the member is; `None` if it does not say.
+type Question = BoxFuture<'static, Option<String>>;
+
+/// Waits for the answer to what was asked, for ever if that is nothing. No `async fn`: each stream has room for it.
+fn answer(asked: &mut Option<Question>) -> impl Future<Output = Option<String>> {
+    poll_fn(move |context| {
+        let Some(question) = asked else {
+            return Poll::Pending;
+        };
+        let said = ready!(question.as_mut().poll(context));
+        *asked = None;
+        Poll::Ready(said)
+    })
 }
 
 /// Why a watch does not go on.
@@ -149,6 +170,7 @@ impl Stream {
             write_at,
             heard: now,
             silence: Silence::new(now),
+            asked: None,
             ends_at,
             has_bookmarks: false,
             led_to: None,
@@ -200,6 +222,7 @@ impl Stream {
                 }
                 () = self.context.report.place().is_to_list() => return Ok(End::Differs),
                 error = watch.unfinished.has_to_go() => return Ok(End::Error(error)),
+                said = answer(&mut watch.asked) => watch.silence.told(said, Instant::now()),
                 chunk = body.next() => match chunk {
                     None => return Ok(End::Closed),
                     Some(Err(error)) => return Ok(End::Error(error)),
@@ -222,38 +245,37 @@ impl Stream {
             self.recovered();
         }
         if watch.silence.until() <= now {
-            self.break_silence(watch).await?;
+            self.break_silence(watch);
         }
         Ok(())
     }
 
     /// Finds out how far a watch is that says nothing.
-    async fn break_silence(&self, watch: &mut Watch) -> Result<(), Halt> {
+    fn break_silence(&self, watch: &mut Watch) {
         if !watch.may_be_complete() {
             watch.silence = Silence::new(Instant::now());
-            return Ok(());
+            return;
         }
         match watch.silence.due(Instant::now()) {
             // A member that fell behind is for the next check to judge.
-            Due::Complete(version) if is_behind(&version, &watch.latest) => Ok(()),
+            Due::Complete(version) if is_behind(&version, &watch.latest) => {}
             Due::Complete(version) => {
                 watch.latest.clone_from(&version);
                 let led_to = std::mem::replace(&mut watch.complete, version);
-                watch.led_to.get_or_insert(led_to);
+                watch.led_to.get_or_insert(led_to.into());
                 watch.write_by(self.position_due());
                 self.tell_place(watch);
-                Ok(())
             }
-            Due::Ask => {
-                let asked = tokio::select! {
-                    () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
-                    asked = self.present_version() => asked,
-                };
-                // Without an answer the position stays, which at worst costs a list.
-                watch.silence.told(asked.ok(), Instant::now());
-                Ok(())
-            }
+            Due::Ask => watch.asked = Some(self.question()),
         }
+    }
+
+    /// Asked beside reading, for what a kind that is as silent as this one takes may be long. Without an answer the position stays, which at
+    /// worst costs a list.
+    fn question(&self) -> Question {
+        let connected = Arc::clone(&self.context.connected);
+        let resource = Arc::clone(&self.context.resource);
+        Box::pin(async move { connected.present_version(&resource.gvr).await.ok() })
     }
 
     /// Handles the lines that a chunk completes; an error is one that the member sent.
@@ -425,8 +447,8 @@ impl Watch {
     /// What was believed of its silence is not to be believed.
     fn go_back(&mut self) {
         if let Some(led_to) = self.led_to.take() {
-            self.latest.clone_from(&led_to);
-            self.complete = led_to;
+            self.complete = led_to.into();
+            self.latest.clone_from(&self.complete);
         }
     }
 
@@ -434,6 +456,7 @@ impl Watch {
     fn hear(&mut self, now: Instant) {
         self.heard = now;
         self.silence = Silence::new(now);
+        self.asked = None;
     }
 
     /// What is wrong with a bookmark before an event that was told already: the member is not the one that it was, or was set back.

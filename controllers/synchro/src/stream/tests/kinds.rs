@@ -98,6 +98,27 @@ async fn one_stream_asks_for_all_who_the_member_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn kinds_that_hang_hold_up_no_other_kind() {
+    const HANGING: usize = 8;
+    let scene = Scene::new();
+    let open = || Answer::ok(event("MODIFIED", &pod("a", 30))).that_stays_open();
+    scene.member.answers_by(breaks_once(open));
+    let hanging = (0..HANGING).map(|kind| format!("kind{kind}"));
+    scene.member.hangs_when_asked_for(hanging);
+    let mut kinds = Kinds::run(scene);
+    kinds.come_to("Live@20").await;
+    // The first seconds are those that are waited before it is asked again.
+    let others = kinds.sinks.split_off(HANGING);
+    let begun = Instant::now();
+    for sink in &others {
+        let is_there = |stored: &super::sink::Stored| stored.place() == "Live@30";
+        sink.until("the others".into(), is_there).await;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    kinds.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_outage_that_hits_all_streams_of_a_member_is_told_once() {
     let (told, _guard) = warnings();
     let scene = Scene::new();

@@ -29,6 +29,8 @@ struct Script {
     watches: Mutex<VecDeque<Answer>>,
     /// The collection's present version.
     present: Mutex<String>,
+    /// Kinds of which it does not say how far they are, nor that it won't.
+    hanging: Mutex<Vec<String>>,
     identity: Mutex<String>,
     requests: Mutex<Vec<String>>,
     /// All requests, checks included.
@@ -168,6 +170,11 @@ impl FakeMember {
         *self.script.present.lock().unwrap() = version.to_owned();
     }
 
+    /// Who asks how far one of these kinds is waits for ever.
+    pub(super) fn hangs_when_asked_for(&self, kinds: impl IntoIterator<Item = String>) {
+        self.script.hanging.lock().unwrap().extend(kinds);
+    }
+
     pub(super) fn set_identity(&self, uid: &str) {
         *self.script.identity.lock().unwrap() = uid.to_owned();
     }
@@ -252,6 +259,10 @@ impl Script {
             return Answer::ok(format!(r#"{{"metadata":{{"uid":"{uid}"}}}}"#));
         }
         if parameter("limit") == Some("1") {
+            let is_of = |kind: &String| path.contains(&format!("/{kind}?"));
+            if self.hanging.lock().unwrap().iter().any(is_of) {
+                return Answer::never();
+            }
             let version = self.present.lock().unwrap().clone();
             if version.is_empty() {
                 let refusal = r#"{"kind":"Status","code":403,"message":"pods is forbidden"}"#;

@@ -70,3 +70,17 @@ async fn silence_behind_a_proxy_that_sees_no_ping_moves_no_position() {
     assert!(!is_believed(&act).await);
     act.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_read_while_it_is_asked_how_far_it_is() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    scene.member.hangs_when_asked_for(["pods".to_owned()]);
+    let (silent, line) = (Duration::from_secs(80), event("ADDED", &pod("b", 11)));
+    let late = Answer::ok("").and_then(silent, &line).that_stays_open();
+    scene.member.watches([late]);
+    let act = scene.run();
+    tokio::time::sleep(silent).await;
+    scene.comes_to(&["n/a@1", "n/b@11"], "Live@11").await;
+    act.end().await;
+}
