@@ -320,6 +320,7 @@ impl From<StoreError> for ApiError {
             StoreError::Unsupported { what } => Self::bad_request(what.clone()),
             StoreError::Fenced { .. }
             | StoreError::Left { .. }
+            | StoreError::Differs { .. }
             | StoreError::Rejected { .. }
             | StoreError::Broken { .. } => {
                 tracing::error!(error = %chain(&error), "the store failed a search");

@@ -229,7 +229,7 @@ impl Stream {
             .await?;
         let stream = match opened {
             Ok(stream) => stream,
-            Err((_, reason)) => return Ok(self.failed_for(&reason)),
+            Err(refused) => return Ok(self.failed_for(refused.reason())),
         };
         self.hidden = stream.position.clone().filter(|_| stream.hidden);
         self.opened = Some(Opened {

@@ -82,6 +82,19 @@ pub struct ResourceType {
     pub categories: Vec<String>,
 }
 
+impl ResourceType {
+    /// What its objects are, in words: what must be the same wherever they come from.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        let place = if self.namespaced {
+            "in a namespace"
+        } else {
+            "without a namespace"
+        };
+        format!("{} {place}", self.kind)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

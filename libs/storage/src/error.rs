@@ -24,6 +24,13 @@ pub enum StoreError {
         /// The cluster.
         what: String,
     },
+    /// The member means another kind of object by a type than the other clusters that have it do: nothing of it is stored, and what was is hidden, until
+    /// they agree.
+    #[error("{what}")]
+    Differs {
+        /// The type, what it is to both sides, and the way out, in words.
+        what: String,
+    },
     /// One object cannot be stored; the others of its batch can.
     #[error("{key} cannot be stored: {reason}")]
     Rejected {

@@ -4,6 +4,7 @@
 //! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone: `keep`.
 
 mod asked;
+mod builtin;
 mod chosen;
 mod keep;
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl Stream {
                 .await?;
             match keys {
                 Ok(keys) => keys,
-                Err((_, reason)) => return Ok(self.failed_for(&reason)),
+                Err(refused) => return Ok(self.failed_for(refused.reason())),
             }
         } else {
             Vec::new()

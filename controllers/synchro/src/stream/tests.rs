@@ -293,6 +293,21 @@ async fn a_restart_lists_nothing() {
 }
 
 #[tokio::test]
+async fn a_type_that_others_mean_otherwise_is_said_to_be_so_until_they_agree() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    scene.sink.with(|stored| stored.differs = true);
+    let act = scene.run();
+    let message = act.says(ResourceSyncStatus::Error).await;
+    assert_eq!(message, "a Pod is a Node elsewhere");
+    assert!(scene.member.requests().is_empty());
+    scene.sink.with(|stored| stored.differs = false);
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.end().await;
+}
+
+#[tokio::test]
 async fn rows_of_a_former_cluster_are_shown_once_the_member_lets_them_be_read() {
     let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);

@@ -27,6 +27,21 @@ pub(crate) enum Halt {
     Cancelled,
 }
 
+/// What the store does not take, however often it is asked, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Object(ObjectKey, String),
+    /// The whole type: it is something else to others.
+    Type(String),
+}
+
+impl Refused {
+    pub(crate) fn reason(&self) -> &str {
+        let (Self::Object(_, reason) | Self::Type(reason)) = self;
+        reason
+    }
+}
+
 /// The way of one stream into the store. Whoever waits for it does not read from the member meanwhile.
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
@@ -77,7 +92,12 @@ impl Writer {
                     self.metrics.wrote(written);
                     return Ok(());
                 }
-                Err(refused) => refused,
+                Err(Refused::Object(key, reason)) => (key, reason),
+                Err(Refused::Type(reason)) => {
+                    self.wait_for_store(&StoreError::Broken { reason }, &mut backoff)
+                        .await?;
+                    continue;
+                }
             };
             if !self.leave_out(&mut batch, &key, &reason) {
                 let reason = format!("it refused {key}, which it was not given: {reason}");
@@ -87,11 +107,11 @@ impl Writer {
         }
     }
 
-    /// Calls the store until it answers. A refused object is for the caller.
+    /// Calls the store until it answers. What it refuses is for the caller.
     pub(crate) async fn attempt<T, F>(
         &self,
         mut call: impl FnMut() -> F,
-    ) -> Result<Result<T, (ObjectKey, String)>, Halt>
+    ) -> Result<Result<T, Refused>, Halt>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
@@ -104,7 +124,10 @@ impl Writer {
                     }
                     return Ok(Ok(value));
                 }
-                Err(StoreError::Rejected { key, reason }) => return Ok(Err((key, reason))),
+                Err(StoreError::Rejected { key, reason }) => {
+                    return Ok(Err(Refused::Object(key, reason)));
+                }
+                Err(StoreError::Differs { what }) => return Ok(Err(Refused::Type(what))),
                 Err(StoreError::Fenced { .. }) => return Err(Halt::Fenced),
                 Err(StoreError::Left { .. }) => return Err(Halt::Left),
                 Err(error) => self.wait_for_store(&error, &mut backoff).await?,

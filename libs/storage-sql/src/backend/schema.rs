@@ -27,7 +27,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 2] = [
+static POSTGRES: [Migration; 3] = [
     Migration {
         version: 1,
         name: "store",
@@ -40,9 +40,15 @@ static POSTGRES: [Migration; 2] = [
         serves: 1,
         sql: include_str!("../../migrations/postgres/0002_tenures.sql"),
     },
+    Migration {
+        version: 3,
+        name: "streams",
+        serves: 1,
+        sql: include_str!("../../migrations/postgres/0003_streams.sql"),
+    },
 ];
 
-static SQLITE: [Migration; 5] = [
+static SQLITE: [Migration; 6] = [
     Migration {
         version: 1,
         name: "store",
@@ -74,9 +80,15 @@ static SQLITE: [Migration; 5] = [
         serves: 4,
         sql: include_str!("../../migrations/sqlite/0005_tenures.sql"),
     },
+    Migration {
+        version: 6,
+        name: "streams",
+        serves: 4,
+        sql: include_str!("../../migrations/sqlite/0006_streams.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 2] = [
+static MYSQL: [Migration; 3] = [
     Migration {
         version: 1,
         name: "store",
@@ -88,6 +100,12 @@ static MYSQL: [Migration; 2] = [
         name: "tenures",
         serves: 1,
         sql: include_str!("../../migrations/mysql/0002_tenures.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "streams",
+        serves: 1,
+        sql: include_str!("../../migrations/mysql/0003_streams.sql"),
     },
 ];
 
@@ -186,12 +204,12 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5])
+            (None, vec![1, 2, 3, 4, 5, 6])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5]);
-        let ahead = of(&[1, 2, 3, 4, 5, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6]).is_ahead());
     }
 
     #[test]

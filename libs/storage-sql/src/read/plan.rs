@@ -234,8 +234,8 @@ fn namespaces_in(
     (!admits_nothing(&allowed)).then_some(allowed)
 }
 
-/// Which way rows come. It follows from the query alone, whatever clusters, types and rights there are: a position of one page is continued by
-/// the next one.
+/// Which way rows come. It follows from the query, whatever clusters, types and rights there are, and from whether a type lives in namespaces, which
+/// does not change while it has rows that stay: a position of one page is continued by the next one.
 fn strategy(plan: &Plan, types: usize) -> Strategy {
     let no_name = matches!(&plan.names, NameFilter::In(names) if names.is_empty());
     let no_term = plan.has.iter().any(|clause| clause.terms.is_empty());

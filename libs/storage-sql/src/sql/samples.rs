@@ -169,6 +169,7 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
     vec![
         stream::since(9),
         stream::of_cluster(CLUSTER),
+        stream::elsewhere(dialect, TYPE, CLUSTER),
         stream::several(dialect, &keys),
         stream::closed(dialect, 32),
         stream::objects(dialect, TYPE, &[CLUSTER]),

@@ -54,6 +54,22 @@ pub(crate) fn of_cluster(cluster: i64) -> Statement {
     )
 }
 
+/// Another cluster that has a type, be it shown or not. Those whose rows wait for their purge have it no more.
+pub(crate) fn elsewhere(dialect: Dialect, resource: i32, cluster: i64) -> Statement {
+    Sql::new(dialect, "stream.elsewhere", "SELECT cluster FROM stream")
+        .bound(
+            " WHERE type = ? AND is_open > 0 AND cluster + 0 <> ?",
+            [resource.into(), cluster.into()],
+        )
+        .push(match dialect {
+            Dialect::Sqlite | Dialect::MySql => "",
+            // The order of the index by type alone: by another every stream might be read.
+            Dialect::Postgres => " ORDER BY is_open DESC, cluster",
+        })
+        .push(" LIMIT 1")
+        .build()
+}
+
 /// Those of these that there are: (cluster, type).
 pub(crate) fn several(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
     let columns = "SELECT s.cluster, s.type, s.is_open, s.epoch, s.phase, s.rv, s.member, s.rules, s.objects FROM ";

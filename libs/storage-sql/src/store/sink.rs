@@ -15,8 +15,9 @@ use crate::backend::error::broken;
 use crate::form::codec::Family;
 use crate::read::inventory::{self, Inventory, Told};
 use crate::read::streams;
-use crate::write::clusters::{self, Opening, Present};
+use crate::write::clusters::{self, Differs, Present};
 use crate::write::prepare::prepare;
+use crate::write::types::Opening;
 use crate::write::writer::{Done, Work};
 
 #[async_trait]
@@ -106,10 +107,11 @@ impl Sink for SqlStore {
             rules,
         };
         match self.order(Work::Open(opening)).await? {
-            Done::Opened(stream) => {
+            Done::Opened(Ok(stream)) => {
                 self.families.insert(stream.resource, family);
                 Ok(stream)
             }
+            Done::Opened(Err(Differs(what))) => Err(StoreError::Differs { what }),
             other => Err(unexpected(&other)),
         }
     }

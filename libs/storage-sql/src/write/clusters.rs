@@ -4,19 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_model::ClusterName;
 use armadex_storage::{
     ClusterId, Health, MemberPosition, Phase, Rules, StoreError, Stream, Tenure, TypeId,
 };
 
 use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row, rows};
-use crate::sql::catalog::{self, ClusterRow, TypeRow};
+use crate::sql::catalog::{self, ClusterRow};
 use crate::sql::head::Numbered;
 use crate::sql::owner;
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::numbers::take;
 use crate::write::session::Session;
+use crate::write::types::{self, AsKnown, Opening};
 
 /// Of an owner that had clusters once: a month.
 const REMEMBERED: i64 = 30 * 24 * 60 * 60;
@@ -245,20 +246,20 @@ pub(crate) async fn set_health(
     Ok(())
 }
 
-/// A stream to take over.
+/// What comes of an opening: the stream, or why there is none.
+pub(crate) type Opened = Result<Stream, Differs>;
+
+/// Others mean something else by the type, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Opening {
-    pub(crate) cluster: ClusterId,
-    pub(crate) resource: ResourceType,
-    pub(crate) rules: Rules,
-}
+pub(crate) struct Differs(pub(crate) String);
 
 /// Takes streams over. Rows that an earlier stream left behind and no purge has removed are shown again: its new writer compares
-/// them with the member's, because the position is forgotten.
+/// them with the member's, because the position is forgotten. Whose member means something else by a type than others is refused, and what is
+/// stored of it is hidden: its member has it no more.
 pub(crate) async fn open(
     session: &mut Session<'_>,
     openings: &[&Opening],
-) -> Result<Vec<Stream>, StoreError> {
+) -> Result<Vec<Opened>, StoreError> {
     if openings.is_empty() {
         return Ok(vec![]);
     }
@@ -267,10 +268,38 @@ pub(crate) async fn open(
         openings.iter().map(|opening| opening.cluster),
     )
     .await?;
-    let types = type_numbers(session, openings).await?;
-    let fences: Vec<Fence> = fences(session.connection, openings, &types).await?;
+    let count = i64::try_from(openings.len()).expect("a transaction fits memory");
+    let epochs = take(session.connection, Numbered::Epoch, count).await?;
+    let types = types::settle(session, openings).await?;
+    let mut fences = Vec::with_capacity(openings.len());
+    for ((opening, meant), epoch) in openings.iter().zip(&types).zip(epochs) {
+        let AsKnown::Contradicted(_) = meant.as_known else {
+            fences.push(Fence {
+                cluster: opening.cluster.0,
+                resource: meant.id,
+                epoch,
+            });
+            continue;
+        };
+        close(session, opening.cluster, TypeId(meant.id)).await?;
+    }
     let known = known(session, &fences).await?;
-    // Two writers may ask for one stream at once: it is the second's.
+    take_over(session, &fences).await?;
+    let mut fences = fences.into_iter();
+    let opened = openings.iter().zip(types).map(|(opening, meant)| {
+        let rules = match meant.as_known {
+            AsKnown::Contradicted(why) => return Err(Differs(why)),
+            AsKnown::Same => Some(opening.rules),
+            AsKnown::Changed => None,
+        };
+        let fence = fences.next().expect("one for each that is opened");
+        Ok(opened(session, fence, &known, rules))
+    });
+    Ok(opened.collect())
+}
+
+/// Two writers may ask for one stream at once: it is the second's.
+async fn take_over(session: &mut Session<'_>, fences: &[Fence]) -> Result<(), StoreError> {
     let last: BTreeMap<(i64, i32), Fence> = fences
         .iter()
         .map(|fence| ((fence.cluster, fence.resource), *fence))
@@ -280,38 +309,28 @@ pub(crate) async fn open(
         let statement = stream::take_over(session.dialect, piece);
         session.connection.execute(statement).await?;
     }
-    let streams = openings.iter().zip(fences);
-    let streams = streams.map(|(opening, fence)| {
-        let key = (fence.cluster, fence.resource);
-        let known = known.get(&key);
-        let is_kept = known.is_some_and(|stream| stream.is_kept);
-        if !is_kept && !known.is_some_and(|stream| stream.is_open) {
-            session.catalog.streams.insert(key);
-        }
-        Stream {
-            resource: TypeId(fence.resource),
-            epoch: fence.epoch,
-            hidden: is_kept,
-            position: known.and_then(|known| resumable(known, opening.rules)),
-        }
-    });
-    Ok(streams.collect())
+    Ok(())
 }
 
-/// An epoch for each stream.
-async fn fences(
-    connection: &mut dyn Connection,
-    openings: &[&Opening],
-    types: &HashMap<GroupVersionResource, i32>,
-) -> Result<Vec<Fence>, StoreError> {
-    let count = i64::try_from(openings.len()).expect("a transaction fits memory");
-    let epochs = take(connection, Numbered::Epoch, count).await?;
-    let fences = openings.iter().zip(epochs).map(|(opening, epoch)| Fence {
-        cluster: opening.cluster.0,
-        resource: types[&opening.resource.gvr],
-        epoch,
-    });
-    Ok(fences.collect())
+/// What the writer of a stream is told. Without rules whatever is stored was something else.
+fn opened(
+    session: &mut Session<'_>,
+    fence: Fence,
+    known: &HashMap<(i64, i32), StreamRow>,
+    rules: Option<Rules>,
+) -> Stream {
+    let key = (fence.cluster, fence.resource);
+    let known = known.get(&key);
+    let is_kept = known.is_some_and(|stream| stream.is_kept);
+    if !is_kept && !known.is_some_and(|stream| stream.is_open) {
+        session.catalog.streams.insert(key);
+    }
+    Stream {
+        resource: TypeId(fence.resource),
+        epoch: fence.epoch,
+        hidden: is_kept,
+        position: known.and_then(|known| resumable(known, rules)),
+    }
 }
 
 /// Those of these streams that there are.
@@ -338,9 +357,9 @@ async fn known(
 
 /// The position of a stream; `None` means that it has no rows. Rows of other rules, and those that a purge has not reached, have to be listed
 /// and compared anew; they are shown meanwhile.
-fn resumable(stream: &StreamRow, rules: Rules) -> Option<MemberPosition> {
+fn resumable(stream: &StreamRow, rules: Option<Rules>) -> Option<MemberPosition> {
     match stream.position.clone() {
-        Some(position) if stream.rules == rules.0 => Some(position),
+        Some(position) if rules.is_some_and(|rules| stream.rules == rules.0) => Some(position),
         Some(position) => Some(MemberPosition {
             phase: Phase::Listing,
             ..position
@@ -433,47 +452,4 @@ async fn expire(session: &mut Session<'_>, cluster: i64, has_left: bool) -> Resu
     }
     connection.execute(stream::close_all(cluster)).await?;
     Ok(())
-}
-
-/// The numbers of types, whose descriptions are brought up to date.
-async fn type_numbers(
-    session: &mut Session<'_>,
-    openings: &[&Opening],
-) -> Result<HashMap<GroupVersionResource, i32>, StoreError> {
-    let asked: BTreeMap<&GroupVersionResource, &ResourceType> = openings
-        .iter()
-        .map(|opening| (&opening.resource.gvr, &opening.resource))
-        .collect();
-    let gvrs = Vec::from_iter(asked.keys().copied());
-    let mut known = HashMap::with_capacity(asked.len());
-    for part in gvrs.chunks(session.dialect.most_values()) {
-        let statement = catalog::types_called(session.dialect, part);
-        let found = rows(session.connection, statement, catalog::decode_type).await?;
-        known.extend(found.into_iter().map(|row| (row.resource.gvr.clone(), row)));
-    }
-    let mut numbers = HashMap::with_capacity(asked.len());
-    for (gvr, resource) in asked {
-        let id = type_number(session, resource, known.get(gvr)).await?;
-        numbers.insert(gvr.clone(), id);
-    }
-    Ok(numbers)
-}
-
-async fn type_number(
-    session: &mut Session<'_>,
-    resource: &ResourceType,
-    known: Option<&TypeRow>,
-) -> Result<i32, StoreError> {
-    let connection = &mut *session.connection;
-    let (id, statement) = match known {
-        Some(known) if known.resource == *resource => return Ok(known.id),
-        Some(TypeRow { id, .. }) => (*id, catalog::update_type(*id, resource)),
-        None => {
-            let id = catalog::type_id(take(connection, Numbered::Type, 1).await?.start)?;
-            (id, catalog::insert_type(id, resource))
-        }
-    };
-    connection.execute(statement).await?;
-    session.catalog.types.insert(id);
-    Ok(id)
 }

@@ -7,9 +7,7 @@ use std::error::Error as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use armadex_model::ClusterName;
-use armadex_storage::{
-    ClusterId, Health, Outage, Purged, StoreError, Stream, Tenure, TypeId, Written,
-};
+use armadex_storage::{ClusterId, Health, Outage, Purged, StoreError, Tenure, TypeId, Written};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +16,7 @@ use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
 use crate::write::catalog_change::CatalogChange;
-use crate::write::clusters::Opening;
+use crate::write::clusters::Opened;
 use crate::write::diff::Effect;
 use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
@@ -29,6 +27,7 @@ use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
 use crate::write::session::Session;
 use crate::write::stage::{Staged, stage};
+use crate::write::types::Opening;
 use crate::write::{clusters, mend, purge};
 
 /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
@@ -90,7 +89,7 @@ pub(crate) enum Done {
     Begun(Tenure),
     /// Whether the tenure lasts.
     Kept(bool),
-    Opened(Stream),
+    Opened(Opened),
     Purged(Purged),
     /// How many objects had to be removed.
     Mended(u64),

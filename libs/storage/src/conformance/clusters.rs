@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use armadex_model::ClusterName;
+use armadex_model::{ClusterName, Query};
 
-use super::fixture::{Fixture, RULES, all_pods, live, name, object, resource};
+use super::fixture::{Fixture, RULES, Writer, all_pods, live, name, object, resource};
 use crate::{Health, Heard, Joined, Phase, StoreError};
 
 /// The same incarnation is the same cluster.
@@ -415,7 +415,7 @@ pub async fn health_and_version_are_in_the_catalog(fixture: &Fixture) {
     assert_eq!(entry().await.version.as_deref(), Some("v1.36.0"));
 }
 
-/// Short names and the like follow the member's discovery.
+/// Short names and the like follow the member's discovery, as long as it is the only one.
 pub async fn a_type_that_is_opened_again_keeps_its_description_up_to_date(fixture: &Fixture) {
     fixture.pods_of("member1").await;
     let mut changed = resource("", "pods", "Pod", true);
@@ -423,6 +423,58 @@ pub async fn a_type_that_is_opened_again_keeps_its_description_up_to_date(fixtur
     fixture.writer("member1", &changed).await;
     let catalog = fixture.search.catalog().await.expect("catalog");
     assert_eq!(catalog.types.values().next().map(|t| &**t), Some(&changed));
+}
+
+/// Kind and scope are part of what is served of everybody's objects.
+pub async fn what_a_type_is_stays_while_another_cluster_has_it(fixture: &Fixture) {
+    let foos = resource("example.com", "foos", "Foo", true);
+    let mut otherwise = resource("example.com", "foos", "Bar", false);
+    otherwise.short_names = vec!["f".into()];
+    let all = Query::all(foos.gvr.clone());
+    let first = fixture.writer("member1", &foos).await;
+    fixture.put(&first, [object("n", "a")]).await;
+    let shown = async || {
+        let catalog = fixture.search.catalog().await.expect("catalog");
+        let types = catalog.types.values();
+        types.map(|shown| (**shown).clone()).collect::<Vec<_>>()
+    };
+    let second = name("member2");
+    let second = fixture.sink.join(&second, "incarnation-1", "").await;
+    let second = second.expect("joined");
+    let open = async |described| fixture.sink.open(second, described, RULES).await;
+    let refused = open(&otherwise).await.expect_err("refused");
+    assert!(
+        matches!(&refused, StoreError::Differs { what } if what.contains("Foo in a namespace")),
+        "{refused}"
+    );
+    assert_eq!(shown().await, std::slice::from_ref(&foos));
+    // Whoever changes its mind has the type no more: what is stored of it is none.
+    let agreed = open(&foos).await.expect("opened");
+    let agreed = Writer {
+        cluster: second,
+        stream: agreed,
+    };
+    fixture.put(&agreed, [object("n", "b")]).await;
+    assert_eq!(fixture.list(&all, 10).await.len(), 2);
+    open(&otherwise).await.expect_err("refused");
+    assert_eq!(fixture.list(&all, 10).await, ["member1/n/a"]);
+    // Words differ between releases.
+    let mut worded = foos.clone();
+    worded.short_names = vec!["f".into()];
+    let worded = Writer {
+        cluster: second,
+        stream: open(&worded).await.expect("opened"),
+    };
+    assert_eq!(shown().await, std::slice::from_ref(&foos));
+    let listed = fixture.sink.write(worded.batch([], Some(live("7"))));
+    listed.await.expect("written");
+    // Once the last of them has it no more the type is what the others say.
+    let last = fixture.sink.open(first.cluster, &otherwise, RULES).await;
+    last.expect_err("refused");
+    let opened = open(&otherwise).await.expect("opened");
+    assert_eq!(shown().await, [otherwise]);
+    let phase = opened.position.map(|position| position.phase);
+    assert_eq!(phase, Some(Phase::Listing), "its rows were something else");
 }
 
 /// What a namespace is known by: objects of an open type of a cluster that is there.

@@ -3,6 +3,8 @@
 use armadex_crds::GroupResources;
 use armadex_model::{GroupVersionResource, ResourceType};
 
+use super::builtin::is_builtin;
+
 /// In the place of a group, a version or a resource: each of them.
 pub(super) const ALL: &str = "*";
 
@@ -26,6 +28,8 @@ fn asks_for(entry: &GroupResources, resource: &ResourceType) -> bool {
         asked == ALL
             || asked.eq_ignore_ascii_case(&resource.gvr.resource)
             || (!resource.singular.is_empty() && asked.eq_ignore_ascii_case(&resource.singular))
+            // What it is called in the singular another cluster may have said; the kind is the same in all.
+            || asked.eq_ignore_ascii_case(&resource.kind)
     };
     let is_of_group = || entry.group == resource.gvr.group;
     entry.group == ALL || (is_of_group() && entry.resources.iter().any(named))
@@ -34,31 +38,4 @@ fn asks_for(entry: &GroupResources, resource: &ResourceType) -> bool {
 /// Whether an entry with these versions allows each version of a group.
 pub(super) fn is_any(group: &str, versions: &[String]) -> bool {
     versions.is_empty() || is_builtin(group) || versions.iter().any(|version| version == ALL)
-}
-
-/// Whether a group is Kubernetes' own: without a dot, or below `k8s.io` and not one of those that are left to projects.
-fn is_builtin(group: &str) -> bool {
-    const BELOW_K8S_IO: [&str; 17] = [
-        "admissionregistration",
-        "apiextensions",
-        "apiregistration",
-        "authentication",
-        "authorization",
-        "certificates",
-        "coordination",
-        "discovery",
-        "events",
-        "flowcontrol.apiserver",
-        "networking",
-        "node",
-        "rbac.authorization",
-        "resource",
-        "scheduling",
-        "storage",
-        "storagemigration",
-    ];
-    match group.strip_suffix(".k8s.io") {
-        Some(rest) => BELOW_K8S_IO.contains(&rest),
-        None => !group.contains('.'),
-    }
 }

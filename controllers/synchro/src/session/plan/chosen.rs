@@ -7,6 +7,7 @@ use armadex_member::{Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::asked::{ALL, is_any};
+use super::builtin;
 
 /// Versions that a message names.
 const TOLD_VERSIONS: usize = 3;
@@ -90,7 +91,7 @@ impl Chosen {
             match &version.state {
                 VersionState::Served(resources) => {
                     for resource in resources.iter().filter(|found| found.can_sync) {
-                        self.insert(name, version, resource);
+                        self.insert_or_miss(name, version, resource, &resource.name);
                     }
                 }
                 VersionState::Failed(why) => self.miss(name, ALL, &version.name, why),
@@ -118,12 +119,7 @@ impl Chosen {
                     let Some(found) = names.find((name, &version.name), resources, asked) else {
                         continue;
                     };
-                    if found.can_sync {
-                        self.insert(name, version, found);
-                    } else {
-                        let why = "the member can't list and watch it";
-                        self.miss(name, asked, &version.name, why);
-                    }
+                    self.insert_or_miss(name, version, found, asked);
                     return;
                 }
             }
@@ -131,6 +127,19 @@ impl Chosen {
         match unsure {
             Some((version, why)) => self.miss(name, asked, &version.name, why),
             None => self.miss(name, asked, "", &not_served(versions)),
+        }
+    }
+
+    fn insert_or_miss(
+        &mut self,
+        group: &str,
+        version: &Version,
+        found: &ServedResource,
+        asked: &str,
+    ) {
+        match obstacle(group, found) {
+            None => self.insert(group, version, found),
+            Some(why) => self.miss(group, asked, &version.name, &why),
         }
     }
 
@@ -154,6 +163,14 @@ impl Chosen {
             version: version.to_owned(),
             why: why.to_owned(),
         });
+    }
+}
+
+/// Why a resource that is served can't be synced.
+pub(super) fn obstacle(group: &str, found: &ServedResource) -> Option<String> {
+    match found.can_sync {
+        true => builtin::contradiction(group, found),
+        false => Some("the member can't list and watch it".to_owned()),
     }
 }
 

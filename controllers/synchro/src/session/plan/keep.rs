@@ -11,7 +11,7 @@ use armadex_member::{Discovery, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::asked::is_asked;
-use super::chosen::{Chosen, resource_type};
+use super::chosen::{Chosen, obstacle, resource_type};
 
 /// What is stored or synced of a cluster when a plan is made.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +78,7 @@ fn described(served: &Discovery, gvr: &GroupVersionResource) -> Option<ResourceT
         return None;
     };
     let found = resources.iter().find(|found| found.name == gvr.resource)?;
-    found
-        .can_sync
+    obstacle(&gvr.group, found)
+        .is_none()
         .then(|| resource_type(&gvr.group, version, found))
 }

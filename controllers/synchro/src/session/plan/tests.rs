@@ -12,12 +12,17 @@ fn resource(name: &str, singular: &str, verbs: &[&str]) -> ServedResource {
     ServedResource {
         name: name.into(),
         singular: singular.into(),
-        kind: singular.to_uppercase(),
+        kind: capitalised(singular),
         namespaced: true,
         can_sync: verbs.contains(&"list"),
         short_names: vec![],
         categories: vec![],
     }
+}
+
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    first.to_uppercase() + rest
 }
 
 fn served(name: &str, resources: Vec<ServedResource>) -> Version {
@@ -306,4 +311,33 @@ fn names_that_nothing_has_and_versions_that_nobody_means_are_refused() {
     assert_eq!(many(MOST_VERSIONS), Ok(String::new()));
     let words = many(MOST_VERSIONS + 1).unwrap_err();
     assert!(words.contains("51 versions of group \"apps\""), "{words}");
+}
+
+#[test]
+fn a_kind_of_kubernetes_is_not_what_a_member_says_that_it_is() {
+    let other = |change: fn(&mut ServedResource)| {
+        let mut member = member();
+        for group in member.groups.values_mut() {
+            for version in &mut group.versions {
+                if let VersionState::Served(resources) = &mut version.state {
+                    resources.iter_mut().for_each(change);
+                }
+            }
+        }
+        let wanted = wanted(": pods\nexample.com: foos");
+        told(&negotiate(&wanted, &member, &Known::default(), usize::MAX))
+    };
+    let cluster_wide = |found: &mut ServedResource| found.namespaced = false;
+    assert_snapshot!(other(cluster_wide), @r"
+    foos.example.com/v2
+    - pods./v1: the member has Pod without a namespace where Kubernetes has Pod in a namespace
+    ");
+    assert_snapshot!(other(|found| found.kind = "Evil".to_owned()), @r"
+    foos.example.com/v2
+    - pods./v1: the member has Evil in a namespace where Kubernetes has Pod in a namespace
+    ");
+    assert_snapshot!(other(|found| found.singular = "evil".to_owned()), @r"
+    pods/v1
+    foos.example.com/v2
+    ");
 }

@@ -45,6 +45,8 @@ pub(super) struct Stored {
     pub(super) lost: Option<ObjectKey>,
     /// Streams cannot be read.
     pub(super) unreadable: bool,
+    /// The type is something else to other clusters.
+    pub(super) differs: bool,
     /// Whoever reads versions panics.
     pub(super) panics: bool,
 }
@@ -153,16 +155,20 @@ impl Sink for MemorySink {
         resource: &ResourceType,
         rules: Rules,
     ) -> Result<Stream, StoreError> {
-        Ok(self.with(|stored| {
+        self.with(|stored| {
+            if stored.differs {
+                let what = "a Pod is a Node elsewhere".to_owned();
+                return Err(StoreError::Differs { what });
+            }
             stored.epoch += 1;
             stored.open = Some(resource.clone());
-            Stream {
+            Ok(Stream {
                 resource: TYPE,
                 epoch: stored.epoch,
                 position: stored.resumable(rules),
                 hidden: stored.hidden,
-            }
-        }))
+            })
+        })
     }
 
     async fn write(&self, batch: Batch) -> Result<Written, StoreError> {

@@ -2,7 +2,7 @@
 
 use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::conformance::{RULES, object, resource};
-use armadex_storage::{Batch, Change, MemberPosition, Phase};
+use armadex_storage::{Batch, Change, MemberPosition, Phase, Stream};
 use async_trait::async_trait;
 
 use super::*;
@@ -157,7 +157,7 @@ impl Fleet {
         self.streams = done
             .into_iter()
             .map(|done| match done {
-                Done::Opened(stream) => stream,
+                Done::Opened(Ok(stream)) => stream,
                 other => panic!("{other:?}"),
             })
             .collect();
