@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use tokio::time::{sleep, timeout};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::service::Parts;
 
@@ -95,6 +95,7 @@ async fn follow(client: Client) -> Broken {
                 if let Err(broken) = known.take_in(said) {
                     return broken;
                 }
+                debug!(version = known.version, "the control plane goes on");
                 if std::mem::take(&mut refusals) >= TOLD_AFTER {
                     info!("it can be seen whether the control plane is restored");
                 }

@@ -30,13 +30,15 @@ pub struct Etcd {
 
 /// Starts an etcd of its own called `name`; gives its client URL when it answers.
 pub async fn start(folder: &Folder, tools: &Tools, name: &str) -> Result<String> {
-    let (client, peer) = (free_port()?, free_port()?);
-    let url = format!("http://127.0.0.1:{client}");
-    let program = Program::new(
-        name,
-        &tools.etcd,
-        arguments(folder, name, &url, &format!("http://127.0.0.1:{peer}")),
-    );
+    let url = format!("http://127.0.0.1:{}", free_port()?);
+    start_at(folder, tools, name, &url).await?;
+    Ok(url)
+}
+
+/// Starts the etcd called `name` at this client URL, over the data that are in its folder, and waits until it answers.
+pub async fn start_at(folder: &Folder, tools: &Tools, name: &str, url: &str) -> Result<()> {
+    let peer = format!("http://127.0.0.1:{}", free_port()?);
+    let program = Program::new(name, &tools.etcd, arguments(folder, name, url, &peer));
     let record = program.start(folder)?;
     let http = Http::default();
     wait_until(
@@ -51,8 +53,7 @@ pub async fn start(folder: &Folder, tools: &Tools, name: &str) -> Result<String>
         },
     )
     .await
-    .with_context(|| last_words(folder, name))?;
-    Ok(url)
+    .with_context(|| last_words(folder, name))
 }
 
 fn ensure_alive(folder: &Folder, record: &Record) -> Result<()> {

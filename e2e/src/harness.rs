@@ -20,6 +20,7 @@ use crate::process::{Guard, stop_all};
 use crate::progress::note;
 use crate::record::Record;
 use crate::requests;
+use crate::restore;
 use crate::store::{Store, StoreKind};
 use crate::tools::Tools;
 
@@ -44,6 +45,8 @@ pub struct Options {
     pub writes_requests_down: bool,
     /// Where Armadex keeps its copy, if not where [`StoreKind::of_environment`] says.
     pub store: Option<StoreKind>,
+    /// Whether the control plane has an etcd of its own, as [`crate::restore`] needs.
+    pub is_restored: bool,
 }
 
 /// What is remembered of the control plane in its folder.
@@ -218,7 +221,11 @@ impl Harness {
             true => requests::arguments(folder)?,
             false => Vec::new(),
         };
-        let host = Cluster::create(folder, &tools, "host", at(&etcd, "host"), &written).await?;
+        let own = match options.is_restored {
+            true => etcd::start(folder, &tools, restore::ETCD).await?,
+            false => etcd.clone(),
+        };
+        let host = Cluster::create(folder, &tools, "host", at(&own, "host"), &written).await?;
         let description = Description {
             kind,
             etcd: etcd.clone(),

@@ -27,6 +27,7 @@ pub mod progress;
 pub mod raw;
 pub mod record;
 pub mod requests;
+pub mod restore;
 pub mod rights;
 pub mod scenario;
 pub mod seed;

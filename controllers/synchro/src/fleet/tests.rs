@@ -369,6 +369,25 @@ async fn control_planes_that_share_a_store_let_each_other_be() {
 }
 
 #[tokio::test]
+async fn a_control_plane_that_was_made_anew_takes_its_members_over_without_a_list() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid-of-member", &["a"]).await;
+    let mut before = stage.synchro_of("one", "");
+    stage.relist(&mut before, [pedia_cluster("m", "first", &member)]);
+    stage.shows(&["m/n/a"]).await;
+    member.until_watched(1).await;
+    before.shutdown().await;
+
+    let mut after = stage.synchro_of("two", "");
+    stage.relist(&mut after, [pedia_cluster("m", "second", &member)]);
+    member.until_watched(2).await;
+    member.adds("b");
+    stage.shows(&["m/n/a", "m/n/b"]).await;
+    assert_eq!(member.requests(), ["list", "watch", "watch"]);
+    after.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_annotation_asks_for_one_audit_whichever_process_answers_it() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a", "b"]).await;
