@@ -1,6 +1,6 @@
 //! Armadex itself as a process behind the control plane: its binary, its certificate, its APIService.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -84,10 +84,22 @@ impl Role {
 impl Armadex {
     /// Starts the binary in `role` against the host of `fleet`, with `extra` arguments, and waits until it is ready.
     pub async fn start(fleet: &Harness, role: Role, extra: &[&str]) -> Result<Self> {
+        let name = format!("armadex-{}", role.command());
+        let kubeconfig = fleet.folder().account_kubeconfig(role.account());
+        Self::start_as(fleet, role, (&name, &kubeconfig), extra).await
+    }
+
+    /// The same beside another one of that role: under a name of its own, by a kubeconfig of its own.
+    pub async fn start_as(
+        fleet: &Harness,
+        role: Role,
+        (name, kubeconfig): (&str, &Path),
+        extra: &[&str],
+    ) -> Result<Self> {
         let (listen, admin) = (free_port()?, free_port()?);
-        let mut arguments = arguments(fleet, role, listen, admin)?;
+        let mut arguments = arguments(fleet, role, kubeconfig, listen, admin)?;
         arguments.extend(extra.iter().map(|&argument| argument.to_owned()));
-        let program = Program::new(format!("armadex-{}", role.command()), binary()?, arguments);
+        let program = Program::new(name, binary()?, arguments);
         let record = program.start(fleet.folder())?;
         let armadex = Self {
             program,
@@ -216,14 +228,17 @@ pub fn server_name() -> String {
     format!("{SERVICE}.{NAMESPACE}.svc")
 }
 
-fn arguments(fleet: &Harness, role: Role, listen: u16, admin: u16) -> Result<Vec<String>> {
+fn arguments(
+    fleet: &Harness,
+    role: Role,
+    kubeconfig: &Path,
+    listen: u16,
+    admin: u16,
+) -> Result<Vec<String>> {
     let pki = fleet.host().pki();
     let mut arguments = vec![
         role.command().to_owned(),
-        format!(
-            "--kubeconfig={}",
-            fleet.folder().account_kubeconfig(role.account()).display()
-        ),
+        format!("--kubeconfig={}", kubeconfig.display()),
         format!("--admin-listen=127.0.0.1:{admin}"),
     ];
     if role.syncs() {

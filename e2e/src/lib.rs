@@ -36,6 +36,7 @@ pub mod store;
 pub mod table;
 pub mod tools;
 pub mod wait;
+pub mod wire;
 
 pub use armadex_databases::ports;
 pub use cluster::Cluster;

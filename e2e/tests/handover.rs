@@ -1,0 +1,174 @@
+//! Clusters go from one synchro to another on a real control plane, whose optimistic locks decide who has them: each time the last word is that of who
+//! looks after them, and no member is asked for a list.
+//!
+//! One fleet serves the whole story, in the order in which it is told.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use armadex_e2e::account;
+use armadex_e2e::armadex::{self, Armadex, Role};
+use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::scenario::{
+    SOON, TALKATIVE, on_board_apart, wait_for_condition, wait_until_absent, wait_until_equal,
+};
+use armadex_e2e::seed::{self, Plan};
+use armadex_e2e::wire::Wire;
+use armadex_e2e::{Harness, Options, deploy, wait_for, wait_until};
+use serde_json::json;
+
+const CLUSTER: &str = "pediacluster/member1";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clusters_go_from_one_synchro_to_another_without_a_list() -> Result<()> {
+    let fleet = Harness::start(Options {
+        members: 1,
+        ..Options::default()
+    })
+    .await?;
+    let mut parts = on_board_apart(&fleet, &deploy::policy()?, &[TALKATIVE]).await?;
+    fleet.join("member1").await?;
+    let plan = Plan {
+        count: 200,
+        seed: 1,
+    };
+    seed::put(&fleet.member("member1")?, plan).await?;
+    wait_until_equal(&fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
+
+    of_two_policies_with_one_name_the_first_has_it(&fleet).await?;
+    let one = &mut parts.synchro;
+    let wire = Wire::to(port_of(&fleet)?).await?;
+    let way = ("armadex-synchro-2", &*kubeconfig_by(&fleet, &wire)?);
+    let mut two = Armadex::start_as(&fleet, Role::Synchro, way, &[TALKATIVE]).await?;
+    one.end();
+    goes_on(&fleet, &two, "after-an-end").await?;
+    one.restart().await?;
+    two.kill();
+    goes_on(&fleet, one, "after-a-kill").await?;
+    two.restart().await?;
+    one.end();
+    goes_on(&fleet, &two, "before-the-cut").await?;
+    one.restart().await?;
+    drop(wire);
+    goes_on(&fleet, one, "after-the-cut").await?;
+    it_has_let_go(&two).await?;
+    two.end();
+    a_shard_is_handed_over(&fleet, one).await?;
+    parts.stop()?;
+    fleet.finish().await;
+    Ok(())
+}
+
+/// Both want to make it at the same moment; neither has a PediaCluster made.
+async fn of_two_policies_with_one_name_the_first_has_it(fleet: &Harness) -> Result<()> {
+    let policy = |name: &str| {
+        json!({
+            "apiVersion": "policy.clusterpedia.io/v1alpha1",
+            "kind": "ClusterImportPolicy",
+            "metadata": {"name": name},
+            "spec": {
+                "source": {"group": "cluster.karmada.io", "resource": "clusters"},
+                "nameTemplate": "wanted-by-two",
+                "template": "spec: {}",
+                "creationCondition": "false",
+            },
+        })
+    };
+    let host = fleet.kubectl("host");
+    let both =
+        json!({"apiVersion": "v1", "kind": "List", "items": [policy("left"), policy("right")]});
+    host.apply(&both.to_string()).await?;
+    let owner = owner_of(fleet, "wanted-by-two", &["left", "right"]).await?;
+    let other = match owner.as_str() {
+        "left" => "right",
+        _ => "left",
+    };
+    let words = format!("is there already and is owned by ClusterImportPolicy {owner}");
+    let path = "jsonpath={.status.conditions[*].message}";
+    let said = ["get", "clusterimportpolicy", other, "--output", path];
+    wait_until(&format!("{other} says whose it is"), SOON, || async {
+        let said = host.run(&said).await?;
+        ensure!(said.contains(&words), "{said}");
+        Ok(true)
+    })
+    .await?;
+    host.run(&["delete", "clusterimportpolicy", &owner]).await?;
+    owner_of(fleet, "wanted-by-two", &[other]).await?;
+    host.run(&["delete", "clusterimportpolicy", other]).await?;
+    wait_until_absent(fleet, "pediaclusterlifecycle/wanted-by-two").await
+}
+
+/// Which of these policies has the lifecycle, once one has; it is the only one.
+async fn owner_of(fleet: &Harness, lifecycle: &str, policies: &[&str]) -> Result<String> {
+    let host = fleet.kubectl("host");
+    let path = "jsonpath={.metadata.ownerReferences[*].name}";
+    let get = ["get", "pediaclusterlifecycle", lifecycle, "--output", path];
+    wait_for(&format!("{policies:?} has {lifecycle}"), SOON, || async {
+        let owner = host.run(&get).await?;
+        ensure!(policies.contains(&owner.as_str()), "it is of {owner:?}");
+        Ok(Some(owner))
+    })
+    .await
+}
+
+/// The port of the control plane.
+fn port_of(fleet: &Harness) -> Result<u16> {
+    let url = fleet.host().url();
+    let port = url.rsplit(':').next().context("a port")?;
+    Ok(port.parse()?)
+}
+
+/// The synchro's kubeconfig, by that way.
+fn kubeconfig_by(fleet: &Harness, wire: &Wire) -> Result<PathBuf> {
+    let own = fleet.folder().account_kubeconfig(account::SYNCHRO.account);
+    let text = std::fs::read_to_string(&own)?;
+    let way = format!("https://127.0.0.1:{}", wire.port());
+    let path = own.with_file_name("by-wire.kubeconfig");
+    std::fs::write(&path, text.replace(&fleet.host().url(), &way))?;
+    Ok(path)
+}
+
+/// What changes from now on is stored by this one, which has listed nothing since it was started, and its word stays.
+async fn goes_on(fleet: &Harness, synchro: &Armadex, change: &str) -> Result<()> {
+    let lists = format!("{}{{", armadex::LISTS);
+    wait_until(&format!("{change}: another has it"), SOON, || async {
+        Ok(synchro.metrics().await?.contains(&lists))
+    })
+    .await?;
+    let create = ["create", "configmap", change, "--namespace=default"];
+    fleet.kubectl("member1").run(&create).await?;
+    wait_until_equal(fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
+    let lists = synchro.counter(armadex::LISTS).await?;
+    ensure!(lists == 0.0, "{change}: {lists} lists");
+    let running = wait_for_condition(fleet, CLUSTER, "SynchroRunning", "True");
+    let (reason, message) = running.await?;
+    ensure!(reason == "Running", "{change}: {reason}: {message}");
+    wait_for_condition(fleet, CLUSTER, "Ready", "True")
+        .await
+        .map(drop)
+}
+
+/// Nobody but the store could tell it.
+async fn it_has_let_go(synchro: &Armadex) -> Result<()> {
+    let words = "by what the store says another process looks after the clusters";
+    wait_until("it lets them go", SOON, || async {
+        Ok(synchro.log().contains(words))
+    })
+    .await
+}
+
+/// There and back again.
+async fn a_shard_is_handed_over(fleet: &Harness, one: &Armadex) -> Result<()> {
+    let own = fleet.folder().account_kubeconfig(account::SYNCHRO.account);
+    let way = ("armadex-synchro-b", own.as_path());
+    let arguments = [TALKATIVE, "--sharding-name=b"];
+    let other = Armadex::start_as(fleet, Role::Synchro, way, &arguments).await?;
+    for (name, synchro) in [("b", &other), ("", one)] {
+        let patch = json!({"spec": {"shardingName": name}}).to_string();
+        let host = fleet.kubectl("host");
+        host.run(&["patch", CLUSTER, "--type=merge", "--patch", &patch])
+            .await?;
+        goes_on(fleet, synchro, &format!("in-shard-{name}x")).await?;
+    }
+    other.stop()
+}
