@@ -265,8 +265,8 @@ impl Session {
             Ok(known) => known,
             // Whoever does not know what is stored cannot know what has to stay.
             Err(error) => {
-                if !error.is_told() {
-                    warn!(cluster = %self.name, error = %error, "the stored streams cannot be read, retrying");
+                if let Some(words) = self.shared.store_fails(self.name.as_str(), &error) {
+                    warn!(cluster = %self.name, error = words, "the stored streams cannot be read, retrying; others that fail alike are not told of");
                 }
                 return Found::Unclear;
             }

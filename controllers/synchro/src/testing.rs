@@ -4,6 +4,7 @@ mod breaking;
 mod control_plane;
 mod member;
 pub(crate) mod request;
+mod warnings;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use serde_json::json;
 pub(crate) use self::breaking::{BreakingSink, unavailable};
 pub(crate) use self::control_plane::ControlPlane;
 pub(crate) use self::member::ScriptedMember;
+pub(crate) use self::warnings::warnings;
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
 

@@ -254,11 +254,11 @@ impl Tree {
                 branches.standing.entered(cluster);
                 cluster
             }
-            Err(words) => {
-                if self.shared.store_outages.begins(self.name.as_str(), &words) {
+            Err(error) => {
+                if let Some(words) = error.news(&entrant) {
                     warn!(cluster = %self.name, error = words, "the cluster was not entered in the store, retrying; others that fail alike are not told of");
                 }
-                let running = Running::Failed(words);
+                let running = Running::Failed(error.to_string());
                 let board = &branches.standing.board;
                 board.update(|facts| facts.running = running);
                 return Turn::Retry;

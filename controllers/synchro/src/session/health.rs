@@ -221,13 +221,12 @@ impl Health {
         self.untold = told.is_err();
         match told {
             Ok(()) => {
-                self.shared.store_outages.ends(&self.name);
+                self.shared.store_works(&self.name);
                 self.stored = Some((now, Instant::now()));
             }
             Err(StoreError::Left { .. }) => self.left.cancel(),
             Err(error) => {
-                let words = error.to_string();
-                if !error.is_told() && self.shared.store_outages.begins(&self.name, &words) {
+                if let Some(words) = self.shared.store_fails(&self.name, &error) {
                     warn!(cluster = %self.name, error = words, "the store was not told of the member's health, retrying; others that fail alike are not told of");
                 }
             }

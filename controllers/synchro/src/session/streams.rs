@@ -25,6 +25,7 @@ use crate::stream::turns::ClusterTurns;
 use crate::stream::{self, Connected, StreamContext};
 use crate::told::board::Board;
 use crate::told::metrics::ClusterMetrics;
+use crate::told::outages;
 use crate::told::report::Report;
 
 /// The streams of one cluster.
@@ -198,8 +199,11 @@ impl Streams {
             .into_iter()
             .partition(|(resource, running)| goes_on(resource, running));
         self.running = keep;
-        for (resource, running) in end {
-            info!(cluster = %self.name, resource = %resource.gvr, "the stream ends");
+        if !end.is_empty() {
+            let resources = outages::named(end.keys().map(|resource| &resource.gvr));
+            info!(cluster = %self.name, resources, "streams end");
+        }
+        for running in end.into_values() {
             self.unseen |= !running.stored;
             let words = "the resource synchro is moved";
             running
@@ -244,13 +248,9 @@ impl Streams {
 
     /// Includes what a former process stored; whether all of that is hidden.
     async fn close_unwanted(&self, plan: &Plan) -> bool {
-        let mut all = true;
-        for stored in &self.stored {
-            if !plan.keeps(&stored.resource.gvr) {
-                all &= unwanted::hide(&self.shared, (&self.name, self.cluster), stored).await;
-            }
-        }
-        all
+        let is_unwanted = |stored: &&StreamState| !plan.keeps(&stored.resource.gvr);
+        let unwanted = self.stored.iter().filter(is_unwanted);
+        unwanted::hide(&self.shared, (&self.name, self.cluster), unwanted).await
     }
 }
 

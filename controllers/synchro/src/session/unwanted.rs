@@ -2,11 +2,12 @@
 
 use armadex_crds::GroupResources;
 use armadex_model::ClusterName;
-use armadex_storage::{ClusterId, StreamState};
+use armadex_storage::{ClusterId, StoreError, StreamState};
 use tracing::{info, warn};
 
 use crate::config::Shared;
 use crate::session::plan;
+use crate::told::outages;
 
 /// Hides what is stored of a cluster and asked for in no version; whether all of it is hidden. Of what is asked for in another version than
 /// the stored one the member has a say.
@@ -18,32 +19,68 @@ pub(crate) async fn hide_all(
     let stored = match shared.sink.streams(cluster).await {
         Ok(stored) => stored,
         Err(error) => {
-            warn!(cluster = %name, error = %error, "types that are no longer asked for were not looked for");
+            failed(shared, name, &error);
             return false;
         }
     };
-    let unwanted = stored
-        .iter()
-        .filter(|stored| !plan::is_wanted(asked, &stored.resource));
-    let mut all = true;
-    for stored in unwanted {
-        all &= hide(shared, (name, cluster), stored).await;
+    let is_unwanted = |stored: &&StreamState| !plan::is_wanted(asked, &stored.resource);
+    hide(shared, (name, cluster), stored.iter().filter(is_unwanted)).await
+}
+
+/// Hides types; whether all of them are hidden. A member may have hundreds that come and go all the time, so they are one line of the log.
+pub(crate) async fn hide<'a>(
+    shared: &Shared,
+    (name, cluster): (&ClusterName, ClusterId),
+    unwanted: impl Iterator<Item = &'a StreamState>,
+) -> bool {
+    let (mut hidden, mut all) = (Vec::new(), true);
+    for StreamState { id, resource, .. } in unwanted {
+        match shared.sink.close(cluster, *id).await {
+            Ok(()) => hidden.push(&resource.gvr),
+            Err(error) => {
+                failed(shared, name, &error);
+                all = false;
+            }
+        }
+    }
+    if !hidden.is_empty() {
+        let resources = outages::named(hidden);
+        info!(cluster = %name, resources, "types that are no longer synced are hidden");
+        shared.purge.notify_one();
+    }
+    if all {
+        shared.store_works(name.as_str());
     }
     all
 }
 
-/// Hides a type; whether it is hidden.
-pub(crate) async fn hide(
-    shared: &Shared,
-    (name, cluster): (&ClusterName, ClusterId),
-    stored: &StreamState,
-) -> bool {
-    let StreamState { id, resource, .. } = stored;
-    info!(cluster = %name, resource = %resource.gvr, "hiding a type that is no longer synced");
-    let closed = shared.sink.close(cluster, *id).await;
-    if let Err(error) = &closed {
-        warn!(cluster = %name, resource = %resource.gvr, error = %error, "a type was not hidden, retrying");
+fn failed(shared: &Shared, name: &ClusterName, error: &StoreError) {
+    if let Some(words) = shared.store_fails(name.as_str(), error) {
+        warn!(cluster = %name, error = words, "types that are no longer asked for were not hidden, retrying; others that fail alike are not told of");
     }
-    shared.purge.notify_one();
-    closed.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use armadex_storage::conformance::fixture::name;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::testing::{Stage, warnings};
+
+    #[tokio::test]
+    async fn a_store_that_is_away_is_one_line_for_all_clusters_and_attempts() {
+        let (told, _guard) = warnings();
+        let stage = Stage::new().await;
+        let shared = Shared::new(Arc::clone(&stage.breaking) as _, "one", Config::default());
+        stage.breaking.refuse("streams", 100);
+        for attempt in 0..100 {
+            let name = name(&format!("m{}", attempt % 10));
+            assert!(!hide_all(&shared, (&name, ClusterId(1)), &[]).await);
+        }
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+    }
 }

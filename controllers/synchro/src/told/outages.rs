@@ -17,6 +17,9 @@ const WORDS: usize = 32;
 /// port, as many lines as [`WORDS`] are told in it.
 const TOLD_FOR: Duration = Duration::from_secs(600);
 
+/// What a line of the log names of many.
+const NAMED: usize = 3;
+
 /// What fails now, and for whom.
 #[derive(Debug, Default)]
 pub(crate) struct Outages {
@@ -74,6 +77,21 @@ impl Outages {
     }
 }
 
+/// What a line of the log is about, where it may be about hundreds.
+pub(crate) fn named<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+    let mut all = all.into_iter();
+    let mut named: Vec<String> = all
+        .by_ref()
+        .take(NAMED)
+        .map(|one| one.to_string())
+        .collect();
+    let others = all.count();
+    if others > 0 {
+        named.push(format!("and {others} more"));
+    }
+    named.join(", ")
+}
+
 /// In which way a request to the control plane failed: in the same words for each object, which errors name.
 pub(crate) fn class_of(trouble: &Trouble) -> &'static str {
     match trouble.kind {
@@ -120,6 +138,12 @@ mod tests {
         assert_eq!(fail(1), 0, "each port is told of for a while");
         tokio::time::advance(TOLD_FOR).await;
         assert_eq!(fail(2), WORDS);
+    }
+
+    #[test]
+    fn of_many_a_few_are_named() {
+        assert_eq!(named(["a", "b", "c"]), "a, b, c");
+        assert_eq!(named(["a", "b", "c", "d", "e"]), "a, b, c, and 2 more");
     }
 
     #[test]

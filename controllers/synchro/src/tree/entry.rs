@@ -6,7 +6,7 @@
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
 use armadex_policy::Objects;
-use armadex_storage::ClusterId;
+use armadex_storage::{ClusterId, StoreError};
 use kube::{Client, ResourceExt};
 
 use crate::config::Shared;
@@ -30,9 +30,34 @@ pub(super) enum Entry {
     Left,
 }
 
+/// Why a cluster is not in the store yet.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unentered {
+    /// It fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It may not be, or that is not known.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Unentered {
+    /// What the log has to say of it, if it is news.
+    pub(super) fn news(&self, entrant: &Entrant<'_>) -> Option<String> {
+        let Entrant { shared, name, .. } = entrant;
+        match self {
+            Self::Store(error) => shared.store_fails(name.as_str(), error),
+            Self::Refused(words) => {
+                let is_news = shared.store_outages.begins(name.as_str(), words);
+                is_news.then(|| words.clone())
+            }
+        }
+    }
+}
+
 impl Entry {
     /// The number of the entry, which is made if need be; or why it cannot be had yet.
-    pub(super) async fn number(&mut self, entrant: &Entrant<'_>) -> Result<ClusterId, String> {
+    pub(super) async fn number(&mut self, entrant: &Entrant<'_>) -> Result<ClusterId, Unentered> {
         match *self {
             Self::Joined(cluster) => return Ok(cluster),
             Self::Left => entrant.may_return().await?,
@@ -46,17 +71,18 @@ impl Entry {
 
 impl Entrant<'_> {
     /// Whether nobody has taken the place of a cluster that left.
-    async fn may_return(&self) -> Result<(), String> {
-        self.is_there().await?;
-        let stored = self.shared.sink.clusters().await;
-        let stored = stored.map_err(|error| error.to_string())?;
+    async fn may_return(&self) -> Result<(), Unentered> {
+        self.is_there().await.map_err(Unentered::Refused)?;
+        let stored = self.shared.sink.clusters().await?;
         let mut others = stored.iter().filter(|other| other.incarnation != self.uid);
         match others.find(|other| other.name == *self.name) {
-            Some(other) if !self.shared.owner.is_neighbour(&other.owner) => Err(format!(
-                "another control plane has put a cluster of this name into the store ({}): rename one of them, or give each \
+            Some(other) if !self.shared.owner.is_neighbour(&other.owner) => {
+                Err(Unentered::Refused(format!(
+                    "another control plane has put a cluster of this name into the store ({}): rename one of them, or give each \
                  control plane a store of its own",
-                other.owner
-            )),
+                    other.owner
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -71,9 +97,9 @@ impl Entrant<'_> {
         }
     }
 
-    async fn join(&self) -> Result<ClusterId, String> {
+    async fn join(&self) -> Result<ClusterId, Unentered> {
         let owner = self.shared.owner.text();
-        let joined = self.shared.sink.join(self.name, self.uid, &owner).await;
-        joined.map_err(|error| error.to_string())
+        let joined = self.shared.sink.join(self.name, self.uid, &owner).await?;
+        Ok(joined)
     }
 }

@@ -6,7 +6,7 @@ use armadex_storage::{ClusterId, Health, StoreError};
 use tracing::warn;
 
 use crate::session::{plan, unwanted};
-use crate::tree::entry::{Entrant, Entry};
+use crate::tree::entry::{Entrant, Entry, Unentered};
 
 /// For whoever searches; names of Secrets are for whoever may read the PediaCluster.
 const REASON: &str = "its member may not be read now, the conditions of its PediaCluster say why";
@@ -27,8 +27,10 @@ pub(super) async fn tell(
     object: &PediaCluster,
 ) -> bool {
     let told = tell_anew(known, entry, entrant, object).await;
-    told.unwrap_or_else(|words| {
-        warn!(cluster = %entrant.name, error = words, "the store was not told that a cluster is not kept up to date, retrying");
+    told.unwrap_or_else(|error| {
+        if let Some(words) = error.news(entrant) {
+            warn!(cluster = %entrant.name, error = words, "the store was not told that a cluster is not kept up to date, retrying; others that fail alike are not told of");
+        }
         false
     })
 }
@@ -38,7 +40,7 @@ async fn tell_anew(
     entry: &mut Entry,
     entrant: &Entrant<'_>,
     object: &PediaCluster,
-) -> Result<bool, String> {
+) -> Result<bool, Unentered> {
     let cluster = entry.number(entrant).await?;
     let spec = &object.spec;
     let is_valid = plan::check(spec, entrant.shared.config.gates).is_ok();
@@ -51,7 +53,7 @@ async fn tell_anew(
         if let StoreError::Left { .. } = error {
             *entry = Entry::Left;
         }
-        error.to_string()
+        error
     })?;
     *known = told.then_some(idle);
     Ok(told)

@@ -105,16 +105,16 @@ impl Standing {
                 healthy: false,
                 reason: BROKE_OFF.to_owned(),
             };
-            let told = shared.sink.set_health(cluster, &health, None).await;
-            told.map_err(|error| error.to_string())
+            shared.sink.set_health(cluster, &health, None).await
         }));
-        let words = match tokio::time::timeout(WITHIN, told).await {
+        let news = match tokio::time::timeout(WITHIN, told).await {
             Ok(Ok(Ok(()))) => return,
-            Ok(Ok(Err(error))) => error,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", WITHIN.as_secs()),
+            Ok(Ok(Err(error))) => self.shared.store_fails(self.name.as_str(), &error),
+            Ok(Err(error)) => Some(error.to_string()),
+            // Whoever else waits for it says so.
+            Err(_) => return,
         };
-        if self.shared.store_outages.begins(self.name.as_str(), &words) {
+        if let Some(words) = news {
             warn!(cluster = %self.name, error = words, "the store was not told that a cluster is not kept up to date; others that fail alike are not told of");
         }
     }

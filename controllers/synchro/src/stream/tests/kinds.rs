@@ -1,13 +1,12 @@
 //! Many streams of one member: what they ask and tell together.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::sink::Sinks;
 use super::*;
+use crate::testing::warnings;
 
 const KINDS: i64 = 12;
 
@@ -46,34 +45,6 @@ impl Kinds {
             act.end().await;
         }
     }
-}
-
-/// Counts what is told as a warning or worse.
-struct Warnings(Arc<AtomicUsize>);
-
-impl Subscriber for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
-    }
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, event: &Event<'_>) {
-        if event.metadata().target().starts_with("armadex_synchro") {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
-/// Counts warnings while the guard lives.
-fn warnings() -> (Arc<AtomicUsize>, tracing::subscriber::DefaultGuard) {
-    let count = Arc::<AtomicUsize>::default();
-    let guard = tracing::subscriber::set_default(Warnings(Arc::clone(&count)));
-    (count, guard)
 }
 
 /// A list and a watch that breaks after ten seconds; what comes after that is for the test.
