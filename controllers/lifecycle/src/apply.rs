@@ -8,7 +8,10 @@ use std::{
 };
 
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
-use armadex_policy::{NOT_THERE_YET, Objects, Trouble, TroubleKind, delete, owners_in_words};
+use armadex_policy::{
+    NOT_THERE_YET, Objects, Trouble, TroubleKind, controlled_by, controller_of, delete,
+    owners_in_words,
+};
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams},
@@ -101,6 +104,15 @@ async fn create(api: &Objects<PediaCluster>, cluster: &PediaCluster) -> Result<E
         }
         Err(trouble) if trouble.kind == TroubleKind::Conflict => {
             let present = api.get_metadata_opt(&name).await?;
+            let owner = controller_of(&cluster.metadata).map(|owner| owner.uid.as_str());
+            let is_ours = |metadata| owner.is_some_and(|uid| controlled_by(metadata, uid));
+            if present
+                .as_ref()
+                .is_some_and(|present| is_ours(&present.metadata))
+            {
+                // By a request whose answer did not come. Whether it is as it should be is for the look that its coming leads to.
+                return Ok(Ended::Created);
+            }
             let owners = present.map(|present| owners_in_words(&present.metadata));
             let owners = owners.unwrap_or_else(|| "somebody who took it away again".to_owned());
             let message =
@@ -197,6 +209,31 @@ mod tests {
             "PediaCluster east was made in the meantime and is owned by nobody"
         );
         assert_eq!(host.get(path), before);
+    }
+
+    #[tokio::test]
+    async fn what_was_made_by_a_request_without_an_answer_is_ours() {
+        let host = Host::new(&[ServedType::new(
+            "cluster.clusterpedia.io",
+            "v1alpha2",
+            "pediaclusters",
+            "PediaCluster",
+        )]);
+        let owned_by = |uid: &str| {
+            let owner = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "PediaClusterLifecycle",
+                "name": "east", "uid": uid, "controller": true});
+            json!({"metadata": {"name": "east", "ownerReferences": [owner]}, "spec": {"syncResources": []}})
+        };
+        let api = Objects::all(host.client());
+        let create = async |uid: &str| {
+            let cluster = serde_json::from_value(owned_by(uid)).unwrap();
+            apply(&api, Step::Create(cluster), None, &Applied::default()).await
+        };
+        for _ in 0..2 {
+            assert!(matches!(create("its own").await, Ended::Created));
+        }
+        let ended = create("of another").await;
+        assert!(matches!(ended, Ended::Stopped(_)), "{ended:?}");
     }
 
     #[test]
