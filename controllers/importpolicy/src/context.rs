@@ -77,12 +77,17 @@ impl Context {
             compiled: Arc::new(compiled),
             looks: Arc::default(),
         });
-        let remembered = Remembered {
-            of: Version::of(policy),
-            found: found.clone(),
-        };
-        lock(&self.memories).insert(policy.name_any(), remembered);
+        self.remember(policy, found.clone());
         found
+    }
+
+    /// What may be found otherwise the next time is not remembered.
+    pub(crate) fn remember(&self, policy: &ClusterImportPolicy, found: Result<Memory, Invalid>) {
+        if found.as_ref().is_err_and(|invalid| invalid.may_pass) {
+            return;
+        }
+        let of = Version::of(policy);
+        lock(&self.memories).insert(policy.name_any(), Remembered { of, found });
     }
 
     pub(crate) fn forget_resources(&self, name: &str) {

@@ -47,7 +47,10 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     let name = policy.name_any();
     let memory = match memory(policy, context).await {
         Ok(memory) => memory,
-        Err(invalid) => return (Outcome::Invalid(invalid), Next::AwaitChange),
+        Err(invalid) => {
+            let next = retry_if(invalid.may_pass, &name, context);
+            return (Outcome::Invalid(invalid), next);
+        }
     };
     let (resources, sources) = match source(policy, context).await {
         Ok(found) => found,
@@ -127,6 +130,7 @@ fn refused_source(refusal: &str) -> Invalid {
     Invalid {
         reason: PolicyValidatedReason::InvalidPolicy,
         message: format!("source: {refusal}"),
+        may_pass: false,
     }
 }
 
@@ -309,6 +313,18 @@ mod tests {
             memory(&wrong, &context).await.is_err(),
             "of an earlier generation"
         );
+    }
+
+    #[tokio::test]
+    async fn that_a_template_could_not_be_compiled_now_is_not_remembered() {
+        let context = context(&Host::new(&[]));
+        let no_thread = Invalid {
+            reason: PolicyValidatedReason::InvalidPolicy,
+            message: "template: there is no thread for the parser now".into(),
+            may_pass: true,
+        };
+        context.remember(&policy(1), Err(no_thread));
+        assert!(memory(&policy(1), &context).await.is_ok());
     }
 
     #[tokio::test]

@@ -84,7 +84,9 @@ pub(crate) fn status(
 
 fn told(outcome: &Outcome, before: &ClusterImportPolicyStatus) -> Vec<(NewCondition, EventType)> {
     match outcome {
-        Outcome::Invalid(Invalid { reason, message }) => not_valid(*reason, message.clone()),
+        Outcome::Invalid(Invalid {
+            reason, message, ..
+        }) => not_valid(*reason, message.clone()),
         Outcome::Unresolved(reason, error) => not_valid(*reason, error.to_string()),
         Outcome::NotListed(readiness) => not_listed(readiness, before),
         Outcome::Done(summary) => vec![valid(), reconciling(summary)],
@@ -243,6 +245,7 @@ mod tests {
         let invalid = Invalid {
             reason: PolicyValidatedReason::InvalidPolicy,
             message: "broken".into(),
+            may_pass: false,
         };
         let problems = vec![problem("a"), problem("b"), problem("c"), problem("d")];
         let valid = "Validated=True Success @7: templates and resources are understood";

@@ -23,6 +23,8 @@ pub struct Invalid {
     pub reason: Reason,
     /// In words.
     pub message: String,
+    /// It is not known to be so the next time: what is missing is not the policy's.
+    pub may_pass: bool,
 }
 
 /// Compiles every template of a policy.
@@ -137,9 +139,16 @@ fn reference_keys(spec: &ClusterImportPolicySpec) -> Result<Vec<&str>, Invalid> 
 }
 
 fn at(reason: Reason, field: &str, error: &TemplateError) -> Invalid {
-    invalid(reason, format!("{field}: {error}"))
+    Invalid {
+        may_pass: error.may_pass(),
+        ..invalid(reason, format!("{field}: {error}"))
+    }
 }
 
 fn invalid(reason: Reason, message: String) -> Invalid {
-    Invalid { reason, message }
+    Invalid {
+        reason,
+        message,
+        may_pass: false,
+    }
 }

@@ -59,7 +59,8 @@ impl Kept {
     }
 
     fn keep(&mut self, text: String, outcome: Outcome) {
-        if text.len() > KEPT_BYTES {
+        let may_pass = outcome.as_ref().is_err_and(|problem| problem.may_pass);
+        if may_pass || text.len() > KEPT_BYTES {
             return;
         }
         self.bytes += text.len();
@@ -124,6 +125,19 @@ mod tests {
             3,
             "that it is not valid is kept"
         );
+    }
+
+    #[test]
+    fn that_there_was_no_thread_for_it_is_not_kept() {
+        let compilations = Compilations::default();
+        let spec = spec("a", "{{source.a}}");
+        let no_thread = Problem {
+            reason: armadex_crds::conditions::LifecycleReason::FailedCreationCondition,
+            message: "creationCondition: there is no thread for the parser now".into(),
+            may_pass: true,
+        };
+        lock(&compilations.kept).keep(text_of(&spec), Err(no_thread));
+        assert!(compilations.of(&spec).is_ok());
     }
 
     #[test]

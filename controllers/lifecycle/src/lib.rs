@@ -42,13 +42,21 @@ pub struct Problem {
     pub reason: LifecycleReason,
     /// In words.
     pub message: String,
+    /// It may not be so the next time, though nothing changed that is watched.
+    pub may_pass: bool,
 }
 
 impl Stop {
+    /// Whether looking again may help.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::Because(problem) if problem.may_pass)
+    }
+
     pub(crate) fn because(reason: LifecycleReason, message: impl Into<String>) -> Self {
         Self::Because(Problem {
             reason,
             message: message.into(),
+            may_pass: false,
         })
     }
 }

@@ -37,8 +37,11 @@ pub(crate) async fn follow(
     let lifecycle = &record(client, lifecycle, &planned, cluster.as_deref()).await?;
     let Planned { references, step } = planned;
     let (ended, retry) = match step {
-        // Whatever is missing is watched, and its coming is an event.
-        Err(stop) => (Ended::Stopped(stop), false),
+        // Whatever is missing is watched, and its coming is an event; but for what the process itself lacks.
+        Err(stop) => {
+            let retry = stop.may_pass();
+            (Ended::Stopped(stop), retry)
+        }
         Ok(step) => {
             let clusters: Objects<PediaCluster> = Objects::all(client.clone());
             let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await;

@@ -102,7 +102,9 @@ fn told(exists: bool, created: bool, ended: &Ended) -> Vec<NewCondition> {
                 vec![existed(), updated]
             }
         }
-        Ended::Stopped(Stop::Because(Problem { reason, message })) if exists => {
+        Ended::Stopped(Stop::Because(Problem {
+            reason, message, ..
+        })) if exists => {
             let stopped = condition(Type::Updating, false, *reason, message.clone());
             if created {
                 vec![stopped]
@@ -110,7 +112,9 @@ fn told(exists: bool, created: bool, ended: &Ended) -> Vec<NewCondition> {
                 vec![existed(), stopped]
             }
         }
-        Ended::Stopped(Stop::Because(Problem { reason, message })) => {
+        Ended::Stopped(Stop::Because(Problem {
+            reason, message, ..
+        })) => {
             vec![condition(Type::Created, false, *reason, message.clone())]
         }
         Ended::Stopped(Stop::Listing) => Vec::new(),

@@ -32,6 +32,7 @@ pub fn validate(spec: &PediaClusterLifecycleSpec) -> Result<Compiled, Problem> {
     let engine = TemplateEngine::choose(spec.template_engine, texts).map_err(|error| Problem {
         reason: Reason::UnsupportedTemplateEngine,
         message: error.to_string(),
+        may_pass: false,
     })?;
     let keys: Vec<&str> = spec
         .references
@@ -90,6 +91,7 @@ fn templates(spec: &PediaClusterLifecycleSpec) -> impl Iterator<Item = (&str, &s
 fn at(reason: Reason, field: String) -> impl FnOnce(TemplateError) -> Problem {
     move |error| Problem {
         reason,
+        may_pass: error.may_pass(),
         message: format!("{field}: {error}"),
     }
 }

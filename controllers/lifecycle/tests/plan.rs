@@ -104,7 +104,9 @@ impl World {
             Ok(Step::Update(cluster)) => format!("update {}", cluster.metadata.uid.unwrap()),
             Ok(Step::Delete(uid)) => format!("delete {uid}"),
             Err(Stop::Listing) => "listing".into(),
-            Err(Stop::Because(Problem { reason, message })) => format!("{reason}: {message}"),
+            Err(Stop::Because(Problem {
+                reason, message, ..
+            })) => format!("{reason}: {message}"),
         }
     }
 }

@@ -41,8 +41,11 @@ pub enum TemplateError {
         message: String,
     },
     /// The parser did not come to an end.
-    #[error("the parser gave up on it, or there was no thread for it")]
+    #[error("the parser gave up on it")]
     Unparsed,
+    /// The parser could not begin, which says nothing of the template: the process has as many threads as it may, or no memory for another.
+    #[error("there is no thread for the parser now")]
+    NoThread,
     /// It failed for this source object.
     #[error("{0}")]
     Render(String),
@@ -59,6 +62,14 @@ pub enum TemplateError {
         "the functions of the template handle more than {WORK_LIMIT} bytes: they make texts too long, or take too large ones too often"
     )]
     TooMuchWork,
+}
+
+impl TemplateError {
+    /// Whether the same template may be found well the next time.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        *self == Self::NoThread
+    }
 }
 
 /// What a template may name.

@@ -12,10 +12,33 @@ const STACK: usize = 64 * 1024 * 1024;
 pub(super) fn on_one_of_its_own<T: Send>(
     work: impl FnOnce() -> Result<T, TemplateError> + Send,
 ) -> Result<T, TemplateError> {
-    let done = scope(|scope| {
-        let builder = Builder::new().name("template".into()).stack_size(STACK);
-        let thread = builder.spawn_scoped(scope, work).ok()?;
-        thread.join().ok()
-    });
-    done.unwrap_or(Err(TemplateError::Unparsed))
+    on_one_of(STACK, work)
+}
+
+fn on_one_of<T: Send>(
+    bytes: usize,
+    work: impl FnOnce() -> Result<T, TemplateError> + Send,
+) -> Result<T, TemplateError> {
+    scope(|scope| {
+        let builder = Builder::new().name("template".into()).stack_size(bytes);
+        let thread = builder.spawn_scoped(scope, work);
+        let thread = thread.map_err(|_| TemplateError::NoThread)?;
+        thread.join().unwrap_or(Err(TemplateError::Unparsed))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_there_is_no_thread_is_not_said_of_the_template() {
+        let much_too_large = 1 << 50;
+        let none = on_one_of(much_too_large, || Ok(()));
+        assert_eq!(none, Err(TemplateError::NoThread));
+        assert!(TemplateError::NoThread.may_pass());
+        let broken = on_one_of(STACK, || -> Result<(), _> { panic!("as a defect would") });
+        assert_eq!(broken, Err(TemplateError::Unparsed));
+        assert!(!TemplateError::Unparsed.may_pass());
+    }
 }
