@@ -10,6 +10,7 @@
 //! - `read`: from queries to pages.
 //! - `store`: both sides, put together.
 
+mod aside;
 mod backend;
 mod catalog;
 mod form;

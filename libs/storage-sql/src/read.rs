@@ -13,6 +13,7 @@ pub(crate) mod plan;
 mod reading;
 mod sorted;
 pub(crate) mod streams;
+mod tested;
 mod walk;
 
 use armadex_model::Query;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_model::label::{Operator, Requirement};
-use armadex_model::query::{OrderBy, OrderField, Start};
+use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Start};
 use armadex_model::{NameFilter, Query};
 use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{Fixture, Writer, object};
@@ -230,6 +230,136 @@ async fn a_page_looks_at_little_more_than_it_gives() {
             page.looked_at
         );
     }
+}
+
+/// What the fleet has of a name or a label is nothing to one of three hundred clusters.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_about_one_cluster_looks_at_that_cluster() {
+    let fixture = empty().await;
+    for cluster in 0..300 {
+        let pods = fixture.pods_of(&format!("m-{cluster:03}")).await;
+        let pod = |n: usize| object("shop", &format!("web-{n}")).label("app", "web");
+        fixture.put(&pods, (0..4).map(pod)).await;
+    }
+    let one = Query {
+        clusters: NameFilter::only("m-123"),
+        ..all_pods()
+    };
+    let named = Query {
+        names: NameFilter::only("web-2"),
+        ..one.clone()
+    };
+    let web = labelled("app", one.clone());
+    let in_shop = Query {
+        namespaces: NameFilter::only("shop"),
+        ..web.clone()
+    };
+    let nobody = Query {
+        labels: vec![
+            Requirement::is_in("app", ["web"]),
+            Requirement::is_in("app", ["api"]),
+        ],
+        ..one.clone()
+    };
+    for (what, query, rows) in [
+        ("all", one, 4),
+        ("a name", named.clone(), 1),
+        ("a label", web.clone(), 4),
+        ("a label in a namespace", in_shop, 4),
+        ("a label, newest", ordered(&web, OrderField::CreatedAt), 4),
+        ("a label by uid", ordered(&web, OrderField::Uid), 4),
+        ("a name with a label", labelled("app", named.clone()), 1),
+        ("a name by uid", ordered(&named, OrderField::Uid), 1),
+        ("two labels, one of which nobody has", nobody, 0),
+    ] {
+        let found = page(&fixture, &query, &Start::Beginning, 100).await;
+        let found = found.expect("a page");
+        assert_eq!(found.rows.len(), rows, "{what}");
+        assert!(
+            found.looked_at <= 20,
+            "{what}: {} looked at",
+            found.looked_at
+        );
+        let before = found.looked_at;
+        let (page, count) = counted(&fixture, &query).await;
+        assert_eq!(count, Some(rows as u64), "{what}");
+        assert!(page.looked_at <= before, "{what}");
+    }
+}
+
+async fn counted(fixture: &Fixture, query: &Query) -> (Page, Option<u64>) {
+    let budget = PageBudget {
+        rows: 100,
+        bytes: usize::MAX,
+    };
+    let counted = fixture
+        .search
+        .counted_page(query, &Start::Beginning, budget);
+    counted.await.expect("a page")
+}
+
+/// A type of which one cluster of three hundred has an object is found without asking each of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_type_with_few_objects_is_not_looked_for_in_every_cluster() {
+    let tuning = Tuning {
+        probe: 80,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    for cluster in 0..300 {
+        let pods = fixture.pods_of(&format!("m-{cluster:03}")).await;
+        if cluster == 250 {
+            fixture.put(&pods, [object("ns", "p")]).await;
+        }
+    }
+    for descending in [false, true] {
+        let query = by(OrderField::Cluster, descending);
+        let found = page(&fixture, &query, &Start::Beginning, 100).await;
+        let found = found.expect("a page");
+        assert_eq!(found.rows.len(), 1);
+        assert!(found.next.is_none());
+        assert!(found.looked_at < 30, "{} looked at", found.looked_at);
+    }
+}
+
+/// An object may have a thousand labels, and a search five thousand values.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_labels_of_an_object_and_many_values_of_a_search_are_work() {
+    let fixture = empty().await;
+    for cluster in ["a", "b"] {
+        let pods = fixture.pods_of(cluster).await;
+        let pod = |n: usize| {
+            let pod = object("ns", &format!("p-{n}"));
+            (0..200).fold(pod, |pod, label| pod.label(&format!("key-{label}"), "x"))
+        };
+        fixture.put(&pods, (0..20).map(pod)).await;
+    }
+    let none_of = |n: usize| Requirement {
+        key: format!("key-{n}"),
+        operator: Operator::NotIn((0..70).map(|value| value.to_string()).collect()),
+    };
+    let query = Query {
+        names: NameFilter::In((0..20).map(|n| format!("p-{n}")).collect()),
+        labels: (0..64).map(none_of).collect(),
+        ..all_pods()
+    };
+    let found = page(&fixture, &query, &Start::Beginning, 100).await;
+    let found = found.expect("a page");
+    assert_eq!(found.rows.len(), 40);
+    // 64 times 70 numbers that are looked for among 400, and 64 of them are a row.
+    assert!(found.looked_at > 40 * 70, "{} looked at", found.looked_at);
+    let scope = Scope::Clusters([("a".to_owned(), NamespaceScope::All)].into());
+    let mut types = query.types.clone();
+    types[0].scope = scope;
+    let of_a = Query { types, ..query };
+    let looked_at = page(&fixture, &of_a, &Start::Beginning, 100)
+        .await
+        .expect("a page")
+        .looked_at;
+    assert!(
+        looked_at < 20 * 80,
+        "{looked_at} looked at: what may not be shown is tested too"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

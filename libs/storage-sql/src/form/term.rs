@@ -134,10 +134,14 @@ impl TermSet {
         Self { posted, unposted }
     }
 
-    /// Whether any of these, which are sorted, is in the set. An object has few terms, and a search may have thousands.
+    /// How many terms there are.
+    pub(crate) fn len(&self) -> usize {
+        self.posted.len() + self.unposted.len()
+    }
+
+    /// Whether any of these, which are sorted, is in the set.
     pub(crate) fn has_any(&self, sorted: &[i64]) -> bool {
-        let mut own = self.posted.iter().chain(&self.unposted);
-        own.any(|term| sorted.binary_search(term).is_ok())
+        meet(&self.posted, sorted) || meet(&self.unposted, sorted)
     }
 
     /// As stored beside each version: 8 bytes for each that is posted; then, if there are others, those and 4 bytes that say how many they are.
@@ -176,6 +180,18 @@ impl TermSet {
         all.sort_unstable();
         bytes_of(all.iter())
     }
+}
+
+/// Whether two sorted lists have a number in common: those of the shorter one are looked for in what is left of the longer one.
+fn meet(one: &[i64], other: &[i64]) -> bool {
+    let (few, mut left) = match one.len() <= other.len() {
+        true => (one, other),
+        false => (other, one),
+    };
+    few.iter().any(|number| {
+        left = &left[left.partition_point(|other| other < number)..];
+        left.first() == Some(number)
+    })
 }
 
 fn bytes_of<'a>(terms: impl Iterator<Item = &'a i64>) -> Vec<u8> {

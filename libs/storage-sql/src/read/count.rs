@@ -105,9 +105,6 @@ async fn by_place(
     Ok(Some(sum))
 }
 
-/// The most terms times clusters of which one statement adds blocks up. Each is a range of the index: they take some 6 µs, and a statement 35.
-const MOST_RANGES: usize = 64;
-
 /// The sizes of all blocks of one clause, some clusters at a time: blocks of what has left are still there.
 async fn sums(
     reading: &mut Reading<'_>,
@@ -122,11 +119,7 @@ async fn sums(
     let dialect = reading.dialect;
     let mut sum = 0;
     for terms in plan.has[0].terms.chunks(MAX_LIST) {
-        let most = (MOST_RANGES / terms.len()).max(1);
-        for ranges in ranges
-            .chunks(most)
-            .flat_map(|ranges| dialect.pieces(ranges))
-        {
+        for ranges in dialect.ranges(&ranges, terms.len()) {
             let statement = post::sum(dialect, terms, planned.id, ranges);
             reading.looked_for(terms.len() * ranges.len());
             for (objects, blocks) in reading.pairs(statement).await? {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
-use super::matches::{MOST_LOOKUPS, Matches, matching_revisions};
+use super::matches::{MOST_LOOKUPS, Matches};
 use super::place::{Located, Place};
 use super::plan::Plan;
 use super::reading::Reading;
+use super::tested::tested;
 use crate::backend::error::broken;
 use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
@@ -170,20 +171,4 @@ pub(crate) async fn part(
         object,
     };
     Ok((found.into_iter().map(row).collect(), last.flatten()))
-}
-
-/// Keeps what matches by its own terms.
-pub(crate) async fn tested<T>(
-    reading: &mut Reading<'_>,
-    plan: &Plan,
-    rows: Vec<T>,
-    rev: impl Fn(&T) -> i64,
-) -> Result<Vec<T>, StoreError> {
-    if rows.is_empty() || !plan.has_terms() {
-        return Ok(rows);
-    }
-    let revs: Vec<i64> = rows.iter().map(&rev).collect();
-    let matching = matching_revisions(reading, plan, &revs).await?;
-    let holds = |row: &T| matching.get(&rev(row)) == Some(&true);
-    Ok(rows.into_iter().filter(holds).collect())
 }

@@ -10,9 +10,9 @@ use super::place::Place;
 use super::plan::{Lead, Plan, TypePlan};
 use super::reading::Reading;
 use crate::backend::error::broken;
-use crate::form::term::TermSet;
 use crate::sql::pieces::MAX_LIST;
-use crate::sql::{object, post};
+use crate::sql::post;
+use crate::sql::statement::Statement;
 
 /// The objects of a place that match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ const IDS_IN_BLOCK: i64 = 64;
 
 /// Of how many places the matches can probably be told at once; at least one.
 fn at_once(reading: &Reading<'_>, plan: &Plan, planned: &TypePlan, places: &[Arc<Place>]) -> usize {
-    let clauses = plan.has.iter().chain(&plan.has_not);
+    let clauses = plan.has.iter().chain(&*plan.has_not);
     let leads = clauses.map(|clause| clause.lead(&planned.unposted));
     let terms: usize = leads.map(|lead| lead.terms.len()).sum();
     let most = i64::try_from(reading.tuning.blocks).unwrap_or(i64::MAX);
@@ -264,7 +264,7 @@ pub(crate) async fn hits(
             break;
         }
         let lead = clause.lead(&planned.unposted);
-        let Some(found) = sizes(reading, lead, planned.id).await? else {
+        let Some(found) = sizes(reading, lead, planned).await? else {
             continue;
         };
         let sum = found.values().sum();
@@ -284,51 +284,32 @@ const MOST_PROBES: u64 = 4;
 async fn sizes(
     reading: &mut Reading<'_>,
     lead: Lead<'_>,
-    resource: i32,
+    planned: &TypePlan,
 ) -> Result<Option<BTreeMap<i64, i64>>, StoreError> {
-    let mut room = reading.tuning.probe;
+    let (dialect, probe) = (reading.dialect, reading.tuning.probe);
+    let limit = i64::try_from(probe).map_or(i64::MAX, |probe| probe.saturating_add(1));
+    let ranges = planned.ranges(lead.terms.len());
+    reading.looked_for(lead.terms.len() * ranges.as_ref().map_or(1, Vec::len));
     let mut found = BTreeMap::new();
+    let mut blocks = 0;
     for terms in lead.terms.chunks(MAX_LIST) {
-        let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
-        let sizes = reading
-            .pairs(post::sizes(reading.dialect, terms, resource, limit))
-            .await?;
-        reading.looked_for(terms.len());
-        let Some(left) = room.checked_sub(sizes.len()) else {
-            return Ok(None);
+        let statements: Vec<Statement> = match &ranges {
+            None => vec![post::sizes(dialect, terms, planned.id, limit)],
+            Some(ranges) => dialect
+                .ranges(ranges, terms.len())
+                .map(|part| post::sizes_in(dialect, terms, planned.id, part, limit))
+                .collect(),
         };
-        room = left;
-        for (nsid, n) in sizes {
-            *found.entry(nsid).or_default() += n;
+        for statement in statements {
+            let sizes = reading.pairs(statement).await?;
+            blocks += sizes.len();
+            if blocks > probe {
+                return Ok(None);
+            }
+            for (nsid, n) in sizes {
+                *found.entry(nsid).or_default() += n;
+            }
         }
     }
     Ok(Some(found))
-}
-
-/// Whether objects match, by the terms of these revisions.
-pub(crate) async fn matching_revisions(
-    reading: &mut Reading<'_>,
-    plan: &Plan,
-    revs: &[i64],
-) -> Result<HashMap<i64, bool>, StoreError> {
-    let mut found = HashMap::with_capacity(revs.len());
-    for part in revs.chunks(MAX_LIST) {
-        let terms = reading
-            .rows(object::terms(reading.dialect, part), object::decode_terms)
-            .await?;
-        found.extend(
-            terms
-                .into_iter()
-                .map(|(rev, version)| (rev, holds(plan, &version))),
-        );
-    }
-    Ok(found)
-}
-
-fn holds(plan: &Plan, terms: &TermSet) -> bool {
-    plan.has.iter().all(|clause| terms.has_any(&clause.terms))
-        && !plan
-            .has_not
-            .iter()
-            .any(|clause| terms.has_any(&clause.terms))
 }

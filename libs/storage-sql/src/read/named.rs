@@ -6,14 +6,15 @@ use std::sync::Arc;
 use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
-use super::fetch::tested;
 use super::place::{Located, Place};
 use super::places::namespace_names;
 use super::plan::{Plan, TypePlan};
 use super::reading::Reading;
+use super::tested::tested;
 use crate::form::namespace_id::cluster_of;
 use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
+use crate::sql::statement::Statement;
 
 /// All rows of a query that names its objects, in no order; `None` if it names none, or too many are called so.
 pub(crate) async fn all(
@@ -32,8 +33,9 @@ pub(crate) async fn all(
         let Some(found) = called(reading, planned, &names).await? else {
             return Ok(None);
         };
-        let found = tested(reading, plan, found, |object| object.rev).await?;
-        all.extend(placed(reading, planned, found).await?);
+        // What may not be shown is not looked at any further.
+        let found = placed(reading, planned, found).await?;
+        all.extend(tested(reading, plan, found, |row| row.object.rev).await?);
     }
     Ok(Some(all))
 }
@@ -43,11 +45,25 @@ async fn called(
     planned: &TypePlan,
     names: &[&str],
 ) -> Result<Option<Vec<Candidate>>, StoreError> {
-    let most = reading.tuning.probe;
-    let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
-    let statement = select::called(reading.dialect, planned.id, names, limit);
-    let found = reading.rows(statement, select::decode).await?;
-    Ok((found.len() <= most).then_some(found))
+    let (dialect, most) = (reading.dialect, reading.tuning.probe);
+    let limit = i64::try_from(most).map_or(i64::MAX, |most| most.saturating_add(1));
+    let ranges = planned.ranges(names.len());
+    reading.looked_for(names.len() * ranges.as_ref().map_or(1, Vec::len));
+    let statements: Vec<Statement> = match &ranges {
+        None => vec![select::called(dialect, planned.id, names, limit)],
+        Some(ranges) => dialect
+            .ranges(ranges, names.len())
+            .map(|part| select::called_in(dialect, planned.id, names, part, limit))
+            .collect(),
+    };
+    let mut found = Vec::new();
+    for statement in statements {
+        found.extend(reading.rows(statement, select::decode).await?);
+        if found.len() > most {
+            return Ok(None);
+        }
+    }
+    Ok(Some(found))
 }
 
 /// Those objects that may be shown, where they live.

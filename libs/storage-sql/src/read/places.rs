@@ -20,6 +20,8 @@ use crate::sql::pieces::MAX_LIST;
 
 /// The most clusters whose first namespaces one statement reads.
 const MOST_CLUSTERS: usize = 64;
+/// All places of a type are read once one in so many of the clusters that could be read for it had nothing.
+const IN_VAIN: usize = 8;
 /// The most clusters in which one statement looks for namespaces by name, divided by how many names there are.
 const MOST_LOOKUPS: usize = 2048;
 
@@ -67,6 +69,8 @@ pub(crate) struct Places<'a> {
     planned: &'a TypePlan,
     backwards: bool,
     source: Source,
+    /// Clusters in a row in which nothing was found; `None` once all places of the type were asked for.
+    in_vain: Option<usize>,
 }
 
 enum Source {
@@ -96,6 +100,7 @@ impl<'a> Places<'a> {
             planned,
             backwards,
             source,
+            in_vain: Some(0),
         }
     }
 
@@ -107,19 +112,14 @@ impl<'a> Places<'a> {
         hits: &BTreeMap<i64, i64>,
     ) -> Self {
         let (next, namespace) = begin(planned, backwards, from);
-        let mut by_cluster: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
-        for (&nsid, &count) in hits {
-            let shown = planned.clusters.at(cluster_of(nsid));
-            let shown = shown.map(|at| walked(planned, backwards, at));
-            if let Some(at) = shown.filter(|&at| at >= next) {
-                by_cluster.entry(at).or_default().push((nsid, count));
-            }
-        }
+        let hits = hits.iter().map(|(&nsid, &count)| (nsid, count));
+        let by_cluster = by_walked(planned, backwards, next, hits);
         let namespace = namespace.filter(|_| by_cluster.contains_key(&next));
         Self {
             planned,
             backwards,
             source: Source::Hits(by_cluster.into_iter().collect(), namespace),
+            in_vain: None,
         }
     }
 
@@ -129,6 +129,7 @@ impl<'a> Places<'a> {
         reading: &mut Reading<'_>,
         wanted: usize,
     ) -> Result<Option<Vec<Arc<Place>>>, StoreError> {
+        self.look_over(reading).await?;
         match self.source {
             Source::Counters { .. } => self.next_of_counters(reading, wanted.max(1)).await,
             Source::Hits(..) => self.next_of_hits(reading, wanted.max(1)).await,
@@ -157,6 +158,35 @@ impl<'a> Places<'a> {
         } else {
             at
         })
+    }
+
+    /// Where cluster after cluster has nothing, all places of the type may be few: they are read at once then.
+    async fn look_over(&mut self, reading: &mut Reading<'_>) -> Result<(), StoreError> {
+        let most = reading.tuning.probe;
+        let (
+            Some(in_vain),
+            Source::Counters {
+                next,
+                namespace: None,
+                ..
+            },
+        ) = (self.in_vain, &self.source)
+        else {
+            return Ok(());
+        };
+        if in_vain < (most / IN_VAIN).max(1) {
+            return Ok(());
+        }
+        self.in_vain = None;
+        let limit = limit(most);
+        let statement = counter::of_type(self.planned.id, limit);
+        let all = reading.rows(statement, counter::decode).await?;
+        if all.len() <= most {
+            let all = all.into_iter().map(|row| (row.nsid, row.objects));
+            let by_cluster = by_walked(self.planned, self.backwards, *next, all);
+            self.source = Source::Hits(by_cluster.into_iter().collect(), None);
+        }
+        Ok(())
     }
 
     async fn next_of_counters(
@@ -191,6 +221,13 @@ impl<'a> Places<'a> {
                 *clusters = (wanted / each.max(1)).clamp(1, MOST_CLUSTERS.min(most * 4));
             }
             (*next, *namespace) = (chunk.next, chunk.namespace);
+        }
+        let is_open = !matches!(first.namespaces, NameFilter::In(_));
+        if let Some(in_vain) = self.in_vain.as_mut().filter(|_| is_open) {
+            *in_vain = match chunk.rows.is_empty() {
+                true => *in_vain + chunk.next - at,
+                false => 0,
+            };
         }
         let places = chunk.rows.into_iter().map(|(space, row)| Place {
             index: self.planned.index,
@@ -240,6 +277,7 @@ impl<'a> Places<'a> {
         let ids: Vec<i64> = spaces.iter().map(|space| space.id).collect();
         let limit = limit(wanted);
         let statement = counter::first(reading.dialect, self.planned.id, &ids, limit);
+        reading.looked_for(ids.len());
         let mut found = by_cluster(reading.rows(statement, counter::decode).await?);
         let mut chunk = Chunk::end(at + count);
         for (offset, space) in spaces.into_iter().enumerate() {
@@ -411,6 +449,24 @@ fn by_cluster(rows: Vec<CounterRow>) -> HashMap<i64, Vec<CounterRow>> {
         found.entry(row.cluster).or_default().push(row);
     }
     found
+}
+
+/// Namespace ids, each with a number of objects, by the place of their cluster in walking order: those from one on that may be shown.
+fn by_walked(
+    planned: &TypePlan,
+    backwards: bool,
+    next: usize,
+    hits: impl Iterator<Item = (i64, i64)>,
+) -> BTreeMap<usize, Vec<(i64, i64)>> {
+    let mut by_cluster: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
+    for (nsid, count) in hits {
+        let shown = planned.clusters.at(cluster_of(nsid));
+        let shown = shown.map(|at| walked(planned, backwards, at));
+        if let Some(at) = shown.filter(|&at| at >= next) {
+            by_cluster.entry(at).or_default().push((nsid, count));
+        }
+    }
+    by_cluster
 }
 
 /// The place of a cluster in walking order.

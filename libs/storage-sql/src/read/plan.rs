@@ -14,6 +14,7 @@ use armadex_model::{ClusterName, NameFilter, Query, ResourceType};
 use armadex_storage::StoreError;
 
 use crate::catalog::{Member, Snapshot};
+use crate::form::namespace_id::ids_of;
 use crate::form::term::TermHasher;
 
 pub(crate) use clause::{Clause, Lead};
@@ -27,9 +28,9 @@ pub(crate) struct Plan {
     /// Which names pass.
     pub(crate) names: NameFilter,
     /// Each of these must hold: the object has one of the terms.
-    pub(crate) has: Vec<Clause>,
+    pub(crate) has: Arc<[Clause]>,
     /// Each of these must hold: the object has none of the terms.
-    pub(crate) has_not: Vec<Clause>,
+    pub(crate) has_not: Arc<[Clause]>,
     /// The order as it was asked for; positions carry its values.
     pub(crate) order: Vec<OrderBy>,
     /// Whether the query names one cluster. How many there are just now says nothing: the next page is to be planned alike.
@@ -67,7 +68,19 @@ impl TypePlan {
     pub(crate) fn is_whole(&self) -> bool {
         self.clusters.is_whole()
     }
+
+    /// The namespace ids of its clusters, if there are so few that each of these keys is better looked for cluster by cluster than in the
+    /// whole fleet.
+    pub(crate) fn ranges(&self, keys: usize) -> Option<Vec<(i64, i64)>> {
+        let is_few = self.clusters.len().saturating_mul(keys) <= MOST_RANGES;
+        let ranges = self.clusters.iter().map(|space| ids_of(space.id));
+        is_few.then(|| ranges.collect())
+    }
 }
+
+/// The most keys times clusters that are looked for by themselves, each at a place of its own in an index: the other way is to read up to two
+/// thousand rows of the fleet.
+const MOST_RANGES: usize = 1024;
 
 impl Plan {
     /// Whether nothing but clusters restricts the objects.
@@ -79,7 +92,7 @@ impl Plan {
 
     /// Whether posting blocks tell which objects of a type match.
     pub(crate) fn is_decided(&self, planned: &TypePlan) -> bool {
-        let mut clauses = self.has.iter().chain(&self.has_not);
+        let mut clauses = self.has.iter().chain(&*self.has_not);
         clauses.all(|clause| clause.lead(&planned.unposted).decides)
     }
 
@@ -87,11 +100,11 @@ impl Plan {
     /// of the others.
     pub(crate) fn lookups(&self, planned: &TypePlan, is_known: bool) -> usize {
         let has = match is_known {
-            true => self.has.as_slice(),
+            true => &self.has[..],
             false => &self.has[..self.has.len().min(1)],
         };
         let has_not = match self.has.is_empty() || is_known {
-            true => self.has_not.as_slice(),
+            true => &self.has_not[..],
             false => &[],
         };
         let leads = has.iter().chain(has_not);
@@ -131,8 +144,8 @@ pub(crate) fn plan(
     let mut plan = Plan {
         types: types(query, snapshot),
         names: query.names.clone(),
-        has,
-        has_not,
+        has: has.into(),
+        has_not: has_not.into(),
         order: query.order.clone(),
         one_cluster: matches!(&query.clusters, NameFilter::In(names) if names.len() == 1),
         one_namespace: match &query.namespaces {
@@ -308,10 +321,10 @@ impl fmt::Display for Plan {
             NameFilter::In(names) => write!(f, "\n  {} names", names.len())?,
             NameFilter::NotIn(names) => write!(f, "\n  without {} names", names.len())?,
         }
-        for clause in &self.has {
+        for clause in &*self.has {
             write!(f, "\n  has {clause}")?;
         }
-        for clause in &self.has_not {
+        for clause in &*self.has_not {
             write!(f, "\n  has not {clause}")?;
         }
         for key in &self.order {

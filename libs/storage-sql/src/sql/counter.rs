@@ -46,15 +46,13 @@ pub(crate) fn first(dialect: Dialect, resource: i32, clusters: &[i64], limit: i6
                  WHERE type = ? AND cluster = k.cluster ORDER BY namespace LIMIT ?) p",
                 [resource.into(), limit.into()],
             ),
-        Many::Values | Many::Selects => {
-            clusters.iter().enumerate().fold(sql, |sql, (index, id)| {
-                sql.push(if index == 0 { "" } else { " UNION ALL " }).bound(
-                    "SELECT * FROM (SELECT cluster, namespace, nsid, n FROM counter \
-                 WHERE type = ? AND cluster = ? ORDER BY namespace LIMIT ?) p",
-                    [resource.into(), (*id).into(), limit.into()],
-                )
-            })
-        }
+        Many::Values | Many::Selects => sql.for_each(" UNION ALL ", clusters, |sql, id| {
+            sql.bound(
+                "SELECT * FROM (SELECT cluster, namespace, nsid, n FROM counter \
+                     WHERE type = ? AND cluster = ? ORDER BY namespace LIMIT ?) p",
+                [resource.into(), (*id).into(), limit.into()],
+            )
+        }),
     }
     .build()
 }
@@ -63,6 +61,15 @@ const CLUSTERS: Given = Given {
     alias: "k",
     columns: &["cluster"],
 };
+
+/// Namespaces of whatever clusters that have objects of a type, at most `limit`.
+pub(crate) fn of_type(resource: i32, limit: i64) -> Statement {
+    Statement::fixed(
+        "counter.of_type",
+        "SELECT cluster, namespace, nsid, n FROM counter WHERE type = ? ORDER BY cluster, namespace LIMIT ?",
+        [resource.into(), limit.into()],
+    )
+}
 
 /// The namespaces of a cluster from one on.
 pub(crate) fn from(resource: i32, cluster: i64, namespace: &str, limit: i64) -> Statement {

@@ -258,6 +258,41 @@ pub(crate) fn sizes(dialect: Dialect, terms: &[i64], resource: i32, limit: i64) 
         .build()
 }
 
+/// The same within each of these ranges of namespace ids.
+pub(crate) fn sizes_in(
+    dialect: Dialect,
+    terms: &[i64],
+    resource: i32,
+    ranges: &[(i64, i64)],
+    limit: i64,
+) -> Statement {
+    let sql = Sql::new(dialect, "post.sizes_in", "");
+    let within = |sql: Sql| {
+        sql.within("term", terms)
+            .bound(" AND type = ?", [resource.into()])
+    };
+    match dialect.many() {
+        Many::Arrays => {
+            let sql = sql.given(&RANGES, given(ranges)).push(
+                "SELECT s.nsid, s.n FROM k CROSS JOIN LATERAL (SELECT nsid, n FROM post WHERE ",
+            );
+            // A limit of its own, or the ranges would be compared with all blocks of the terms.
+            within(sql)
+                .push(" AND nsid >= k.low AND nsid < k.high LIMIT ")
+                .bind(limit)
+                .push(") s")
+        }
+        Many::Values | Many::Selects => sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
+            let sql = sql.push("SELECT nsid, n FROM post").push(dialect.by_key());
+            within(sql.push(" WHERE "))
+                .bound(" AND nsid >= ? AND nsid < ?", [low.into(), high.into()])
+        }),
+    }
+    .push(" LIMIT ")
+    .bind(limit)
+    .build()
+}
+
 /// How many objects have one of the terms within each of these ranges of namespace ids, and in how many blocks they are: (n, blocks).
 pub(crate) fn sum(
     dialect: Dialect,
@@ -274,11 +309,8 @@ pub(crate) fn sum(
 }
 
 fn sum_of_given(sql: Sql, terms: &[i64], resource: i32, ranges: &[(i64, i64)]) -> Sql {
-    let rows = ranges
-        .iter()
-        .map(|&(low, high)| [low, high].map(Param::from));
     let sum = sql.dialect.sum_of_n();
-    sql.given(&RANGES, rows)
+    sql.given(&RANGES, given(ranges))
         .push("SELECT s.n, s.blocks FROM k CROSS JOIN LATERAL (SELECT ")
         .push(sum)
         .push(" AS n, COUNT(*) AS blocks FROM post WHERE ")
@@ -289,27 +321,29 @@ fn sum_of_given(sql: Sql, terms: &[i64], resource: i32, ranges: &[(i64, i64)]) -
         )
 }
 
-const RANGES: Given = Given {
+pub(super) const RANGES: Given = Given {
     alias: "k",
     columns: &["low", "high"],
 };
 
+/// Ranges of namespace ids: the first, and the one after the last.
+pub(super) fn given(ranges: &[(i64, i64)]) -> impl ExactSizeIterator<Item = [Param; 2]> {
+    let rows = ranges.iter();
+    rows.map(|&(low, high)| [low, high].map(Param::from))
+}
+
 fn sum_of_each(sql: Sql, terms: &[i64], resource: i32, ranges: &[(i64, i64)]) -> Sql {
     let (sum, by_key) = (sql.dialect.sum_of_n(), sql.dialect.by_key());
-    ranges
-        .iter()
-        .enumerate()
-        .fold(sql, |sql, (index, &(low, high))| {
-            sql.push(if index == 0 { "" } else { " UNION ALL " })
-                .push("SELECT ")
-                .push(sum)
-                .push(", COUNT(*) FROM post")
-                .push(by_key)
-                .push(" WHERE ")
-                .within("term", terms)
-                .bound(
-                    " AND type = ? AND nsid >= ? AND nsid < ?",
-                    [resource.into(), low.into(), high.into()],
-                )
-        })
+    sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
+        sql.push("SELECT ")
+            .push(sum)
+            .push(", COUNT(*) FROM post")
+            .push(by_key)
+            .push(" WHERE ")
+            .within("term", terms)
+            .bound(
+                " AND type = ? AND nsid >= ? AND nsid < ?",
+                [resource.into(), low.into(), high.into()],
+            )
+    })
 }

@@ -25,6 +25,7 @@ use crate::sql::statement::{Param, Statement};
 const TYPE: i32 = 3;
 const CLUSTER: i64 = 7;
 const NSIDS: [i64; 2] = [1000, 1001];
+const RANGES: [(i64, i64); 2] = [(0, 4096), (8192, 12_288)];
 
 /// Every statement that this dialect runs.
 pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
@@ -230,6 +231,7 @@ fn counters(dialect: Dialect) -> Vec<Statement> {
     };
     vec![
         counter::first(dialect, TYPE, &[CLUSTER, 8], 501),
+        counter::of_type(TYPE, 2049),
         counter::from(TYPE, CLUSTER, "web", 501),
         counter::named(dialect, TYPE, &[CLUSTER, 8], &["default", "web"]),
         counter::any(dialect, &[1, 2], CLUSTER, "web"),
@@ -318,7 +320,8 @@ fn indexes(dialect: Dialect) -> Vec<Statement> {
         post::within(dialect, &[-77, 12], TYPE, &NSIDS, 2049),
         post::sums(dialect, &[-77, 12], TYPE, &NSIDS),
         post::sizes(dialect, &[-77, 12], TYPE, 2049),
-        post::sum(dialect, &[-77], TYPE, &[(0, 4096), (8192, 12_288)]),
+        post::sizes_in(dialect, &[-77, 12], TYPE, &RANGES, 2049),
+        post::sum(dialect, &[-77], TYPE, &RANGES),
     ]
 }
 
@@ -332,6 +335,7 @@ fn selects(dialect: Dialect) -> Vec<Statement> {
         select::created_within(dialect, TYPE, &NSIDS, 1_700_000_000),
         select::after(dialect, TYPE, (1000, "web-1"), 501),
         select::called(dialect, TYPE, &["web-1", "web-2"], 2049),
+        select::called_in(dialect, TYPE, &["web-1", "web-2"], &RANGES, 2049),
         select::by_id(dialect, &[5, 6]),
         select::one(dialect, TYPE, CLUSTER, "web", "web-1"),
         select::bodies(dialect, &[41, 42]),

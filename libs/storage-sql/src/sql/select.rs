@@ -6,6 +6,7 @@ use armadex_storage::StoreError;
 use crate::backend::Row;
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::{Dialect, Many, ObjIndex};
+use crate::sql::post::{RANGES, given};
 use crate::sql::statement::{Sql, Statement};
 
 /// An object without its body: what is sorted, filtered and paged.
@@ -160,6 +161,39 @@ pub(crate) fn called(dialect: Dialect, resource: i32, names: &[&str], limit: i64
             .within("o.name", names),
     };
     sql.push(" LIMIT ").bind(limit).build()
+}
+
+/// The same within each of these ranges of namespace ids.
+pub(crate) fn called_in(
+    dialect: Dialect,
+    resource: i32,
+    names: &[&str],
+    ranges: &[(i64, i64)],
+    limit: i64,
+) -> Statement {
+    let sql = Sql::new(dialect, "page.called_in", "");
+    match dialect.many() {
+        Many::Arrays => sql
+            .given(&RANGES, given(ranges))
+            .push(COLUMNS)
+            .push("k CROSS JOIN ")
+            .table("m (name)", names.iter().map(|&name| [name.into()]))
+            .bound(
+                " CROSS JOIN LATERAL (SELECT * FROM obj o WHERE o.type = ? AND o.name = m.name \
+                 AND o.nsid >= k.low AND o.nsid < k.high ORDER BY o.nsid, o.id) o",
+                [resource.into()],
+            ),
+        Many::Values | Many::Selects => sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
+            sql.push(COLUMNS)
+                .push(dialect.obj(ObjIndex::Name))
+                .bound(" WHERE o.type = ? AND ", [resource.into()])
+                .within("o.name", names)
+                .bound(" AND o.nsid >= ? AND o.nsid < ?", [low.into(), high.into()])
+        }),
+    }
+    .push(" LIMIT ")
+    .bind(limit)
+    .build()
 }
 
 /// Objects by id.

@@ -91,6 +91,19 @@ impl Sql {
         self
     }
 
+    /// Appends a part for each of these, with text between them.
+    pub(crate) fn for_each<T>(
+        self,
+        between: &'static str,
+        parts: &[T],
+        part: impl Fn(Self, &T) -> Self,
+    ) -> Self {
+        let parts = parts.iter().enumerate();
+        parts.fold(self, |sql, (index, one)| {
+            part(sql.push(if index == 0 { "" } else { between }), one)
+        })
+    }
+
     pub(crate) fn build(self) -> Statement {
         debug_assert_eq!(
             self.sql.matches('?').count(),

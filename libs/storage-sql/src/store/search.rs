@@ -8,6 +8,7 @@ use armadex_storage::{Catalog, Found, Head, MemberPosition, Page, PageBudget, Se
 use async_trait::async_trait;
 
 use super::{Moment, SqlStore};
+use crate::aside::aside;
 use crate::backend::error::broken;
 use crate::backend::{Lane, Transaction, row};
 use crate::read::bodies::{self, Chosen};
@@ -248,38 +249,10 @@ impl SqlStore {
     }
 }
 
-/// Bytes that are unpacked in a tenth of a millisecond: to hand less to another thread takes as long.
+/// Bytes that are unpacked in a tenth of a millisecond.
 const SMALL: i64 = 64 << 10;
 
 async fn unpacked(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
-    let bytes = chosen.iter().map(Chosen::size).sum();
-    off_thread(bytes, move || bodies::unpack(chosen)).await
-}
-
-/// Does what goes through so many bytes beside the async threads, if it takes long.
-async fn off_thread<T: Send + 'static>(
-    bytes: i64,
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    if bytes <= SMALL {
-        return work();
-    }
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|err| broken(err.to_string()))?
-}
-
-#[cfg(test)]
-mod tests {
-    use std::thread;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn what_is_long_is_unpacked_in_another_thread() {
-        let here = thread::current().id();
-        for (bytes, is_here) in [(0, true), (SMALL, true), (SMALL + 1, false)] {
-            let done = off_thread(bytes, || Ok(thread::current().id())).await;
-            assert_eq!(done.expect("no panic") == here, is_here, "{bytes}");
-        }
-    }
+    let bytes: i64 = chosen.iter().map(Chosen::size).sum();
+    aside(bytes > SMALL, move || bodies::unpack(chosen)).await
 }

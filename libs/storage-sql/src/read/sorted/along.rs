@@ -11,13 +11,14 @@ use armadex_storage::StoreError;
 
 use super::top::Top;
 use crate::read::collect::Collector;
-use crate::read::fetch::{Only, tested};
+use crate::read::fetch::Only;
 use crate::read::named::placed;
 use crate::read::place::Located;
 use crate::read::places::Point;
 use crate::read::plan::order::Rank;
 use crate::read::plan::{Plan, TypePlan, page_order};
 use crate::read::reading::{Reading, Tuning};
+use crate::read::tested::tested;
 use crate::read::walk::{Step, Walk};
 use crate::sql::select::{self, Candidate};
 use crate::sql::sort::{self, Cursor, SortColumn};
