@@ -10,11 +10,13 @@ mod fleet_version;
 mod long_heads;
 mod native;
 mod objects;
+mod of_catalog;
 mod permitted;
 mod pools;
 mod posted;
 mod readiness;
 mod reviews;
+mod unhealthy;
 mod view;
 mod warnings;
 
@@ -54,8 +56,8 @@ use asked::{Asked, accept, takes_gzip};
 pub(crate) use connection::{Connection, Standing};
 use context::Context;
 use documents::Documents;
-use fleet_version::FleetVersion;
 use long_heads::LongHeads;
+use of_catalog::OfCatalog;
 pub(crate) use pools::PoolSizes;
 use pools::{Place, Pools, Work};
 use posted::Posted;
@@ -100,7 +102,8 @@ impl App {
             counters,
             readiness: Readiness::default(),
             documents: Documents::default(),
-            fleet_version: FleetVersion::default(),
+            fleet_version: OfCatalog::default(),
+            unhealthy: OfCatalog::default(),
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
             clock: Timestamp::now,

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use armadex_model::ResourceType;
 use armadex_model::params::{Continue, ListParams, Revision};
-use armadex_model::query::{Position, Start};
+use armadex_model::query::{OrderField, Position, Start};
+use armadex_model::{Query, ResourceType};
 use armadex_storage::{Found, Head, Page, PageBudget, StoreError};
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -54,6 +54,17 @@ pub(crate) struct ListStream {
     progress: Progress,
     remaining: Option<u64>,
     first: HeldPage,
+    /// The first cluster and the last one that it is made from, where the order tells.
+    clusters: (Option<String>, Option<String>),
+}
+
+/// What a response is made from.
+pub(crate) struct Extent<'a> {
+    pub(crate) query: &'a Query,
+    /// Clusters that come before it were looked at for other responses.
+    pub(crate) first: Option<&'a str>,
+    /// Clusters that come after it are left to other responses.
+    pub(crate) last: Option<&'a str>,
 }
 
 /// What was sent.
@@ -115,7 +126,9 @@ impl ListStream {
             None => now.clone(),
         };
         let types = reader.params.query.types.len();
+        let clusters = clusters(&reader, &start, &first.page);
         Ok(Self {
+            clusters,
             reader,
             listed: Listed::of_types(resource, types, shape),
             shape,
@@ -125,6 +138,15 @@ impl ListStream {
             remaining: rows.map(|rows| remaining(rows, total, progress)),
             first,
         })
+    }
+
+    /// What it is made from.
+    pub(crate) fn extent(&self) -> Extent<'_> {
+        Extent {
+            query: &self.reader.params.query,
+            first: self.clusters.0.as_deref(),
+            last: self.clusters.1.as_deref(),
+        }
     }
 
     /// Whether so much will be sent that compressing it is worth it: the first page has it, or is one of several.
@@ -309,6 +331,31 @@ fn next_token(
         return None;
     }
     next.map(|position| Token::new(fingerprint, head, progress, position).encode())
+}
+
+/// The first cluster and the last one that a response is made from, where it comes cluster by cluster: it begins after a place, and ends with
+/// a first page that has all that is wanted.
+fn clusters(reader: &Reader, start: &Start, first: &Page) -> (Option<String>, Option<String>) {
+    let query = &reader.params.query;
+    let descending = match query.order.first() {
+        _ if query.types.len() > 1 => return (None, None),
+        None => false,
+        Some(key) if key.field == OrderField::Cluster => key.descending,
+        Some(_) => return (None, None),
+    };
+    let from = match start {
+        Start::After(position) => Some(position.cluster.clone()),
+        Start::Beginning | Start::Offset(_) => None,
+    };
+    let ends = reader
+        .wanted
+        .is_some_and(|wanted| first.rows.len() as u64 >= wanted);
+    let to = first.next.as_ref().filter(|_| ends);
+    let to = to.map(|position| position.cluster.clone());
+    match descending {
+        false => (from, to),
+        true => (to, from),
+    }
 }
 
 /// Makes JSON of rows, some at a time.

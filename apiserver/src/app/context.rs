@@ -9,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::documents::Documents;
-use super::fleet_version::FleetVersion;
+use super::of_catalog::OfCatalog;
 use super::readiness::Readiness;
+use super::unhealthy::Unhealthy;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
 use crate::caller::authn::Authenticator;
@@ -32,7 +33,8 @@ pub(super) struct Context {
     pub(super) counters: Arc<Counters>,
     pub(super) readiness: Readiness,
     pub(super) documents: Documents,
-    pub(super) fleet_version: FleetVersion,
+    pub(super) fleet_version: OfCatalog<Option<String>>,
+    pub(super) unhealthy: OfCatalog<Unhealthy>,
     /// The tasks that search and send lists.
     pub(super) tasks: TaskTracker,
     /// Ends those tasks.

@@ -1,54 +1,27 @@
-//! The version that the fleet answers with: the highest of all clusters, looked for when the catalogue has changed and not for each request.
+//! The version that the fleet answers with: the highest of all clusters.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-
-use arc_swap::ArcSwapOption;
 use armadex_storage::Catalog;
 
 use crate::discovery;
 
-/// What was found last.
-#[derive(Default)]
-pub(super) struct FleetVersion {
-    found: ArcSwapOption<Found>,
-    searches: AtomicU64,
-}
-
-/// The catalogue keeps its place as long as it is named here, so that no other is taken for it; what was in it is held by those who use it.
-struct Found {
-    catalog: Weak<Catalog>,
-    version: Option<String>,
-}
-
-impl FleetVersion {
-    /// The highest version of this catalogue's clusters; `None` while none is known.
-    pub(super) fn of(&self, catalog: &Arc<Catalog>) -> Option<String> {
-        if let Some(found) = &*self.found.load()
-            && std::ptr::eq(found.catalog.as_ptr(), Arc::as_ptr(catalog))
-        {
-            return found.version.clone();
-        }
-        self.searches.fetch_add(1, Ordering::Relaxed);
-        let entries = catalog.clusters.values();
-        let versions = entries.filter_map(|entry| entry.version.as_deref());
-        let version = discovery::highest(versions).map(str::to_owned);
-        self.found.store(Some(Arc::new(Found {
-            catalog: Arc::downgrade(catalog),
-            version: version.clone(),
-        })));
-        version
-    }
+/// The highest version of these clusters; `None` while none is known.
+pub(super) fn fleet_version(catalog: &Catalog) -> Option<String> {
+    let entries = catalog.clusters.values();
+    let versions = entries.filter_map(|entry| entry.version.as_deref());
+    discovery::highest(versions).map(str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use armadex_storage::ClusterEntry;
     use armadex_storage::conformance::fixture::name;
 
     use super::*;
 
-    fn catalog(versions: &[(&str, Option<&str>)]) -> Arc<Catalog> {
+    #[track_caller]
+    fn check(versions: &[(&str, Option<&str>)], highest: Option<&str>) {
         let clusters = versions.iter().map(|(cluster, version)| {
             let entry = ClusterEntry {
                 health: None,
@@ -57,32 +30,24 @@ mod tests {
             };
             (name(cluster), Arc::new(entry))
         });
-        Arc::new(Catalog {
+        let catalog = Catalog {
             clusters: clusters.collect(),
             ..Catalog::default()
-        })
+        };
+        assert_eq!(fleet_version(&catalog).as_deref(), highest);
     }
 
     #[test]
-    fn the_highest_is_looked_for_once_for_each_catalogue() {
-        let fleet = FleetVersion::default();
-        let some = [("m1", Some("v1.36.1")), ("m2", Some("v1.9.0"))];
-        let more = [("m1", Some("v1.36.1")), ("m2", Some("v1.37.0"))];
-        for (number, (versions, highest)) in [
-            (&some[..], Some("v1.36.1")),
-            (&more, Some("v1.37.0")),
-            (&[("m1", None)], None),
-            (&[], None),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let catalog = catalog(versions);
-            for _ in 0..3 {
-                assert_eq!(fleet.of(&catalog).as_deref(), highest);
-            }
-            let searches = fleet.searches.load(Ordering::Relaxed);
-            assert_eq!(searches, number as u64 + 1);
-        }
+    fn it_is_the_highest_of_all_clusters() {
+        check(
+            &[("m1", Some("v1.36.1")), ("m2", Some("v1.9.0"))],
+            Some("v1.36.1"),
+        );
+        check(
+            &[("m1", Some("v1.36.1")), ("m2", Some("v1.37.0"))],
+            Some("v1.37.0"),
+        );
+        check(&[("m1", None)], None);
+        check(&[], None);
     }
 }

@@ -11,6 +11,7 @@ use armadex_storage::{Found, Phase};
 use super::asked::Asked;
 use super::context::Context;
 use super::permitted::is_namespaces;
+use super::unhealthy::Unhealthy;
 use super::view::Seen;
 use super::warnings;
 use crate::answer::aside::aside;
@@ -74,7 +75,6 @@ impl Context {
         let (form, notation) =
             negotiate::objects(asked.accept.as_deref(), Arity::Many).ok_or_else(not_acceptable)?;
         let clusters = &params.query.clusters;
-        let unhealthy = warnings::unhealthy_clusters(&seen.catalog, clusters, gvr);
         let unknown = warnings::unknown_clusters(&seen.catalog, clusters);
         let shape = Shape {
             form,
@@ -91,6 +91,8 @@ impl Context {
             asked.allowance.clone(),
         )
         .await?;
+        let unhealthy = self.unhealthy.of(&seen.catalog, Unhealthy::of);
+        let unhealthy = warnings::unhealthy_clusters(&unhealthy, &seen.catalog, &stream.extent());
         Ok(warned(
             Reply::list(stream),
             unhealthy.into_iter().chain(unknown),

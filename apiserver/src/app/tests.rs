@@ -11,6 +11,7 @@ mod permissions;
 mod reviews;
 mod revisions;
 mod room;
+mod scope;
 mod searches;
 mod strangers;
 mod time_limits;

@@ -6,6 +6,7 @@ use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, ClusterEntry};
 
 use super::context::{Context, OWN_VERSION};
+use super::fleet_version::fleet_version;
 use crate::answer::status::ApiError;
 use crate::discovery::Types;
 use crate::request::target::View;
@@ -79,7 +80,7 @@ impl Context {
     pub(super) fn version_of(&self, seen: &Seen) -> String {
         let version = match &seen.cluster {
             Some(_) => seen.entry().and_then(|entry| entry.version.clone()),
-            None => self.fleet_version.of(&seen.catalog),
+            None => (*self.fleet_version.of(&seen.catalog, fleet_version)).clone(),
         };
         version.unwrap_or_else(|| OWN_VERSION.to_owned())
     }

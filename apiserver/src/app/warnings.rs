@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use armadex_model::params::Ignored;
-use armadex_model::{ClusterName, GroupVersionResource, NameFilter};
+use armadex_model::{ClusterName, NameFilter};
 use armadex_storage::{Catalog, ClusterEntry};
+
+use super::unhealthy::{Few, Unhealthy};
+use crate::answer::listing::Extent;
 
 /// At most this many names are put into one warning.
 const NAMES_IN_WARNING: usize = 5;
@@ -47,24 +50,19 @@ pub(super) fn unknown_clusters(catalog: &Catalog, asked: &NameFilter) -> Option<
     (!unknown.is_empty()).then(|| format!("no such cluster: {}", a_few(&unknown)))
 }
 
-/// Says which of the clusters that an answer is made from may be behind.
+/// Says which of the clusters that a response is made from may be behind.
 pub(super) fn unhealthy_clusters(
+    unhealthy: &Unhealthy,
     catalog: &Catalog,
-    asked: &NameFilter,
-    resource: &GroupVersionResource,
+    extent: &Extent<'_>,
 ) -> Option<String> {
-    // Health first: in a large fleet few are left to look at.
-    let unhealthy = catalog.clusters.iter().filter(|(name, entry)| {
-        !is_healthy(entry) && asked.admits(name.as_str()) && entry.resources.contains(resource)
-    });
-    let unhealthy: Vec<(&ClusterName, &ClusterEntry)> =
-        unhealthy.map(|(name, entry)| (name, &**entry)).collect();
-    match unhealthy.as_slice() {
+    let Few { first, count } = unhealthy.within(catalog, extent, NAMES_IN_WARNING);
+    match first.as_slice() {
         [] => None,
         [(name, entry)] => unhealthy_cluster(name, entry),
         several => {
             let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-            let names = a_few(&names);
+            let names = and_more(&names, count);
             Some(format!(
                 "{names} are not ready and the resources obtained may be inaccurate"
             ))
@@ -82,17 +80,18 @@ pub(super) fn unhealthy_cluster(name: &ClusterName, entry: &ClusterEntry) -> Opt
     }
 }
 
-fn is_healthy(entry: &ClusterEntry) -> bool {
-    entry.health.as_ref().is_some_and(|health| health.healthy)
+fn a_few(names: &[impl AsRef<str>]) -> String {
+    let shown = &names[..names.len().min(NAMES_IN_WARNING)];
+    let shown: Vec<&str> = shown.iter().map(AsRef::as_ref).collect();
+    and_more(&shown, names.len())
 }
 
-fn a_few(names: &[impl AsRef<str>]) -> String {
-    let (shown, hidden) = names.split_at(names.len().min(NAMES_IN_WARNING));
-    let shown: Vec<&str> = shown.iter().map(AsRef::as_ref).collect();
-    let shown = shown.join(", ");
-    match hidden.len() {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+/// The names that are shown, and how many there are beside them.
+fn and_more(shown: &[&str], count: usize) -> String {
+    let names = shown.join(", ");
+    match count.saturating_sub(shown.len()) {
+        0 => names,
+        more => format!("{names} and {more} more"),
     }
 }
 
@@ -100,7 +99,10 @@ fn a_few(names: &[impl AsRef<str>]) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use armadex_model::query::{NamespaceScope, Scope};
+    use armadex_model::{GroupVersionResource, Query};
     use armadex_storage::Health;
+    use armadex_storage::conformance::fixture::all_pods;
 
     use super::*;
 
@@ -135,9 +137,27 @@ mod tests {
         catalog
     }
 
+    fn list(clusters: &NameFilter) -> Query {
+        Query {
+            clusters: clusters.clone(),
+            ..all_pods()
+        }
+    }
+
     #[track_caller]
     fn check(unhealthy: usize, asked: &NameFilter, expected: Option<&str>) {
-        let said = unhealthy_clusters(&fleet(unhealthy), asked, &pods());
+        check_of(&fleet(unhealthy), &list(asked), (None, None), expected);
+    }
+
+    #[track_caller]
+    fn check_of(
+        catalog: &Catalog,
+        query: &Query,
+        (first, last): (Option<&str>, Option<&str>),
+        expected: Option<&str>,
+    ) {
+        let extent = Extent { query, first, last };
+        let said = unhealthy_clusters(&Unhealthy::of(catalog), catalog, &extent);
         assert_eq!(said.as_deref(), expected);
     }
 
@@ -174,16 +194,63 @@ mod tests {
     }
 
     #[test]
+    fn clusters_of_other_pages_are_not_named() {
+        let (fleet, query) = (fleet(4), list(&NameFilter::Any));
+        let of =
+            |names: &str| format!("{names} not ready and the resources obtained may be inaccurate");
+        let one = of("down-2 is") + ", reason: NotReachable";
+        for (first, last, expected) in [
+            (Some("down-1"), None, of("down-1, down-2, down-3 are")),
+            (None, Some("down-1"), of("down-0, down-1 are")),
+            (Some("down-1-"), Some("down-2-"), one.clone()),
+        ] {
+            check_of(&fleet, &query, (first, last), Some(&expected));
+        }
+        check_of(&fleet, &query, (Some("down-3-"), None), None);
+        check_of(&fleet, &query, (Some("down-3"), Some("down-1")), None);
+        let named = NameFilter::In(["down-0", "down-2"].map(str::to_owned).into());
+        check_of(&fleet, &list(&named), (Some("down-1"), None), Some(&one));
+    }
+
+    #[test]
+    fn clusters_that_the_caller_may_not_see_are_not_named() {
+        let mut query = list(&NameFilter::Any);
+        let clusters =
+            ["down-2", "healthy", "unknown"].map(|name| (name.to_owned(), NamespaceScope::All));
+        query.types[0].scope = Scope::Clusters(clusters.into());
+        let expected = "down-2 is not ready and the resources obtained may be inaccurate, reason: NotReachable";
+        check_of(&fleet(9), &query, (None, None), Some(expected));
+        query.clusters = NameFilter::only("down-1");
+        check_of(&fleet(9), &query, (None, None), None);
+    }
+
+    #[test]
+    fn of_clusters_with_different_types_the_first_are_named() {
+        let mut fleet = fleet(8);
+        for (name, entry) in &mut fleet.clusters {
+            if name.as_str() >= "down-3" {
+                let resources = BTreeSet::clone(&entry.resources);
+                Arc::make_mut(entry).resources = Arc::new(resources);
+            }
+        }
+        let expected = "down-0, down-1, down-2, down-3, down-4 and 3 more are not ready and the resources obtained may be inaccurate";
+        check_of(
+            &fleet,
+            &list(&NameFilter::Any),
+            (None, None),
+            Some(expected),
+        );
+    }
+
+    #[test]
     fn a_cluster_that_was_never_asked_for_its_health_is_not_ready() {
         let mut catalog = fleet(1);
         for entry in catalog.clusters.values_mut() {
             Arc::make_mut(entry).health = None;
         }
-        let said = unhealthy_clusters(&catalog, &NameFilter::only("down-0"), &pods());
-        assert_eq!(
-            said.as_deref(),
-            Some("down-0 is not ready and the resources obtained may be inaccurate.")
-        );
+        let expected = "down-0 is not ready and the resources obtained may be inaccurate.";
+        let query = list(&NameFilter::only("down-0"));
+        check_of(&catalog, &query, (None, None), Some(expected));
     }
 
     #[test]

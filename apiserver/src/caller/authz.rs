@@ -38,15 +38,24 @@ pub(crate) struct Authorizer {
     reviewer: Arc<dyn AccessReviewer>,
     kept: Kept<Decision>,
     questions: Questions,
+    /// What may be seen of a type by whoever may list it.
+    seen: Scope,
 }
 
 impl Authorizer {
     pub(crate) fn new(reviewer: Arc<dyn AccessReviewer>) -> Self {
         Self {
+            seen: Scope::Everything,
             reviewer,
             kept: Kept::new(MAX_KEPT, KEPT),
             questions: Questions::new(TURNS),
         }
+    }
+
+    /// The same, where less may be seen.
+    #[cfg(test)]
+    pub(crate) fn within(self, seen: Scope) -> Self {
+        Self { seen, ..self }
     }
 
     /// Grants or refuses one question.
@@ -76,7 +85,7 @@ impl Authorizer {
     ) -> Result<Scope, ApiError> {
         let questions = attributes::inner_list(path_namespace, query, resource);
         if self.decide(who, &questions.first).await? == Decision::Allowed {
-            return Ok(Scope::Everything);
+            return Ok(self.seen.clone());
         }
         if questions.otherwise.is_empty() {
             let hint = if path_namespace.is_some() {
@@ -90,7 +99,7 @@ impl Authorizer {
             self.require(who, question).await?;
         }
         // Every namespace that the query names is granted, and it shows no other.
-        Ok(Scope::Everything)
+        Ok(self.seen.clone())
     }
 
     async fn decide(&self, who: &Caller, what: &Attributes) -> Result<Decision, ReviewFailed> {
