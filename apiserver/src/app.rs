@@ -167,7 +167,7 @@ impl App {
             _counted: Counters::request(&self.context.counters),
             place: None,
         };
-        let answering = self.answer(&parts, sent, connection, &mut ticket);
+        let answering = self.answer(parts, sent, connection, &mut ticket);
         let answer = tokio::time::timeout_at(started + self.limits.time, answering).await;
         let is_refused = !matches!(answer, Ok(Ok(_)));
         if is_refused && let Some(place) = &mut ticket.place {
@@ -221,7 +221,7 @@ impl App {
 
     async fn answer<B>(
         &self,
-        parts: &Parts,
+        parts: Parts,
         sent: B,
         connection: &Connection,
         ticket: &mut Ticket,
@@ -245,11 +245,13 @@ impl App {
         }
         let segments = segments.ok_or_else(ApiError::no_such_path)?;
         if let Some(Target::Health(health)) = target {
+            // Anybody may wait here, and nobody has counted their heads.
+            drop((segments, parts));
             return Ok(self.context.health(health).await);
         }
-        let (caller, is_front_proxy) = self.authenticate(parts, connection).await?;
+        let (caller, is_front_proxy) = self.authenticate(&parts, connection).await?;
         let account = account_of(&caller.user);
-        let _head = self.heads.count(parts, &Asker::user(account))?;
+        let _head = self.heads.count(&parts, &Asker::user(account))?;
         let work = Work::of(target.as_ref());
         let (place, share) = self.pools.enter(work, account, &self.budget)?;
         ticket.place = Some(place);
@@ -271,13 +273,13 @@ impl App {
             Some(sent) => Some(posted::read(&parts.headers, sent).await?),
             None => None,
         };
-        let asked = Asked::of(parts, &segments, &caller, allowance);
+        let asked = Asked::of(&parts, &segments, &caller, allowance);
         let reply = self.reply(target, posted.as_ref(), &asked).await?;
         if parts.version < Version::HTTP_11 && reply.is_streamed() {
             return Err(ApiError::old_protocol());
         }
         let reply = reply.hold(&asked.allowance).await?;
-        Ok(match takes_gzip(parts) {
+        Ok(match takes_gzip(&parts) {
             true => reply.compressed(&asked.allowance),
             false => reply,
         })

@@ -571,6 +571,7 @@ impl From<InvalidToken> for ApiError {
 }
 
 static SLOW_LISTS: Seldom = Seldom::new();
+static FAILED_LISTS: Seldom = Seldom::new();
 
 impl ListFailed {
     /// Says in the log what clients only see as a broken connection.
@@ -583,8 +584,14 @@ impl ListFailed {
                     tracing::warn!(path, error = %self, left_out, "a list was broken off");
                 }
             }
+            // Who asks for one revision on every page is told so when it ends.
+            Self::Store(StoreError::Gone { .. }) => {
+                tracing::debug!(path, error = %chain(self), "a list was broken off");
+            }
             Self::Store(_) | Self::Damaged(_) => {
-                tracing::error!(path, error = %chain(self), "a list was broken off");
+                if let Some(left_out) = FAILED_LISTS.turn() {
+                    tracing::error!(path, error = %chain(self), left_out, "a list was broken off");
+                }
             }
         }
     }

@@ -304,6 +304,8 @@ impl From<InvalidParams> for ApiError {
 }
 
 static UNANSWERED: Seldom = Seldom::new();
+/// A search that fails may be asked for again and again.
+static FAILED: Seldom = Seldom::new();
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
@@ -323,7 +325,9 @@ impl From<StoreError> for ApiError {
             | StoreError::Differs { .. }
             | StoreError::Rejected { .. }
             | StoreError::Broken { .. } => {
-                tracing::error!(error = %chain(&error), "the store failed a search");
+                if let Some(left_out) = FAILED.turn() {
+                    tracing::error!(error = %chain(&error), left_out, "the store failed a search");
+                }
                 Self::internal()
             }
         }

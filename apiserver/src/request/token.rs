@@ -3,7 +3,8 @@
 //! A token carries a place and no rights: whoever presents one is authorised anew, so it needs no signature.
 
 use armadex_model::NameFilter;
-use armadex_model::query::{Position, Query};
+use armadex_model::key::LONGEST_NAME;
+use armadex_model::query::{Position, Query, SortValue};
 use armadex_storage::Head;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,8 +14,9 @@ use sha2::{Digest as _, Sha256};
 /// The form of a token; another one is refused like a damaged token.
 const FORMAT: u8 = 2;
 
-/// A name has at most 253 characters and so has a sort value, and a place has eight of them: in JSON and base64 that stays below this.
-const MAX_LENGTH: usize = 8 * 1024;
+/// A place has eight texts at most, names and sort values that are names, of each byte of which JSON may make two; what stands around them is
+/// short. Base64 makes four bytes of three.
+const MAX_LENGTH: usize = (8 * 2 * LONGEST_NAME + 1024) * 4 / 3;
 
 /// Where the next page begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ impl Token {
             .decode(text)
             .map_err(|_| InvalidToken::Damaged)?;
         let token: Self = serde_json::from_slice(&json).map_err(|_| InvalidToken::Damaged)?;
-        if token.format != FORMAT || token.revision < 0 {
+        if token.format != FORMAT || token.revision < 0 || has_nul(&token.position) {
             return Err(InvalidToken::Damaged);
         }
         if token.fingerprint != fingerprint {
@@ -127,6 +129,23 @@ impl Token {
             incarnation: self.incarnation.clone(),
         })
     }
+}
+
+/// Whether a place has a text that no database takes for one.
+fn has_nul(position: &Position) -> bool {
+    let Position {
+        keys,
+        resource: _,
+        cluster,
+        namespace,
+        name,
+    } = position;
+    let keys = keys.iter().filter_map(|key| match key {
+        SortValue::Text(text) => Some(text),
+        SortValue::Number(_) => None,
+    });
+    let mut texts = keys.chain([cluster, namespace, name]);
+    texts.any(|text| text.contains('\0'))
 }
 
 /// A short text that is the same for the same search, and practically only then. What the caller may see is not part of it: that is
@@ -305,6 +324,33 @@ mod tests {
         };
         let text = Token::new(&print, &before_the_first, served(1), position("a", 1)).encode();
         assert_eq!(Token::decode(&text, &print), Err(InvalidToken::Damaged));
+    }
+
+    #[test]
+    fn a_token_is_read_back_whatever_names_a_member_has() {
+        let worst = "\"".repeat(LONGEST_NAME);
+        let place = Position {
+            keys: vec![SortValue::Text(worst.clone()); 4],
+            cluster: worst.clone(),
+            namespace: worst.clone(),
+            ..position(&worst, 1)
+        };
+        let print = fingerprint(&query(), None);
+        let token = Token::new(&print, &head(), served(u64::MAX), place);
+        assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
+    }
+
+    #[test]
+    fn a_place_that_no_database_takes_is_damaged() {
+        let print = fingerprint(&query(), None);
+        let key = Position {
+            keys: vec![SortValue::Text("a\0b".to_owned())],
+            ..position("a", 1)
+        };
+        for place in [position("a\0b", 1), key] {
+            let text = Token::new(&print, &head(), served(1), place).encode();
+            assert_eq!(Token::decode(&text, &print), Err(InvalidToken::Damaged));
+        }
     }
 
     proptest! {

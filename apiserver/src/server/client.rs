@@ -1,6 +1,6 @@
 //! One connection as the server sees it: how busy it is, what it has shown itself to be, and how it is told to go.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -25,6 +25,7 @@ pub(crate) struct IdleLimits {
 /// One connection.
 pub(super) struct Client {
     app: Arc<App>,
+    /// Where it comes from: see [`network`].
     pub(super) address: IpAddr,
     since: Instant,
     connection: OnceLock<Arc<Connection>>,
@@ -49,6 +50,14 @@ pub(super) enum Owner {
     Address(IpAddr),
 }
 
+/// Whose an address is: an IPv6 host has a network of 64 bits to itself, and an IPv4 one may be written as one of IPv6.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+    }
+}
+
 /// Keeps a client busy while it lives.
 pub(super) struct Busy(Arc<Client>);
 
@@ -56,7 +65,7 @@ impl Client {
     pub(super) fn new(app: Arc<App>, address: IpAddr, heads: Total) -> Arc<Self> {
         Arc::new(Self {
             app,
-            address,
+            address: network(address),
             since: Instant::now(),
             connection: OnceLock::new(),
             user: Mutex::default(),
@@ -176,5 +185,26 @@ impl Drop for Busy {
     fn drop(&mut self) {
         *self.0.quiet() = Instant::now();
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(address: &str, expected: &str) {
+        let address = address.parse().expect("an address");
+        assert_eq!(network(address).to_string(), expected);
+    }
+
+    #[test]
+    fn a_host_has_one_address_however_many_it_has() {
+        check("192.0.2.7", "192.0.2.7");
+        check("::ffff:192.0.2.7", "192.0.2.7");
+        check("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::");
+        check("2001:db8:1:2::1", "2001:db8:1:2::");
+        check("2001:db8:1:3::1", "2001:db8:1:3::");
+        check("::1", "::");
     }
 }

@@ -1,7 +1,7 @@
 //! Room for connections, and who goes when there is none.
 //!
 //! Sockets on which nobody has proved who they are have a quarter of the slots. A new socket always finds a slot as long as another is of
-//! less use: first one on which nobody has proved who they are, the oldest of the address that has most of them, then one that is
+//! less use: first one on which nobody has proved who they are, the oldest of the network that has most of them, then one that is
 //! idle, the oldest of the user who has most. One user has a part of the slots at most and makes room for themselves beyond, so that
 //! nobody keeps all of them busy. Front proxies are never asked to go, and a reserve of slots is kept for them. Addresses are not told
 //! apart otherwise: behind a Service all clients may share one.
@@ -202,7 +202,9 @@ pub(super) struct Proving {
 
 impl Drop for Proving {
     fn drop(&mut self) {
-        if self.client.has_another_user() {
+        // A front proxy brings one user after the other, and none of them has to make room: nobody else is looked at.
+        let is_known = self.client.last_standing() == Standing::Known;
+        if is_known && self.client.has_another_user() {
             self.slots.bound_user(&self.client);
         }
     }
@@ -262,29 +264,35 @@ impl Taken {
 
 /// If heads hold more than this: which is to go.
 fn going_first(heads: &[Head<'_>], most: usize) -> Option<usize> {
-    let mut owners: HashMap<&Owner, usize> = HashMap::new();
-    for head in heads {
-        *owners.entry(&head.owner).or_default() += head.held;
+    // Of each owner what theirs hold, and the oldest of them.
+    let mut owners: HashMap<&Owner, (usize, usize)> = HashMap::new();
+    for (at, head) in heads.iter().enumerate() {
+        owners.entry(&head.owner).or_insert((0, at)).0 += head.held;
     }
-    if owners.values().sum::<usize>() <= most {
+    if owners.values().map(|(held, _)| held).sum::<usize>() <= most {
         return None;
     }
-    let (greediest, _) = owners.into_iter().max_by_key(|(_, held)| *held)?;
-    heads.iter().position(|head| head.owner == *greediest)
+    let greediest = owners
+        .into_values()
+        .max_by_key(|(held, oldest)| (*held, Reverse(*oldest)));
+    greediest.map(|(_, oldest)| oldest)
 }
 
 /// Who goes first.
 fn least_useful<'a>(tenants: &[Tenant<'a>]) -> Option<&'a Arc<Client>> {
     let strangers = || tenants.iter().filter(|one| one.is_stranger());
-    let mut addresses: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    // Of each address how many there are, and the oldest of them.
+    let mut addresses: HashMap<IpAddr, (usize, &Tenant<'a>)> = HashMap::new();
     for stranger in strangers() {
-        *addresses.entry(stranger.client.address).or_default() += 1;
+        let crowd = addresses.entry(stranger.client.address);
+        crowd.or_insert((0, stranger)).0 += 1;
     }
-    let Some((crowd, _)) = addresses.into_iter().max_by_key(|(_, count)| *count) else {
-        return idle_of_the_greediest(tenants);
-    };
-    let oldest = strangers().find(|stranger| stranger.client.address == crowd);
-    oldest.map(|stranger| stranger.client)
+    let crowds = addresses.into_values();
+    let largest = crowds.max_by_key(|(count, oldest)| (*count, Reverse(oldest.number)));
+    match largest {
+        Some((_, oldest)) => Some(oldest.client),
+        None => idle_of_the_greediest(tenants),
+    }
 }
 
 /// The connections of one user.

@@ -116,9 +116,14 @@ impl Watched {
         self.store.head().await.expect("a head").revision
     }
 
-    /// A search begins. A paused clock goes on while the gate is shut.
+    /// A search begins.
     async fn begin(&self) {
         self.searches.fetch_add(1, Ordering::Relaxed);
+        self.pass().await;
+    }
+
+    /// Waits for the gate to be open. A paused clock goes on while it is shut.
+    async fn pass(&self) {
         let mut gate = self.gate.subscribe();
         let opened = gate.wait_for(|gate| *gate == Gate::Open).await;
         opened.expect("the gate is there as long as the store");
@@ -217,6 +222,7 @@ impl Search for Watched {
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
+        self.pass().await;
         let _still = Still::begin();
         self.check()?;
         self.heads.fetch_add(1, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::field::{Field, Meaning, meaning};
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, field_clauses, shorten};
-use crate::params::invalid::{InvalidParams, distinct, malformed};
+use crate::params::invalid::{InvalidParams, check_names, distinct, malformed};
 use crate::{GroupVersionResource, NameFilter};
 
 /// A field selector, taken apart.
@@ -71,6 +71,7 @@ fn compare_with_empty(names: &mut NameFilter, clause: &Clause) -> Result<(), Inv
 
 fn narrow(filter: &mut NameFilter, clause: &Clause) -> Result<(), InvalidParams> {
     check_operator(clause)?;
+    check_names("fieldSelector", &clause.values)?;
     let names = clause.values.iter().cloned().collect();
     let asked = if clause.relation == Relation::In {
         NameFilter::In(names)

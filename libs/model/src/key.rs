@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// Bytes of a name, a uid or a version that is stored. Names of most kinds have 253 at most; those of RBAC have no limit but that of the
+/// whole object, which a continue token and a page's memory would have to bear.
+pub const LONGEST_NAME: usize = 1024;
+
 /// Namespace and name of an object; the namespace of a cluster-scoped object is empty.
 ///
 /// Ordered by namespace, then name, both as bytes: the order of a list inside one cluster.

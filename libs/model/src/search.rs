@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use crate::NameFilter;
 use crate::label::Requirement;
 use crate::label::parse::{Clause, Relation, shorten};
-use crate::params::invalid::{InvalidParams, distinct, malformed, not_a_number};
+use crate::params::invalid::{InvalidParams, check_names, distinct, malformed, not_a_number};
 use crate::params::names::meant;
 use crate::params::raw::is_true;
 use crate::query::{OrderBy, OrderField};
@@ -171,6 +171,7 @@ fn push_order(
 }
 
 fn narrow(filter: &mut NameFilter, clause: &Clause) -> Result<(), InvalidParams> {
+    check_names(&clause.key, &clause.values)?;
     let names = clause.values.iter().cloned().collect();
     let asked = match clause.relation {
         Relation::In => NameFilter::In(names),

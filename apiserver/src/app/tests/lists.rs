@@ -257,10 +257,10 @@ async fn a_forged_token_gives_no_row_more_than_the_label_limit() {
 #[tokio::test]
 async fn a_forged_place_is_no_failure_of_the_store() {
     let server = Server::open(fleet()).await;
-    // A place is one of its order: it has a key for each of that, of its kind, and is in a type that is searched.
+    // A place is one of its order: it has a key for each of that, of its kind, and is in a type that is searched. No text has a NUL in it.
     for (order, expected) in [
-        ("", [200, 410, 410, 410]),
-        ("&orderby=name", [410, 410, 410, 410]),
+        ("", [200, 400, 410, 410]),
+        ("&orderby=name", [410, 400, 410, 410]),
     ] {
         let mut codes = Vec::new();
         let query = format!("limit=2{order}");
@@ -652,6 +652,11 @@ async fn clusters_that_do_not_exist_or_do_not_answer_are_warned_of() {
     assert_eq!(warnings("resources/clusters/m2/api/v1/pods").await, m2);
     assert_eq!(warnings(PODS).await, m2);
     assert_eq!(warnings(&format!("{PODS}?clusters=m1")).await, "");
+    let first = server.get(&format!("{PODS}?limit=1")).await;
+    assert_eq!(first.header("warning"), [""; 0], "m2 is for other pages");
+    let token = first.json()["metadata"]["continue"].clone();
+    let token = token.as_str().expect("more pages");
+    assert_eq!(warnings(&format!("{PODS}?continue={token}")).await, m2);
     assert_eq!(warnings("resources/api/v1/nodes").await, "", "m2 has none");
     assert_eq!(
         warnings(&format!("{PODS}?clusters=m1,m8,M%2F")).await,

@@ -3,6 +3,26 @@
 use futures::FutureExt as _;
 
 use super::*;
+use crate::testing::Gate;
+
+/// Whoever asks whether the server is ready may wait for the store, and nobody counts their heads.
+#[tokio::test]
+async fn a_question_about_health_keeps_no_head_while_it_waits() {
+    let server = Server::open(fleet()).await;
+    let connection = server.app.connection(HOME, Vec::new());
+    let head = Arc::new(());
+    let mut request = Request::get("/readyz")
+        .body(http_body_util::Empty::<Bytes>::new())
+        .expect("a request");
+    request.extensions_mut().insert(Arc::clone(&head));
+    server.store.gate.send_replace(Gate::Shut);
+    let mut answering = Box::pin(server.app.respond(request, &connection));
+    let answered = answering.as_mut().now_or_never();
+    assert!(answered.is_none(), "the store does not answer yet");
+    assert_eq!(Arc::strong_count(&head), 1, "the head is still there");
+    server.store.gate.send_replace(Gate::Open);
+    assert_eq!(answering.await.status(), 200);
+}
 
 /// They count while a token is reviewed, before anybody is known who could be asked to wait for their own.
 #[tokio::test]

@@ -79,6 +79,25 @@ async fn a_crowd_of_one_address_makes_room_for_itself_and_ends_nobody_of_another
 }
 
 #[tokio::test]
+async fn of_strangers_of_whom_none_has_more_the_oldest_goes() {
+    let server = Running::start_with(1, 10, limits(16, 4, 100)).await;
+    let mut oldest = server.socket_from(3).await;
+    let mut others = Vec::new();
+    for (number, address) in (2..).zip([6, 4, 5]) {
+        others.push(server.socket_from(address).await);
+        let there = |counts: &CounterValues| counts.connections >= number;
+        server.until("it is there", there).await;
+    }
+    others.push(server.socket_from(2).await);
+    let mut rest = Vec::new();
+    let ended = oldest.read_to_end(&mut rest);
+    let ended = tokio::time::timeout(Duration::from_secs(10), ended).await;
+    assert!(ended.is_ok(), "the oldest is still there");
+    drop(others);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_front_proxy_finds_a_slot_when_all_others_are_busy() {
     // Room for four lists of one user.
     let server = Running::start_within(64 << 20, 1200, 10 << 10, limits(16, 12, 100)).await;

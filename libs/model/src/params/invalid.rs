@@ -55,6 +55,21 @@ pub(crate) fn distinct(clauses: Vec<Clause>) -> Result<Vec<Clause>, InvalidParam
     Ok(kept)
 }
 
+/// Names of a parameter. One with a control character is nobody's, and databases read some of them in ways of their own.
+pub(crate) fn check_names<'a>(
+    parameter: &str,
+    names: impl IntoIterator<Item = &'a String>,
+) -> Result<(), InvalidParams> {
+    let mut names = names.into_iter();
+    match names.find(|name| name.contains(char::is_control)) {
+        Some(name) => {
+            let reason = format!("the name {:?} has a control character", shorten(name));
+            Err(malformed(parameter, reason))
+        }
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn malformed(parameter: &str, reason: impl Into<String>) -> InvalidParams {
     InvalidParams::Malformed {
         parameter: parameter.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::invalid::{InvalidParams, malformed};
+use super::invalid::{InvalidParams, check_names, malformed};
 use super::names::{Ignored, Known, Standing};
 use crate::NameFilter;
 use crate::label::parse::shorten;
@@ -95,6 +95,7 @@ impl RawParams {
         if names.contains("") {
             return Err(malformed(name, "a name in the list is empty"));
         }
+        check_names(name, &names)?;
         Ok(Some(NameFilter::In(names)))
     }
 }

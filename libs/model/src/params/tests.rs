@@ -421,6 +421,18 @@ fn what_cannot_be_served_as_it_was_meant_is_refused() {
         "error: invalid clusters: a name in the list is empty",
     );
     check(
+        "names=a%00b",
+        "error: invalid names: the name \"a\\0b\" has a control character",
+    );
+    check(
+        "fieldSelector=metadata.name%21%3D%07",
+        "error: invalid fieldSelector: the name \"\\u{7}\" has a control character",
+    );
+    check(
+        "fieldSelector=metadata.namespace%3D%7F",
+        "error: invalid fieldSelector: the name \"\\u{7f}\" has a control character",
+    );
+    check(
         "includeObject=All",
         "error: invalid includeObject: \"All\" is none of None, Metadata, Object",
     );

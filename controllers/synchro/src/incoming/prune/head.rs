@@ -3,13 +3,10 @@
 use std::fmt;
 
 use armadex_model::ObjectKey;
+use armadex_model::key::LONGEST_NAME;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::members::{Member, last};
-
-/// Bytes of a name, a uid or a version. Names of most kinds have 253 at most; those of RBAC have no limit but that of the whole object,
-/// which a continue token and a page's memory would have to bear.
-const LONGEST: usize = 1024;
 
 /// The part of `metadata` that has a column of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,10 +48,10 @@ fn text(metadata: &[Member<'_>], name: &str) -> Result<String, String> {
 
 /// No API server lets these in; a search that has to tell where a page ends relies on it.
 fn check(name: &str, text: &str) -> Result<(), String> {
-    if text.len() > LONGEST {
+    if text.len() > LONGEST_NAME {
         let length = text.len();
         return Err(format!(
-            "metadata.{name} has {length} bytes, above the limit of {LONGEST}"
+            "metadata.{name} has {length} bytes, above the limit of {LONGEST_NAME}"
         ));
     }
     if !is_fit(text) {
@@ -65,7 +62,7 @@ fn check(name: &str, text: &str) -> Result<(), String> {
 
 /// Whether a name or a version can be stored, shown and logged.
 pub(crate) fn is_fit(text: &str) -> bool {
-    text.len() <= LONGEST && !text.contains(|c: char| c.is_control() || c == char::MAX)
+    text.len() <= LONGEST_NAME && !text.contains(|c: char| c.is_control() || c == char::MAX)
 }
 
 fn seconds(timestamp: &str) -> Result<i64, String> {
@@ -191,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_stored_is_not_salvaged() {
-        for bad in ["x".repeat(LONGEST + 1), "a\\nb".to_owned()] {
+        for bad in ["x".repeat(LONGEST_NAME + 1), "a\\nb".to_owned()] {
             let line = format!(
                 r#"{{"object":{{"metadata":{{"name":"{bad}","namespace":"n","resourceVersion":"{bad}"}}}}}}"#
             );
