@@ -197,19 +197,39 @@ mod tests {
         applied(flags).expect("limits that leave room")
     }
 
-    /// Every limit, in the order of the flags.
+    /// Every limit that has a flag, in the order of the flags.
     fn limits(config: &Config) -> [u64; 10] {
+        let Config {
+            listen: _,
+            certificate: _,
+            token_audiences: _,
+            counters: _,
+            // The store says how many connections it has for them.
+            searches: _,
+            // A program that ends has what its pod is given.
+            shutdown_grace: _,
+            max_in_flight,
+            max_lists_in_flight,
+            max_in_flight_per_user,
+            max_held_bytes,
+            request_timeout,
+            stall_timeout,
+            idle_timeout,
+            max_connections,
+            reserved_connections,
+            max_unproven_connections_per_address,
+        } = config;
         [
-            config.max_in_flight as u64,
-            config.max_lists_in_flight as u64,
-            config.max_in_flight_per_user as u64,
-            config.max_held_bytes as u64 >> 20,
-            config.request_timeout.as_secs(),
-            config.stall_timeout.as_secs(),
-            config.idle_timeout.as_secs(),
-            config.max_connections as u64,
-            config.reserved_connections as u64,
-            config.max_unproven_connections_per_address as u64,
+            *max_in_flight as u64,
+            *max_lists_in_flight as u64,
+            *max_in_flight_per_user as u64,
+            *max_held_bytes as u64 >> 20,
+            request_timeout.as_secs(),
+            stall_timeout.as_secs(),
+            idle_timeout.as_secs(),
+            *max_connections as u64,
+            *reserved_connections as u64,
+            *max_unproven_connections_per_address as u64,
         ]
     }
 

@@ -1,9 +1,9 @@
 //! `armadex kubeconfig`: writes kubeconfig entries for the fleet and for each member.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -180,20 +180,48 @@ fn beside(path: &Path, read_together: &[PathBuf]) -> anyhow::Result<Vec<Value>> 
     others.map(|one| read(one)).collect()
 }
 
-/// Writes beside the file and renames, so that a reader never sees half a kubeconfig; only the owner can read a new one.
+/// Writes beside the file and renames, so that a reader never sees half a kubeconfig; only the owner can read a new one. Where the new file
+/// cannot take the place of the old one, for the owner cannot be kept or it is mounted by itself, it is written into, as kubectl does.
 fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mode = fs::metadata(&path).map_or(0o600, |metadata| metadata.permissions().mode());
     let beside = path.with_extension(format!("armadex-{}", std::process::id()));
-    let mut file = OpenOptions::new()
+    let written = write_beside(&beside, text);
+    let replaced = written.map(|file| take_place(&file, &beside, &path).is_ok());
+    if !matches!(replaced, Ok(true)) {
+        // The first error says what went wrong.
+        let _ = fs::remove_file(&beside);
+    }
+    match replaced? {
+        true => Ok(()),
+        false => write_in_place(&path, text),
+    }
+}
+
+fn write_beside(beside: &Path, text: &str) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let mut file = options
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(&beside)?;
+        .open(beside)?;
     file.write_all(text.as_bytes())?;
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.sync_all()?;
-    fs::rename(&beside, &path)
+    Ok(file)
+}
+
+/// Renames a file over another one, whose owner and mode it gets first.
+fn take_place(file: &File, beside: &Path, path: &Path) -> std::io::Result<()> {
+    if let Ok(old) = fs::metadata(path) {
+        fchown(file, Some(old.uid()), Some(old.gid()))?;
+        file.set_permissions(fs::Permissions::from_mode(old.mode()))?;
+    }
+    fs::rename(beside, path)
+}
+
+fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 /// The lock file that kubectl takes too while it changes a kubeconfig.
@@ -229,6 +257,32 @@ impl Drop for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_stays_its_owners() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config");
+        fs::write(&path, "before").expect("written");
+        // Only root can give a file away: for everybody else it stays their own.
+        let _ = std::os::unix::fs::chown(&path, Some(65_534), Some(65_534));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("changed");
+        let before = fs::metadata(&path).expect("a file");
+        replace_file(&path, "after").expect("replaced");
+        let after = fs::metadata(&path).expect("a file");
+        let of = |file: &fs::Metadata| (file.uid(), file.gid(), file.mode());
+        assert_eq!(of(&after), of(&before));
+        assert_eq!(fs::read_to_string(&path).expect("text"), "after");
+    }
+
+    #[test]
+    fn what_could_not_be_written_leaves_no_copy_behind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config");
+        fs::create_dir(&path).expect("a folder instead of a file");
+        replace_file(&path, "credentials").expect_err("not replaced");
+        let left = fs::read_dir(folder.path()).expect("a folder");
+        assert_eq!(left.count(), 1);
+    }
 
     #[test]
     fn file_names_are_those_of_the_file_that_they_stand_in() {
