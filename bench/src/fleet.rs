@@ -13,6 +13,7 @@ mod stage;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use armadex_e2e::progress::note;
 use armadex_e2e::{Harness, Options};
 use clap::Args;
 
@@ -41,6 +42,9 @@ pub(crate) struct Flags {
     /// Objects that each of them brings, about.
     #[arg(long, default_value_t = 350)]
     objects: usize,
+    /// Seconds that are left for things to settle: connections that nobody uses any more are closed after 90.
+    #[arg(long, default_value_t = 100)]
+    settle: u64,
     #[command(flatten)]
     form: table::Form,
 }
@@ -75,8 +79,12 @@ async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
         objects_per_cluster: stage.objects,
         ..Report::default()
     };
+    report.before_mib = stage.resident_mib()?;
     onboard(&stage, &clusters, &mut report).await?;
+    note(format_args!("settling for {} s", flags.settle));
+    tokio::time::sleep(Duration::from_secs(flags.settle)).await;
     report.idle_cores = idle(&stage).await?;
+    report.settled_mib = stage.resident_mib()?;
     offboard(&stage, &clusters, &mut report).await?;
     let log = stage.log();
     report.log_lines = log.lines().count();

@@ -88,6 +88,7 @@ async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
     };
     report.before_mib = stage.resident_mib()?;
     become_live(&stage, &playing, &mut report).await?;
+    let live = Instant::now();
     playing.trickle(flags.trickle);
     note(format_args!("settling for {} s", flags.settle));
     tokio::time::sleep(Duration::from_secs(flags.settle)).await;
@@ -95,6 +96,7 @@ async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
     report.trickling = window(&stage, &playing, time).await?;
     playing.trickle(0);
     report.changes = changes(&stage, &playing).await?;
+    report.quiet_after_seconds = live.elapsed().as_secs_f64();
     report.quiet = window(&stage, &playing, time).await?;
     report.sockets = stage.sockets()?;
     report.quiet_mib = stage.resident_mib()?;

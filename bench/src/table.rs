@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
@@ -44,8 +45,8 @@ pub(crate) fn missed(rows: &[Row]) -> Vec<String> {
 }
 
 /// As a table of Markdown.
-pub(crate) fn table(rows: &[Row]) -> String {
-    let mut text = String::from("| what | measured | aim |\n| --- | --- | --- |\n");
+pub(crate) fn table(commit: &str, rows: &[Row]) -> String {
+    let mut text = format!("| what, at {commit} | measured | aim |\n| --- | --- | --- |\n");
     for Row {
         what,
         measured,
@@ -76,7 +77,7 @@ pub(crate) fn finish(report: &impl Serialize, rows: &[Row], form: Form) -> Resul
     let text = if form.json {
         serde_json::to_string_pretty(report)? + "\n"
     } else {
-        table(rows)
+        table(&commit(), rows)
     };
     std::io::stdout()
         .write_all(text.as_bytes())
@@ -85,6 +86,19 @@ pub(crate) fn finish(report: &impl Serialize, rows: &[Row], form: Form) -> Resul
         missed if missed.is_empty() || form.report_only => Ok(()),
         missed => bail!("missed: {}", missed.join("; ")),
     }
+}
+
+/// What the sources are that this program was built from, if they have not changed since; a figure without it is compared with nothing.
+fn commit() -> String {
+    let describe = Command::new("git")
+        .args(["describe", "--always", "--dirty"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
+    let said = describe.ok().filter(|output| output.status.success());
+    said.map_or_else(
+        || "an unknown commit".to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
 }
 
 #[cfg(test)]
@@ -102,7 +116,8 @@ mod tests {
             missed(&rows),
             ["share of a core was 0.021 instead of at most 0.020"]
         );
-        let table = table(&rows);
+        let table = table("v1-2-g3", &rows);
+        assert!(table.starts_with("| what, at v1-2-g3 |"), "{table}");
         assert!(
             table.contains("| memory | 11.9 KiB | at most 12.0 KiB |"),
             "{table}"

@@ -16,6 +16,11 @@ const SECONDS_AT_LEAST: f64 = 6.0;
 const GROWTH: f64 = 1.25;
 /// Search is not to be felt.
 const P99_MILLISECONDS: f64 = 100.0;
+/// What a stream may hold while nothing happens.
+const KIB_PER_STREAM: f64 = 12.0;
+/// What may be busy while nothing happens, with so many streams.
+const CORES: f64 = 0.02;
+const STREAMS: f64 = 12_000.0;
 /// Rows purged in a second.
 const PURGE_RATE: f64 = 5000.0;
 
@@ -30,7 +35,10 @@ pub(super) struct Report {
     pub(super) live_cpu_seconds: f64,
     pub(super) cpu_by_tenth: Vec<f64>,
     pub(super) searches_on_boarding: Latencies,
+    pub(super) before_mib: f64,
     pub(super) live_mib: f64,
+    /// Some time after that.
+    pub(super) settled_mib: f64,
     pub(super) idle_cores: f64,
     pub(super) gone_seconds: f64,
     pub(super) purge_wall_seconds: f64,
@@ -100,15 +108,36 @@ impl Report {
     }
 
     /// What they cost while they are there, and how they go.
-    fn going(&self) -> [Row; 5] {
+    fn going(&self) -> [Row; 7] {
+        let mib = |mib: f64| format!("{mib:.0} MiB");
+        let streams = (self.clusters * self.kinds).max(1) as f64;
+        let held = (self.settled_mib - self.before_mib) * 1024.0;
+        let cores = CORES * (streams / STREAMS).max(1.0);
         [
             told(
-                "resident when all are live",
-                format!("{:.0} MiB", self.live_mib),
+                "resident before the clusters, when all were live, when settled",
+                [self.before_mib, self.live_mib, self.settled_mib]
+                    .map(mib)
+                    .join(", "),
             ),
+            // Both are the sum of what a member costs and what a stream does, which two runs with other `--kinds` tell apart.
             told(
+                "resident for each cluster",
+                format!("{:.0} KiB", held / self.clusters.max(1) as f64),
+            ),
+            at_most(
+                "resident for each idle stream",
+                held / streams,
+                KIB_PER_STREAM,
+                "KiB",
+                1,
+            ),
+            at_most(
                 "cores busy while nothing happens",
-                format!("{:.3}", self.idle_cores),
+                self.idle_cores,
+                cores,
+                "",
+                3,
             ),
             told(
                 "all PediaClusters gone",
@@ -225,10 +254,19 @@ mod tests {
         late.cpu_by_tenth[9] = 10.0;
         late.warnings.insert("retrying".to_owned(), 2);
         late.purge_wall_seconds = 71.0;
+        late.idle_cores = 0.021;
+        late.settled_mib = 141.0;
         let (count, missed) = (missed(&late).len(), missed(&late).join("\n"));
-        for word in ["12000 streams live", "by tenth", "2 x retrying", "rows/s"] {
+        for word in [
+            "12000 streams live",
+            "by tenth",
+            "2 x retrying",
+            "rows/s",
+            "cores busy",
+            "idle stream",
+        ] {
             assert!(missed.contains(word), "{missed}");
         }
-        assert_eq!(count, 4, "{missed}");
+        assert_eq!(count, 6, "{missed}");
     }
 }
