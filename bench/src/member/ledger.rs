@@ -31,7 +31,7 @@ impl From<&Asked> for Purpose {
     fn from(asked: &Asked) -> Self {
         match asked {
             Asked::Health => Self::Health,
-            Asked::CoreDiscovery | Asked::Discovery => Self::Discovery,
+            Asked::CoreDiscovery | Asked::Discovery | Asked::Types { .. } => Self::Discovery,
             Asked::List { .. } => Self::List,
             Asked::Watch { .. } => Self::Watch,
             Asked::Version | Asked::Identity | Asked::OtherGroup | Asked::Unknown => Self::Others,

@@ -5,6 +5,12 @@ pub(super) const MEMBERS: &str = "/members/";
 /// The group of all kinds.
 pub(super) const GROUP: &str = "bench.armadex.dev";
 
+/// The collections that tell which types there are.
+pub(super) const TYPES: [&str; 2] = [
+    "apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "apis/apiregistration.k8s.io/v1/apiservices",
+];
+
 /// What is asked of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
@@ -25,7 +31,12 @@ pub(super) enum Asked {
         version: u64,
         seconds: u64,
     },
-    /// A collection of another group, such as CRDs.
+    /// What tells which types there are, CRDs or APIServices: their version, or a watch for so many seconds.
+    Types {
+        which: usize,
+        seconds: Option<u64>,
+    },
+    /// A collection of another group.
     OtherGroup,
     Unknown,
 }
@@ -76,6 +87,7 @@ pub(super) fn read(path: &str, query: &str) -> Option<(usize, Asked)> {
         "api/v1/namespaces/kube-system" => Asked::Identity,
         "api" => Asked::CoreDiscovery,
         "apis" => Asked::Discovery,
+        path if TYPES.contains(&path) => types(path, query).unwrap_or(Asked::Unknown),
         path if is_of_other_group(path) => Asked::OtherGroup,
         path => collection(path, query).unwrap_or(Asked::Unknown),
     };
@@ -87,13 +99,24 @@ fn is_of_other_group(path: &str) -> bool {
     of_group.is_some_and(|of_group| !of_group.starts_with(GROUP))
 }
 
+fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find_map(|(key, value)| (key == name).then_some(value))
+}
+
+fn types(path: &str, query: &str) -> Option<Asked> {
+    let which = TYPES.iter().position(|known| *known == path)?;
+    let seconds = match value(query, "watch") {
+        Some(_) => Some(value(query, "timeoutSeconds")?.parse().ok()?),
+        None => None,
+    };
+    Some(Asked::Types { which, seconds })
+}
+
 fn collection(path: &str, query: &str) -> Option<Asked> {
     let of_group = path.strip_prefix("apis/")?.strip_prefix(GROUP)?;
     let kind = of_group.strip_prefix("/v1/things")?.parse().ok()?;
-    let value = |name: &str| {
-        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find_map(|(key, value)| (key == name).then_some(value))
-    };
+    let value = |name| value(query, name);
     if value("watch") == Some("true") {
         return Some(Asked::Watch {
             kind,
@@ -141,6 +164,10 @@ mod tests {
             seconds: 290,
         };
         check(things, query, watch);
+        let types = |which, seconds| Asked::Types { which, seconds };
+        let path = |which: usize| format!("/members/7/{}", TYPES[which]);
+        check(&path(0), "limit=1", types(0, None));
+        check(&path(1), query, types(1, Some(290)));
     }
 
     #[test]

@@ -54,6 +54,11 @@ impl Role {
         }
     }
 
+    /// Whether it lets its types be watched, as most do. Others have to be asked for discovery by and by.
+    pub(super) fn tells_types(self) -> bool {
+        self == Self::Healthy
+    }
+
     /// How many of its `kinds` can be followed: the streams that have to become live.
     pub(super) fn followed(self, kinds: usize) -> usize {
         match self {

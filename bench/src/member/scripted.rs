@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::body::Body;
 use super::documents::{self, Thing};
 use super::ledger::{Ledger, Purpose};
-use super::request::{Asked, Token, plural};
+use super::request::{Asked, TYPES, Token, plural};
 use super::role::{self, Role};
 
 /// An API server may send fewer objects than are asked for; so a list has several pages without a member having thousands of objects.
@@ -52,6 +52,8 @@ struct Member {
 struct State {
     version: u64,
     kinds: Vec<Kind>,
+    /// What tells which types there are, where nothing happens.
+    types: [Kind; TYPES.len()],
 }
 
 #[derive(Default)]
@@ -99,6 +101,7 @@ impl Members {
             state: Mutex::new(State {
                 version: FIRST,
                 kinds: (0..kinds).map(|_| Kind::default()).collect(),
+                types: Default::default(),
             }),
         });
         Self {
@@ -176,8 +179,10 @@ impl Members {
                 version,
                 seconds,
             } => member.watch(kind, version, (seconds, head.now)),
-            // So nobody tells that a CRD was installed, and discovery is asked for now and then.
-            Asked::OtherGroup => refusal(
+            Asked::Types { which, seconds } if member.role.tells_types() => {
+                member.types(which, seconds, head.now)
+            }
+            Asked::Types { .. } | Asked::OtherGroup => refusal(
                 StatusCode::FORBIDDEN,
                 "Forbidden",
                 "other groups are forbidden",
@@ -272,18 +277,27 @@ impl Member {
     }
 
     fn watch(&self, number: usize, version: u64, time: (u64, Duration)) -> Response<Body> {
-        let (lines, receiver) = mpsc::channel(LINES);
         let mut state = self.lock();
         let kind = &mut state.kinds[number];
-        let (seconds, now) = time;
-        let ends = now + Duration::from_secs(seconds);
+        let answer = kind.begin(time);
         if kind.changed > version {
-            // There is room for the first line.
-            let _ = lines.try_send(self.event(number, kind.changed));
+            kind.tell(self.event(number, kind.changed));
         }
-        kind.watch = Some(Watch { lines, ends });
-        drop(state);
-        coded(StatusCode::OK, Body::Watch(receiver))
+        answer
+    }
+
+    /// How far its types are, or a watch of them.
+    fn types(&self, which: usize, seconds: Option<u64>, now: Duration) -> Response<Body> {
+        let mut state = self.lock();
+        match seconds {
+            Some(seconds) => state.types[which].begin((seconds, now)),
+            None => whole(documents::page(
+                state.version,
+                std::iter::empty(),
+                None,
+                false,
+            )),
+        }
     }
 
     fn change(&self, number: usize) {
@@ -309,19 +323,32 @@ impl Member {
         let mut state = self.lock();
         // Leases are renewed, if nothing else.
         state.version += 1;
-        let version = state.version;
-        for (number, kind) in state.kinds.iter_mut().enumerate() {
+        let State {
+            version,
+            kinds,
+            types,
+        } = &mut *state;
+        for (number, kind) in kinds.iter_mut().chain(types).enumerate() {
             kind.watch.take_if(|watch| watch.ends <= now);
             // Those of a member come one after the other over the minute.
             let turn = self.number + number * 17;
             if now.as_secs() as usize % BOOKMARKS == turn % BOOKMARKS {
-                kind.tell(documents::bookmark(number, version).into());
+                // Of what kind it is nobody looks at.
+                kind.tell(documents::bookmark(number, *version).into());
             }
         }
     }
 }
 
 impl Kind {
+    /// Begins a watch for so many seconds from now on, in the place of the one before.
+    fn begin(&mut self, (seconds, now): (u64, Duration)) -> Response<Body> {
+        let (lines, receiver) = mpsc::channel(LINES);
+        let ends = now + Duration::from_secs(seconds);
+        self.watch = Some(Watch { lines, ends });
+        coded(StatusCode::OK, Body::Watch(receiver))
+    }
+
     /// Who does not take what it is told loses its watch, and asks for what came after its version.
     fn tell(&mut self, line: Bytes) {
         self.watch
@@ -508,6 +535,30 @@ mod tests {
         assert_eq!(members.streams(), 17 * KINDS + KINDS - 1);
         assert_eq!(members.lists(), 18 * KINDS + KINDS - 1);
         assert_eq!(members.rows(), 18 * (60 + 30 + 20 + 15) + 60 + 30 + 20);
+    }
+
+    #[test]
+    fn most_members_tell_which_types_they_have() {
+        let members = members();
+        let types = |seconds| Asked::Types { which: 0, seconds };
+        let code = |member, asked: &Asked| members.answer(member, asked, at(0)).status().as_u16();
+        for (member, expected) in [(0, 200), (FORBIDS, 403), (REFUSES, 403)] {
+            assert_eq!(code(member, &types(None)), expected);
+            assert_eq!(code(member, &types(Some(60))), expected);
+        }
+        let mut watch = members.answer(0, &types(Some(60)), at(0));
+        for second in 0..60 {
+            members.second(Duration::from_secs(second), |_| true);
+        }
+        let told = lines(&mut watch);
+        assert!(told.len() == 1 && told[0]["type"] == "BOOKMARK", "{told:?}");
+        let before = members.live();
+        members.second(Duration::from_secs(60), |_| true);
+        let Body::Watch(lines) = watch.body_mut() else {
+            panic!("no watch");
+        };
+        assert!(lines.is_closed(), "its time is over");
+        assert_eq!(members.live(), before, "it is no stream");
     }
 
     #[test]
