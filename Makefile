@@ -46,7 +46,7 @@ demo-seed: $(E2E)
 demo-down: $(E2E)
 	@$(E2E) down
 
-.PHONY: test databases check unit e2e gen gen-current deny
+.PHONY: test databases check unit budgets e2e gen gen-current deny
 
 # Tests that were not run for want of a database server say so in the first file, advisories that could not be checked in the second; `make test`
 # ends with both.
@@ -73,7 +73,11 @@ check: prerequisites gen-current
 unit: prerequisites databases
 	cargo test --locked --workspace --exclude armadex-e2e --exclude armadex-bench
 
-# What does.
+# What pages look at with clusters and namespaces of a large fleet, in whatever order they come: some minutes, and no part of `make test`.
+budgets: prerequisites
+	ARMADEX_TEST_CLUSTERS=10000 ARMADEX_TEST_NAMESPACES=20000 cargo test --locked --package armadex-storage-sql --test budgets
+
+# What needs control planes.
 e2e: programs tools
 	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e
 
