@@ -19,6 +19,9 @@ use crate::wait::wait_until;
 /// Above one object of 1.5 MB, the most that an apiserver takes.
 const LARGEST_REQUEST: usize = 2 << 20;
 
+/// That of the control plane, where it has one of its own.
+pub(crate) const OF_HOST: &str = "etcd-host";
+
 /// Where an apiserver keeps its objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Etcd {

@@ -20,7 +20,6 @@ use crate::process::{Guard, stop_all};
 use crate::progress::note;
 use crate::record::Record;
 use crate::requests;
-use crate::restore;
 use crate::store::{Store, StoreKind};
 use crate::tools::Tools;
 
@@ -222,7 +221,7 @@ impl Harness {
             false => Vec::new(),
         };
         let own = match options.is_restored {
-            true => etcd::start(folder, &tools, restore::ETCD).await?,
+            true => etcd::start(folder, &tools, etcd::OF_HOST).await?,
             false => etcd.clone(),
         };
         let host = Cluster::create(folder, &tools, "host", at(&own, "host"), &written).await?;

@@ -10,9 +10,6 @@ use crate::etcd;
 use crate::harness::Harness;
 use crate::record::Record;
 
-/// The etcd of the control plane, and the folder of its data.
-pub(crate) const ETCD: &str = "etcd-host";
-
 /// What the etcd of a control plane had.
 #[derive(Debug)]
 pub struct Backup(PathBuf);
@@ -42,11 +39,11 @@ pub async fn empty(fleet: &Harness) -> Result<()> {
 async fn exchange(fleet: &Harness, work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let (folder, host) = (fleet.folder(), fleet.host());
     host.kill_all();
-    let etcd = Record::find(&folder.run(), ETCD);
-    let etcd = etcd.context("this fleet was not started to be restored")?;
-    etcd.kill();
-    work(&folder.etcd(ETCD))?;
-    etcd::start_at(folder, fleet.tools(), ETCD, &host.etcd().url).await?;
+    let record = Record::find(&folder.run(), etcd::OF_HOST);
+    let record = record.context("this fleet was not started to be restored")?;
+    record.kill();
+    work(&folder.etcd(etcd::OF_HOST))?;
+    etcd::start_at(folder, fleet.tools(), etcd::OF_HOST, &host.etcd().url).await?;
     host.start(fleet.tools()).await
 }
 
