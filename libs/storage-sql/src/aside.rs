@@ -12,15 +12,23 @@ pub(crate) async fn aside<T: Send + 'static>(
     if !is_long {
         return work();
     }
+    #[cfg(test)]
+    tests::HANDED_OVER.with(|handed_over| handed_over.set(handed_over.get() + 1));
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|err| broken(err.to_string()))?
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::cell::Cell;
     use std::thread;
 
     use super::*;
+
+    thread_local! {
+        /// How often something was handed over by this thread, which is a test's own.
+        pub(crate) static HANDED_OVER: Cell<usize> = const { Cell::new(0) };
+    }
 
     #[tokio::test]
     async fn what_is_long_is_done_in_another_thread() {

@@ -4,6 +4,7 @@ pub(crate) mod bodies;
 mod collect;
 mod count;
 mod fetch;
+mod ids;
 pub(crate) mod inventory;
 mod matches;
 mod named;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use armadex_postings::{Block, IdSet};
+use armadex_postings::IdSet;
 use armadex_storage::StoreError;
 
+use super::ids::{combined, id_sets, joined};
 use super::place::Place;
 use super::plan::{Lead, Plan, TypePlan};
 use super::reading::Reading;
-use crate::backend::error::broken;
 use crate::sql::pieces::MAX_LIST;
 use crate::sql::post;
 use crate::sql::statement::Statement;
@@ -110,7 +110,7 @@ async fn narrow(
     let others = plan.has.iter().enumerate().filter(|(at, _)| *at != first);
     let others = others.map(|(_, clause)| (clause, true));
     let excluding = plan.has_not.iter().map(|clause| (clause, false));
-    let (mut certain, nothing) = (lead.decides, IdSet::new());
+    let mut certain = lead.decides;
     for (clause, wanted) in others.chain(excluding) {
         let lead = clause.lead(&planned.unposted);
         certain &= lead.decides;
@@ -125,14 +125,7 @@ async fn narrow(
             certain = false;
             continue;
         };
-        found.retain(|nsid, ids| {
-            let other = other.get(nsid).unwrap_or(&nothing);
-            *ids = match wanted {
-                true => ids.intersection(other),
-                false => ids.difference(other),
-            };
-            !ids.is_empty()
-        });
+        found = combined(reading.tuning, found, other, wanted).await?;
     }
     let matches = nsids.iter().map(|nsid| {
         let ids = found.remove(nsid).unwrap_or_default();
@@ -173,10 +166,7 @@ async fn exclude(
         let Some(gone) = id_sets(reading, lead, planned.id, &keys(&touched)).await? else {
             return Ok(None);
         };
-        for (nsid, gone) in gone {
-            let all = touched.entry(nsid).or_default();
-            *all = all.union(&gone);
-        }
+        touched = joined(reading.tuning, touched, gone).await?;
     }
     let matches = places.iter().map(|place| match &place.nsid {
         nsid if !left.contains_key(nsid) => Matches::Exactly(IdSet::new()),
@@ -188,44 +178,6 @@ async fn exclude(
 
 fn keys<T>(found: &BTreeMap<i64, T>) -> Vec<i64> {
     found.keys().copied().collect()
-}
-
-/// The objects of some namespaces that a clause leads to; `None` if that takes more blocks than may be held.
-async fn id_sets(
-    reading: &mut Reading<'_>,
-    lead: Lead<'_>,
-    resource: i32,
-    nsids: &[i64],
-) -> Result<Option<BTreeMap<i64, IdSet>>, StoreError> {
-    let mut room = reading.tuning.blocks;
-    let mut ids: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-    for terms in lead.terms.chunks(MAX_LIST) {
-        for part in nsids.chunks(MAX_LIST) {
-            let limit = i64::try_from(room).unwrap_or(i64::MAX).saturating_add(1);
-            let statement = post::within(reading.dialect, terms, resource, part, limit);
-            let blocks = reading.rows(statement, post::decode).await?;
-            reading.looked_for(terms.len() * part.len());
-            let Some(left) = room.checked_sub(blocks.len()) else {
-                return Ok(None);
-            };
-            room = left;
-            add(&mut ids, blocks)?;
-        }
-    }
-    let sets = ids
-        .into_iter()
-        .map(|(nsid, ids)| (nsid, ids.into_iter().collect()));
-    Ok(Some(sets.collect()))
-}
-
-fn add(ids: &mut BTreeMap<i64, Vec<i64>>, blocks: Vec<(i64, Block)>) -> Result<(), StoreError> {
-    for (nsid, block) in blocks {
-        let decoded = block.decode().map_err(|err| broken(err.to_string()))?;
-        ids.entry(nsid)
-            .or_default()
-            .extend_from_slice(decoded.as_slice());
-    }
-    Ok(())
 }
 
 /// How many objects of each namespace a clause leads to; without those where it leads to none.

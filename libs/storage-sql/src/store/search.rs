@@ -256,3 +256,6 @@ async fn unpacked(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
     let bytes: i64 = chosen.iter().map(Chosen::size).sum();
     aside(bytes > SMALL, move || bodies::unpack(chosen)).await
 }
+
+#[cfg(test)]
+mod tests;

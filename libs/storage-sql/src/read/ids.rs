@@ -1,0 +1,100 @@
+//! The ids of objects by namespace, out of posting blocks, and their algebra: long ones beside the threads that serve.
+
+use std::collections::BTreeMap;
+
+use armadex_postings::{Block, IdSet};
+use armadex_storage::StoreError;
+
+use super::plan::Lead;
+use super::reading::{Reading, Tuning};
+use crate::aside::aside;
+use crate::backend::error::broken;
+use crate::sql::pieces::MAX_LIST;
+use crate::sql::post;
+
+/// Objects of some namespaces.
+pub(super) type Ids = BTreeMap<i64, IdSet>;
+
+/// Of the blocks that may be held, one in so many takes some tenths of a millisecond to decode.
+const LONG: usize = 8;
+/// The most ids of a block.
+const IDS_IN_BLOCK: usize = 256;
+
+/// The objects of some namespaces that a clause leads to; `None` if that takes more blocks than may be held.
+pub(super) async fn id_sets(
+    reading: &mut Reading<'_>,
+    lead: Lead<'_>,
+    resource: i32,
+    nsids: &[i64],
+) -> Result<Option<Ids>, StoreError> {
+    let most = reading.tuning.blocks;
+    let mut blocks = Vec::new();
+    for terms in lead.terms.chunks(MAX_LIST) {
+        for part in nsids.chunks(MAX_LIST) {
+            let room = i64::try_from(most - blocks.len()).unwrap_or(i64::MAX);
+            let limit = room.saturating_add(1);
+            let statement = post::within(reading.dialect, terms, resource, part, limit);
+            blocks.extend(reading.rows(statement, post::decode).await?);
+            reading.looked_for(terms.len() * part.len());
+            if blocks.len() > most {
+                return Ok(None);
+            }
+        }
+    }
+    let is_long = blocks.len() > most / LONG;
+    aside(is_long, move || decoded(blocks)).await.map(Some)
+}
+
+fn decoded(blocks: Vec<(i64, Block)>) -> Result<Ids, StoreError> {
+    let mut ids: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for (nsid, block) in blocks {
+        let decoded = block.decode().map_err(|err| broken(err.to_string()))?;
+        ids.entry(nsid)
+            .or_default()
+            .extend_from_slice(decoded.as_slice());
+    }
+    let sets = ids.into_iter();
+    Ok(sets
+        .map(|(nsid, ids)| (nsid, ids.into_iter().collect()))
+        .collect())
+}
+
+/// Those that are in others too, or in none of them; without namespaces that have none.
+pub(super) async fn combined(
+    tuning: &Tuning,
+    ids: Ids,
+    others: Ids,
+    wanted: bool,
+) -> Result<Ids, StoreError> {
+    aside(is_long(tuning, &ids, &others), move || {
+        let nothing = IdSet::new();
+        let left = ids.into_iter().map(|(nsid, ids)| {
+            let other = others.get(&nsid).unwrap_or(&nothing);
+            let ids = match wanted {
+                true => ids.intersection(other),
+                false => ids.difference(other),
+            };
+            (nsid, ids)
+        });
+        Ok(left.filter(|(_, ids)| !ids.is_empty()).collect())
+    })
+    .await
+}
+
+/// Those of both.
+pub(super) async fn joined(tuning: &Tuning, ids: Ids, others: Ids) -> Result<Ids, StoreError> {
+    aside(is_long(tuning, &ids, &others), move || {
+        let mut all = ids;
+        for (nsid, other) in others {
+            let ids = all.entry(nsid).or_default();
+            *ids = ids.union(&other);
+        }
+        Ok(all)
+    })
+    .await
+}
+
+fn is_long(tuning: &Tuning, ids: &Ids, others: &Ids) -> bool {
+    let count = ids.values().chain(others.values()).map(IdSet::len);
+    count.sum::<usize>() > tuning.blocks / LONG * IDS_IN_BLOCK
+}
