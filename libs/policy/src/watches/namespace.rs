@@ -39,6 +39,8 @@ use crate::{
 const PARALLEL_READS: usize = 8;
 /// An API server that does not answer a read for so long is down.
 const READ_LIMIT: Duration = Duration::from_secs(30);
+/// Objects in a row that it fails for when it is down. Of one alone that is said that it cannot be read, as of a Secret whose key was lost.
+const OUTAGE: usize = 3;
 /// What has to be read again and again is read no faster than this by the second: a thousandth of what an API server does.
 const READS_PER_SECOND: u32 = 20;
 /// A control plane that restarts takes less; until then no lifecycle has a word about what it knows already.
@@ -63,6 +65,8 @@ struct Entries {
     by_name: BTreeMap<String, Entry>,
     /// To be read.
     due: BTreeSet<String>,
+    /// The same of what could not be read the last time, which comes after all others: an object that is never answered holds up none.
+    late: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -71,6 +75,8 @@ struct Entry {
     /// Of what is known; empty if it is not there, or was not read.
     version: String,
     reading: Reading,
+    /// The last read of it failed.
+    failed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,10 +109,11 @@ impl Namespace {
             view,
             version: String::new(),
             reading: Reading::No,
+            failed: false,
         };
         let mut entries = self.named.lock();
         entries.by_name.insert(name.to_owned(), entry);
-        entries.due.insert(name.to_owned());
+        entries.is_due(name);
         drop(entries);
         self.named.due.notify_one();
     }
@@ -118,6 +125,7 @@ impl Namespace {
         if known.is_some_and(|known| Arc::ptr_eq(&known.view.state, state)) {
             entries.by_name.remove(name);
             entries.due.remove(name);
+            entries.late.remove(name);
         }
     }
 }
@@ -138,20 +146,32 @@ impl Entries {
             return;
         }
         if entry.reading == Reading::No {
-            self.due.insert(name.to_owned());
+            self.is_due(name);
         } else {
             entry.reading = Reading::Seen(version.map(ToOwned::to_owned));
         }
     }
 
+    fn is_due(&mut self, name: &str) {
+        let failed = self.by_name.get(name).is_some_and(|entry| entry.failed);
+        let due = match failed {
+            true => &mut self.late,
+            false => &mut self.due,
+        };
+        due.insert(name.to_owned());
+    }
+
     fn all_due(&mut self) {
         let idle = |(_, entry): &(&String, &Entry)| entry.reading == Reading::No;
-        self.due = self
-            .by_name
-            .iter()
-            .filter(idle)
-            .map(|(name, _)| name.clone())
-            .collect();
+        let all = self.by_name.iter().filter(idle);
+        let all: Vec<_> = all.map(|(name, _)| name.clone()).collect();
+        for name in all {
+            self.is_due(&name);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.due.is_empty() && self.late.is_empty()
     }
 
     /// What was there and is not among these is to be read, which tells whether it is gone. So is what is being read: its answer may be older
@@ -173,7 +193,7 @@ impl Entries {
     }
 
     fn next_due(&mut self) -> Option<String> {
-        let name = self.due.pop_first()?;
+        let name = self.due.pop_first().or_else(|| self.late.pop_first())?;
         if let Some(entry) = self.by_name.get_mut(&name) {
             entry.reading = Reading::Now;
         }
@@ -181,20 +201,21 @@ impl Entries {
     }
 
     /// A read is over that gave this version.
-    fn done(&mut self, name: &str, version: Option<&str>) -> Option<&mut Entry> {
+    fn done(&mut self, name: &str, version: Option<&str>, failed: bool) -> Option<&mut Entry> {
         let entry = self.by_name.get_mut(name)?;
+        entry.failed = failed;
         if let Reading::Seen(seen) = std::mem::replace(&mut entry.reading, Reading::No)
             && (seen.is_none() || seen.as_deref() != version)
         {
-            self.due.insert(name.to_owned());
+            self.is_due(name);
         }
-        Some(entry)
+        self.by_name.get_mut(name)
     }
 
     /// An object was read; `None` if it is not there.
     fn read(&mut self, name: &str, object: Option<DynamicObject>) {
         let version = object.as_ref().and_then(ResourceExt::resource_version);
-        if let Some(entry) = self.done(name, version.as_deref()) {
+        if let Some(entry) = self.done(name, version.as_deref(), false) {
             entry.version = version.unwrap_or_default();
             entry.view.change(|state| {
                 state.step(Event::Init);
@@ -208,7 +229,7 @@ impl Entries {
 
     /// An object could not be read. What was read once stays known; that it may be out of date is told once it is `overdue`.
     fn failed(&mut self, name: &str, trouble: &Trouble, overdue: bool) {
-        if let Some(entry) = self.done(name, None) {
+        if let Some(entry) = self.done(name, None, true) {
             entry
                 .view
                 .change(|state| state.unread(trouble.clone(), overdue));
@@ -217,7 +238,8 @@ impl Entries {
 
     /// None of those that are to be read can be had.
     fn fail_due(&mut self, trouble: &Trouble) {
-        for name in std::mem::take(&mut self.due) {
+        let due = std::mem::take(&mut self.due);
+        for name in due.into_iter().chain(std::mem::take(&mut self.late)) {
             self.failed(&name, trouble, true);
         }
     }
@@ -253,7 +275,7 @@ async fn follow(
             () = sleep_until(again), if following.waits() => following.read_again(),
             Some((name, read)) = reads.next() => {
                 match read {
-                    Ok(Ok(object)) => following.named.lock().read(&name, object),
+                    Ok(Ok(object)) => following.read(&name, object),
                     Ok(Err(error)) => following.unread(name, Trouble::from(error)),
                     Err(_) => following.unread(name, Trouble::unanswered()),
                 }
@@ -288,6 +310,8 @@ struct Following {
     attempt: u32,
     /// Reads fail since then, which was told.
     failing: Option<Instant>,
+    /// What could not be read since something could.
+    in_row: BTreeSet<String>,
     /// Nothing is read: the API server does not answer, or it is not known yet whether it serves the kind.
     pausing: bool,
     /// It does not; a read would say that the object is not there.
@@ -308,6 +332,7 @@ impl Following {
             again_at: Instant::now(),
             attempt: 0,
             failing: None,
+            in_row: BTreeSet::new(),
             pausing: true,
             unserved: None,
         }
@@ -330,7 +355,7 @@ impl Following {
 
     /// A round of reads is over. What others succeed in is no end of a failure.
     fn settle(&mut self) {
-        if !self.unread.is_empty() || !self.named.lock().due.is_empty() {
+        if !self.unread.is_empty() || !self.named.lock().is_done() {
             return;
         }
         self.attempt = 0;
@@ -338,6 +363,11 @@ impl Following {
             let (resource, namespace) = (&self.gvr, &self.namespace);
             info!(%resource, namespace, "{resource} of {namespace} can be read");
         }
+    }
+
+    fn read(&mut self, name: &str, object: Option<DynamicObject>) {
+        self.in_row.clear();
+        self.named.lock().read(name, object);
     }
 
     fn unread(&mut self, name: String, trouble: Trouble) {
@@ -354,8 +384,11 @@ impl Following {
             self.again_at = Instant::now() + delay(self.attempt, rand::random());
             self.attempt = self.attempt.saturating_add(1);
         }
+        if is_down {
+            self.in_row.insert(name.clone());
+        }
         self.unread.insert(name);
-        self.pausing |= is_down;
+        self.pausing |= self.in_row.len() >= OUTAGE;
         self.again_at = self.again_at.max(Instant::now() + pace(self.unread.len()));
     }
 

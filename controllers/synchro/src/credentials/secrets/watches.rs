@@ -55,9 +55,19 @@ struct Namespace {
 /// The Secrets of a namespace that are named.
 #[derive(Default)]
 struct Named {
-    secrets: Mutex<BTreeMap<String, Entry>>,
+    secrets: Mutex<Entries>,
     /// Something became due.
     due: Notify,
+}
+
+/// By name.
+#[derive(Default)]
+struct Entries {
+    by_name: BTreeMap<String, Entry>,
+    /// Those that are to be read.
+    due: BTreeSet<String>,
+    /// The same of those that failed. They come after all others, or a few that are never answered would be tried again and again before the rest.
+    late: BTreeSet<String>,
 }
 
 /// A Secret that is named.
@@ -127,7 +137,7 @@ impl SecretWatches {
 impl Followed {
     pub(super) fn known(&self) -> Known {
         let secrets = lock(&self.named.secrets);
-        let entry = secrets.get(&self.id.name);
+        let entry = secrets.by_name.get(&self.id.name);
         entry.map_or(Known::Unread, |entry| entry.known.clone())
     }
 }
@@ -156,13 +166,17 @@ impl Namespace {
 impl Named {
     fn add(&self, name: &str, follower: Arc<Notify>) {
         let mut secrets = lock(&self.secrets);
-        let entry = secrets.entry(name.to_owned()).or_insert_with(|| Entry {
-            known: Known::Unread,
-            version: String::new(),
-            told: String::new(),
-            state: Reading::Due,
-            failed: false,
-            followers: Vec::new(),
+        let Entries { by_name, due, .. } = &mut *secrets;
+        let entry = by_name.entry(name.to_owned()).or_insert_with(|| {
+            due.insert(name.to_owned());
+            Entry {
+                known: Known::Unread,
+                version: String::new(),
+                told: String::new(),
+                state: Reading::Due,
+                failed: false,
+                followers: Vec::new(),
+            }
         });
         entry.followers.push(follower);
         drop(secrets);
@@ -172,76 +186,77 @@ impl Named {
     /// Whether nothing of the namespace is named any more.
     fn remove(&self, name: &str, follower: &Arc<Notify>) -> bool {
         let mut secrets = lock(&self.secrets);
-        if let Some(entry) = secrets.get_mut(name) {
+        if let Some(entry) = secrets.by_name.get_mut(name) {
             let mine = |other: &Arc<Notify>| Arc::ptr_eq(other, follower);
             if let Some(place) = entry.followers.iter().position(mine) {
                 entry.followers.swap_remove(place);
             }
             if entry.followers.is_empty() {
-                secrets.remove(name);
+                secrets.by_name.remove(name);
+                secrets.due.remove(name);
+                secrets.late.remove(name);
             }
         }
-        secrets.is_empty()
+        secrets.by_name.is_empty()
     }
 
     /// The control plane has this version of a Secret.
     fn seen(&self, name: &str, version: &str) {
-        if let Some(entry) = lock(&self.secrets).get_mut(name) {
-            entry.seen(version);
-        }
+        lock(&self.secrets).seen(name, version);
     }
 
     /// Everything that is not among these is to be read, which tells whether it is there. How many are named.
     fn not_among(&self, listed: &BTreeSet<String>) -> u32 {
         let mut secrets = lock(&self.secrets);
-        for (name, entry) in secrets.iter_mut() {
-            if !listed.contains(name) {
-                entry.seen(UNKNOWN);
-            }
+        let others = secrets
+            .by_name
+            .keys()
+            .filter(|name| !listed.contains(*name));
+        let others: Vec<String> = others.cloned().collect();
+        for name in others {
+            secrets.seen(&name, UNKNOWN);
         }
-        u32::try_from(secrets.len()).unwrap_or(u32::MAX)
+        u32::try_from(secrets.by_name.len()).unwrap_or(u32::MAX)
     }
 
     fn is_named(&self, name: &str) -> bool {
-        lock(&self.secrets).contains_key(name)
+        lock(&self.secrets).by_name.contains_key(name)
     }
 
-    /// The next Secrets to read, at most so many. Those that failed come after all others, or a few that are never answered would be
-    /// tried again and again before the rest.
+    /// The next Secrets to read, at most so many.
     fn take_due(&self, limit: usize) -> Vec<String> {
         let mut secrets = lock(&self.secrets);
+        let Entries { by_name, due, late } = &mut *secrets;
         let mut taken = Vec::new();
-        for failed in [false, true] {
-            let due = secrets
-                .iter_mut()
-                .filter(|(_, entry)| entry.state == Reading::Due && entry.failed == failed);
-            taken.extend(due.take(limit - taken.len()).map(|(name, entry)| {
+        while taken.len() < limit
+            && let Some(name) = due.pop_first().or_else(|| late.pop_first())
+        {
+            if let Some(entry) = by_name.get_mut(&name) {
                 entry.state = Reading::Now;
-                name.clone()
-            }));
+                taken.push(name);
+            }
         }
         taken
     }
 
     /// A Secret was read: its version and what is in it.
     fn read(&self, name: &str, version: String, now: Known) {
-        if let Some(entry) = lock(&self.secrets).get_mut(name) {
-            let told = std::mem::take(&mut entry.told);
-            let is_newest = told.is_empty() || told == version;
-            entry.state = if is_newest {
-                Reading::Done
-            } else {
-                Reading::Due
-            };
-            entry.version = version;
-            entry.failed = false;
-            entry.know(now);
+        let mut secrets = lock(&self.secrets);
+        let Some(entry) = secrets.by_name.get_mut(name) else {
+            return;
+        };
+        let told = std::mem::take(&mut entry.told);
+        (entry.state, entry.failed) = (Reading::Done, false);
+        entry.version = version;
+        entry.know(now);
+        if !told.is_empty() {
+            secrets.seen(name, &told);
         }
     }
 
     /// A Secret could not be read. A credential that was read once stays in use meanwhile.
     fn failed(&self, name: &str, words: String) {
-        if let Some(entry) = lock(&self.secrets).get_mut(name) {
+        if let Some(entry) = lock(&self.secrets).by_name.get_mut(name) {
             entry.state = Reading::Done;
             entry.failed = true;
             entry.version.clear();
@@ -252,15 +267,27 @@ impl Named {
     }
 }
 
-impl Entry {
-    fn seen(&mut self, version: &str) {
-        match self.state {
-            Reading::Now => version.clone_into(&mut self.told),
-            Reading::Done if self.version != version => self.state = Reading::Due,
+impl Entries {
+    fn seen(&mut self, name: &str, version: &str) {
+        let Some(entry) = self.by_name.get_mut(name) else {
+            return;
+        };
+        match entry.state {
+            Reading::Now => version.clone_into(&mut entry.told),
+            Reading::Done if entry.version != version => {
+                entry.state = Reading::Due;
+                let due = match entry.failed {
+                    true => &mut self.late,
+                    false => &mut self.due,
+                };
+                due.insert(name.to_owned());
+            }
             Reading::Done | Reading::Due => {}
         }
     }
+}
 
+impl Entry {
     /// Tells those who follow it if something else is known now; a new version with the same bytes and the same grant is no news.
     fn know(&mut self, now: Known) {
         if self.known != now {

@@ -15,9 +15,13 @@ fn secrets() -> Gvr {
 }
 
 fn view() -> View {
+    view_of("one")
+}
+
+fn view_of(name: &str) -> View {
     let name = ObjectName {
         namespace: "ns".into(),
-        name: "one".into(),
+        name: name.into(),
     };
     View {
         key: WatchKey {
@@ -51,4 +55,36 @@ async fn what_a_list_lacks_that_was_read_meanwhile_is_read_once_more() {
     assert_eq!(following.next().as_deref(), Some("one"));
     namespace.named.lock().read("one", None);
     assert_eq!(following.next(), None);
+}
+
+#[tokio::test]
+async fn an_object_that_is_never_answered_holds_up_no_others() {
+    let namespace = Namespace {
+        named: Arc::default(),
+        _cancel: CancellationToken::new().drop_guard(),
+    };
+    let names = ["a", "b", "c", "d"];
+    for name in names {
+        namespace.enter(name, view_of(name));
+    }
+    let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
+    following.pausing = false;
+    let lost = || Trouble::unavailable("unable to transform key");
+    assert_eq!(following.next().as_deref(), Some("a"));
+    following.unread("a".to_owned(), lost());
+    // Everything is due, as where the list fails for it as well, and it is the last.
+    namespace.named.lock().all_due();
+    for name in ["b", "c", "d", "a"] {
+        assert_eq!(following.next().as_deref(), Some(name));
+        match name {
+            "a" => following.unread(name.to_owned(), lost()),
+            _ => following.read(name, Some(one())),
+        }
+    }
+    // An API server that is down fails for all.
+    for name in ["b", "c"] {
+        assert!(!following.pausing);
+        following.unread(name.to_owned(), lost());
+    }
+    assert!(following.pausing);
 }
