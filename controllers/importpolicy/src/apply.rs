@@ -1,18 +1,26 @@
 //! Apply: carries a plan out by server-side apply. What fails is a problem of one lifecycle and
 //! does not stop the others.
 
+use std::time::Duration;
+
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
 use armadex_policy::{NOT_THERE_YET, Objects, Trouble, TroubleKind, delete};
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams},
 };
+use tokio::time::Instant;
 use tracing::info;
 
 use crate::{Plan, Problem, plan::obstacle};
 
 /// Owner of the fields of lifecycles.
 const FIELD_MANAGER: &str = "armadex-importpolicy";
+
+/// For the changes of one kind in one look, each of which takes milliseconds where all is well.
+const LOOK: Duration = Duration::from_secs(10);
+/// Failures of the API server in a row.
+const OUTAGES: usize = 3;
 
 /// One thing to carry out.
 enum Change<'a> {
@@ -27,34 +35,83 @@ enum Change<'a> {
 /// All policies apply under one field manager, so an API server would let one of them overwrite
 /// what another has made since the plan. Versions prevent it: whoever comes first keeps a name.
 ///
-/// An API server that leaves one request unanswered is not asked for the rest, each of which would
-/// be waited for in turn while nothing is told: the next look goes on with it.
+/// What an API server fails one after the other, or takes long for, is not asked for to the end, while nothing is told and what the policy has
+/// become meanwhile is not seen: the next look goes on with it. That begins anywhere, or what always fails would be all that is tried. Whoever
+/// leaves is let go first, and each kind of change has a time of its own: a webhook may fail one of them alone.
 pub(crate) async fn apply(
     api: &Objects<PediaClusterLifecycle>,
     policy: &ClusterImportPolicy,
     plan: &Plan,
 ) -> Vec<Problem> {
-    let create = plan.create.iter().map(Change::Create);
-    let update = plan.update.iter().map(Change::Update);
     let delete = plan.delete.iter();
     let delete = delete.map(|(name, uid)| Change::Delete(name, uid));
-    let mut failures = Vec::new();
-    for change in create.chain(update).chain(delete) {
-        let (name, done) = change.in_words();
-        let Err(trouble) = change.carry_out(api, policy).await else {
-            info!(cluster = name, "lifecycle {name} {done}");
-            continue;
-        };
-        failures.push(Problem {
-            subject: format!("PediaClusterLifecycle {name}"),
-            message: format!("could not be {done}: {trouble}"),
-            may_pass: true,
-        });
-        if trouble.kind == TroubleKind::Unanswered {
-            break;
-        }
+    let create = plan.create.iter().map(Change::Create);
+    let update = plan.update.iter().map(Change::Update);
+    let kinds: [Vec<Change<'_>>; 3] = [delete.collect(), create.collect(), update.collect()];
+    let mut done = Done::default();
+    for changes in kinds {
+        done.carry_out(api, policy, changes).await;
     }
-    failures
+    done.in_problems()
+}
+
+/// What came of a plan.
+#[derive(Default)]
+struct Done {
+    failures: Vec<Problem>,
+    /// Changes that were not tried.
+    left: usize,
+    /// There was no answer, so there is none to other requests either.
+    silence: bool,
+}
+
+impl Done {
+    /// Carries changes of one kind out, as many as there is time for.
+    async fn carry_out(
+        &mut self,
+        api: &Objects<PediaClusterLifecycle>,
+        policy: &ClusterImportPolicy,
+        mut changes: Vec<Change<'_>>,
+    ) {
+        let first = rand::random_range(0..changes.len().max(1));
+        changes.rotate_left(first);
+        let (begun, mut outages) = (Instant::now(), 0);
+        let mut changes = changes.into_iter();
+        while !self.silence
+            && outages < OUTAGES
+            && begun.elapsed() < LOOK
+            && let Some(change) = changes.next()
+        {
+            let (name, done) = change.in_words();
+            let Err(trouble) = change.carry_out(api, policy).await else {
+                info!(cluster = name, "lifecycle {name} {done}");
+                outages = 0;
+                continue;
+            };
+            outages = match trouble.kind.is_outage() {
+                true => outages + 1,
+                false => 0,
+            };
+            self.silence = trouble.kind == TroubleKind::Unanswered;
+            self.failures.push(Problem {
+                subject: format!("PediaClusterLifecycle {name}"),
+                message: format!("could not be {done}: {trouble}"),
+                may_pass: true,
+            });
+        }
+        self.left += changes.count();
+    }
+
+    fn in_problems(mut self) -> Vec<Problem> {
+        if self.left > 0 {
+            self.failures.push(Problem {
+                subject: format!("{} PediaClusterLifecycles", self.left),
+                message: "are left for the next look, which follows".to_owned(),
+                may_pass: true,
+            });
+        }
+        self.failures
+    }
 }
 
 impl Change<'_> {

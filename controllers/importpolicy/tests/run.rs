@@ -314,3 +314,39 @@ async fn of_an_api_server_that_does_not_answer_one_lifecycle_is_asked_for_and_no
     .await;
     running.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_an_api_server_that_takes_long_to_refuse_a_few_are_asked_for_and_who_leaves_goes_first()
+{
+    let host = host();
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    host.put(&format!("{CLUSTERS}/leaves"), json!({}));
+    let running = run(&host);
+    until(&host, "one is made", |host| {
+        reconciling(host).ends_with("1 lifecycles from 1 source objects")
+    })
+    .await;
+    running.end().await;
+    host.remove(&format!("{CLUSTERS}/leaves"));
+    for number in 0..99 {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    host.fail_slowly("patch", "pediaclusterlifecycles");
+    let (before, begun) = (
+        host.asked("patch", "pediaclusterlifecycles"),
+        tokio::time::Instant::now(),
+    );
+    let running = run(&host);
+    until(&host, "it is told", |host| {
+        reconciling(host).contains("are left for the next look")
+    })
+    .await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(host.asked("patch", "pediaclusterlifecycles") - before <= 6);
+    assert_eq!(host.asked("delete", "pediaclusterlifecycles"), 1);
+    running.end().await;
+}

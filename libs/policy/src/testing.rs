@@ -183,6 +183,11 @@ impl Host {
         self.change(|store| store.hanging.push((verb, resource)));
     }
 
+    /// Refuses a verb on a resource from now on, and takes ten seconds for it, as an API server does for a webhook that does not answer.
+    pub fn fail_slowly(&self, verb: &'static str, resource: &'static str) {
+        self.change(|store| store.failing.push((verb, resource)));
+    }
+
     /// Answers what comes from now on.
     pub fn hang_no_more(&self) {
         self.change(|store| store.hanging.clear());

@@ -15,6 +15,9 @@ use super::{
     store::{Apply, Place, Refused, Store},
 };
 
+/// How long a refusal takes that is late.
+const LATE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// A body of an answer.
 pub(super) type Answer = UnsyncBoxBody<Bytes, Infallible>;
 
@@ -46,6 +49,10 @@ impl Host {
         match admitted {
             Admitted::Yes => {}
             Admitted::Refused(refused) => return whole(Err(refused)),
+            Admitted::Late(refused) => {
+                tokio::time::sleep(LATE).await;
+                return whole(Err(refused));
+            }
             Admitted::Hanging => return std::future::pending().await,
         }
         let content = head.headers.get(http::header::CONTENT_TYPE);
@@ -96,6 +103,8 @@ impl Host {
 enum Admitted {
     Yes,
     Refused(Refused),
+    /// After a while.
+    Late(Refused),
     Hanging,
 }
 
@@ -109,6 +118,10 @@ impl Store {
         };
         if is_among(&self.hanging) {
             return Admitted::Hanging;
+        }
+        if is_among(&self.failing) {
+            let message = "failed calling webhook: context deadline exceeded".to_owned();
+            return Admitted::Late((500, "InternalError", message));
         }
         if !is_among(&self.forbidden) {
             return Admitted::Yes;

@@ -38,6 +38,7 @@ pub(super) struct Store {
     pub(super) types: Vec<ServedType>,
     pub(super) forbidden: Vec<(&'static str, &'static str)>,
     pub(super) hanging: Vec<(&'static str, &'static str)>,
+    pub(super) failing: Vec<(&'static str, &'static str)>,
     /// Resource, parent and name of each field that is dropped.
     pub(super) pruned: Vec<(&'static str, &'static str, &'static str)>,
     pub(super) asked: Vec<(&'static str, String)>,
@@ -65,6 +66,7 @@ impl Store {
             types: types.to_vec(),
             forbidden: Vec::new(),
             hanging: Vec::new(),
+            failing: Vec::new(),
             pruned: Vec::new(),
             asked: Vec::new(),
             history: Vec::new(),
