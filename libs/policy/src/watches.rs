@@ -9,6 +9,7 @@ mod interests;
 mod namespace;
 mod object;
 mod shared;
+mod shares;
 mod state;
 mod view;
 

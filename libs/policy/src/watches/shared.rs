@@ -1,9 +1,6 @@
 //! The watches of this process, each shared by everybody who needs it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, RwLock, Weak},
-};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures::{Stream, stream};
 use kube::Client;
@@ -16,6 +13,7 @@ use super::{
     follow,
     namespace::Namespace,
     object::{Change, Found, ObjectName, WatchKey, WatchScope},
+    shares::Shares,
     state::{Readiness, State},
     view::View,
 };
@@ -31,9 +29,9 @@ pub struct Watches {
 
 struct Shared {
     client: Client,
-    running: Mutex<HashMap<WatchKey, Weak<Running>>>,
+    running: Mutex<Shares<WatchKey, Running>>,
     /// Those that objects of one namespace are followed by.
-    namespaces: Mutex<HashMap<(Gvr, String), Weak<Namespace>>>,
+    namespaces: Mutex<Shares<(Gvr, String), Namespace>>,
     changes: broadcast::Sender<Change>,
     tasks: TaskTracker,
     cancel: CancellationToken,
@@ -106,15 +104,14 @@ impl Shared {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let key = (gvr.clone(), name.to_owned());
-        if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
+        if let Some(known) = all.get(&key) {
             return known;
         }
-        all.retain(|_, namespace| namespace.strong_count() > 0);
         let (namespace, work) =
             Namespace::new(&self.client, key.clone(), self.cancel.child_token());
         self.tasks.spawn(work);
         let namespace = Arc::new(namespace);
-        all.insert(key, Arc::downgrade(&namespace));
+        all.keep(key, &namespace);
         namespace
     }
 }
@@ -144,12 +141,11 @@ impl Watches {
             .running
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = all.get(key).and_then(Weak::upgrade) {
+        if let Some(running) = all.get(key) {
             return Watch { running };
         }
-        all.retain(|_, running| running.strong_count() > 0);
         let running = Arc::new(self.shared.start(key));
-        all.insert(key.clone(), Arc::downgrade(&running));
+        all.keep(key.clone(), &running);
         Watch { running }
     }
 
