@@ -13,8 +13,10 @@ use tokio::time::Instant;
 pub(super) const LONG: Duration = Duration::from_secs(1);
 /// A hundred names that are silent as soon as they are believed hold two threads then, each ten seconds in twenty minutes.
 pub(super) const PROBATION: Duration = Duration::from_secs(600);
-/// Names that are remembered: those of a fleet. If there are more, those that are not proven are new again.
+/// Names that are remembered: those of a fleet. If there are more, those are new again that were looked up longest ago, a part of all at a time:
+/// who has them is found by looking at all.
 const REMEMBERED: usize = 10_000;
+const FORGOTTEN: usize = REMEMBERED / 8;
 
 /// Names that wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,14 @@ pub(super) enum Class {
 
 /// What is known of names.
 #[derive(Debug, Default)]
-pub(super) struct Record(HashMap<String, Past>);
+pub(super) struct Record(HashMap<String, Known>);
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    past: Past,
+    /// When it was looked up last.
+    asked: Instant,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Past {
@@ -51,28 +60,32 @@ impl Past {
 
 impl Record {
     pub(super) fn class_of(&self, name: &str, now: Instant) -> Class {
-        self.0.get(name).map_or(Class::New, |past| past.class(now))
+        let known = self.0.get(name);
+        known.map_or(Class::New, |known| known.past.class(now))
     }
 
     /// A lookup that was begun then is over now.
     pub(super) fn looked_up(&mut self, name: &str, found: bool, begun: Instant, now: Instant) {
-        let past = match self.0.get(name) {
+        let known = self.0.get(name).map(|known| known.past);
+        let past = match known {
             _ if now - begun > LONG => Past::LongAt(now),
-            Some(known @ Past::FoundSince(_)) => *known,
-            Some(known) if known.class(now) == Class::Slow => *known,
+            Some(known @ Past::FoundSince(_)) => known,
+            Some(known) if known.class(now) == Class::Slow => known,
             _ if found => Past::FoundSince(now),
             _ => return,
         };
-        self.make_room(now);
-        if self.0.len() < REMEMBERED || self.0.contains_key(name) {
-            self.0.insert(name.to_owned(), past);
+        if known.is_none() && self.0.len() >= REMEMBERED {
+            self.make_room();
         }
+        let known = Known { past, asked: now };
+        self.0.insert(name.to_owned(), known);
     }
 
-    fn make_room(&mut self, now: Instant) {
-        if self.0.len() >= REMEMBERED {
-            self.0.retain(|_, past| past.class(now) == Class::Proven);
-        }
+    fn make_room(&mut self) {
+        let mut asked: Vec<Instant> = self.0.values().map(|known| known.asked).collect();
+        let (_, last, _) = asked.select_nth_unstable(FORGOTTEN - 1);
+        let last = *last;
+        self.0.retain(|_, known| known.asked > last);
     }
 }
 
@@ -138,14 +151,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_names_that_are_proven_stay() {
+    fn what_is_remembered_is_bounded_and_names_that_are_looked_up_stay() {
         let mut world = World::new();
         world.looks("proven", true, SHORT);
         world.after(PROBATION, "proven");
         for number in 0..3 * REMEMBERED {
-            world.looks(&format!("name-{number}"), true, Duration::ZERO);
+            world.looks(&format!("name-{number}"), true, SHORT);
+            if number % 1000 == 0 {
+                world.looks("proven", true, SHORT);
+            }
         }
         assert!(world.record.0.len() <= REMEMBERED);
         assert_eq!(world.after(SHORT, "proven"), Class::Proven);
+    }
+
+    #[test]
+    fn names_that_nobody_has_any_more_are_in_nobodys_way() {
+        let mut world = World::new();
+        for number in 0..REMEMBERED {
+            world.looks(&format!("gone-{number}"), true, SHORT);
+        }
+        world.after(PROBATION, "all of them are proven");
+        assert_eq!(world.looks("slow", true, HANGS), Class::Slow);
+        assert_eq!(world.looks("new", true, SHORT), Class::New);
+        assert_eq!(world.after(SHORT, "slow"), Class::Slow);
+        assert_eq!(world.after(PROBATION, "new"), Class::Proven);
     }
 }
