@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_synchro::{Config, Gates, LeaseTerms};
+use armadex_synchro::{Config, Gates, LeaseTerms, Metrics};
 use clap::{ArgAction, Args};
 
 use crate::admin::AdminFlags;
@@ -91,7 +91,7 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
 
 /// Adds the synchro.
 pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGates) {
-    let counted = Arc::<armadex_synchro::Metrics>::default();
+    let counted = Arc::<Metrics>::default();
     process.metrics.add_members(Arc::clone(&counted));
     let store = process.store.identity();
     let lease = flags
@@ -109,30 +109,48 @@ pub(crate) fn start(process: &mut Process, flags: SynchroFlags, gates: FeatureGa
             }
         });
     }
-    let config = Config {
-        lease,
-        namespace: flags.namespace,
-        credential_namespaces: flags
-            .credentials
-            .credential_namespaces
-            .into_iter()
-            .collect(),
-        memory_budget: flags.memory_budget,
-        max_object_bytes: flags.max_object_bytes,
-        max_resources: flags.max_resources_per_cluster,
-        sharding_name: flags.sharding_name,
-        purge_after: Duration::from_secs(flags.purge_after),
-        audit_every: Duration::from_secs(flags.audit_every),
-        gates: Gates {
-            allow_sync_all_resources: gates.allow_sync_all_resources,
-        },
-        metrics: counted,
-    };
+    let config = config(flags, gates, lease, counted);
     let (client, sink) = (process.background_client.clone(), process.store.clone());
     let synchro = armadex_synchro::run(client, sink, config, process.parts.cancel());
     process
         .parts
         .start_on(process.background.handle(), "synchro", synchro);
+}
+
+fn config(
+    flags: SynchroFlags,
+    gates: FeatureGates,
+    lease: Option<LeaseTerms>,
+    metrics: Arc<Metrics>,
+) -> Config {
+    let SynchroFlags {
+        namespace,
+        credentials: CredentialFlags {
+            credential_namespaces,
+        },
+        sharding_name,
+        leader_elect: _,
+        purge_after,
+        audit_every,
+        memory_budget,
+        max_object_bytes,
+        max_resources_per_cluster,
+    } = flags;
+    Config {
+        namespace,
+        credential_namespaces: credential_namespaces.into_iter().collect(),
+        memory_budget,
+        max_object_bytes,
+        max_resources: max_resources_per_cluster,
+        sharding_name,
+        lease,
+        purge_after: Duration::from_secs(purge_after),
+        audit_every: Duration::from_secs(audit_every),
+        gates: Gates {
+            allow_sync_all_resources: gates.allow_sync_all_resources,
+        },
+        metrics,
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +163,65 @@ mod tests {
     struct Command {
         #[command(flatten)]
         flags: SynchroFlags,
+    }
+
+    fn config_of(flags: &[&str]) -> Config {
+        let line = std::iter::once(&"synchro").chain(flags);
+        let flags = Command::try_parse_from(line).expect("flags").flags;
+        config(flags, FeatureGates::default(), None, Arc::default())
+    }
+
+    /// All that there is a flag for, in the order of the flags.
+    fn told(config: Config) -> (Vec<String>, [u64; 5]) {
+        let Config {
+            namespace,
+            credential_namespaces,
+            memory_budget,
+            max_object_bytes,
+            max_resources,
+            sharding_name,
+            lease: _,
+            purge_after,
+            audit_every,
+            gates: _,
+            metrics: _,
+        } = config;
+        let names = [namespace].into_iter().chain(credential_namespaces);
+        let names = names.chain([sharding_name]).collect();
+        let numbers = [
+            purge_after.as_secs(),
+            audit_every.as_secs(),
+            memory_budget as u64,
+            max_object_bytes as u64,
+            max_resources as u64,
+        ];
+        (names, numbers)
+    }
+
+    #[test]
+    fn the_defaults_of_the_flags_are_those_of_the_synchro() {
+        let (names, numbers) = told(config_of(&[]));
+        let own = "clusterpedia-system";
+        assert_eq!(names, [own, own, "karmada-cluster", ""]);
+        assert_eq!(numbers, told(Config::default()).1);
+        let [purge_after, audit_every, ..] = numbers;
+        assert_eq!((purge_after, audit_every), (15 * 60, 6 * 60 * 60));
+    }
+
+    #[test]
+    fn everything_that_a_synchro_is_told_has_its_flag() {
+        let flags = [
+            "--namespace=own",
+            "--credential-namespaces=other",
+            "--sharding-name=shard",
+            "--purge-after=11",
+            "--audit-every=12",
+            "--memory-budget=13",
+            "--max-object-bytes=14",
+            "--max-resources-per-cluster=15",
+        ];
+        let names = ["own", "other", "shard"].map(str::to_owned).to_vec();
+        assert_eq!(told(config_of(&flags)), (names, [11, 12, 13, 14, 15]));
     }
 
     #[test]

@@ -119,6 +119,39 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
 }
 
 #[tokio::test]
+async fn nothing_is_counted_of_clusters_that_another_process_looks_after() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    host.put(CLUSTER, json!(pedia_cluster("m", "uid-m", &member)));
+    let metrics = Arc::<crate::Metrics>::default();
+    let config = Config {
+        lease: Some(terms("old", "1")),
+        metrics: Arc::clone(&metrics),
+        ..Config::default()
+    };
+    let cancel = CancellationToken::new();
+    let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
+    let task = tokio::spawn(run(host.client(), sink, config, cancel.clone()));
+    until("it is counted", || async {
+        let counted = metrics.clusters();
+        let is_up = |(_, cluster): &(_, Arc<crate::ClusterMetrics>)| {
+            cluster.healthy.get() == 1 && cluster.streams.get() == 1
+        };
+        counted.first().is_some_and(is_up)
+    })
+    .await;
+    let mut lease = host.get(LEASE).expect("a Lease");
+    lease["spec"]["holderIdentity"] = json!("other");
+    host.put(LEASE, lease);
+    until("it is not counted", || async {
+        metrics.clusters().is_empty()
+    })
+    .await;
+    cancel.cancel();
+    task.await.expect("no panic").expect("a good end");
+}
+
+#[tokio::test]
 async fn a_part_that_breaks_off_ends_the_synchro_which_says_so() {
     let (stage, host) = (Stage::new().await, host());
     stage.breaking.keep_breaking("purge");
