@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use armadex_crds::{ClusterImportPolicySpec, conditions::PolicyValidatedReason as Reason};
-use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError, of_references};
+use armadex_policy::template::{
+    Scope, Template, TemplateEngine, TemplateError, check_all, of_references,
+};
 
 /// The templates that source objects are looked at with. The others of the policy are rendered
 /// by the lifecycles, and were compiled to see that they can be.
@@ -31,6 +33,8 @@ pub struct Invalid {
 pub fn validate(spec: &ClusterImportPolicySpec) -> Result<Compiled, Invalid> {
     let engine = TemplateEngine::choose(spec.template_engine, templates(spec))
         .map_err(|error| invalid(Reason::UnsupportedTemplateEngine, error.to_string()))?;
+    check_all(templates(spec))
+        .map_err(|error| invalid(Reason::InvalidPolicy, error.to_string()))?;
     let compile = |reason, field: &str, text: &str, scope: Scope<'_>| {
         engine
             .compile(text, scope)
@@ -150,5 +154,32 @@ fn invalid(reason: Reason, message: String) -> Invalid {
         reason,
         message,
         may_pass: false,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_one_policy_no_more_is_compiled_than_is_compiled_of_two_templates() {
+        let reference = |number: usize| {
+            json!({"key": format!("k{number}"), "group": "", "resource": "secrets", "nameTemplate": "x".repeat(10_000),
+                "namespaceTemplate": "ns"})
+        };
+        let with = |references: usize| {
+            let references: Vec<_> = (0..references).map(reference).collect();
+            let spec = json!({"source": {"group": "", "resource": "configmaps"}, "references": references,
+                "nameTemplate": "{{source.metadata.name}}", "template": "spec: {}", "creationCondition": "true"});
+            validate(&serde_json::from_value(spec).unwrap())
+        };
+        assert!(with(12).is_ok());
+        let invalid = with(14).unwrap_err();
+        assert_eq!(invalid.reason, Reason::InvalidPolicy);
+        let words = "the templates of one object are longer than 131072 bytes together";
+        assert_eq!(invalid.message, words);
     }
 }

@@ -2,7 +2,9 @@
 //! lifecycle may be older than its rules. Pure.
 
 use armadex_crds::{PediaClusterLifecycleSpec, conditions::LifecycleReason as Reason};
-use armadex_policy::template::{Scope, Template, TemplateEngine, TemplateError, of_references};
+use armadex_policy::template::{
+    Scope, Template, TemplateEngine, TemplateError, check_all, of_references,
+};
 
 use crate::Problem;
 
@@ -31,6 +33,11 @@ pub fn validate(spec: &PediaClusterLifecycleSpec) -> Result<Compiled, Problem> {
     let texts = templates(spec);
     let engine = TemplateEngine::choose(spec.template_engine, texts).map_err(|error| Problem {
         reason: Reason::UnsupportedTemplateEngine,
+        message: error.to_string(),
+        may_pass: false,
+    })?;
+    check_all(templates(spec)).map_err(|error| Problem {
+        reason: Reason::FailedResolveAndDecodePediaCluster,
         message: error.to_string(),
         may_pass: false,
     })?;

@@ -29,7 +29,7 @@ use budget::Budget;
 pub use bounded::OUTPUT_LIMIT;
 pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
-pub use rules::{STEP_LIMIT, Scope, TEMPLATE_LIMIT, TemplateError, WORK_LIMIT};
+pub use rules::{STEP_LIMIT, Scope, TEMPLATE_LIMIT, TEMPLATES_LIMIT, TemplateError, WORK_LIMIT};
 pub use shape::{BRACES_LIMIT, OPENING_LIMIT, TAG_LIMIT};
 
 /// A language that templates can be rendered in.
@@ -120,6 +120,17 @@ impl TemplateEngine {
         match self {
             Self::Handlebars => compile_handlebars(text, scope),
         }
+    }
+}
+
+/// Whether an object has no more templates than are compiled of one, given with the names of their fields.
+pub fn check_all<'a>(
+    templates: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), TemplateError> {
+    let bytes: usize = templates.into_iter().map(|(_, text)| text.len()).sum();
+    match bytes > TEMPLATES_LIMIT {
+        true => Err(TemplateError::TooLongTogether),
+        false => Ok(()),
     }
 }
 

@@ -5,6 +5,10 @@ use super::bounded::OUTPUT_LIMIT;
 /// Longest template, in bytes. A PediaCluster with an inline kubeconfig needs a tenth of this.
 pub const TEMPLATE_LIMIT: usize = 64 * 1024;
 
+/// All templates of one object together, in bytes: twice the longest. What is compiled of nothing but names takes 500 times their text, and each
+/// takes a run of the parser; a policy has room for hundreds of references.
+pub const TEMPLATES_LIMIT: usize = 2 * TEMPLATE_LIMIT;
+
 /// Steps of one rendering: what stands in an `each`, for every item. Half a second in a build
 /// without optimisation; a PediaCluster with an entry for each of a hundred labels takes a
 /// hundredth of them.
@@ -20,6 +24,9 @@ pub enum TemplateError {
     /// Too long to be looked at.
     #[error("template is longer than {TEMPLATE_LIMIT} bytes")]
     TooLong,
+    /// They are too long together.
+    #[error("the templates of one object are longer than {TEMPLATES_LIMIT} bytes together")]
+    TooLongTogether,
     /// Not Handlebars.
     #[error("line {line}, column {column}: {message}")]
     Syntax {
