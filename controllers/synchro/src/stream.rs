@@ -107,6 +107,8 @@ struct Stream {
     opened: Option<Opened>,
     /// The turn of the list that is being read.
     turn: Turn,
+    /// Its lists are long, as far as is known.
+    is_long: bool,
     /// How long the member asked to be left alone.
     asked_wait: Duration,
     /// The stored position is older than where the stream is.
@@ -149,6 +151,7 @@ impl Stream {
             writer,
             opened: None,
             turn: Turn::default(),
+            is_long: false,
             asked_wait: Duration::ZERO,
             behind: false,
             hidden: None,

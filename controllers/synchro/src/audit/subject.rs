@@ -174,6 +174,7 @@ impl Subject {
                 Ok(ListMetadata {
                     resource_version,
                     r#continue,
+                    ..
                 }) if r#continue.is_empty() => return Ok(resource_version),
                 Ok(page) => (token, renewed) = (Some(page.r#continue), false),
                 Err(error) => match error.fresh_token() {

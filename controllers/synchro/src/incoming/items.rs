@@ -64,6 +64,8 @@ pub(crate) struct ListMetadata {
     pub(crate) resource_version: String,
     /// Where the next page begins; empty on the last one.
     pub(crate) r#continue: String,
+    /// Objects that are on later pages, if it says so.
+    pub(crate) remaining_item_count: Option<u64>,
 }
 
 impl Items {

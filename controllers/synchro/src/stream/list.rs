@@ -10,7 +10,7 @@ use crate::incoming::prune::{self, Skipped};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::step::{Listing, Outcome};
-use crate::stream::turns::Turn;
+use crate::stream::turns::{SHORT_PAGES, Turn};
 use crate::stream::writer::Halt;
 
 /// Objects on a page; what every client of Kubernetes asks for.
@@ -18,8 +18,26 @@ const PAGE: u32 = 500;
 /// Objects of a member that sends all it has on one page, as aggregated APIs may that know no limit. Their keys are remembered: 8 MB.
 const MOST_OF_PAGE: usize = 1 << 20;
 
+impl Listing {
+    /// Whether it has more pages than a short one, as far as is known.
+    fn is_long(&self) -> bool {
+        let remaining = self.remaining.div_ceil(PAGE.into());
+        let pages = (self.seen.pages() as u64).saturating_add(remaining);
+        pages > SHORT_PAGES.into() || self.seen.pages() >= SHORT_PAGES as usize
+    }
+}
+
 impl Stream {
     pub(super) async fn page(&mut self, listing: &mut Listing) -> Result<Outcome, Halt> {
+        let cancel = self.context.cancel.clone();
+        let has_room = tokio::select! {
+            () = cancel.cancelled() => return Err(Halt::Cancelled),
+            has_room = self.has_room(listing) => has_room,
+        };
+        if !has_room {
+            self.turn.end();
+            return Ok(Outcome::Crowded);
+        }
         if listing.token.is_none() {
             self.context.report.listing();
             self.context.report.place().lists();
@@ -39,6 +57,9 @@ impl Stream {
         };
         self.turn = turn;
         let outcome = read.unwrap_or_else(|error| self.failed(&error));
+        if let Outcome::Page { token: None, .. } | Outcome::Listed { .. } = outcome {
+            self.is_long = listing.is_long();
+        }
         if let Outcome::Page {
             token: Some(token), ..
         } = &outcome
@@ -48,6 +69,27 @@ impl Stream {
             return Ok(Outcome::Gone);
         }
         Ok(outcome)
+    }
+
+    /// Whether a list may go on, or begin: if it is long there are not too many others. Where it is known to be long it waits for that.
+    async fn has_room(&mut self, listing: &mut Listing) -> bool {
+        self.is_long |= listing.is_long();
+        let lists = &self.context.connected.lists;
+        let room = listing.room.take();
+        // Those that are slow have turns of their own.
+        if !self.is_long || lists.is_slow() {
+            return true;
+        }
+        let has_begun = room.is_none() && listing.token.is_some();
+        listing.room = match room.filter(|room| !lists.is_to_leave(room)) {
+            Some(room) => Some(room),
+            None if has_begun => lists.room_now(),
+            None => {
+                self.turn.end();
+                lists.room().await
+            }
+        };
+        listing.room.is_some()
     }
 
     async fn request_page(
@@ -105,6 +147,7 @@ impl Stream {
             self.flush_page(&mut gathering, listing).await?;
             return Ok(Err(self.no_list("it is no whole list")));
         };
+        listing.remaining = metadata.remaining_item_count.unwrap_or_default();
         if metadata.r#continue.is_empty() {
             // What was read is within the budget; others are read while it is written, and written with it.
             turn.end();
@@ -130,6 +173,7 @@ impl Stream {
         let ListMetadata {
             resource_version: version,
             r#continue,
+            remaining_item_count: _,
         } = metadata;
         if r#continue.is_empty() && listing.is_first_over_nothing() {
             let position = self.position(&version, Phase::Live);

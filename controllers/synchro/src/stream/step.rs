@@ -14,6 +14,8 @@ use std::hash::{BuildHasher, RandomState};
 use armadex_model::ObjectKey;
 use armadex_storage::{MemberPosition, Phase};
 
+use crate::stream::turns::Room;
+
 /// What a stream is doing.
 #[derive(Debug)]
 pub(crate) enum State {
@@ -50,6 +52,10 @@ pub(crate) struct Listing {
     pub(crate) marked: bool,
     /// The token is one that the member gave in the place of an expired one.
     pub(crate) renewed: bool,
+    /// Objects that are to come after the last page, as far as the member says.
+    pub(crate) remaining: u64,
+    /// What it holds of the room for long lists.
+    pub(crate) room: Option<Box<Room>>,
 }
 
 /// A list that was read and is being compared with what is stored.
@@ -93,6 +99,8 @@ pub(crate) enum Outcome {
         /// The version to go on from.
         version: String,
     },
+    /// The list is a long one, and there is no room for another.
+    Crowded,
     /// Position or token are too old.
     Gone,
     /// What is stored is not what the member has.
@@ -182,6 +190,8 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
         (State::Watching { .. }, Outcome::Ended(ended)) => ended.next(),
         (State::Watching { .. }, Outcome::Differs) => go(State::Listing(Listing::over_rows())),
         (State::Watching { .. }, Outcome::Broke { version }) => again(State::Checking { version }),
+        // It waits for room before its first page.
+        (State::Listing(_), Outcome::Crowded) => go(State::Listing(Listing::over_rows())),
         (State::Listing(listing), Outcome::Expired(token)) => again(listing.renewed(token)),
         (_, Outcome::Gone | Outcome::Expired(_)) => again(State::Listing(Listing::over_rows())),
         (_, Outcome::Fenced) => Next {
@@ -342,6 +352,11 @@ impl Seen {
 
     fn end_page(&mut self) {
         self.before = self.hashes.len();
+    }
+
+    /// Whole pages after which others come.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages
     }
 
     /// Keys that the page has brought so far.

@@ -7,8 +7,10 @@
 //!
 //! While others wait a turn is worth so much and no more. A page that takes longer than a page may is read on in one of the few turns of those
 //! that are slow, so that members that send a byte now and then hold up nobody either, and is read to its end before another begins there;
-//! a list that has no end goes behind the others again and again.
+//! a list that has no end goes behind the others again and again. Long lists give way to short ones; no more of them are under way than come
+//! to their end in time (`long`).
 
+mod long;
 mod seats;
 mod slow;
 
@@ -21,6 +23,7 @@ use armadex_member::MemberError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
+pub(crate) use long::Room;
 use seats::{QUOTA, Seats};
 use slow::{SlowLane, Stage};
 
@@ -32,7 +35,7 @@ const PARALLEL_OF_CLUSTER: usize = 3;
 /// others; what those do not want, but for one, is lent.
 const PARALLEL_DOUBTFUL: usize = 2;
 /// A list of more pages has 10,000 objects or more.
-const SHORT_PAGES: u32 = 20;
+pub(crate) const SHORT_PAGES: u32 = 20;
 /// Turns of lists that are longer: the other half is for those that are over in a moment.
 const PARALLEL_LONG: usize = 4;
 /// A page of 500 objects begins to come after some 100 ms.
@@ -89,6 +92,7 @@ pub(crate) struct Turns {
     asking: Line,
     doubtful: SlowLane,
     long: Seats,
+    rooms: Seats,
     /// Those that wait without a turn, the longest first; each is told when it is turned out.
     waiting: Mutex<VecDeque<oneshot::Sender<()>>>,
 }
@@ -98,6 +102,8 @@ pub(crate) struct Turns {
 pub(crate) struct ClusterTurns {
     all: Arc<Turns>,
     line: Line,
+    /// Of its long lists.
+    rooms: Seats,
     /// It let us wait, and has sent nothing since.
     doubtful: AtomicBool,
     /// Until when it counts as slow.
@@ -198,6 +204,7 @@ impl Turns {
             asking: Line::new(width.asking),
             doubtful: SlowLane::new(width.doubtful),
             long: Seats::new(width.long),
+            rooms: Seats::new(long::ROOMS),
             waiting: Mutex::default(),
         }
     }
@@ -265,6 +272,7 @@ impl ClusterTurns {
     pub(crate) fn new(all: Arc<Turns>) -> Self {
         Self {
             line: Line::new(all.width.of_cluster),
+            rooms: Seats::new(all.width.of_cluster),
             all,
             doubtful: AtomicBool::new(false),
             slow_until: Mutex::new(None),
@@ -283,7 +291,23 @@ impl ClusterTurns {
         drop(self.all.line.turn(false).await);
     }
 
-    fn is_slow(&self) -> bool {
+    /// Waits for room for a long list.
+    pub(crate) async fn room(&self) -> Option<Box<Room>> {
+        Room::wait(&self.rooms, &self.all.rooms).await
+    }
+
+    /// The same, if there is some now.
+    pub(crate) fn room_now(&self) -> Option<Box<Room>> {
+        Room::now(&self.rooms, &self.all.rooms)
+    }
+
+    /// Whether a list that has this room is to go behind those that wait for one.
+    pub(crate) fn is_to_leave(&self, room: &Room) -> bool {
+        room.is_used_up() && (self.rooms.is_wanted() || self.all.rooms.is_wanted())
+    }
+
+    /// Whether its lists stand among those that are slow.
+    pub(crate) fn is_slow(&self) -> bool {
         let until = *self
             .slow_until
             .lock()

@@ -1,6 +1,7 @@
 //! Many members at once: what those that hang cost the others.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::time::Instant;
 
@@ -100,6 +101,72 @@ async fn lists_end_within(limit: Duration, misbehaves: impl Fn(&Scene, usize)) {
         }
     }
     assert!(begun.elapsed() < limit, "{:?}", begun.elapsed());
+    for act in acts {
+        act.end().await;
+    }
+}
+
+const LONG_LISTS: usize = 60;
+const LONG_PAGES: u32 = 100;
+/// Below what a list takes that goes on side by side with all others, and thrice what it takes beside those there is room for.
+const TOKENS_LIVE: Duration = Duration::from_secs(90);
+
+/// A list of so many pages that says how many objects are to come, and counts the pages that are asked for.
+fn long(asked: &Arc<AtomicUsize>) -> impl Fn(&str) -> Answer + Send + Sync + use<> {
+    let (begun, asked) = (Mutex::new(Instant::now()), Arc::clone(asked));
+    move |request| {
+        let number = match request.split_once(':') {
+            _ if request.starts_with("watch") => return Answer::ok("").that_stays_open(),
+            None => 0,
+            Some((_, token)) => token.parse().expect("a number"),
+        };
+        asked.fetch_add(1, Ordering::Relaxed);
+        let begun = &mut *begun.lock().unwrap();
+        if number == 0 {
+            *begun = Instant::now();
+        }
+        if begun.elapsed() > TOKENS_LIVE {
+            return Answer::status(410, gone()).that_comes_after(PAGE_TAKES);
+        }
+        let remaining = LONG_PAGES - 1 - number;
+        let token = (remaining > 0).then(|| (number + 1).to_string());
+        let (token, pod) = (token.unwrap_or_default(), pod(&format!("p{number}"), 1));
+        let metadata = format!(
+            r#"{{"resourceVersion":"10","continue":"{token}","remainingItemCount":{}}}"#,
+            remaining * 500
+        );
+        let body = format!(r#"{{"kind":"PodList","metadata":{metadata},"items":[{pod}]}}"#);
+        Answer::ok(body).that_comes_after(PAGE_TAKES)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_long_lists_begin_than_come_to_their_end_in_time() {
+    let asked = Arc::<AtomicUsize>::default();
+    let scenes: Vec<_> = (0..LONG_LISTS).map(|_| Scene::new()).collect();
+    let sinks = scenes.iter().map(|scene| Arc::clone(&scene.sink));
+    let shared = shared(Arc::new(Sinks(sinks.collect())));
+    let acts: Vec<_> = (0..)
+        .zip(&scenes)
+        .map(|(id, scene)| {
+            scene.member.answers_by(long(&asked));
+            let connected = scene.connect(&shared);
+            scene.run_beside(Arc::clone(&shared), connected, (ClusterId(id), pods()))
+        })
+        .collect();
+    let is_live = |scene: &Scene| scene.sink.with(|stored| stored.place()) == "Live@10";
+    let begun = Instant::now();
+    while !scenes.iter().all(is_live) && begun.elapsed() < Duration::from_secs(1200) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let live = scenes.iter().filter(|scene| is_live(scene)).count();
+    let needed = LONG_LISTS * LONG_PAGES as usize;
+    let asked = asked.load(Ordering::Relaxed);
+    let told = format!(
+        "{live} live, {asked} of {needed} pages in {:?}",
+        begun.elapsed()
+    );
+    assert!(live == LONG_LISTS && asked <= needed * 11 / 10, "{told}");
     for act in acts {
         act.end().await;
     }

@@ -37,6 +37,11 @@ impl Seats {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
+    /// One, if there is one now and nobody waits.
+    pub(super) fn turn_now(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
+    }
+
     /// `None` only if the semaphore was closed, which none is.
     pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         let _wants = Wants::one_of(&self.wanted);
