@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout};
 
 pub(crate) use long::Room;
 use seats::{QUOTA, Seats};
-use slow::{SlowLane, Stage};
+use slow::{Middle, SlowLane, Stage};
 
 /// Lists that are read at the same time over all members; each holds an item and a window.
 const PARALLEL: usize = 8;
@@ -128,6 +128,8 @@ pub(crate) struct Turn {
     waited_before: u16,
     /// A page took more than its quota.
     slow: bool,
+    /// The page lost its turn in its middle, for the first time a while ago.
+    middle: Option<Box<Middle>>,
 }
 
 #[derive(Debug)]
@@ -366,6 +368,7 @@ impl Turn {
             self.held = None;
         }
         (self.waited, self.waited_before) = (Duration::ZERO, 0);
+        self.middle = None;
     }
 
     /// So much of a page has come in.
@@ -381,6 +384,7 @@ impl Turn {
     /// Gives the turn back: nothing is read any more.
     pub(crate) fn end(&mut self) {
         self.held = None;
+        self.middle = None;
     }
 
     /// Waits for what the member is to send. If that takes long the turn is lost meanwhile, and taken again before this returns.
@@ -410,7 +414,9 @@ impl Turn {
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
         cluster.doubtful.store(true, Ordering::Relaxed);
-        self.held = None;
+        if self.held.take().is_some() {
+            self.is_in_its_middle(cluster);
+        }
         let turned_out = cluster.all.wait();
         let late = async {
             let answer = answer.await?;
@@ -424,6 +430,16 @@ impl Turn {
                 phase: "data while others wait",
                 after: since.elapsed(),
             }),
+        }
+    }
+
+    /// It keeps others from beginning, for a while from the first time on.
+    fn is_in_its_middle(&mut self, cluster: &ClusterTurns) {
+        let lane = &cluster.all.doubtful;
+        let middle = self.middle.get_or_insert_with(|| Box::new(lane.middle()));
+        if middle.goes_on() > QUOTA {
+            self.slow = true;
+            cluster.was_slow();
         }
     }
 
