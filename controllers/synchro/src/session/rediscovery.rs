@@ -2,6 +2,7 @@
 //! may take its time, and its health is probed meanwhile. A member that knows what it told says that it is still the same, which costs
 //! neither anything.
 
+use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,9 @@ pub(super) struct Rediscovery {
     known: Etags,
     found: Found,
     missing: Backoff,
+    /// What a whole answer was the last time, as a hash: a member without ETags tells all of it each time.
+    told: Option<u64>,
+    hasher: RandomState,
     changes: Changes,
     urgency: Urgency,
     /// How soon to ask again, at the latest.
@@ -76,6 +80,8 @@ impl Rediscovery {
             asked: None,
             known,
             found,
+            told: None,
+            hasher: RandomState::new(),
             missing: Backoff::new(MISSING_PERIOD, SETTLED_PERIOD),
             trouble: None,
         };
@@ -151,16 +157,23 @@ impl Rediscovery {
                 reason: format!("discovery broke off: {error}").into(),
             })
         });
-        let is_news = matches!(answer, Ok(Some(_)));
+        let is_news = matches!(&answer, Ok(Some((discovery, _))) if self.is_news(discovery));
         self.soon = self.urgency.answered(is_news, Instant::now());
         let answer = answer?;
         self.trouble = None;
         Ok(answer.map(|(discovery, known)| {
             self.known = known;
-            // Where types come and go, what is missing may come next.
-            self.missing.reset();
+            if is_news {
+                // Where types come and go, what is missing may come next.
+                self.missing.reset();
+            }
             discovery
         }))
+    }
+
+    fn is_news(&mut self, discovery: &Discovery) -> bool {
+        let now = self.hasher.hash_one(discovery);
+        self.told.replace(now) != Some(now)
     }
 
     async fn until_due(&mut self) {
@@ -245,6 +258,14 @@ mod tests {
         ask(&mut rediscovery).await.expect("something new");
         rediscovery.found(Found::Some);
         assert!(wait(&rediscovery) <= 12.0);
+        for _ in 0..5 {
+            // As one without ETags: it tells all of it, and that is what it was.
+            rediscovery.known = Etags::default();
+            ask(&mut rediscovery).await.expect("a whole answer");
+            assert_eq!(rediscovery.soon, None);
+            rediscovery.found(Found::Some);
+        }
+        assert!((47.0..=72.0).contains(&wait(&rediscovery)));
     }
 
     #[tokio::test]

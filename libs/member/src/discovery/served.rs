@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use armadex_crds::is_subdomain;
 
 /// What a member serves, by group; the core group is empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Discovery {
     /// Groups by name.
     pub groups: BTreeMap<String, Group>,
 }
 
 /// One API group.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group {
     /// Versions as the member orders them, the preferred one first.
     pub versions: Vec<Version>,
 }
 
 /// One version of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Version {
     /// For example `v1`.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Version {
 }
 
 /// Whether the resources of a version are known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum VersionState {
     /// They are these, subresources left out.
     Served(Vec<ServedResource>),
@@ -37,7 +37,7 @@ pub enum VersionState {
 }
 
 /// One resource of a version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ServedResource {
     /// Plural name.
     pub name: String,
