@@ -9,8 +9,8 @@ use rustls::client::Resumption;
 use crate::connection::{Connection, Trust};
 use crate::error::ConfigError;
 
-/// Eight tickets each of a member and of a proxy before it. The library's own number takes 16 KB for every member.
-const SESSIONS: usize = 16;
+/// Eight tickets of the one server that a configuration is for. The library's own number takes 16 KB for every member.
+const SESSIONS: usize = 8;
 
 /// The TLS configuration of `connection`; the system's roots are read only if nothing else is trusted.
 pub(crate) fn client_config(connection: &Connection) -> Result<rustls::ClientConfig, ConfigError> {
@@ -34,6 +34,14 @@ pub(crate) fn client_config(connection: &Connection) -> Result<rustls::ClientCon
     Ok(config)
 }
 
+/// The same for the https proxy before the member: who we are is for the member alone, whatever the proxy asks for.
+pub(crate) fn proxy_config(connection: &Connection) -> Result<rustls::ClientConfig, ConfigError> {
+    client_config(&Connection {
+        certificate: None,
+        ..connection.clone()
+    })
+}
+
 fn auth_info(connection: &Connection) -> AuthInfo {
     let Some(certificate) = &connection.certificate else {
         return AuthInfo::default();
@@ -42,5 +50,33 @@ fn auth_info(connection: &Connection) -> AuthInfo {
         client_certificate_data: Some(BASE64_STANDARD.encode(&certificate.chain)),
         client_key_data: Some(BASE64_STANDARD.encode(certificate.key.expose()).into()),
         ..AuthInfo::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_crds::Sensitive;
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+
+    use super::*;
+    use crate::connection::ClientCertificate;
+
+    #[test]
+    fn a_client_certificate_is_for_the_member_and_not_for_a_proxy() {
+        let made = generate_simple_self_signed(vec!["armadex".to_owned()]);
+        let CertifiedKey { cert, signing_key } = made.expect("a certificate");
+        let connection = Connection {
+            certificate: Some(ClientCertificate {
+                chain: cert.pem().into(),
+                key: Sensitive::new(signing_key.serialize_pem()),
+            }),
+            ..Connection::plain("https://member")
+        };
+        let offers = |config: Result<rustls::ClientConfig, ConfigError>| {
+            let config = config.expect("a configuration");
+            config.client_auth_cert_resolver.has_certs()
+        };
+        assert!(offers(client_config(&connection)));
+        assert!(!offers(proxy_config(&connection)));
     }
 }

@@ -80,16 +80,14 @@ pub(crate) type ClientMaker = Arc<dyn Fn(Windows) -> HttpClient + Send + Sync>;
 /// Prepares TLS and proxy; nothing is sent yet.
 pub(crate) fn client_maker(connection: &Connection) -> Result<ClientMaker, ConfigError> {
     let tcp = tcp_connector();
-    let config = tls::client_config(connection)?;
-    let to_proxy = config.clone();
-    let to_member = https(connection, config)?;
+    let to_member = https(connection, tls::client_config(connection)?)?;
     let Some(proxy) = &connection.proxy else {
         return Ok(maker(to_member.wrap_connector(tcp)));
     };
     Ok(match proxy.url.scheme_str() {
         Some("socks5") => maker(to_member.wrap_connector(socks(proxy, tcp))),
         Some("https") => {
-            let tcp = to_https_proxy(to_proxy, tcp);
+            let tcp = to_https_proxy(tls::proxy_config(connection)?, tcp);
             maker(to_member.wrap_connector(tunnel(proxy, tcp)?))
         }
         _ => maker(to_member.wrap_connector(tunnel(proxy, tcp)?)),
