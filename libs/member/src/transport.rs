@@ -41,7 +41,7 @@ const _: () =
 /// two.
 const IDLE_CONNECTION: Duration = Duration::from_secs(30);
 
-/// Twice the 290 s after which each watch is begun anew: by the measure of a pool a connection is idle on which no request was begun,
+/// Above the 580 s after which each watch is begun anew at the latest: by the measure of a pool a connection is idle on which no request was begun,
 /// though it has eighty watches, and each generation of them would make another one.
 const IDLE_WATCHES: Duration = Duration::from_secs(600);
 

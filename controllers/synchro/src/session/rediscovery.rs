@@ -277,24 +277,35 @@ mod tests {
         until("both watches", || async { rediscovery.changes.are_told() }).await;
         let wait = |rediscovery: &Rediscovery| rediscovery.due.deadline() - Instant::now();
         // What happened before it told is asked for once.
-        assert!(rediscovery.answer().await.expect("an answer").is_some());
+        let once = tokio::time::timeout(2 * ONCE_TOLD, rediscovery.answer()).await;
+        let once = once.expect("within seconds").expect("an answer");
+        assert!(once.is_some());
         rediscovery.found(Found::Some);
         assert!(
             wait(&rediscovery) > SETTLED_PERIOD,
             "it tells whatever changes"
         );
 
-        member.take_discoveries();
-        member.serves_group("shop.example");
-        member.changes_a_crd();
-        let found = tokio::time::timeout(SETTLED_PERIOD / 6, rediscovery.answer());
-        let found = found.await.expect("within seconds").expect("an answer");
-        assert!(found.expect("news").groups.contains_key("shop.example"));
-        assert_eq!(
-            member.take_discoveries().len(),
-            3,
-            "both, and the half that did not change"
-        );
+        let changes: [(&str, &dyn Fn()); 2] = [
+            ("shop.example", &|| member.changes_a_crd()),
+            ("metrics.example", &|| member.changes_an_api_service()),
+        ];
+        for (group, changes) in changes {
+            member.take_discoveries();
+            member.serves_group(group);
+            changes();
+            let found = tokio::time::timeout(SETTLED_PERIOD / 6, rediscovery.answer());
+            let found = found.await.expect("within seconds").expect("an answer");
+            assert!(found.expect("news").groups.contains_key(group));
+            assert_eq!(
+                member.take_discoveries().len(),
+                3,
+                "both, and the half that did not change"
+            );
+            // Nothing is asked afterwards that would find the next change.
+            rediscovery.soon = None;
+            rediscovery.found(Found::All);
+        }
     }
 
     #[tokio::test]

@@ -32,8 +32,8 @@ struct Script {
     discoveries: Mutex<Vec<String>>,
     /// How often another code than 200 was answered.
     refusals: AtomicUsize,
-    /// Events for whoever watches CRDs or APIServices now.
-    type_events: broadcast::Sender<String>,
+    /// Events for whoever watches CRDs now, and for whoever watches APIServices.
+    type_events: [broadcast::Sender<String>; TYPES.len()],
     /// Events for whoever watches pods now.
     events: broadcast::Sender<String>,
     /// Bearer tokens that came, each once.
@@ -68,7 +68,7 @@ impl ScriptedMember {
             bodies: Mutex::new(bodies.into()),
             codes: Mutex::new(TYPES.map(|path| (path.to_owned(), 403)).into()),
             refusals: AtomicUsize::new(0),
-            type_events: broadcast::Sender::new(MOST_EVENTS),
+            type_events: TYPES.map(|_| broadcast::Sender::new(MOST_EVENTS)),
             lives: watch::Sender::new(true),
             pods: Mutex::new(pod_list(pods)),
             requests: Mutex::default(),
@@ -126,12 +126,14 @@ impl ScriptedMember {
         }
     }
 
-    /// One of its CRDs becomes another, which those are told of who watch CRDs or APIServices now.
+    /// One of its CRDs becomes another, which those are told of who watch CRDs now.
     pub(crate) fn changes_a_crd(&self) {
-        let event =
-            r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"12"}}}"#;
-        // Nobody may watch.
-        let _ = self.script.type_events.send(event.to_owned());
+        self.script.changes_of(0);
+    }
+
+    /// The same of an APIService.
+    pub(crate) fn changes_an_api_service(&self) {
+        self.script.changes_of(1);
     }
 
     /// It breaks off all connections and answers nobody.
@@ -246,10 +248,11 @@ async fn answer(socket: TcpStream, script: &Script) {
     let tokens = tokens.map(str::to_owned);
     script.tokens.lock().expect("no panic").extend(tokens);
     let head = "connection: close\r\n";
-    let mut events = match is_of_types(path) {
-        true => script.type_events.subscribe(),
-        false => script.events.subscribe(),
+    let events = match of_types(path) {
+        Some(index) => &script.type_events[index],
+        None => &script.events,
     };
+    let mut events = events.subscribe();
     let text = match script.answer(path) {
         Some((code, body)) => {
             // Long enough to tell the bodies of a test apart.
@@ -281,11 +284,20 @@ async fn answer(socket: TcpStream, script: &Script) {
     }
 }
 
-fn is_of_types(asked: &str) -> bool {
-    TYPES.iter().any(|path| asked.starts_with(path))
+/// Which of the kinds that tell of other types is asked for.
+fn of_types(asked: &str) -> Option<usize> {
+    TYPES.iter().position(|path| asked.starts_with(path))
 }
 
 impl Script {
+    /// Something that tells of other types becomes another.
+    fn changes_of(&self, index: usize) {
+        let event =
+            r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"12"}}}"#;
+        // Nobody may watch.
+        let _ = self.type_events[index].send(event.to_owned());
+    }
+
     fn note(&self, path: &str, code: u16) {
         if path.starts_with("/api") && !path.starts_with("/api/") {
             let mut discoveries = self.discoveries.lock().expect("no panic");
@@ -313,7 +325,7 @@ impl Script {
             self.requests.lock().expect("no panic").push(request);
         };
         if asked.contains("watch=true") {
-            if !is_of_types(asked) {
+            if of_types(asked).is_none() {
                 note("watch");
             }
             return None;

@@ -22,8 +22,8 @@ use crate::member::Member;
 use crate::pipe::Pipe;
 use crate::request::{ListRequest, WatchRequest};
 
-/// The longest time between two watches of one type.
-const GENERATION: Duration = Duration::from_secs(290);
+/// The longest time between two watches of one type: what a synchro asks for where nothing cuts them off, and some seconds.
+const GENERATION: Duration = Duration::from_secs(580 + 10);
 
 /// A dead peer is found within 25 s; the rest is for the ticks of timers.
 const FOUND: Duration = Duration::from_secs(26);
