@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use armadex_apiserver::{Certificate, Config, SelfMade};
+use armadex_storage::Search as _;
 use clap::Args;
 
 use crate::admin::AdminFlags;
@@ -151,6 +152,9 @@ pub(crate) fn start(process: &mut Process, flags: &ServingFlags) -> anyhow::Resu
     config.searches = process.store.searches();
     process.metrics.add_requests(Arc::clone(&config.counters));
     let (client, search) = (process.client.clone(), process.store.clone());
+    // What the first request needs to know of a large fleet takes seconds to read. Who fails here fails again when it is asked for.
+    let store = process.store.clone();
+    tokio::spawn(async move { store.catalog().await.map(drop) });
     let server = armadex_apiserver::serve(config, search, client, process.parts.cancel());
     process.parts.start("API server", server);
     Ok(())

@@ -90,6 +90,24 @@ impl Delta {
     }
 }
 
+impl Delta {
+    /// How many rows it has.
+    pub(crate) fn rows(&self) -> usize {
+        let Self {
+            version: _,
+            incarnation: _,
+            clusters,
+            gone,
+            health,
+            types,
+            streams,
+            unposted,
+        } = self;
+        let catalog = clusters.len() + types.len() + streams.len() + gone.len();
+        catalog + health.len() + unposted.len()
+    }
+}
+
 impl Snapshot {
     /// The state after a change.
     pub(crate) fn apply(&self, delta: Delta) -> Result<Self, StoreError> {

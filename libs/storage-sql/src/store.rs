@@ -5,21 +5,22 @@ mod families;
 pub(crate) mod mend;
 mod search;
 mod sink;
+mod snapshots;
 pub(crate) mod stats;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arc_swap::ArcSwap;
 use armadex_storage::{Head, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::backend::error::closed;
 use crate::backend::guarded::{Availability, GuardedDatabase};
 use crate::backend::identity;
 use crate::backend::incarnation::{self, Committed};
-use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row, schema};
-use crate::catalog::{Delta, Snapshot};
+use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
+use crate::catalog::Snapshot;
 use crate::form::term::TermHasher;
 use crate::options::Options;
 use crate::read::Tuning;
@@ -30,6 +31,7 @@ use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
 use crate::write::writer::{Done, Order, Work, Writer};
 use families::Families;
+use snapshots::Snapshots;
 
 /// A store in a SQL database. It is both sides at once: [`armadex_storage::Sink`] and [`armadex_storage::Search`].
 pub struct SqlStore {
@@ -38,9 +40,7 @@ pub struct SqlStore {
     pub(crate) hasher: TermHasher,
     tuning: Tuning,
     searches: u32,
-    snapshot: ArcSwap<Snapshot>,
-    /// Held while the snapshot is brought up to date, so that many readers do it once.
-    refreshing: tokio::sync::Mutex<()>,
+    snapshots: Arc<Snapshots>,
     seen: Seen,
     families: Families,
     orders: mpsc::Sender<Order>,
@@ -100,8 +100,7 @@ impl SqlStore {
             hasher: TermHasher::new(key),
             tuning: options.tuning.clone(),
             searches: options.readers,
-            snapshot: ArcSwap::from_pointee(Snapshot::default()),
-            refreshing: tokio::sync::Mutex::new(()),
+            snapshots: Arc::new(Snapshots::new(stop.clone())),
             seen: Seen(Mutex::new(committed)),
             families: Families::default(),
             orders,
@@ -145,8 +144,22 @@ impl SqlStore {
         self.database.close().await;
     }
 
-    /// Begins a read.
+    /// Begins a read that needs to know what there is.
     pub(crate) async fn moment(&self, lane: Lane) -> Result<Moment, StoreError> {
+        let (transaction, head) = self.begin(lane).await?;
+        let (transaction, snapshot) = self.snapshots.current(transaction, &head).await?;
+        Ok(Moment {
+            transaction,
+            snapshot,
+            head: Head {
+                revision: head.revision,
+                incarnation: head.incarnation,
+            },
+        })
+    }
+
+    /// Begins a read of the database that this process knows.
+    async fn begin(&self, lane: Lane) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
         let seen = self.seen.before();
         let mut transaction = self.database.read(lane).await?;
         let head = head_row::read(&mut *transaction).await?;
@@ -161,41 +174,7 @@ impl SqlStore {
             return Err(self.rewound(seen).await);
         }
         self.seen.note(&head);
-        let snapshot = self.current(&mut *transaction, &head).await?;
-        Ok(Moment {
-            transaction,
-            snapshot,
-            head: Head {
-                revision: head.revision,
-                incarnation: head.incarnation,
-            },
-        })
-    }
-
-    /// The catalogue as of this transaction, or newer.
-    async fn current(
-        &self,
-        connection: &mut dyn Connection,
-        head: &HeadRow,
-    ) -> Result<Arc<Snapshot>, StoreError> {
-        let is_current = |known: &Snapshot| {
-            known.incarnation == head.incarnation && known.version >= head.catalog
-        };
-        let known = self.snapshot.load_full();
-        if is_current(&known) {
-            return Ok(known);
-        }
-        let _refreshing = self.refreshing.lock().await;
-        let known = self.snapshot.load_full();
-        if is_current(&known) {
-            return Ok(known);
-        }
-        let is_past = known.incarnation != head.incarnation || known.version < head.floor;
-        let known = if is_past { Arc::default() } else { known };
-        let delta = Delta::read(connection, known.version, head).await?;
-        let fresh = Arc::new(known.apply(delta)?);
-        self.snapshot.store(Arc::clone(&fresh));
-        Ok(fresh)
+        Ok((transaction, head))
     }
 
     /// The database is behind a state that was read from it: everything that was handed out since means something else now.
@@ -209,8 +188,8 @@ impl SqlStore {
     async fn order(&self, work: Work) -> Result<Done, StoreError> {
         let (reply, answer) = oneshot::channel();
         let order = Order { work, reply };
-        self.orders.send(order).await.map_err(|_| stopped())?;
-        answer.await.map_err(|_| stopped())?
+        self.orders.send(order).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
     }
 }
 
@@ -245,13 +224,5 @@ impl Seen {
 impl Drop for SqlStore {
     fn drop(&mut self) {
         self.stop.cancel();
-    }
-}
-
-/// The writer is gone, so nothing can be written any more.
-fn stopped() -> StoreError {
-    StoreError::Unavailable {
-        reason: "it is closed".into(),
-        source: Box::new(std::io::Error::from(std::io::ErrorKind::BrokenPipe)),
     }
 }

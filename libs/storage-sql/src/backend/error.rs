@@ -60,6 +60,14 @@ pub(crate) fn is_collision(err: &StoreError) -> bool {
         .is_some_and(<dyn Error + 'static>::is::<Collision>)
 }
 
+/// The store is closed, or its writer is gone: nothing can be done with it any more.
+pub(crate) fn closed() -> StoreError {
+    StoreError::Unavailable {
+        reason: "it is closed".into(),
+        source: Box::new(std::io::Error::from(std::io::ErrorKind::BrokenPipe)),
+    }
+}
+
 /// The store's content is not what it must be.
 pub(crate) fn broken(reason: impl Into<String>) -> StoreError {
     StoreError::Broken {
