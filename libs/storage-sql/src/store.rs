@@ -161,13 +161,14 @@ impl SqlStore {
     /// Begins a read of the database that this process knows.
     async fn begin(&self, lane: Lane) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
         let seen = self.seen.before();
-        let mut transaction = self.database.read(lane).await?;
+        let mut transaction = match self.database.read(lane).await {
+            Err(gone @ StoreError::Gone { .. }) => return Err(self.is_over(seen, gone).await),
+            begun => begun?,
+        };
         let head = head_row::read(&mut *transaction).await?;
         if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
             transaction.rollback().await?;
-            // The writer finds the same, and ends.
-            let told = self.order(Work::Rewound(seen)).await;
-            return Err(told.err().unwrap_or(refused));
+            return Err(self.is_over(seen, refused).await);
         }
         if head.incarnation == seen.incarnation && head.revision < seen.revision {
             transaction.rollback().await?;
@@ -175,6 +176,12 @@ impl SqlStore {
         }
         self.seen.note(&head);
         Ok((transaction, head))
+    }
+
+    /// This database is not to be used any more. The writer finds the same, and ends.
+    async fn is_over(&self, seen: Committed, found: StoreError) -> StoreError {
+        let told = self.order(Work::Rewound(seen)).await;
+        told.err().unwrap_or(found)
     }
 
     /// The database is behind a state that was read from it: everything that was handed out since means something else now.

@@ -61,6 +61,7 @@ const SHORT_READERS: u32 = 2;
 /// A file and its connections.
 pub(crate) struct SqliteDatabase {
     path: PathBuf,
+    file: Identity,
     writer: SqlitePool,
     short: SqlitePool,
     searches: SqlitePool,
@@ -82,21 +83,36 @@ impl SqliteDatabase {
         let writer = opened.map_err(|err| broken(err.to_string()))??;
         migrate(&writer).await?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
-        let inode = std::fs::metadata(path)
-            .map_err(|err| out_of_reach(path, err))?
-            .ino();
-        let marked = check_mark(&writer, known, inode).await?;
+        let file = Identity::of(path).map_err(|err| out_of_reach(path, err))?;
+        let marked = check_mark(&writer, known, file.inode).await?;
         mark.write_through(&marked)
             .map_err(|err| out_of_reach(path, err))?;
         Ok(Self {
             short: connect_all(reader_options(path, options), SHORT_READERS).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
             path: path.to_owned(),
+            file,
             writer,
             most_log_bytes: options.most_log_bytes,
             catch_up_at: AtomicU64::new(options.most_log_bytes),
             mark,
             marked: Mutex::new(marked),
+        })
+    }
+
+    /// Whether the file at the path is still the one that is open. A connection to one that was removed goes on as if nothing had happened, in a database that
+    /// nobody else sees. A microsecond.
+    fn check_file(&self) -> Result<(), StoreError> {
+        let reason = match Identity::of(&self.path) {
+            Ok(file) if file == self.file => return Ok(()),
+            Ok(_) => "replaced",
+            Err(err) if err.kind() == ErrorKind::NotFound => "removed",
+            // What cannot be looked at has not been seen to be another.
+            Err(_) => return Ok(()),
+        };
+        let path = self.path.display();
+        Err(StoreError::Gone {
+            reason: format!("{path} was {reason} while it was in use"),
         })
     }
 
@@ -120,6 +136,23 @@ impl SqliteDatabase {
         if let Err(err) = self.mark.write(&marked) {
             tracing::warn!(error = %err, "the mark beside the database cannot be written");
         }
+    }
+}
+
+/// What a file is told from others by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    fn of(path: &Path) -> std::io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        Ok(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
     }
 }
 
@@ -186,10 +219,12 @@ impl Database for SqliteDatabase {
             Lane::Short => &self.short,
             Lane::Search => &self.searches,
         };
+        self.check_file()?;
         begin(readers, "BEGIN").await
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.check_file()?;
         begin(&self.writer, "BEGIN IMMEDIATE").await
     }
 

@@ -107,7 +107,7 @@ pub(crate) struct Writer {
     pub(crate) left_off: LeftOff,
     /// The last revision that this process committed.
     pub(crate) committed: Committed,
-    /// Whether the database has been rewound or serves newer binaries only, so that nothing is written any more.
+    /// Whether the database has been rewound or replaced, or serves newer binaries only, so that nothing is written any more.
     pub(crate) is_over: bool,
 }
 
@@ -220,7 +220,13 @@ impl Writer {
 
     /// Does all of the work in one transaction.
     async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
-        let mut transaction = self.database.write().await?;
+        let mut transaction = match self.database.write().await {
+            Err(gone @ StoreError::Gone { .. }) => {
+                self.is_over = true;
+                return Err(gone);
+            }
+            begun => begun?,
+        };
         let head = head_row::read(&mut *transaction).await?;
         if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
             // The process began before a newer binary changed what this one relies on; another start says so as well.

@@ -226,3 +226,42 @@ async fn a_store_that_is_closed_does_not_speak_for_another_that_writes() {
     let mark = std::fs::read_to_string(place.directory.path().join("store.db-mark"));
     assert!(mark.expect("a mark").trim_end().ends_with("closed"));
 }
+
+/// Whoever has the file open sees the one that was there, for ever, and nobody sees what is written to it.
+#[tokio::test]
+async fn a_file_that_is_replaced_or_removed_in_use_ends_those_who_use_it() {
+    for replaces in [true, false] {
+        let (place, backup) = (Place::new(), Place::new());
+        let store = open_store(&place).await;
+        some_revisions(&store, 0..3).await;
+        store.shutdown().await;
+        copy(&place, backup.directory.path());
+        let (reads, writes) = (open_store(&place).await, open_store(&place).await);
+        some_revisions(&writes, 3..4).await;
+        let before = reads.head().await.expect("a head");
+        for ending in ["", "-wal", "-shm", "-mark"] {
+            let name = place.directory.path().join(format!("store.db{ending}"));
+            std::fs::remove_file(name).expect("removed");
+        }
+        if replaces {
+            copy(&backup, place.directory.path());
+        }
+        let word = if replaces { "replaced" } else { "removed" };
+        let is_told = |err: &StoreError| {
+            matches!(err, StoreError::Gone { reason } if reason.contains(word))
+        };
+        let refused = reads.head().await.expect_err("it is another file");
+        assert!(is_told(&refused), "{refused}");
+        let name = ClusterName::new("member2").expect("a name");
+        let refused = writes.join(&name, "incarnation", "").await;
+        let refused = refused.expect_err("it is another file");
+        assert!(is_told(&refused), "{refused}");
+        reads.ended().await;
+        writes.ended().await;
+        reads.shutdown().await;
+        writes.shutdown().await;
+        let after = head_of(&place).await;
+        assert_eq!(after.revision, if replaces { 3 } else { 0 });
+        assert_ne!(after.incarnation, before.incarnation);
+    }
+}
