@@ -57,7 +57,7 @@ pub(crate) struct Delta {
     pub(crate) version: i64,
     pub(crate) incarnation: String,
     pub(crate) clusters: Vec<ClusterRow>,
-    /// Clusters (type 0) and streams that were hidden and are purged by now. What is in the other lists came later.
+    /// Clusters (type 0) and streams that were hidden and are purged by now, and types that none has any more (cluster 0). What is in the other lists came later.
     pub(crate) gone: Vec<(i64, i32)>,
     pub(crate) health: Vec<HealthRow>,
     pub(crate) types: Vec<TypeRow>,
@@ -132,6 +132,11 @@ impl Snapshot {
             Arc::make_mut(next.unposted.entry(row.resource).or_default()).insert(row.key);
         }
         let (left, closed): (Vec<_>, Vec<_>) = gone.into_iter().partition(|&(_, id)| id == 0);
+        let (dropped, closed): (Vec<_>, Vec<_>) =
+            closed.into_iter().partition(|&(cluster, _)| cluster == 0);
+        for (_, id) in dropped {
+            next.drop_type(id);
+        }
         for (cluster, _) in left {
             next.drop_cluster(cluster, &mut catalog);
         }
@@ -157,6 +162,17 @@ impl Snapshot {
             self.type_ids.insert(resource.gvr.clone(), id);
             self.types.insert(id, Arc::new(resource));
         }
+    }
+
+    /// One of the same name that came later has another number.
+    fn drop_type(&mut self, id: i32) {
+        if let Some(dropped) = self.types.remove(&id)
+            && self.type_ids.get(&dropped.gvr) == Some(&id)
+        {
+            self.type_ids.remove(&dropped.gvr);
+        }
+        self.holders.remove(&id);
+        self.unposted.remove(&id);
     }
 
     fn take_clusters(

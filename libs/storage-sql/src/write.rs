@@ -8,8 +8,8 @@
 //! holds the streams that it takes rows from. They are closed: while they are held no batch of theirs begins, and one that had begun finds itself
 //! refused, so whatever else is locked of them is wanted by nobody else. Nor are clusters that have left, whose streams have no writers any more.
 //!
-//! What may be in the way all the same, and is done anew: a purge that sweeps a namespace into which another type comes, a batch that shows
-//! streams again which were kept, and a change of the catalogue, which stamps rows behind the head.
+//! What may be in the way all the same, and is done anew: a purge that finds types which none has any more, one that sweeps a namespace into which another
+//! type comes, a batch that shows streams again which were kept, and a change of the catalogue, which stamps rows behind the head.
 
 pub(crate) mod catalog_change;
 pub(crate) mod clusters;
@@ -44,9 +44,10 @@ const LOCK_ORDER: [&str; 9] = [
     "ver",
 ];
 
-/// The tables in which a purge locks rows of what is past and of closed streams, in this order; it looks last for clusters whose time is over.
+/// The tables in which a purge locks rows of what is past and of closed streams, in this order; it looks last for clusters whose time is over,
+/// and for types that none has.
 #[cfg(test)]
-const PURGE_ORDER: [&str; 11] = [
+const PURGE_ORDER: [&str; 14] = [
     "lease",
     "milestone",
     "ver",
@@ -58,4 +59,7 @@ const PURGE_ORDER: [&str; 11] = [
     "ns",
     "gone",
     "cluster",
+    "allocation",
+    "type",
+    "unposted",
 ];

@@ -40,6 +40,7 @@ macro_rules! conformance {
             clusters::a_namespace_is_there_as_long_as_something_in_it_is_shown,
             clusters::a_type_that_is_opened_after_its_purge_begins_with_nothing,
             clusters::a_type_that_is_opened_again_keeps_its_description_up_to_date,
+            clusters::a_type_that_none_has_any_more_is_forgotten,
             clusters::what_a_type_is_stays_while_another_cluster_has_it,
             concurrency::readers_beside_a_writer_see_whole_batches,
             lists::a_page_comes_with_the_number_of_all_rows,

@@ -27,7 +27,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 3] = [
+static POSTGRES: [Migration; 4] = [
     Migration {
         version: 1,
         name: "store",
@@ -46,9 +46,15 @@ static POSTGRES: [Migration; 3] = [
         serves: 1,
         sql: include_str!("../../migrations/postgres/0003_streams.sql"),
     },
+    Migration {
+        version: 4,
+        name: "types",
+        serves: 1,
+        sql: include_str!("../../migrations/postgres/0004_types.sql"),
+    },
 ];
 
-static SQLITE: [Migration; 6] = [
+static SQLITE: [Migration; 7] = [
     Migration {
         version: 1,
         name: "store",
@@ -86,9 +92,15 @@ static SQLITE: [Migration; 6] = [
         serves: 4,
         sql: include_str!("../../migrations/sqlite/0006_streams.sql"),
     },
+    Migration {
+        version: 7,
+        name: "types",
+        serves: 4,
+        sql: include_str!("../../migrations/sqlite/0007_types.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 3] = [
+static MYSQL: [Migration; 4] = [
     Migration {
         version: 1,
         name: "store",
@@ -106,6 +118,12 @@ static MYSQL: [Migration; 3] = [
         name: "streams",
         serves: 1,
         sql: include_str!("../../migrations/mysql/0003_streams.sql"),
+    },
+    Migration {
+        version: 4,
+        name: "types",
+        serves: 1,
+        sql: include_str!("../../migrations/mysql/0004_types.sql"),
     },
 ];
 
@@ -204,12 +222,12 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5, 6])
+            (None, vec![1, 2, 3, 4, 5, 6, 7])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6]);
-        let ahead = of(&[1, 2, 3, 4, 5, 6, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5, 6]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6, 7]).is_ahead());
     }
 
     #[test]

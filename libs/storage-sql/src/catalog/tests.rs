@@ -154,3 +154,21 @@ fn sets_of_types_that_no_cluster_has_any_more_are_forgotten() {
     }
     assert_eq!(now.sets.len(), 1);
 }
+
+#[test]
+fn a_type_that_none_has_any_more_is_forgotten() {
+    let before = after(&fleet(), |delta| {
+        delta.streams = vec![(1, 1, false), (2, 1, false)];
+    });
+    let pods = GroupVersionResource::new("", "v1", "pods");
+    assert_eq!(before.type_id(&pods), Some(1));
+    let gone = after(&before, |delta| delta.gone = vec![(0, 1)]);
+    assert_eq!((gone.type_id(&pods), gone.resource(1)), (None, None));
+    assert!(gone.resource(2).is_some());
+    // It was made anew before anybody looked.
+    let anew = after(&before, |delta| {
+        delta.gone = vec![(0, 1)];
+        delta.types = vec![kind(7, "pods")];
+    });
+    assert_eq!(anew.type_id(&pods), Some(7));
+}

@@ -413,6 +413,66 @@ pub(crate) fn update_type(id: i32, resource: &ResourceType) -> Statement {
     )
 }
 
+/// A stream of the type `t`.
+fn stream_of_type(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite | Dialect::MySql => {
+            "(SELECT s.cluster FROM stream s WHERE s.type = t.id LIMIT 1)"
+        }
+        // The order of the index by type alone.
+        Dialect::Postgres => {
+            "(SELECT s.cluster FROM stream s WHERE s.type = t.id ORDER BY s.is_open DESC, s.cluster LIMIT 1)"
+        }
+    }
+}
+
+/// Types that no cluster has any more, which is not noted yet.
+pub(crate) fn types_unused(dialect: Dialect, limit: u32) -> Statement {
+    Sql::new(
+        dialect,
+        "type.unused",
+        "SELECT id FROM type t WHERE unused = 0 AND ",
+    )
+    .push(stream_of_type(dialect))
+    .bound(" IS NULL ORDER BY id LIMIT ?", [limit.into()])
+    .build()
+}
+
+/// Types that one has again.
+pub(crate) fn types_used_again(dialect: Dialect, limit: u32) -> Statement {
+    Sql::new(
+        dialect,
+        "type.used_again",
+        "SELECT id FROM type t WHERE unused > 0 AND ",
+    )
+    .push(stream_of_type(dialect))
+    .bound(" IS NOT NULL ORDER BY id LIMIT ?", [limit.into()])
+    .build()
+}
+
+/// Types that none has since this revision or an earlier one.
+pub(crate) fn types_unused_since(dialect: Dialect, revision: i64, limit: u32) -> Statement {
+    Sql::new(dialect, "type.unused_since", "SELECT id FROM type t WHERE ")
+        .bound("unused > 0 AND unused <= ? AND ", [revision.into()])
+        .push(stream_of_type(dialect))
+        .bound(" IS NULL ORDER BY id LIMIT ?", [limit.into()])
+        .build()
+}
+
+/// Notes at which revision types are had by none; 0: they are had.
+pub(crate) fn note_types_unused(dialect: Dialect, revision: i64, ids: &[i64]) -> Statement {
+    Sql::update(dialect, "type.note_unused", "type")
+        .bound("unused = ? WHERE ", [revision.into()])
+        .within("id", ids)
+        .build()
+}
+
+pub(crate) fn delete_types(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "type.delete", "DELETE FROM type WHERE ")
+        .within("id", ids)
+        .build()
+}
+
 /// Stamps types with the count of their change.
 pub(crate) fn stamp_types(dialect: Dialect, seq: i64, ids: &[i64]) -> Statement {
     Sql::new(dialect, "type.stamp", "UPDATE type SET seq = ")

@@ -30,7 +30,20 @@ pub(crate) fn note_cluster(id: i64) -> Statement {
     )
 }
 
-/// What was hidden after a count of the catalogue and is purged by now: (cluster, type), type 0 for the cluster itself.
+/// Notes a type that none has any more, as one of no cluster.
+pub(crate) fn note_types(dialect: Dialect, seq: i64, ids: &[i64]) -> Statement {
+    let tuples = ids.iter().map(|&id| [seq.into(), 0_i64.into(), id.into()]);
+    Sql::new(
+        dialect,
+        "gone.note_types",
+        "INSERT INTO gone (seq, cluster, type) ",
+    )
+    .rows(tuples)
+    .build()
+}
+
+/// What was hidden after a count of the catalogue and is purged by now: (cluster, type), type 0 for the cluster itself, cluster 0 for a type that none
+/// has any more.
 pub(crate) fn since(seq: i64) -> Statement {
     Statement::fixed(
         "gone.since",

@@ -32,6 +32,7 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
     let parts = [
         heads(),
         catalogs(dialect),
+        types(dialect),
         owners(dialect),
         streams(dialect),
         namespaces(dialect),
@@ -86,15 +87,6 @@ fn owners(dialect: Dialect) -> Vec<Statement> {
 }
 
 fn catalogs(dialect: Dialect) -> Vec<Statement> {
-    let gvr = GroupVersionResource::new("apps", "v1", "deployments");
-    let resource = ResourceType {
-        gvr: gvr.clone(),
-        kind: "Deployment".into(),
-        namespaced: true,
-        singular: "deployment".into(),
-        short_names: vec!["deploy".into()],
-        categories: vec!["all".into()],
-    };
     let health = Health {
         healthy: false,
         reason: "refused".into(),
@@ -134,14 +126,35 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::update_health(CLUSTER, &health, None),
         catalog::delete_health(CLUSTER),
         catalog::stamp_health(dialect, 10, &[CLUSTER]),
+        unposted::insert(dialect, &moment, &[(TYPE, 8), (TYPE, 9)]),
+        unposted::since(9),
+    ]
+}
+
+fn types(dialect: Dialect) -> Vec<Statement> {
+    let gvr = GroupVersionResource::new("apps", "v1", "deployments");
+    let resource = ResourceType {
+        gvr: gvr.clone(),
+        kind: "Deployment".into(),
+        namespaced: true,
+        singular: "deployment".into(),
+        short_names: vec!["deploy".into()],
+        categories: vec!["all".into()],
+    };
+    vec![
         catalog::types_since(9),
         catalog::types_by_id(dialect, &[1, 2]),
         catalog::types_called(dialect, &[&gvr]),
         catalog::insert_type(TYPE, &resource),
         catalog::update_type(TYPE, &resource),
         catalog::stamp_types(dialect, 10, &[1, 2]),
-        unposted::insert(dialect, &moment, &[(TYPE, 8), (TYPE, 9)]),
-        unposted::since(9),
+        catalog::types_unused(dialect, 128),
+        catalog::types_used_again(dialect, 128),
+        catalog::types_unused_since(dialect, 35, 128),
+        catalog::note_types_unused(dialect, 40, &[1, 2]),
+        catalog::delete_types(dialect, &[1, 2]),
+        gone::note_types(dialect, 10, &[1, 2]),
+        unposted::delete(dialect, &[1, 2]),
     ]
 }
 

@@ -38,6 +38,13 @@ pub(crate) fn insert(dialect: Dialect, head: &HeadRow, keys: &[(i32, i64)]) -> S
     .build()
 }
 
+/// What was learnt of types that go.
+pub(crate) fn delete(dialect: Dialect, types: &[i64]) -> Statement {
+    Sql::new(dialect, "unposted.delete", "DELETE FROM unposted WHERE ")
+        .within("type", types)
+        .build()
+}
+
 /// Those that were noted after a count of the catalogue.
 pub(crate) fn since(seq: i64) -> Statement {
     Statement::fixed(

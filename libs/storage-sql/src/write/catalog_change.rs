@@ -8,7 +8,7 @@ use armadex_storage::StoreError;
 use crate::backend::{Connection, head_row};
 use crate::sql::dialect::Dialect;
 use crate::sql::head::HeadRow;
-use crate::sql::{catalog, head, stream, unposted};
+use crate::sql::{catalog, gone, head, stream, unposted};
 use crate::write::label_keys::TypeKey;
 
 /// Rows that changed.
@@ -17,6 +17,8 @@ pub(crate) struct CatalogChange {
     pub(crate) clusters: BTreeSet<i64>,
     pub(crate) health: BTreeSet<i64>,
     pub(crate) types: BTreeSet<i32>,
+    /// Types that none has any more, whose rows are deleted.
+    pub(crate) dropped_types: BTreeSet<i64>,
     /// Cluster and type of streams that were opened or closed.
     pub(crate) streams: BTreeSet<(i64, i32)>,
     /// Label keys whose values are not posted from now on.
@@ -29,10 +31,11 @@ impl CatalogChange {
             clusters,
             health,
             types,
+            dropped_types,
             streams,
             unposted,
         } = self;
-        let streams = streams.is_empty() && unposted.is_empty();
+        let streams = streams.is_empty() && unposted.is_empty() && dropped_types.is_empty();
         clusters.is_empty() && health.is_empty() && types.is_empty() && streams
     }
 
@@ -49,6 +52,7 @@ impl CatalogChange {
             clusters,
             health,
             types,
+            dropped_types,
             streams,
             unposted,
         } = self;
@@ -71,6 +75,11 @@ impl CatalogChange {
         for part in Vec::from_iter(streams).chunks(dialect.most_values()) {
             connection
                 .execute(stream::stamp(dialect, seq, part))
+                .await?;
+        }
+        for piece in dialect.pieces(&Vec::from_iter(dropped_types)) {
+            connection
+                .execute(gone::note_types(dialect, seq, piece))
                 .await?;
         }
         for piece in dialect.pieces(&Vec::from_iter(unposted)) {

@@ -3,6 +3,7 @@
 
 mod prune;
 mod rows;
+mod types;
 
 pub(crate) use prune::delete_newest;
 
@@ -45,9 +46,11 @@ pub(crate) async fn purge(
     }
     forget(session.connection).await?;
     let swept = sweep_namespaces(session.connection, limit).await?;
+    let finished = pruned && swept && nothing_left(session.connection).await?;
     Ok(Purged {
         objects,
-        finished: pruned && swept && nothing_left(session.connection).await?,
+        // Seldom is there one.
+        finished: finished && types::sweep(session).await?,
     })
 }
 

@@ -425,6 +425,31 @@ pub async fn a_type_that_is_opened_again_keeps_its_description_up_to_date(fixtur
     assert_eq!(catalog.types.values().next().map(|t| &**t), Some(&changed));
 }
 
+/// What types there are is for members to say: what none has any more is not kept for ever, and its number is nothing else's.
+pub async fn a_type_that_none_has_any_more_is_forgotten(fixture: &Fixture) {
+    let foos = resource("example.com", "foos", "Foo", true);
+    let first = fixture.writer("member1", &foos).await;
+    let kept = fixture.pods_of("member2").await;
+    let number = first.stream.resource;
+    fixture
+        .sink
+        .close(first.cluster, number)
+        .await
+        .expect("closed");
+    // One step notes that none has it, the next finds that nothing of the past names it.
+    for _ in 0..3 {
+        let step = fixture.sink.purge(100, Duration::ZERO).await;
+        step.expect("purged");
+    }
+    let again = fixture.writer("member1", &foos).await;
+    assert!(again.stream.resource > number.max(kept.stream.resource));
+    fixture.put(&again, [object("n", "a")]).await;
+    let all = Query::all(foos.gvr.clone());
+    assert_eq!(fixture.list(&all, 10).await, ["member1/n/a"]);
+    let pods = fixture.pods_of("member3").await;
+    assert_eq!(pods.stream.resource, kept.stream.resource);
+}
+
 /// Kind and scope are part of what is served of everybody's objects.
 pub async fn what_a_type_is_stays_while_another_cluster_has_it(fixture: &Fixture) {
     let foos = resource("example.com", "foos", "Foo", true);

@@ -144,7 +144,7 @@ async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
     assert_eq!(store.head().await.expect("a head").revision, 1);
     store.shutdown().await;
     let standing = look(&place.path()).await.expect("a schema");
-    assert_eq!((standing.version, standing.newest), (Some(99), 6));
+    assert_eq!((standing.version, standing.newest), (Some(99), 7));
     assert!(standing.pending.is_empty());
 }
 
@@ -177,17 +177,19 @@ async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
     assert_eq!(standing.version, None);
     assert_eq!(
         names(&standing),
-        ["store", "leaving", "owners", "upkeep", "tenures", "streams"]
+        [
+            "store", "leaving", "owners", "upkeep", "tenures", "streams", "types"
+        ]
     );
     assert!(!place.path().exists());
     place
-        .run("DELETE FROM _sqlx_migrations WHERE version = 6")
+        .run("DELETE FROM _sqlx_migrations WHERE version = 7")
         .await;
     let before = std::fs::read(place.path()).expect("a file");
     let standing = look(&place.path()).await.expect("a schema");
     assert_eq!(
         (standing.version, names(&standing)),
-        (Some(5), vec!["streams"])
+        (Some(6), vec!["types"])
     );
     assert_eq!(std::fs::read(place.path()).expect("a file"), before);
 }

@@ -247,9 +247,8 @@ async fn a_file_that_is_replaced_or_removed_in_use_ends_those_who_use_it() {
             copy(&backup, place.directory.path());
         }
         let word = if replaces { "replaced" } else { "removed" };
-        let is_told = |err: &StoreError| {
-            matches!(err, StoreError::Gone { reason } if reason.contains(word))
-        };
+        let is_told =
+            |err: &StoreError| matches!(err, StoreError::Gone { reason } if reason.contains(word));
         let refused = reads.head().await.expect_err("it is another file");
         assert!(is_told(&refused), "{refused}");
         let name = ClusterName::new("member2").expect("a name");
