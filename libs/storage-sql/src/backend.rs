@@ -63,6 +63,9 @@ pub(crate) enum Lane {
     Short,
     /// Pages and counts.
     Search,
+    /// What whoever writes asks about what is stored: sweeps, audits, all clusters. A fleet that starts asks for thousands of these, and whoever serves
+    /// searches may be the same process.
+    Upkeep,
 }
 
 /// What a database takes on its disk.

@@ -56,7 +56,8 @@ impl Database for MysqlDatabase {
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
         let pool = match lane {
-            Lane::Short => &self.short,
+            // How many connections there are is said to the process, and a server has other clients.
+            Lane::Short | Lane::Upkeep => &self.short,
             Lane::Search => &self.searches,
         };
         let begun = MysqlTransaction::begin(

@@ -58,7 +58,8 @@ impl Database for PostgresDatabase {
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
         let pool = match lane {
-            Lane::Short => &self.short,
+            // How many connections there are is said to the process, and a server has other clients.
+            Lane::Short | Lane::Upkeep => &self.short,
             Lane::Search => &self.searches,
         };
         let begun = PostgresTransaction::begin(pool, Purpose::Read, self.limits);

@@ -58,6 +58,9 @@ const ACQUIRE: Duration = Duration::from_secs(10);
 /// Connections for what takes a moment: one would do, but for the time that a cold page takes.
 const SHORT_READERS: u32 = 2;
 
+/// What is asked there has time, and is waited for by streams that wait for the writer as well.
+const UPKEEP_READERS: u32 = 1;
+
 /// A file and its connections.
 pub(crate) struct SqliteDatabase {
     path: PathBuf,
@@ -65,6 +68,7 @@ pub(crate) struct SqliteDatabase {
     writer: SqlitePool,
     short: SqlitePool,
     searches: SqlitePool,
+    upkeep: SqlitePool,
     mark: MarkFile,
     marked: Mutex<Mark>,
     most_log_bytes: u64,
@@ -90,6 +94,7 @@ impl SqliteDatabase {
         Ok(Self {
             short: connect_all(reader_options(path, options), SHORT_READERS).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
+            upkeep: connect(reader_options(path, options), UPKEEP_READERS).await?,
             path: path.to_owned(),
             file,
             writer,
@@ -218,6 +223,7 @@ impl Database for SqliteDatabase {
         let readers = match lane {
             Lane::Short => &self.short,
             Lane::Search => &self.searches,
+            Lane::Upkeep => &self.upkeep,
         };
         self.check_file()?;
         begin(readers, "BEGIN").await
@@ -271,6 +277,7 @@ impl Database for SqliteDatabase {
     async fn close(&self) {
         self.short.close().await;
         self.searches.close().await;
+        self.upkeep.close().await;
         self.writer.close().await;
         self.close_mark();
     }

@@ -78,7 +78,7 @@ impl Sink for SqlStore {
     }
 
     async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
-        let mut transaction = self.database.read(Lane::Short).await?;
+        let mut transaction = self.database.read(Lane::Upkeep).await?;
         let clusters = streams::clusters(&mut *transaction).await?;
         transaction.rollback().await?;
         Ok(clusters)
@@ -156,7 +156,7 @@ impl Sink for SqlStore {
     }
 
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError> {
-        let mut transaction = self.database.read(Lane::Short).await?;
+        let mut transaction = self.database.read(Lane::Upkeep).await?;
         let states = streams::states(&mut *transaction, cluster).await?;
         transaction.rollback().await?;
         Ok(states)
@@ -182,7 +182,7 @@ impl SqlStore {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<T>, StoreError> {
-        let mut transaction = self.database.read(Lane::Short).await?;
+        let mut transaction = self.database.read(Lane::Upkeep).await?;
         let mut inventory = Inventory {
             connection: &mut *transaction,
             dialect: self.database.dialect(),
