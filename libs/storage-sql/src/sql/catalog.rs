@@ -85,12 +85,16 @@ pub(crate) fn expire_cluster(id: i64, has_left: bool) -> Statement {
     )
 }
 
-/// Hides a cluster, which may come back.
-pub(crate) fn leave_cluster(id: i64, now: i64) -> Statement {
+/// What is added to a time of the lease's clock, in milliseconds, where it says when a cluster left. Anything less is a host's clock, by which earlier releases
+/// wrote it, or nothing.
+const BY_LEASE: i64 = 1 << 40;
+
+/// Hides a cluster, which may come back. When it left is for the lease's clock to say.
+pub(crate) fn leave_cluster(id: i64) -> Statement {
     Statement::fixed(
         "cluster.leave",
-        "UPDATE cluster SET active = ?, left_at = ? WHERE id = ?",
-        [LEFT.into(), now.into(), id.into()],
+        "UPDATE cluster SET active = ?, left_at = 0 WHERE id = ?",
+        [LEFT.into(), id.into()],
     )
 }
 
@@ -110,17 +114,19 @@ pub(crate) fn return_cluster(dialect: Dialect, id: i64, successor: i64) -> State
     Statement::fixed("cluster.return", text, params)
 }
 
-/// Whatever is said to have left after this second left at this second: the clock was ahead when it did.
-pub(crate) fn left_by(now: i64) -> Statement {
+/// Whatever left by no clock, or by one that was ahead, left now by the lease's.
+pub(crate) fn left_by(clock: i64) -> Statement {
+    let now = clock.saturating_add(BY_LEASE);
     Statement::fixed(
         "cluster.left_by",
-        "UPDATE cluster SET left_at = ? WHERE active = ? AND left_at > ?",
-        [now.into(), LEFT.into(), now.into()],
+        "UPDATE cluster SET left_at = ? WHERE active = ? AND (left_at < ? OR left_at > ?)",
+        [now.into(), LEFT.into(), BY_LEASE.into(), now.into()],
     )
 }
 
-/// The first clusters that left no later than at this second.
-pub(crate) fn left_until(until: i64, limit: u32) -> Statement {
+/// The first clusters that left no later than at this time of the lease's clock.
+pub(crate) fn left_until(clock: i64, limit: u32) -> Statement {
+    let until = clock.saturating_add(BY_LEASE);
     Statement::fixed(
         "cluster.left_until",
         "SELECT id FROM cluster WHERE active = ? AND left_at <= ? ORDER BY id LIMIT ?",

@@ -204,17 +204,17 @@ async fn claim(session: &mut Session<'_>, cluster: i64, owner: &str) -> Result<(
     session.connection.execute(statement).await.map(drop)
 }
 
-/// Leaves to the purge what left so long ago.
+/// Leaves to the purge what left so long ago, by the clock of the lease: those of hosts are set forward, and a host that was suspended is later than it was
+/// here for anybody.
 pub(crate) async fn expire_left(
     session: &mut Session<'_>,
+    clock: i64,
     grace: Duration,
     limit: u32,
 ) -> Result<(), StoreError> {
-    let grace = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
-    let by_now = catalog::left_by(session.now);
-    session.connection.execute(by_now).await?;
-    let until = session.now.saturating_sub(grace);
-    let statement = catalog::left_until(until, limit);
+    let grace = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
+    session.connection.execute(catalog::left_by(clock)).await?;
+    let statement = catalog::left_until(clock.saturating_sub(grace), limit);
     for cluster in rows(session.connection, statement, |r| r.int(0)).await? {
         expire(session, cluster, true).await?;
     }
@@ -414,7 +414,7 @@ pub(crate) async fn check_active(
 
 /// Its streams stay open and keep their positions; nobody writes to them.
 async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
-    let leave = catalog::leave_cluster(cluster, session.now);
+    let leave = catalog::leave_cluster(cluster);
     session.connection.execute(leave).await?;
     session
         .connection

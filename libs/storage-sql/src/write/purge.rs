@@ -42,7 +42,7 @@ pub(crate) async fn purge(
     if no_stream_left(session.connection).await? {
         purge_clusters(session.connection, limit).await?;
         // One look at all that are kept for so many of them, not for each step that removes some of their rows.
-        clusters::expire_left(session, grace, MOST_REMOVED).await?;
+        clusters::expire_left(session, clock, grace, MOST_REMOVED).await?;
     }
     forget(session.connection).await?;
     let swept = sweep_namespaces(session.connection, limit).await?;

@@ -215,6 +215,30 @@ async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() 
     store.shutdown().await;
 }
 
+/// A clock that was behind when it left, or was set forward since.
+#[tokio::test]
+async fn a_cluster_that_left_comes_back_whatever_the_clock_of_the_host_says() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let gone = "member1".parse().expect("a name");
+    store.leave(&gone, "incarnation-1").await.expect("left");
+    place
+        .run("UPDATE cluster SET left_at = left_at / 1000 + 1")
+        .await;
+    let grace = std::time::Duration::from_secs(900);
+    for _ in 0..2 {
+        let purged = store.purge(10, grace).await.expect("purged");
+        assert_eq!(purged.objects, 0);
+    }
+    fixture.pods_of("member1").await;
+    let all = armadex_model::Query::all(pods_type());
+    assert_eq!(fixture.list(&all, 10).await, ["member1/ns/a"]);
+    store.shutdown().await;
+}
+
 /// Nothing of what it has can be written to while its members do not answer.
 #[tokio::test]
 async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
