@@ -121,9 +121,12 @@ impl SqliteDatabase {
         })
     }
 
-    /// Says that the database was closed in order, unless another process has written since: it may go on.
+    /// Says that the database was closed in order, unless another process has it open, be it one that writes nothing for now, or has written since.
     fn close_mark(&self) {
         let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(_alone) = self.mark.alone() else {
+            return;
+        };
         let on_disk = MarkFile::read(&self.path).ok().flatten();
         if on_disk.as_ref() != Some(&*marked) {
             return;

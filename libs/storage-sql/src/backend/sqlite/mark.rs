@@ -5,7 +5,8 @@
 //! changed, by whomever: a new owner of the mark is taken for a copy as well, rather one 410 too many than one too few. The mark is written
 //! after each commit and not forced to the disk, so it is never ahead of a database that lost nothing: a process that is killed loses
 //! neither. That the database is open is on the disk before anything is committed. When the machine itself goes down without notice, the last
-//! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells.
+//! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells. That it was closed in order only the last process says
+//! that had it open: each holds a lock on the mark.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Result};
@@ -117,7 +118,14 @@ impl MarkFile {
             .truncate(false)
             .mode(0o600)
             .open(path_of(database))?;
+        // Where files cannot be locked nobody is ever known to be alone.
+        let _ = file.lock_shared();
         Ok(Self { file })
+    }
+
+    /// That no other process has the database open, for as long as the guard lives; nobody opens it meanwhile. `None` if one has.
+    pub(super) fn alone(&self) -> Option<Alone<'_>> {
+        self.file.try_lock().ok().map(|()| Alone(&self.file))
     }
 
     /// Writes the mark.
@@ -131,6 +139,16 @@ impl MarkFile {
     pub(super) fn write_through(&self, mark: &Mark) -> Result<()> {
         self.write(mark)?;
         self.file.sync_all()
+    }
+}
+
+/// The one process that has the database open.
+pub(super) struct Alone<'a>(&'a File);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        // The lock goes with the file at the latest.
+        let _ = self.0.unlock();
     }
 }
 

@@ -264,3 +264,22 @@ async fn a_file_that_is_replaced_or_removed_in_use_ends_those_who_use_it() {
         assert_ne!(after.incarnation, before.incarnation);
     }
 }
+
+/// What the other commits afterwards is not on the disk, and its mark does not say so either.
+#[tokio::test]
+async fn a_store_that_is_idle_is_not_said_to_be_closed_by_one_that_comes_and_goes() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..1).await;
+    let is_closed = || {
+        let mark = place.directory.path().join("store.db-mark");
+        let text = std::fs::read_to_string(mark).expect("a mark");
+        text.trim_end().ends_with("closed")
+    };
+    let looks = open_store(&place).await;
+    looks.head().await.expect("a head");
+    looks.shutdown().await;
+    assert!(!is_closed());
+    store.shutdown().await;
+    assert!(is_closed());
+}
