@@ -8,10 +8,11 @@ mod sink;
 mod snapshots;
 pub(crate) mod stats;
 
+use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use armadex_storage::{Head, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,8 @@ pub struct SqlStore {
     snapshots: Arc<Snapshots>,
     seen: Seen,
     families: Families,
+    /// One for each batch that may be packed at the same time.
+    packing: Arc<Semaphore>,
     orders: mpsc::Sender<Order>,
     stop: CancellationToken,
     /// Cancelled when the writer has ended, for whatever reason.
@@ -103,6 +106,7 @@ impl SqlStore {
             snapshots: Arc::new(Snapshots::new(stop.clone())),
             seen: Seen(Mutex::new(committed)),
             families: Families::default(),
+            packing: Arc::new(Semaphore::new(cores())),
             orders,
             stop,
             ended,
@@ -198,6 +202,10 @@ impl SqlStore {
         self.orders.send(order).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// The highest revision that this process has read: whoever reads a lower one of the same incarnation later reads a database that was

@@ -39,26 +39,26 @@ impl TermHasher {
     }
 
     /// The numbers of an object's terms.
+    #[cfg(test)]
     pub(crate) fn terms(&self, terms: &[Term]) -> TermSet {
-        let mut hashes: Vec<i64> = terms.iter().map(|term| self.term(term)).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        TermSet {
-            posted: hashes,
-            unposted: Vec::new(),
-        }
+        self.terms_and_labels(terms).0
     }
 
-    /// The labels among these terms.
-    pub(crate) fn labels(&self, terms: &[Term]) -> Vec<Label> {
-        let label = |term: &Term| match term {
+    /// The numbers of an object's terms, and the labels among them.
+    pub(crate) fn terms_and_labels(&self, terms: &[Term]) -> (TermSet, Vec<Label>) {
+        let mut posted: Vec<i64> = terms.iter().map(|term| self.term(term)).collect();
+        let label = |(term, &value): (&Term, &i64)| match term {
             Term::Label { key, .. } => Some(Label {
                 key: self.parts(2, key, ""),
-                value: self.term(term),
+                value,
             }),
             _ => None,
         };
-        terms.iter().filter_map(label).collect()
+        let labels = terms.iter().zip(&posted).filter_map(label).collect();
+        posted.sort_unstable();
+        posted.dedup();
+        let unposted = Vec::new();
+        (TermSet { posted, unposted }, labels)
     }
 
     /// One number for the form that an object is stored in: 40 bits tell its set of terms from the one it had before, 24 the rules that
@@ -253,7 +253,7 @@ mod tests {
         let hasher = TermHasher::new([7; 16]);
         let terms = [label("a", "1"), label("b", "2"), label("c", "3")];
         let set = hasher.terms(&terms);
-        let [a, b, _] = hasher.labels(&terms)[..] else {
+        let [a, b, _] = hasher.terms_and_labels(&terms).1[..] else {
             panic!("three labels")
         };
         let less = set.without_posting(&[a.value, b.value]);

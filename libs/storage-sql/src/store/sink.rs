@@ -1,5 +1,6 @@
 //! The write side.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
@@ -121,9 +122,15 @@ impl Sink for SqlStore {
         let hasher = self.hasher;
         let prepared = match batch.changes.is_empty() {
             true => prepare(batch, family, &hasher)?,
-            // Packing takes 10 µs an object, 5 ms a batch: other threads do it while the writer writes.
+            // Packing takes 10 µs an object, 5 ms a batch: other threads do it while the writer writes, as many as there are cores. A thread for each batch
+            // that a fleet has at once would take the time from those who answer.
             false => {
-                let prepared = tokio::task::spawn_blocking(move || prepare(batch, family, &hasher));
+                let packing = Arc::clone(&self.packing).acquire_owned().await;
+                let packing = packing.map_err(|err| broken(err.to_string()))?;
+                let prepared = tokio::task::spawn_blocking(move || {
+                    let _packing = packing;
+                    prepare(batch, family, &hasher)
+                });
                 prepared.await.map_err(|err| broken(err.to_string()))??
             }
         };

@@ -111,7 +111,7 @@ fn prepare_object(
             reason: format!("its {size} bytes are more than {MAX_BODY_BYTES}"),
         });
     }
-    let terms = hasher.terms(&object.terms);
+    let (terms, labels) = hasher.terms_and_labels(&object.terms);
     Ok(NewObject {
         version: MemberVersion::new(&object.resource_version),
         form: hasher.form(&terms, rules),
@@ -120,7 +120,7 @@ fn prepare_object(
         key: object.key,
         uid: object.uid,
         created: object.created,
-        labels: hasher.labels(&object.terms),
+        labels,
         terms,
     })
 }
