@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_databases::{Database, Engine};
+use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{Fixture, Writer, object};
 use armadex_storage::{Purged, Sink as _};
 use armadex_storage_sql::{Location, Mended, Options, SqlStore, open_with};
@@ -241,6 +242,16 @@ async fn processes_that_purge_and_write_at_once_leave_a_sound_store(home: Home) 
         churn(Arc::clone(&other), "member2")
     );
     assert_eq!(faults(&one).await, [""; 0]);
+    let left = ["member1", "member2"].map(|cluster| {
+        let mut names: Vec<String> = (0..20)
+            .filter(|n| ![1, 2].contains(n))
+            .map(|n| format!("{cluster}/ns/p-{n}"))
+            .collect();
+        names.sort();
+        names
+    });
+    let found = Fixture::of(&one).list(&all_pods(), 100).await;
+    assert_eq!(found, left.concat(), "neither was closed in the last round");
     one.shutdown().await;
     other.shutdown().await;
 }

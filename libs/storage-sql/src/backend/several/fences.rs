@@ -5,12 +5,13 @@ use std::time::Duration;
 use armadex_databases::Engine;
 use armadex_storage::conformance::fixture::{all_pods, live};
 use armadex_storage::conformance::object;
-use armadex_storage::{Change, StoreError, Written};
+use armadex_storage::{Change, Sink as _, StoreError, Written};
 use tokio::time::{Instant, sleep};
 
 use super::place::{PATIENCE, Place, fixture_of};
 use crate::sql::head::Numbered;
 use crate::sql::statement::Statement;
+use crate::sql::stream::{self, Fence};
 use crate::store::SqlStore;
 
 fn is_fenced(done: &Result<Written, StoreError>) -> bool {
@@ -66,6 +67,35 @@ async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
             ["elsewhere/ns/x", "m/ns/a", "m/ns/b"]
         );
         latter.assert_sound().await;
+    }
+}
+
+/// It has chosen what it removes, and waits for the row of the stream, which somebody opens meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purge_takes_nothing_from_a_stream_that_was_opened_again() {
+    for place in Place::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let fixture = fixture_of(&one);
+        let pods = fixture.pods_of("m").await;
+        let both = [object("ns", "a"), object("ns", "b")];
+        fixture.put(&pods, both).await;
+        let (cluster, resource) = (pods.cluster, pods.stream.resource);
+        one.close(cluster, resource).await.expect("closed");
+        let mut holder = one.database.write().await.expect("a transaction");
+        let fence = Fence {
+            cluster: cluster.0,
+            resource: resource.0,
+            epoch: pods.stream.epoch + 1,
+        };
+        let opens = stream::take_over(holder.dialect(), &[fence]);
+        holder.execute(opens).await.expect("opened");
+        let purging = tokio::spawn(async move { other.purge(100, Duration::ZERO).await });
+        wait_until_somebody_waits(&place, &one).await;
+        holder.commit().await.expect("opened");
+        let purged = purging.await.expect("no panic").expect("purged");
+        assert_eq!(purged.objects, 0);
+        assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a", "m/ns/b"]);
+        fixture.assert_sound().await;
     }
 }
 
