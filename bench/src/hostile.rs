@@ -20,6 +20,7 @@ use armadex_e2e::progress::note;
 use clap::{Args, ValueEnum as _};
 use tokio::time::Instant;
 
+use crate::process::resident_mib;
 use attack::{Attack, Attackers};
 use report::{Calm, Round};
 use usage::{Holdings, Watch};
@@ -43,6 +44,9 @@ pub(crate) struct Flags {
     /// A round of each attacker alone before the one of all.
     #[arg(long)]
     one_by_one: bool,
+    /// How often the round of all is played: what a round leaves behind is seen in those after it.
+    #[arg(long, default_value_t = 2)]
+    rounds: usize,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -60,20 +64,26 @@ impl Flags {
         if self.one_by_one && all.len() > 1 {
             rounds.extend(all.iter().map(|&attack| vec![attack]));
         }
-        rounds.push(all);
+        rounds.extend(std::iter::repeat_n(all, self.rounds));
         rounds
     }
 }
 
 /// Starts a fleet, has it attacked, prints what was seen, and stops it. An error if a bound was broken.
 pub(crate) async fn run(flags: Flags) -> Result<()> {
+    ensure!(flags.rounds > 0, "--rounds takes 1 or more");
     let world = World::start(flags.count).await?;
     let cold = world.settle().await?;
     let mut rounds = vec![play(&world, cold, &[], QUIET).await?];
     // With the connections to the host and the database that ordinary work has opened.
     let start = world.settle().await?;
     for attacks in flags.rounds() {
-        rounds.push(play(&world, start, &attacks, Duration::from_secs(flags.seconds)).await?);
+        let mut round = play(&world, start, &attacks, Duration::from_secs(flags.seconds)).await?;
+        round.calm.after_an_equal_one = rounds
+            .iter()
+            .find(|other| other.name == round.name)
+            .map(|other| other.calm.rss_mib);
+        rounds.push(round);
     }
     world.finish().await;
     let text = if flags.json {
@@ -122,10 +132,14 @@ async fn calm_after(world: &World, start: Holdings) -> Result<Calm> {
         let seconds = begun.elapsed().as_secs_f64();
         let returned = now.returned_to(&start);
         if returned || begun.elapsed() > report::GIVEN_BACK {
+            // What has been given back to the allocator is given back by it a moment later.
+            tokio::time::sleep(usage::SAMPLE).await;
             return Ok(Calm {
                 seconds,
                 returned,
                 left: now,
+                rss_mib: resident_mib(world.armadex.record().pid)?,
+                after_an_equal_one: None,
             });
         }
         tokio::time::sleep(usage::SAMPLE).await;
@@ -142,19 +156,20 @@ mod tests {
             count: 1,
             only: only.to_vec(),
             one_by_one,
+            rounds: 2,
             json: false,
         }
     }
 
     #[test]
-    fn the_last_round_is_of_all_at_once() {
+    fn the_last_rounds_are_equal_and_of_all_at_once() {
         let all = Attack::value_variants();
-        assert_eq!(flags(&[], false).rounds(), [all.to_vec()]);
+        assert_eq!(flags(&[], false).rounds(), [all.to_vec(), all.to_vec()]);
         let rounds = flags(&[], true).rounds();
-        assert_eq!(rounds.len(), all.len() + 1);
+        assert_eq!(rounds.len(), all.len() + 2);
         assert_eq!(rounds.last().map(Vec::as_slice), Some(all));
         let two = [Attack::DeepChains, Attack::SlowReaders];
-        assert_eq!(flags(&two, false).rounds(), [two.to_vec()]);
-        assert_eq!(flags(&two[..1], true).rounds(), [vec![two[0]]]);
+        assert_eq!(flags(&two, false).rounds(), [two.to_vec(), two.to_vec()]);
+        assert_eq!(flags(&two[..1], true).rounds(), [[two[0]], [two[0]]]);
     }
 }

@@ -10,6 +10,7 @@ mod ground;
 mod half_open;
 mod health_floods;
 mod huge_offsets;
+mod large_ties;
 mod many_clauses;
 mod silent_sockets;
 mod slow_readers;
@@ -44,6 +45,8 @@ pub(super) enum Attack {
     ManyClauses,
     /// Pages far behind the end in an order that is sorted.
     HugeOffsets,
+    /// Sorted pages where thousands of objects have one sort value, and of thousands of names.
+    LargeTies,
     /// Questions for health, as fast as they are answered.
     HealthFloods,
     /// Lists of everything, read a few bytes at a time.
@@ -74,7 +77,7 @@ impl Attack {
             Self::DeepChains => &[("answered 401", 4), ("shown out", 4)],
             // Nobody ends a connection but for want of somebody who takes what was made for it.
             Self::StalledStreams => &[("ended by the server", 2)],
-            Self::SlowReaders => &[("answered 200", 4)],
+            Self::SlowReaders | Self::LargeTies => &[("answered 200", 4)],
             Self::ManyClauses | Self::HugeOffsets => &[("answered 200", 4), ("answered 400", 4)],
         }
     }
@@ -94,6 +97,7 @@ impl Attack {
             Self::DeepChains => deep_chains::run(ground).await?,
             Self::ManyClauses => many_clauses::run(ground).await,
             Self::HugeOffsets => huge_offsets::run(ground).await,
+            Self::LargeTies => large_ties::run(ground).await,
             Self::HealthFloods => health_floods::run(ground).await,
             Self::SlowReaders => slow_readers::run(ground).await,
             Self::SilentSockets => silent_sockets::run(ground).await,

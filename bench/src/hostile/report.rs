@@ -13,6 +13,8 @@ use super::usage::{Holdings, Load};
 const P99_MILLISECONDS: f64 = 2_000.0;
 /// What Armadex may hold at most.
 const RSS_MIB: f64 = 128.0;
+/// How much more it may hold after a round than after an equal one before it. What a round leaves adds up; what the allocator keeps does not.
+const GROWTH_MIB: f64 = 8.0;
 /// When all that was taken must have been given back: what a client leaves behind by ending its connections is nothing to wait for, so
 /// this is for requests that are still being worked on.
 pub(super) const GIVEN_BACK: Duration = Duration::from_secs(30);
@@ -26,6 +28,18 @@ pub(super) struct Calm {
     pub(super) returned: bool,
     /// What was held then.
     pub(super) left: Holdings,
+    /// Memory that was held then.
+    pub(super) rss_mib: f64,
+    /// The same after the first round with the same attackers, if this was another one.
+    pub(super) after_an_equal_one: Option<f64>,
+}
+
+impl Calm {
+    /// How much more memory is held than after the first equal round, where that is too much.
+    fn has_grown(&self) -> Option<f64> {
+        let grown = self.rss_mib - self.after_an_equal_one?;
+        (grown > GROWTH_MIB).then_some(grown)
+    }
 }
 
 /// One round.
@@ -87,6 +101,11 @@ impl Round {
         if !self.calm.returned {
             broken.push(format!("left behind: {}", holdings(&self.calm.left)));
         }
+        if let Some(grown) = self.calm.has_grown() {
+            broken.push(format!(
+                "left behind: {grown:.0} MiB more than by an equal round"
+            ));
+        }
         broken
     }
 }
@@ -136,7 +155,7 @@ fn row(round: &Round) -> String {
         .map(|one| format!("{}, {}", one.milliseconds.len(), one.failed));
     let answers: Vec<String> = answers.collect();
     let calm = match round.calm.returned {
-        true => format!("{:.1} s", round.calm.seconds),
+        true => format!("{:.1} s, {:.0} MiB", round.calm.seconds, round.calm.rss_mib),
         false => "never".to_owned(),
     };
     format!(
@@ -194,6 +213,8 @@ mod tests {
                 seconds: 0.5,
                 returned: true,
                 left: Holdings::default(),
+                rss_mib: 60.0,
+                after_an_equal_one: None,
             },
             errors: vec![],
         };
@@ -250,6 +271,12 @@ mod tests {
         assert_eq!(
             round(|r| r.calm.returned = false),
             ["left behind: 0 connections, 0 requests, 0 bytes, 0 files"]
+        );
+        let after = |before| round(|r| r.calm.after_an_equal_one = Some(before));
+        assert_eq!(after(55.0), none);
+        assert_eq!(
+            after(50.0),
+            ["left behind: 10 MiB more than by an equal round"]
         );
     }
 
