@@ -1,16 +1,18 @@
-//! Turns to ask members what they serve. An answer is read as a whole and its decoded form is larger, so only so many are read at the
-//! same time: 12 of two halves of 8 MiB at the worst, a megabyte each where nobody means harm.
+//! Turns to ask members what they serve. An answer is read as a whole and its decoded form is larger, so only so many are there at the
+//! same time: 12 of two halves of 8 MiB at the worst, a megabyte each where nobody means harm. Who has an answer keeps its turn until it is
+//! used, or where the store is slow all members' would wait for it in memory.
 //!
 //! A member is asked among those that took as long as it did the last time, so those that take long, or hang, hold up nobody else; and
 //! where a PediaCluster is made anew under the same name, that is known of it still.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_member::{Discovery, Etags, Member, MemberError};
 use armadex_model::ClusterName;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::lock::lock;
@@ -46,7 +48,7 @@ const REMEMBERED: usize = 10_000;
 /// Turns over all clusters.
 #[derive(Debug)]
 pub(crate) struct Discoveries {
-    turns: [Semaphore; PACES.len()],
+    turns: [Arc<Semaphore>; PACES.len()],
     /// Clusters that are not quick, and which of the turns they take.
     slow: Mutex<BTreeMap<ClusterName, usize>>,
 }
@@ -54,7 +56,7 @@ pub(crate) struct Discoveries {
 impl Default for Discoveries {
     fn default() -> Self {
         Self {
-            turns: PACES.map(|pace| Semaphore::new(pace.parallel)),
+            turns: PACES.map(|pace| Arc::new(Semaphore::new(pace.parallel))),
             slow: Mutex::default(),
         }
     }
@@ -78,6 +80,21 @@ impl Discoveries {
     }
 }
 
+/// What a member serves, and the turn in which it said so.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    discovery: Discovery,
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Deref for Held {
+    type Target = Discovery;
+
+    fn deref(&self) -> &Discovery {
+        &self.discovery
+    }
+}
+
 /// How one cluster is asked.
 #[derive(Debug)]
 pub(crate) struct ClusterDiscovery {
@@ -96,20 +113,25 @@ impl ClusterDiscovery {
         &self,
         member: &Member,
         known: &Etags,
-    ) -> Result<Option<(Discovery, Etags)>, MemberError> {
+    ) -> Result<Option<(Held, Etags)>, MemberError> {
         let mut pace = self.all.pace_of(&self.cluster);
         loop {
             let longest = PACES[pace].longest;
             // No semaphore is closed.
-            let turn = self.all.turns[pace].acquire().await;
+            let turn = Arc::clone(&self.all.turns[pace]).acquire_owned().await;
             let begun = Instant::now();
             let answer = timeout(longest, member.discover(known)).await;
-            drop(turn);
             let is_within = |pace: &Pace| begun.elapsed() < pace.longest;
             let now = PACES.iter().position(is_within);
             self.all.has_pace(&self.cluster, now.unwrap_or(SLOWEST));
             match answer {
-                Ok(answer) => return answer,
+                Ok(answer) => {
+                    let held = |discovery| Held {
+                        discovery,
+                        _turn: turn.ok(),
+                    };
+                    return answer.map(|told| told.map(|(served, etags)| (held(served), etags)));
+                }
                 Err(_) if pace < SLOWEST => pace += 1,
                 Err(_) => {
                     return Err(MemberError::TimedOut {
@@ -199,6 +221,25 @@ mod tests {
         tokio::task::yield_now().await;
         let took = ask_a_hundred(&all).await;
         assert!(took <= 3 * PACES[0].longest, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_answers_are_there_than_turns() {
+        let all = Arc::<Discoveries>::default();
+        let ask = async |number: usize| {
+            let cluster = cluster(&all, &format!("slow-store-{number}"));
+            let (member, nothing) = (healthy(), Etags::default());
+            let asked = cluster.ask(&member, &nothing);
+            let answer = timeout(Duration::from_secs(60), asked).await.ok()?;
+            answer.expect("an answer")
+        };
+        let mut held = Vec::new();
+        for number in 0..PACES[0].parallel {
+            held.push(ask(number).await.expect("a turn"));
+        }
+        assert!(ask(PACES[0].parallel).await.is_none(), "the turns are held");
+        held.pop();
+        assert!(ask(PACES[0].parallel).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,17 +4,17 @@
 #[cfg(test)]
 mod tests;
 
-use armadex_member::{Discovery, Etags, Member, MemberError};
+use armadex_member::{Etags, Member, MemberError};
 use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
 
-use crate::session::discoveries::ClusterDiscovery;
+use crate::session::discoveries::{ClusterDiscovery, Held};
 
 /// A member that answers.
 pub(super) struct Reached {
     pub(super) version: String,
     pub(super) identity: String,
-    pub(super) discovery: Discovery,
+    pub(super) discovery: Held,
     /// By which the member knows that.
     pub(super) etags: Etags,
     /// The store's number for it: that of a cluster which left and was this member, if there is one.

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::backoff::{Backoff, jittered};
 use crate::session::changes::{Changes, Word};
-use crate::session::discoveries::ClusterDiscovery;
+use crate::session::discoveries::{ClusterDiscovery, Held};
 use crate::session::health::Trouble;
 use crate::session::urgency::Urgency;
 
@@ -60,7 +60,7 @@ pub(super) struct Rediscovery {
 }
 
 /// `None`: what the member serves is what it was.
-type Answer = Result<Option<(Discovery, Etags)>, MemberError>;
+type Answer = Result<Option<(Held, Etags)>, MemberError>;
 
 impl Rediscovery {
     /// Asks again, after a first answer that is known by these ETags.
@@ -137,7 +137,7 @@ impl Rediscovery {
     }
 
     /// The next answer; `None` if it is the last one. Safe to cancel: what was asked is not asked twice.
-    pub(super) async fn answer(&mut self) -> Result<Option<Discovery>, MemberError> {
+    pub(super) async fn answer(&mut self) -> Result<Option<Held>, MemberError> {
         if self.asked.is_none() {
             self.until_due().await;
             self.urgency.asks(Instant::now());
@@ -208,7 +208,7 @@ mod tests {
     }
 
     /// Asks at once for what may have changed.
-    async fn ask(rediscovery: &mut Rediscovery) -> Option<Discovery> {
+    async fn ask(rediscovery: &mut Rediscovery) -> Option<Held> {
         rediscovery.due.as_mut().reset(Instant::now());
         rediscovery.answer().await.expect("an answer")
     }
@@ -220,13 +220,13 @@ mod tests {
             Rediscovery::new(member.connect(), turns(), Etags::default(), Found::Some);
         assert!(ask(&mut rediscovery).await.is_some());
         member.take_discoveries();
-        assert_eq!(ask(&mut rediscovery).await, None);
+        assert!(ask(&mut rediscovery).await.is_none());
         assert_eq!(member.take_discoveries(), ["/api: 304", "/apis: 304"]);
         member.serves_group("shop.example");
         let discovery = ask(&mut rediscovery).await.expect("another answer");
         assert!(discovery.groups.contains_key("shop.example"));
         assert!(discovery.groups.contains_key(""), "the other half as well");
-        assert_eq!(ask(&mut rediscovery).await, None);
+        assert!(ask(&mut rediscovery).await.is_none());
     }
 
     #[tokio::test]
