@@ -1,10 +1,13 @@
 //! Members that die and return, that do not say what they serve, and that are others; kinds that come and go. With scripted members and a
 //! real store.
 
+use std::time::Duration;
+
 use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};
 use kube::ResourceExt;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use armadex_storage::conformance::fixture::name;
 
@@ -61,13 +64,15 @@ impl Act {
 
     /// Waits until a condition has this status.
     async fn comes_to_say(&self, condition: &str, expected: &str) {
-        let says = |status: &Value| {
-            let conditions = status["conditions"].as_array();
-            let mut found = conditions.into_iter().flatten();
-            found.any(|found| found["type"] == condition && found["status"] == expected)
-        };
         let what = format!("{condition}={expected}");
-        in_time(&what, || async { says(&self.status()) }).await;
+        in_time(&what, || async { self.says(condition, expected) }).await;
+    }
+
+    fn says(&self, condition: &str, expected: &str) -> bool {
+        let status = self.status();
+        let conditions = status["conditions"].as_array();
+        let mut found = conditions.into_iter().flatten();
+        found.any(|found| found["type"] == condition && found["status"] == expected)
     }
 
     async fn is_healthy(&self, healthy: bool) {
@@ -265,4 +270,32 @@ async fn a_cluster_that_is_let_go_is_not_said_to_be_kept_up_to_date() {
     let health = act.stage.health("m").await.expect("it was healthy");
     assert_eq!(health.reason, "no synchro looks after it now");
     assert!(!health.healthy);
+}
+
+/// Its watch caches may go on while its store is away.
+#[tokio::test]
+async fn a_member_that_sends_is_seldom_asked_whether_it_is_well_and_found_where_it_is_not() {
+    let act = Act::begin().await;
+    let before = act.member.probes();
+    let minute = Instant::now() + Duration::from_secs(60);
+    in_time("a minute", || async {
+        act.member.adds("b");
+        Instant::now() >= minute
+    })
+    .await;
+    let probes = act.member.probes() - before;
+    assert!((1..=4).contains(&probes), "{probes} in a minute");
+
+    act.member.answers("/readyz", 500);
+    let begun = Instant::now();
+    in_time("that it is not well", || async {
+        act.member.adds("b");
+        act.says("ClusterHealthy", "False")
+    })
+    .await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begun.elapsed()
+    );
 }

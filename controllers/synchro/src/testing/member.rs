@@ -32,6 +32,8 @@ struct Script {
     discoveries: Mutex<Vec<String>>,
     /// How often another code than 200 was answered.
     refusals: AtomicUsize,
+    /// How often it was asked whether it is well.
+    probes: AtomicUsize,
     /// Events for whoever watches CRDs now, and for whoever watches APIServices.
     type_events: [broadcast::Sender<String>; TYPES.len()],
     /// Events for whoever watches pods now.
@@ -68,6 +70,7 @@ impl ScriptedMember {
             bodies: Mutex::new(bodies.into()),
             codes: Mutex::new(TYPES.map(|path| (path.to_owned(), 403)).into()),
             refusals: AtomicUsize::new(0),
+            probes: AtomicUsize::new(0),
             type_events: TYPES.map(|_| broadcast::Sender::new(MOST_EVENTS)),
             lives: watch::Sender::new(true),
             pods: Mutex::new(pod_list(pods)),
@@ -155,6 +158,11 @@ impl ScriptedMember {
         let event = format!(r#"{{"type":"ADDED","object":{pod}}}"#);
         // Nobody may watch.
         let _ = self.script.events.send(event);
+    }
+
+    /// How often it was asked whether it is well.
+    pub(crate) fn probes(&self) -> usize {
+        self.script.probes.load(Ordering::Acquire)
     }
 
     /// The answers to discovery since the last call, sorted: `/api: 200`.
@@ -308,6 +316,9 @@ impl Script {
     /// Code and body; `None`: the answer begins and never ends.
     fn answer(&self, asked: &str) -> Option<(u16, String)> {
         let path = asked.split_once('?').map_or(asked, |(path, _)| path);
+        if path == "/readyz" {
+            self.probes.fetch_add(1, Ordering::AcqRel);
+        }
         if let Some(code) = self.codes.lock().expect("no panic").get(path)
             && *code != 200
         {
