@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout};
 
 pub(crate) use long::Room;
 use seats::{QUOTA, Seats};
-use slow::{Middle, SlowLane, Stage};
+use slow::{SlowLane, Stage};
 
 /// Lists that are read at the same time over all members; each holds an item and a window.
 const PARALLEL: usize = 8;
@@ -128,8 +128,6 @@ pub(crate) struct Turn {
     waited_before: u16,
     /// A page took more than its quota.
     slow: bool,
-    /// The page lost its turn in its middle, for the first time a while ago.
-    middle: Option<Box<Middle>>,
 }
 
 #[derive(Debug)]
@@ -368,7 +366,6 @@ impl Turn {
             self.held = None;
         }
         (self.waited, self.waited_before) = (Duration::ZERO, 0);
-        self.middle = None;
     }
 
     /// So much of a page has come in.
@@ -384,7 +381,6 @@ impl Turn {
     /// Gives the turn back: nothing is read any more.
     pub(crate) fn end(&mut self) {
         self.held = None;
-        self.middle = None;
     }
 
     /// Waits for what the member is to send. If that takes long the turn is lost meanwhile, and taken again before this returns.
@@ -414,9 +410,7 @@ impl Turn {
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
         cluster.doubtful.store(true, Ordering::Relaxed);
-        if self.held.take().is_some() {
-            self.is_in_its_middle(cluster);
-        }
+        self.held = None;
         let turned_out = cluster.all.wait();
         let late = async {
             let answer = answer.await?;
@@ -430,16 +424,6 @@ impl Turn {
                 phase: "data while others wait",
                 after: since.elapsed(),
             }),
-        }
-    }
-
-    /// It keeps others from beginning, for a while from the first time on.
-    fn is_in_its_middle(&mut self, cluster: &ClusterTurns) {
-        let lane = &cluster.all.doubtful;
-        let middle = self.middle.get_or_insert_with(|| Box::new(lane.middle()));
-        if middle.goes_on() > QUOTA {
-            self.slow = true;
-            cluster.was_slow();
         }
     }
 

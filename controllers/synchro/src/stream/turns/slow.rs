@@ -1,21 +1,16 @@
 //! The turns of those that are slow. Whoever is in the middle of a page reads on before another page begins: were they to take turns
 //! with each other, each would lose what it has read before its next turn came, and none of many would ever come to its end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
 
 use super::seats::{QUOTA, Seats};
 
 /// How long the bytes of one page are waited for with a turn before pages that begin: 500 objects of 4 KB come over 256 kbit/s in that
 /// time. Afterwards it stands with them, so that members that send a byte now and then keep no turn for ever.
 const READ_ON: Duration = QUOTA.saturating_mul(16);
-
-/// Pages for each turn that may be in their middle without one, because their bytes come with pauses, before another begins.
-const MIDDLES: usize = 4;
 
 /// How far a list has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +49,8 @@ pub(super) struct SlowLane {
     door: Semaphore,
     /// Pages that wait in their middle.
     reading: AtomicUsize,
-    middles: Arc<Middles>,
-}
-
-/// Pages that lost a turn in their middle.
-#[derive(Debug)]
-struct Middles {
-    number: AtomicUsize,
-    most: usize,
-    /// There are fewer, or none waits for a turn any more.
-    fewer: Notify,
+    /// None does any more.
+    none_reads: Notify,
 }
 
 impl SlowLane {
@@ -72,26 +59,8 @@ impl SlowLane {
             seats: Seats::new(turns),
             door: Semaphore::new(1),
             reading: AtomicUsize::new(0),
-            middles: Arc::new(Middles {
-                number: AtomicUsize::new(0),
-                most: turns * MIDDLES,
-                fewer: Notify::new(),
-            }),
+            none_reads: Notify::new(),
         }
-    }
-
-    /// A page loses its turn in its middle, and is in it from now on.
-    pub(super) fn middle(&self) -> Middle {
-        self.middles.number.fetch_add(1, Ordering::Relaxed);
-        Middle {
-            of: Some(Arc::clone(&self.middles)),
-            since: Instant::now(),
-        }
-    }
-
-    /// Whether no other page may begin.
-    fn is_full(&self) -> bool {
-        self.has_readers() || self.middles.number.load(Ordering::Relaxed) >= self.middles.most
     }
 
     /// Whether somebody wants a turn whom a list at this stage makes room for.
@@ -104,7 +73,7 @@ impl SlowLane {
 
     /// Whether a list at this stage may have what others leave.
     pub(super) fn may_lend_to(&self, stage: Stage) -> bool {
-        stage == Stage::Reading || !self.is_full()
+        stage == Stage::Reading || !self.has_readers()
     }
 
     fn has_readers(&self) -> bool {
@@ -120,11 +89,11 @@ impl SlowLane {
         let _at_the_door = self.door.acquire().await.ok();
         loop {
             let turn = self.seats.turn().await;
-            if !self.is_full() {
+            if !self.has_readers() {
                 return turn;
             }
             drop(turn);
-            self.middles.fewer.notified().await;
+            self.none_reads.notified().await;
         }
     }
 }
@@ -143,44 +112,15 @@ impl Drop for Reads<'_> {
     fn drop(&mut self) {
         if self.0.reading.fetch_sub(1, Ordering::Relaxed) == 1 {
             // One stands before the door at most; who comes later looks first.
-            self.0.middles.fewer.notify_one();
+            self.0.none_reads.notify_one();
         }
-    }
-}
-
-/// A page in its middle that lost its turn there: it keeps others from beginning until that is for long enough, or until it is dropped.
-#[derive(Debug)]
-pub(super) struct Middle {
-    of: Option<Arc<Middles>>,
-    since: Instant,
-}
-
-impl Middle {
-    /// It lost its turn once more; for how long it goes on.
-    pub(super) fn goes_on(&mut self) -> Duration {
-        let took = self.since.elapsed();
-        if took >= READ_ON {
-            self.is_over();
-        }
-        took
-    }
-
-    fn is_over(&mut self) {
-        if let Some(middles) = self.of.take() {
-            middles.number.fetch_sub(1, Ordering::Relaxed);
-            middles.fewer.notify_one();
-        }
-    }
-}
-
-impl Drop for Middle {
-    fn drop(&mut self) {
-        self.is_over();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use armadex_member::MemberError;
     use tokio::time::{sleep, timeout};
 
@@ -191,25 +131,18 @@ mod tests {
     const LISTS: usize = 150;
     /// What each page takes.
     const PAGE: Duration = QUOTA.saturating_mul(4);
-    /// Between two bytes: shorter than anybody's patience, and longer.
-    const SHORT: Duration = Duration::from_millis(400);
-    const LONG: Duration = PATIENCE.saturating_mul(2);
 
     /// Reads a page whose bytes come slowly, and from the first byte on again if it is turned out.
-    async fn page(turn: &mut Turn, of: &ClusterTurns, mut begun: bool, pause: Duration) {
-        while read(turn, of, begun, pause).await.is_err() {
+    async fn page(turn: &mut Turn, of: &ClusterTurns, mut begun: bool) {
+        while read(turn, of, begun).await.is_err() {
             (*turn, begun) = (Turn::default(), false);
             sleep(PATIENCE).await;
         }
     }
 
-    async fn read(
-        turn: &mut Turn,
-        of: &ClusterTurns,
-        begun: bool,
-        pause: Duration,
-    ) -> Result<(), MemberError> {
+    async fn read(turn: &mut Turn, of: &ClusterTurns, begun: bool) -> Result<(), MemberError> {
         turn.page(of, begun).await;
+        let pause = PATIENCE * 4 / 5;
         let mut came = Duration::ZERO;
         while came < PAGE {
             let byte = async {
@@ -224,15 +157,6 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_fleet_of_slow_lists_comes_forward() {
-        comes_forward(SHORT).await;
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_fleet_of_lists_that_come_in_bursts_comes_forward() {
-        comes_forward(LONG).await;
-    }
-
-    async fn comes_forward(pause: Duration) {
         let all: Arc<Turns> = Arc::default();
         // The others keep theirs, so nothing is lent.
         let mut others: Vec<_> = (0..all.width.parallel - all.width.doubtful)
@@ -245,7 +169,7 @@ mod tests {
         let lists = (0..LISTS).map(async |_| {
             let (of, mut turn) = (ClusterTurns::new(Arc::clone(&all)), Turn::default());
             for number in 0.. {
-                page(&mut turn, &of, number > 0, pause).await;
+                page(&mut turn, &of, number > 0).await;
                 pages.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -268,7 +192,7 @@ mod tests {
             turn.page(of, false).await;
             loop {
                 let byte = async {
-                    sleep(SHORT).await;
+                    sleep(PATIENCE * 4 / 5).await;
                     Ok(())
                 };
                 turn.wait_for(of, byte).await.unwrap();
@@ -278,7 +202,7 @@ mod tests {
         let comes = async {
             sleep(2 * QUOTA).await;
             let of = ClusterTurns::new(Arc::clone(&all));
-            page(&mut Turn::default(), &of, false, SHORT).await;
+            page(&mut Turn::default(), &of, false).await;
         };
         // Each of them reads on for that long, on two turns and those that are lent.
         let most = READ_ON * u32::try_from(clusters.len()).unwrap();
