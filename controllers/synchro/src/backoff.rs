@@ -41,6 +41,11 @@ impl Backoff {
         self.next(chance)
     }
 
+    /// Whether it failed more than once in a row.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.failures > 1
+    }
+
     /// After a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
@@ -61,7 +66,9 @@ mod tests {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5));
         let waits: Vec<_> = (0..4).map(|_| backoff.next(1.0).as_millis()).collect();
         assert_eq!(waits, [1000, 2000, 4000, 5000]);
+        assert!(backoff.is_repeated());
         backoff.reset();
+        assert!(!backoff.is_repeated());
         assert_eq!(backoff.next(0.0).as_millis(), 500);
         let waits = [59, 59, 60, 61].map(|lived| backoff.after(Duration::from_secs(lived), 1.0));
         assert_eq!(waits.map(|wait| wait.as_secs()), [2, 4, 1, 1]);

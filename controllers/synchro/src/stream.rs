@@ -191,7 +191,16 @@ impl Stream {
                     page.reset();
                     continue;
                 }
-                Wait::Page => page.next(rand::random()).max(asked),
+                Wait::Page => {
+                    let wait = page.next(rand::random()).max(asked);
+                    // It may fail for long, and others have to wait for room.
+                    if page.is_repeated()
+                        && let State::Listing(listing) = &mut state
+                    {
+                        listing.room = None;
+                    }
+                    wait
+                }
                 Wait::Backoff => whole.next(rand::random()).max(asked),
                 Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
             };

@@ -381,10 +381,14 @@ impl Stream {
     async fn write_watched(&self, watch: &mut Watch) -> Result<(), Halt> {
         watch.settle();
         let moved = watch.complete != watch.stored;
+        let writes = moved || !watch.gathering.pending.is_empty();
         let position = moved.then(|| self.position(&watch.complete, Phase::Live));
         let flush = self.flush(&mut watch.gathering, position);
         unless_it_stands_still(&mut watch.body, flush).await?;
-        watch.heard = Instant::now();
+        // Something may have come meanwhile. Where nothing was to be written, half a line may be all that a dead member will ever have said.
+        if writes {
+            watch.heard = Instant::now();
+        }
         watch.stored.clone_from(&watch.complete);
         self.tell_place(watch);
         let unsettled = watch.latest != watch.complete;
