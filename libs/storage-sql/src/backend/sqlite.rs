@@ -121,18 +121,22 @@ impl SqliteDatabase {
         })
     }
 
-    /// Says that the database was closed in order, unless another process has it open, be it one that writes nothing for now, or has written since.
+    /// Says that the database was closed in order, unless another process has it open, be it one that writes nothing for now. The last that closes it speaks
+    /// for those that wrote before, whose commits its own last connection has brought to the disk.
     fn close_mark(&self) {
-        let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(_alone) = self.mark.alone() else {
             return;
         };
         let on_disk = MarkFile::read(&self.path).ok().flatten();
-        if on_disk.as_ref() != Some(&*marked) {
+        let Some(last) = on_disk.filter(|last| !own.is_ahead_of(last)) else {
             return;
-        }
-        marked.closed = true;
-        if let Err(err) = self.mark.write_through(&marked) {
+        };
+        let closed = Mark {
+            closed: true,
+            ..last
+        };
+        if let Err(err) = self.mark.write_through(&closed) {
             tracing::warn!(error = %err, "the mark beside the database cannot be written");
         }
     }

@@ -108,7 +108,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         catalog::clusters_called("member1"),
         catalog::insert_cluster(CLUSTER, "member1", "uid", "b"),
         catalog::expire_cluster(CLUSTER, true),
-        catalog::leave_cluster(CLUSTER),
+        catalog::leave_cluster(CLUSTER, 1_800_000_000),
         catalog::return_cluster(dialect, CLUSTER, 8),
         catalog::left_by(61_000),
         catalog::left_until(1_000, 128),

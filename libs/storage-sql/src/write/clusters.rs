@@ -414,7 +414,7 @@ pub(crate) async fn check_active(
 
 /// Its streams stay open and keep their positions; nobody writes to them.
 async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError> {
-    let leave = catalog::leave_cluster(cluster);
+    let leave = catalog::leave_cluster(cluster, session.now);
     session.connection.execute(leave).await?;
     session
         .connection

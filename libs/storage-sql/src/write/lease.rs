@@ -14,6 +14,9 @@ use crate::backend::error::{broken, collided};
 use crate::backend::{Connection, row};
 use crate::sql::lease::{self, LeaseRow};
 
+/// Two steps of a holder that works are not further apart.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// What this process knows of the lease.
 #[derive(Debug)]
 pub(crate) struct Lease {
@@ -62,11 +65,13 @@ impl Lease {
         Ok(Some(clock))
     }
 
-    /// How long it was held since the last step, if it is to be held now.
+    /// How long it was held since the last step, if it is to be held now. Of a time in which no step could be done (the store was away, this process was
+    /// stopped) nobody saw anything grow old: so little of it counts.
     fn decide(&mut self, found: &LeaseRow, now: Instant) -> Option<Duration> {
         if found.holder == self.me {
             let last = self.last_step.replace(now);
-            return Some(last.map_or(Duration::ZERO, |last| now - last));
+            let worked = last.map_or(Duration::ZERO, |last| now - last);
+            return Some(worked.min(LONGEST));
         }
         self.last_step = None;
         let is_free = found.holder.is_empty()
@@ -168,6 +173,8 @@ mod tests {
             lease.decide(&mine, after(50)),
             Some(Duration::from_secs(10))
         );
+        // The store was away for five minutes.
+        assert_eq!(lease.decide(&mine, after(350)), Some(LONGEST));
         // Stopped meanwhile, and another took it: what that one counted is counted.
         assert_eq!(lease.decide(&held_by("other", 9), after(500)), None);
         assert_eq!(lease.decide(&mine, after(600)), Some(Duration::ZERO));

@@ -239,6 +239,25 @@ async fn a_cluster_that_left_comes_back_whatever_the_clock_of_the_host_says() {
     store.shutdown().await;
 }
 
+/// While one release takes the place of another, a process of the earlier one may be who purges. This is how it finds what left long ago.
+#[tokio::test]
+async fn a_cluster_that_left_has_its_grace_by_the_rules_of_an_earlier_release_too() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let gone = "member1".parse().expect("a name");
+    store.leave(&gone, "incarnation-1").await.expect("left");
+    place
+        .run("UPDATE cluster SET active = 0 WHERE active <> 1 AND left_at <= CAST(strftime('%s', 'now') AS INTEGER) - 900")
+        .await;
+    fixture.pods_of("member1").await;
+    let all = armadex_model::Query::all(pods_type());
+    assert_eq!(fixture.list(&all, 10).await, ["member1/ns/a"]);
+    store.shutdown().await;
+}
+
 /// Nothing of what it has can be written to while its members do not answer.
 #[tokio::test]
 async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {

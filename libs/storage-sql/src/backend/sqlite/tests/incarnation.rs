@@ -283,3 +283,15 @@ async fn a_store_that_is_idle_is_not_said_to_be_closed_by_one_that_comes_and_goe
     store.shutdown().await;
     assert!(is_closed());
 }
+
+/// Programs that use one file are stopped in any order, and the machine is restarted afterwards.
+#[tokio::test]
+async fn who_closes_a_store_last_speaks_for_who_wrote_to_it_last() {
+    let place = Place::new();
+    let (reads, writes) = (open_store(&place).await, open_store(&place).await);
+    some_revisions(&writes, 0..3).await;
+    writes.shutdown().await;
+    reads.shutdown().await;
+    let mark = std::fs::read_to_string(place.directory.path().join("store.db-mark"));
+    assert!(mark.expect("a mark").trim_end().ends_with("closed"));
+}
