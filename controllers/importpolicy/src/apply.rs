@@ -102,15 +102,21 @@ impl Done {
         self.left += changes.count();
     }
 
+    /// In the same words after each look that fails alike: a status that says something else is written, and brings about the next look at once.
     fn in_problems(mut self) -> Vec<Problem> {
-        if self.left > 0 {
-            self.failures.push(Problem {
-                subject: format!("{} PediaClusterLifecycles", self.left),
-                message: "are left for the next look, which follows".to_owned(),
-                may_pass: true,
-            });
-        }
         self.failures
+            .sort_by(|one, other| one.subject.cmp(&other.subject));
+        if self.left == 0 {
+            return self.failures;
+        }
+        // Which ones were tried is chance.
+        let example = self.failures.first().map(|failure| &failure.message);
+        let example = example.map_or(String::new(), |words| format!("; one {words}"));
+        vec![Problem {
+            subject: format!("{} PediaClusterLifecycles", self.left + self.failures.len()),
+            message: format!("are left for the next look, which follows{example}"),
+            may_pass: true,
+        }]
     }
 }
 
