@@ -26,7 +26,7 @@ impl Case {
         let folder = tempfile::tempdir().expect("a folder");
         let home = folder.path().join("home");
         if let Some(days) = self.kept {
-            keep(&home.join("advisory-dbs/advisory-db-1/.git"), days);
+            keep(&home.join("advisory-dbs"), days);
         }
         let bin = folder.path().join("bin");
         stand_in(&bin, self);
@@ -52,19 +52,24 @@ impl Case {
     }
 }
 
+/// A database as a fetch of so many days ago left it.
 fn keep(folder: &Path, days: u32) {
-    fs::create_dir_all(folder).expect("a folder");
-    let file = File::create(folder.join("FETCH_HEAD")).expect("a file");
-    let then = SystemTime::now() - DAY * days;
-    let times = FileTimes::new().set_modified(then);
-    file.set_times(times).expect("its time");
+    let git = folder.join("advisory-db-1/.git");
+    fs::create_dir_all(&git).expect("a folder");
+    for file in [git.join("FETCH_HEAD"), folder.join("armadex-fetched")] {
+        let file = File::create(file).expect("a file");
+        let then = SystemTime::now() - DAY * days;
+        let times = FileTimes::new().set_modified(then);
+        file.set_times(times).expect("its time");
+    }
 }
 
-/// A cargo that fetches if it can, and finds what there is.
+/// A cargo that fetches if it can, and finds what there is. Git empties what it knows of the last fetch before it begins one.
 fn stand_in(bin: &Path, case: &Case) {
     let status = |succeeds: bool| if succeeds { "true" } else { "false" };
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in\n*fetch*db) {} ;;\n*check*advisories) {} ;;\n*) echo \"$*\" >&2; exit 2 ;;\nesac\n",
+        "#!/bin/sh\ncase \"$*\" in\n*fetch*db) for known in \"$CARGO_HOME\"/advisory-dbs/*/.git/FETCH_HEAD; do [ ! -e \"$known\" ] || : >\"$known\"; done; {} ;;\n\
+         *check*advisories) {} ;;\n*) echo \"$*\" >&2; exit 2 ;;\nesac\n",
         status(case.online),
         status(!case.affected),
     );
