@@ -29,10 +29,10 @@ pub(crate) async fn beat(shared: &Shared, held: Option<&Held>) {
     loop {
         let asked = Instant::now();
         let told = match tenure {
-            None => {
-                let begun = shared.sink.begin(&owner).await;
-                begun.map(|begun| tenure = Some(begun)).map(|()| true)
-            }
+            None => shared.sink.begin(&owner).await.map(|begun| {
+                tenure = Some(begun);
+                true
+            }),
             Some(tenure) => shared.sink.keep_alive(&owner, tenure).await,
         };
         let wait = match told {

@@ -198,16 +198,29 @@ async fn health_that_stays_as_it_was_changes_no_catalogue() {
     assert!(Arc::ptr_eq(&well.types, &ill.types));
 }
 
-/// Its time begins when the clock is right again; otherwise it would be kept for as long as the clock was ahead.
-#[tokio::test]
-async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() {
-    let place = Place::new();
-    let store = open_store(&place).await;
+/// A store with a cluster that has an object and left.
+async fn with_one_that_left(place: &Place) -> (Arc<SqlStore>, Fixture) {
+    let store = open_store(place).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;
     fixture.put(&pods, [object("ns", "a")]).await;
     let gone = "member1".parse().expect("a name");
     store.leave(&gone, "incarnation-1").await.expect("left");
+    (store, fixture)
+}
+
+/// It joins again, and has what it had.
+async fn assert_comes_back(fixture: &Fixture) {
+    fixture.pods_of("member1").await;
+    let all = armadex_model::Query::all(pods_type());
+    assert_eq!(fixture.list(&all, 10).await, ["member1/ns/a"]);
+}
+
+/// Its time begins when the clock is right again; otherwise it would be kept for as long as the clock was ahead.
+#[tokio::test]
+async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() {
+    let place = Place::new();
+    let (store, fixture) = with_one_that_left(&place).await;
     place.run("UPDATE cluster SET left_at = 4070908800").await;
     let grace = std::time::Duration::from_secs(900);
     store.purge(10, grace).await.expect("purged");
@@ -219,12 +232,7 @@ async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() 
 #[tokio::test]
 async fn a_cluster_that_left_comes_back_whatever_the_clock_of_the_host_says() {
     let place = Place::new();
-    let store = open_store(&place).await;
-    let fixture = fixture_of(&store);
-    let pods = fixture.pods_of("member1").await;
-    fixture.put(&pods, [object("ns", "a")]).await;
-    let gone = "member1".parse().expect("a name");
-    store.leave(&gone, "incarnation-1").await.expect("left");
+    let (store, fixture) = with_one_that_left(&place).await;
     place
         .run("UPDATE cluster SET left_at = left_at / 1000 + 1")
         .await;
@@ -233,9 +241,7 @@ async fn a_cluster_that_left_comes_back_whatever_the_clock_of_the_host_says() {
         let purged = store.purge(10, grace).await.expect("purged");
         assert_eq!(purged.objects, 0);
     }
-    fixture.pods_of("member1").await;
-    let all = armadex_model::Query::all(pods_type());
-    assert_eq!(fixture.list(&all, 10).await, ["member1/ns/a"]);
+    assert_comes_back(&fixture).await;
     store.shutdown().await;
 }
 
@@ -243,18 +249,11 @@ async fn a_cluster_that_left_comes_back_whatever_the_clock_of_the_host_says() {
 #[tokio::test]
 async fn a_cluster_that_left_has_its_grace_by_the_rules_of_an_earlier_release_too() {
     let place = Place::new();
-    let store = open_store(&place).await;
-    let fixture = fixture_of(&store);
-    let pods = fixture.pods_of("member1").await;
-    fixture.put(&pods, [object("ns", "a")]).await;
-    let gone = "member1".parse().expect("a name");
-    store.leave(&gone, "incarnation-1").await.expect("left");
+    let (store, fixture) = with_one_that_left(&place).await;
     place
         .run("UPDATE cluster SET active = 0 WHERE active <> 1 AND left_at <= CAST(strftime('%s', 'now') AS INTEGER) - 900")
         .await;
-    fixture.pods_of("member1").await;
-    let all = armadex_model::Query::all(pods_type());
-    assert_eq!(fixture.list(&all, 10).await, ["member1/ns/a"]);
+    assert_comes_back(&fixture).await;
     store.shutdown().await;
 }
 
