@@ -63,6 +63,11 @@ impl ControlPlane {
         self.asked_for(|asked| asked.path.contains(&path))
     }
 
+    /// The Events that were written, oldest first.
+    pub(crate) fn events(&self) -> Vec<Asked> {
+        self.asked_for(|asked| asked.path.contains("/events"))
+    }
+
     /// The times that a PediaCluster was read by its name.
     pub(crate) fn reads(&self, cluster: &str) -> Vec<Asked> {
         let path = format!("/pediaclusters/{cluster}");

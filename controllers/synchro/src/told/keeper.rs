@@ -22,7 +22,7 @@ use crate::told::applied::{Applied, Put};
 use crate::told::board::{Board, Running};
 use crate::told::last_words::Speaker;
 use crate::told::outages;
-use crate::told::status::{self, Built};
+use crate::told::status;
 
 /// Between two writes: a cluster whose streams begin one after the other has one status to tell, not forty. What is ready is in the
 /// first already.
@@ -86,7 +86,7 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = tokio::time::sleep(SETTLE) => {}
             }
-            self.look();
+            self.look().await;
             if self.is_written() {
                 continue;
             }
@@ -111,12 +111,12 @@ impl StatusKeeper {
 
     /// Takes in how the object is. What somebody else has made of the status is what is written, so that what is told here is
     /// written again: at once after the last word of a process that was replaced by this one, which is said once, and else in turn.
-    fn look(&mut self) {
+    async fn look(&mut self) {
         if let Some(object) = self.board.take_object() {
             self.applied.saw(&object);
         }
         self.claims.due = None;
-        self.take_in_arrived();
+        self.take_in_arrived().await;
         let Some(status) = self.applied.foreign() else {
             return;
         };
@@ -135,11 +135,17 @@ impl StatusKeeper {
         }
     }
 
-    /// What was sent without an answer and is there after all is what is written: it may not hold any more.
-    fn take_in_arrived(&mut self) {
+    /// What was sent without an answer and is there after all is what is written, and is told as such: it may not hold any more.
+    async fn take_in_arrived(&mut self) {
         if let Some(status) = self.applied.take_arrived() {
-            self.written = status;
+            self.stands(status).await;
         }
+    }
+
+    /// This process has put a status there.
+    async fn stands(&mut self, status: PediaClusterStatus) {
+        self.tell(&status).await;
+        self.written = status;
     }
 
     /// Says what is known at the end.
@@ -152,13 +158,13 @@ impl StatusKeeper {
     }
 
     /// What the status should be now.
-    fn built(&self) -> Built {
+    fn built(&self) -> PediaClusterStatus {
         let (facts, streams) = (self.board.facts(), self.board.progress());
         status::build(&self.written, &facts, &streams, Timestamp::now())
     }
 
     fn is_written(&self) -> bool {
-        self.built().status == self.written
+        self.built() == self.written
     }
 
     /// Whether the status is as it should be now.
@@ -175,10 +181,7 @@ impl StatusKeeper {
 
     /// Writes once what there is to write. `None` if that fails.
     async fn try_to_write(&mut self) -> Option<Put> {
-        let Built {
-            status,
-            transitions,
-        } = self.built();
+        let status = self.built();
         if status == self.written {
             return Some(Put::Done);
         }
@@ -193,12 +196,9 @@ impl StatusKeeper {
             info!("statuses are written again");
         }
         match put {
-            Put::Done => {
-                self.tell(&status, &transitions).await;
-                self.written = status;
-            }
+            Put::Done => self.stands(status).await,
             Put::Overtaken => {
-                self.take_in_arrived();
+                self.take_in_arrived().await;
                 if let Some(status) = self.applied.foreign() {
                     self.written = status.clone();
                 }
@@ -219,9 +219,9 @@ impl StatusKeeper {
         }
     }
 
-    async fn tell(&self, status: &PediaClusterStatus, transitions: &[ClusterCondition]) {
-        for type_ in transitions {
-            let Some(event) = event_of(status, *type_) else {
+    async fn tell(&self, status: &PediaClusterStatus) {
+        for type_ in status::transitions(&self.written, status) {
+            let Some(event) = event_of(status, type_) else {
                 continue;
             };
             info!(cluster = %self.name, reason = event.reason, note = event.note, "transition");
@@ -261,7 +261,7 @@ impl Claims {
 impl Speaker for StatusKeeper {
     /// Whether it was said, or stays unsaid because somebody else has spoken since: then that is a process that took over.
     async fn say(&mut self) -> bool {
-        self.look();
+        self.look().await;
         for _ in 0..TRIES {
             if self.applied.foreign().is_some() {
                 info!(cluster = %self.name, "somebody else writes the status by now, it stays");

@@ -24,24 +24,16 @@ use crate::session::plan::Missing;
 use crate::told::board::{Facts, MemberHealth, Running, Validated};
 use crate::told::report::Progress;
 
-/// A new status and which of its conditions became another.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Built {
-    pub(crate) status: PediaClusterStatus,
-    pub(crate) transitions: Vec<ClusterCondition>,
-}
-
 /// Makes the status that follows `previous`.
 pub(crate) fn build(
     previous: &PediaClusterStatus,
     facts: &Facts,
     streams: &[(Arc<ResourceType>, Progress)],
     now: Timestamp,
-) -> Built {
+) -> PediaClusterStatus {
     let mut list = previous.conditions.clone();
     list.retain(|condition| condition.type_ != DEPRECATED_CLUSTER_CONDITION);
-    let mut transitions = Vec::new();
-    let mut set = |list: &mut Vec<Condition>, type_: ClusterCondition, said: Said| {
+    let set = |list: &mut Vec<Condition>, type_: ClusterCondition, said: Said| {
         let new = NewCondition {
             type_: type_.into(),
             status: said.status,
@@ -49,9 +41,7 @@ pub(crate) fn build(
             message: said.message,
             observed_generation: facts.generation,
         };
-        if conditions::set(list, new, now) {
-            transitions.push(type_);
-        }
+        conditions::set(list, new, now);
     };
     if let Some(said) = validated(&facts.validated) {
         set(&mut list, ClusterCondition::Validated, said);
@@ -65,7 +55,7 @@ pub(crate) fn build(
     let ready = ready(&list);
     set(&mut list, ClusterCondition::Ready, ready);
     list.sort_by_key(|condition| place_of(&condition.type_));
-    let status = PediaClusterStatus {
+    PediaClusterStatus {
         observed_generation: facts.generation,
         apiserver: facts.apiserver.clone(),
         version: facts.version.clone(),
@@ -76,11 +66,21 @@ pub(crate) fn build(
             message: conditions::shortened(audit.message),
             ..audit
         }),
-    };
-    Built {
-        status,
-        transitions,
     }
+}
+
+/// Which conditions became another.
+pub(crate) fn transitions(
+    before: &PediaClusterStatus,
+    now: &PediaClusterStatus,
+) -> Vec<ClusterCondition> {
+    let said = |status: &PediaClusterStatus, type_: ClusterCondition| {
+        let found = conditions::find(&status.conditions, type_.as_str())?;
+        Some((found.status.clone(), found.reason.clone()))
+    };
+    let mut all = ClusterCondition::ALL.to_vec();
+    all.retain(|type_| said(now, *type_).is_some() && said(now, *type_) != said(before, *type_));
+    all
 }
 
 /// Whether the status is the last one of a synchro that ended.

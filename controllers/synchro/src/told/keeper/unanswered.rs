@@ -72,7 +72,7 @@ async fn what_is_there_and_does_not_hold_any_more_is_put_right() {
     is_not_answered(&stage, &mut keeper).await;
     says(&keeper, true);
     keeper.board.read(&Arc::new(there(&stage)));
-    keeper.look();
+    keeper.look().await;
     assert!(!keeper.is_written(), "that it is not well is there");
     assert!(keeper.write().await);
     let health = condition(&there(&stage), ClusterCondition::ClusterHealthy);
@@ -102,7 +102,7 @@ async fn an_edit_that_is_carried_over_does_not_silence_the_last_word() {
     edited.metadata.resource_version = Some("1000".to_owned());
     stage.control_plane.has([edited.clone()]);
     keeper.board.read(&Arc::new(edited));
-    keeper.look();
+    keeper.look().await;
     assert!(keeper.is_written(), "nothing has to be written");
     keeper
         .board
@@ -110,4 +110,32 @@ async fn an_edit_that_is_carried_over_does_not_silence_the_last_word() {
     assert!(keeper.say().await);
     let running = condition(&there(&stage), ClusterCondition::SynchroRunning);
     assert_eq!(running, "Shutdown");
+}
+
+/// What Events were written.
+fn told(stage: &Stage) -> Vec<String> {
+    let events = stage.control_plane.events().into_iter();
+    let reasons = events.map(|event| event.body["reason"].as_str().map(str::to_owned));
+    reasons.flatten().collect()
+}
+
+#[tokio::test]
+async fn what_was_not_answered_and_is_seen_to_be_there_is_told() {
+    let stage = Stage::new().await;
+    let mut keeper = keeper(&stage).await;
+    is_not_answered(&stage, &mut keeper).await;
+    assert_eq!(told(&stage), ["ClusterConnected"]);
+    keeper.board.read(&Arc::new(there(&stage)));
+    keeper.look().await;
+    assert!(keeper.is_written());
+    assert_eq!(told(&stage), ["ClusterConnected", "ClusterUnreachable"]);
+}
+
+#[tokio::test]
+async fn what_was_not_answered_and_is_met_by_the_next_status_is_told() {
+    let stage = Stage::new().await;
+    let mut keeper = keeper(&stage).await;
+    is_not_answered(&stage, &mut keeper).await;
+    assert!(keeper.write().await);
+    assert_eq!(told(&stage), ["ClusterConnected", "ClusterUnreachable"]);
 }
