@@ -21,7 +21,7 @@ use crate::session::reaching::Reaching;
 use crate::stream::turns::{Turns, Width};
 use crate::told::last_words::LastWords;
 use crate::told::metrics::Metrics;
-use crate::told::outages::Outages;
+use crate::told::outages::{Outages, Refusals};
 use crate::told::pace::Pace;
 use crate::types::Types;
 
@@ -123,7 +123,7 @@ pub(crate) struct Shared {
     /// What the store fails with now, and whose writes.
     pub(crate) store_outages: Outages,
     /// What the control plane refuses now, and of which cluster.
-    pub(crate) refusals: Outages,
+    pub(crate) refusals: Refusals,
     /// Statuses that are written.
     pub(crate) statuses: Pace,
     /// Last statuses that may be written now.
@@ -164,7 +164,7 @@ impl Shared {
             types: Types::default(),
             discoveries: Arc::default(),
             store_outages: Outages::default(),
-            refusals: Outages::default(),
+            refusals: Refusals::default(),
             statuses: Pace::new(STATUS_PERIOD),
             last_words: LastWords::default(),
             audits: Arc::new(Turns::new(AUDITS)),

@@ -138,7 +138,7 @@ impl Fleet {
     }
 
     #[cfg(test)]
-    fn shared(&self) -> Arc<Shared> {
+    pub(crate) fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
     }
 

@@ -127,6 +127,12 @@ enum Broke {
     Failed(String),
 }
 
+/// A tree that is not over: what fails for its cluster then fails for nobody any more, and keeps no line of the log from being written.
+struct Ended {
+    shared: Arc<Shared>,
+    name: ClusterName,
+}
+
 /// What the tree's loop comes to.
 enum Turn {
     /// Wait for the next change.
@@ -145,6 +151,10 @@ impl Tree {
     /// Runs until the cluster is no longer looked after, also when that breaks off: nobody else would begin it anew, and the status would
     /// tell for ever how it was.
     pub(crate) async fn run_to_its_end(mut self) {
+        let _ending = Ended {
+            shared: Arc::clone(&self.shared),
+            name: self.name.clone(),
+        };
         let standing = Arc::new(self.standing());
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
         loop {
@@ -204,8 +214,6 @@ impl Tree {
             branches.release_session();
         }
         branches.end_session().await;
-        // What failed for this cluster fails for nobody any more.
-        self.shared.store_outages.ends(self.name.as_str());
         match ending {
             None => Box::pin(self.off_board(branches)).await,
             Some(ending) => Box::pin(self.end(branches, ending)).await,
@@ -241,6 +249,9 @@ impl Tree {
         branches.standing.board.read(&object);
         if !finalizer::is_set(&object) {
             return self.add_finalizer(&object).await;
+        }
+        if self.shared.refusals.finalizers.ends(self.name.as_str()) {
+            info!("finalizers are set again");
         }
         let entrant = Entrant {
             shared: &self.shared,
@@ -285,7 +296,8 @@ impl Tree {
             Err(trouble) if trouble.kind == TroubleKind::Conflict => Turn::Wait,
             Err(trouble) => {
                 let class = outages::class_of(&trouble);
-                if self.shared.refusals.begins(self.name.as_str(), class) {
+                let refused = &self.shared.refusals.finalizers;
+                if refused.begins(self.name.as_str(), class) {
                     warn!(cluster = %self.name, error = %trouble, "the finalizer was not set, retrying; others that are refused alike are not told of");
                 }
                 Turn::Retry
@@ -370,7 +382,9 @@ impl Tree {
         self.leave().await?;
         let name = self.name.as_str();
         finalizer::remove(api, name, &self.uid).await?;
-        self.shared.refusals.ends(name);
+        if self.shared.refusals.departures.ends(name) {
+            info!("clusters leave again");
+        }
         Ok(())
     }
 
@@ -387,10 +401,8 @@ impl Tree {
         let news = match stays {
             Stays::Store(error) => self.shared.store_fails(name, error),
             Stays::Refused(trouble) => {
-                let is_news = self
-                    .shared
-                    .refusals
-                    .begins(name, outages::class_of(trouble));
+                let departures = &self.shared.refusals.departures;
+                let is_news = departures.begins(name, outages::class_of(trouble));
                 is_news.then(|| trouble.to_string())
             }
         };
@@ -441,6 +453,14 @@ impl Tree {
             // The new cluster's join hides this one; if it joins elsewhere, this one is a stray.
             Ending::Replaced => {}
         }
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let name = self.name.as_str();
+        self.shared.store_outages.ends(name);
+        self.shared.refusals.forget(name);
     }
 }
 

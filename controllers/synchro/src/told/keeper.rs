@@ -154,7 +154,6 @@ impl StatusKeeper {
         if !shared.last_words.of(self).await {
             warn!(cluster = %self.name, "the last status was not written");
         }
-        shared.refusals.ends(&self.name);
     }
 
     /// What the status should be now.
@@ -192,7 +191,7 @@ impl StatusKeeper {
                 return None;
             }
         };
-        if self.shared.refusals.ends(&self.name) {
+        if self.shared.refusals.statuses.ends(&self.name) {
             info!("statuses are written again");
         }
         match put {
@@ -210,10 +209,8 @@ impl StatusKeeper {
     }
 
     fn refused(&self, error: &Trouble) {
-        let news = self
-            .shared
-            .refusals
-            .begins(&self.name, outages::class_of(error));
+        let statuses = &self.shared.refusals.statuses;
+        let news = statuses.begins(&self.name, outages::class_of(error));
         if news {
             warn!(cluster = %self.name, error = %error, "the status was not written, retrying; others that are refused alike are not told of");
         }

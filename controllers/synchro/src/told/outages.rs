@@ -17,6 +17,26 @@ const WORDS: usize = 32;
 /// port, as many lines as [`WORDS`] are told in it.
 const TOLD_FOR: Duration = Duration::from_secs(600);
 
+/// What the control plane refuses now, and of which cluster. What is asked for goes by a right of its own, so it is told of by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    /// That a status is written.
+    pub(crate) statuses: Outages,
+    /// That a finalizer is set.
+    pub(crate) finalizers: Outages,
+    /// That one is taken away.
+    pub(crate) departures: Outages,
+}
+
+impl Refusals {
+    /// This cluster is no more.
+    pub(crate) fn forget(&self, who: &str) {
+        for outages in [&self.statuses, &self.finalizers, &self.departures] {
+            outages.ends(who);
+        }
+    }
+}
+
 /// What a line of the log names of many.
 const NAMED: usize = 3;
 
@@ -70,6 +90,13 @@ impl Outages {
             }
         }
         is_over
+    }
+
+    /// Whether something is said to fail for him.
+    #[cfg(test)]
+    pub(crate) fn hit(&self, who: &str) -> bool {
+        let known = self.lock();
+        known.values().any(|outage| outage.hits.contains(who))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Outage>> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use armadex_crds::{PediaCluster, RenderedConnection};
 use armadex_policy::testing::{Host, ServedType};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 
@@ -387,5 +388,49 @@ async fn a_tree_that_breaks_off_each_time_says_so_and_nothing_of_before_stays() 
     stage.breaking.heal();
     record(&host, &spec(&member));
     comes_to_say(&host, "east", "SynchroRunning", "Running: ").await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_was_refused_for_a_cluster_that_is_gone_is_forgotten() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    let mut fleet = synchro(&stage, &host);
+    let shared = fleet.shared();
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    stage.shows(&["east/n/a"]).await;
+    host.forbid("patch", "pediaclusters");
+    let mut object = write(&host, "east", &spec(&member));
+    object.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    fleet.handle(Event::Apply(object.clone()));
+    let is_refused = || async { shared.refusals.departures.hit("east") };
+    until("a refusal", is_refused).await;
+    // Somebody takes the finalizer away.
+    host.remove(&format!("{CLUSTERS}/east"));
+    fleet.handle(Event::Delete(object));
+    until("nothing", || async { !is_refused().await }).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_finalizer_that_is_refused_stays_so_while_statuses_are_written() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    host.put(&format!("{CLUSTERS}/east"), json!({"metadata": {}}));
+    host.forbid("patch", "pediaclusters");
+    let mut fleet = synchro(&stage, &host);
+    let shared = fleet.shared();
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    let is_refused = || async { shared.refusals.finalizers.hit("east") };
+    until("a refusal", is_refused).await;
+    comes_to_say(&host, "east", "SynchroRunning", "WaitInit: ").await;
+    assert!(is_refused().await, "a status is not a finalizer");
+    // Somebody else sets it.
+    let mut object = write(&host, "east", &spec(&member));
+    object.metadata.finalizers = Some(vec![armadex_crds::PEDIA_CLUSTER_FINALIZER.to_owned()]);
+    fleet.handle(Event::Apply(object));
+    until("nothing", || async { !is_refused().await }).await;
     fleet.shutdown().await;
 }
