@@ -282,7 +282,10 @@ impl Tree {
         }
         if directed.refused && branches.session.is_none() {
             return match idle::tell(&mut branches.idle, entry, &entrant, &object).await {
-                true => Turn::Wait,
+                true => {
+                    branches.wait();
+                    Turn::Wait
+                }
                 false => Turn::Retry,
             };
         }
@@ -496,6 +499,15 @@ impl Branches {
             Some(left) if left.is_cancelled() => Entry::Left,
             _ => Entry::Unknown,
         }
+    }
+
+    /// Nothing has failed any more and nothing is tried: the cluster waits, as its other conditions say for what.
+    fn wait(&self) {
+        self.standing.board.update(|facts| {
+            if let Running::Failed(_) = facts.running {
+                facts.running = Running::Waiting;
+            }
+        });
     }
 
     /// Its last word to the store is that nobody looks after the cluster.

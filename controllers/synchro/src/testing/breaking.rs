@@ -125,7 +125,7 @@ impl BreakingSink {
         self.broken.lock().expect("no panic within").clear();
     }
 
-    /// The next calls of `begin`, `close`, `keep_alive`, `set_health` or `streams`, so many of them, are refused.
+    /// The next calls of `begin`, `close`, `join`, `keep_alive`, `set_health` or `streams`, so many of them, are refused.
     pub(crate) fn refuse(&self, call: &'static str, times: usize) {
         let mut refusals = self.refusals.lock().expect("no panic within");
         refusals.insert(call, times);
@@ -181,6 +181,7 @@ impl Sink for BreakingSink {
         owner: &str,
     ) -> Answer<ClusterId> {
         self.pass("join");
+        self.admit("join")?;
         self.store.join(cluster, incarnation, owner).await
     }
 

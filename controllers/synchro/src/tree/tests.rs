@@ -392,6 +392,18 @@ async fn a_tree_that_breaks_off_each_time_says_so_and_nothing_of_before_stays() 
 }
 
 #[tokio::test]
+async fn what_the_store_failed_with_once_is_not_said_of_a_cluster_that_is_refused() {
+    let (stage, host) = (Stage::new().await, host());
+    let thief = ScriptedMember::start("thief", &["a"]).await;
+    stage.breaking.refuse("join", 2);
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "mine", &spec(&thief))]);
+    comes_to_say(&host, "mine", "SynchroRunning", "InitialFailed: ").await;
+    comes_to_say(&host, "mine", "SynchroRunning", "CredentialNotBound: ").await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn what_was_refused_for_a_cluster_that_is_gone_is_forgotten() {
     let (stage, host) = (Stage::new().await, host());
     let member = ScriptedMember::start("member", &["a"]).await;
