@@ -150,7 +150,13 @@ impl SqlStore {
 
     /// Begins a read that needs to know what there is.
     pub(crate) async fn moment(&self, lane: Lane) -> Result<Moment, StoreError> {
-        let (transaction, head) = self.begin(lane).await?;
+        let (mut transaction, mut head) = self.begin(lane).await?;
+        if self.snapshots.is_under_way(&head) {
+            // A first reading takes long, and there are few connections. Once: what has changed since it began takes a moment.
+            transaction.rollback().await?;
+            self.snapshots.refreshed().await;
+            (transaction, head) = self.begin(lane).await?;
+        }
         let (transaction, snapshot) = self.snapshots.current(transaction, &head).await?;
         Ok(Moment {
             transaction,

@@ -32,6 +32,16 @@ impl Snapshots {
         }
     }
 
+    /// Whether somebody brings up to date what is not known yet as of this head.
+    pub(super) fn is_under_way(&self, head: &HeadRow) -> bool {
+        self.known_at(head).is_none() && self.refreshing.try_lock().is_err()
+    }
+
+    /// Returns when nobody is at it any more who is at it now.
+    pub(super) async fn refreshed(&self) {
+        drop(self.refreshing.lock().await);
+    }
+
     /// The catalogue as of this transaction, which has read this head, or newer.
     pub(super) async fn current(
         self: &Arc<Self>,

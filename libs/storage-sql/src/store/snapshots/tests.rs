@@ -1,4 +1,6 @@
-//! A reading of the catalogue whose asker goes away. SQLite.
+//! A reading of the catalogue whose asker goes away, and one that others wait for. SQLite.
+
+use std::time::Duration;
 
 use armadex_storage::conformance::{RULES, resource};
 use armadex_storage::{Search as _, Sink as _};
@@ -60,30 +62,47 @@ async fn store_with_pods(folder: &tempfile::TempDir) -> SqlStore {
     store
 }
 
+/// What says that a reading has come to the streams, and lets it go on.
+struct Holding {
+    begun: Arc<Semaphore>,
+    let_go: Arc<Semaphore>,
+}
+
+impl Holding {
+    fn new() -> Self {
+        let none = || Arc::new(Semaphore::new(0));
+        Self {
+            begun: none(),
+            let_go: none(),
+        }
+    }
+
+    async fn held(&self, store: &SqlStore) -> (Box<dyn Transaction>, HeadRow) {
+        let inner = store.database.read(Lane::Short).await;
+        let mut inner = inner.expect("a transaction");
+        let head = head_row::read(&mut *inner).await.expect("a head");
+        let held = Held {
+            inner,
+            begun: Arc::clone(&self.begun),
+            let_go: Arc::clone(&self.let_go),
+        };
+        (Box::new(held), head)
+    }
+}
+
 #[tokio::test]
 async fn a_reading_goes_on_when_its_asker_goes_away() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store_with_pods(&folder).await;
-    let (begun, let_go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let held = async || {
-        let inner = store.database.read(Lane::Short).await;
-        let mut inner = inner.expect("a transaction");
-        let head = head_row::read(&mut *inner).await.expect("a head");
-        let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
-        let held = Held {
-            inner,
-            begun,
-            let_go,
-        };
-        (Box::new(held) as Box<dyn Transaction>, head)
-    };
-    let (transaction, head) = held().await;
+    let holding = Holding::new();
+    let Holding { begun, let_go } = &holding;
+    let (transaction, head) = holding.held(&store).await;
     let snapshots = Arc::clone(&store.snapshots);
     let asked = tokio::spawn(async move { snapshots.current(transaction, &head).await.map(drop) });
     begun.acquire().await.expect("open").forget();
     asked.abort();
     asked.await.expect_err("it was given up");
-    let (transaction, head) = held().await;
+    let (transaction, head) = holding.held(&store).await;
     let_go.add_permits(1);
     let (transaction, known) = store
         .snapshots
@@ -108,5 +127,37 @@ async fn whether_the_store_answers_is_told_without_a_catalogue() {
     assert_eq!(store.snapshots.known.load().version, 0);
     store.catalog().await.expect("a catalogue");
     assert_ne!(store.snapshots.known.load().version, 0);
+    store.shutdown().await;
+}
+
+/// More than the connections for what takes a moment.
+const WAITING: usize = 4;
+
+#[tokio::test]
+async fn who_waits_for_a_reading_of_the_catalogue_holds_no_connection() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Arc::new(store_with_pods(&folder).await);
+    let holding = Holding::new();
+    let (transaction, head) = holding.held(&store).await;
+    let snapshots = Arc::clone(&store.snapshots);
+    let reading = tokio::spawn(async move { snapshots.current(transaction, &head).await });
+    holding.begun.acquire().await.expect("open").forget();
+    let waiting = (0..WAITING).map(|_| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.catalog().await })
+    });
+    let waiting = Vec::from_iter(waiting);
+    // Connections are given in the order of asking, so at the last of these all of them wait for the catalogue.
+    for _ in 0..=WAITING {
+        let told = tokio::time::timeout(Duration::from_secs(5), store.head()).await;
+        told.expect("a connection is free").expect("a head");
+    }
+    holding.let_go.add_permits(1);
+    let (transaction, _) = reading.await.expect("no panic").expect("a catalogue");
+    transaction.rollback().await.expect("ended");
+    for waiting in waiting {
+        let catalog = waiting.await.expect("no panic").expect("a catalogue");
+        assert_eq!(catalog.types.len(), 1);
+    }
     store.shutdown().await;
 }
