@@ -74,7 +74,9 @@ impl GuardedDatabase {
                     // Whatever becomes of it, it was begun.
                     let _ = transaction.rollback().await;
                 }
-                Err(err) => drop(attempt.failed(err)),
+                Err(err) if is_trouble(&err) => drop(attempt.failed(err)),
+                // An answer, though a bad one: whoever comes next meets it, and is told.
+                Err(_) => attempt.worked(),
             }
         });
     }

@@ -16,6 +16,8 @@ enum Does {
     Fail,
     /// It does not answer for ten seconds, as a pool would wait.
     Hang,
+    /// It was replaced.
+    BeGone,
     /// Nothing can be written.
     RefuseWrites,
     /// Writers collide.
@@ -51,6 +53,9 @@ impl Double {
                 time::sleep(Duration::from_secs(10)).await;
                 Err(unavailable("nobody gave a connection back"))
             }
+            Does::BeGone => Err(StoreError::Gone {
+                reason: "the file was replaced".into(),
+            }),
             does => Ok(Box::new(Ours(does))),
         }
     }
@@ -158,6 +163,23 @@ async fn a_database_that_comes_back_is_found_by_one_try_that_nobody_waits_for() 
     let known = database.availability();
     assert!(known.reads && known.outages == 1, "{known:?}");
     assert_eq!(double.begun.load(Ordering::Relaxed), 3, "one try");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_time_mends_is_told_to_who_comes_although_reading_was_in_trouble() {
+    let (double, database) = database();
+    double.now(Does::Fail);
+    read(&database).await.expect_err("it fails");
+    double.now(Does::BeGone);
+    let begun = time::Instant::now();
+    loop {
+        let refused = read(&database).await.expect_err("it is gone");
+        if matches!(refused, StoreError::Gone { .. }) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(1), "{refused}");
+        time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
