@@ -8,3 +8,4 @@ mod order;
 mod place;
 mod proxy;
 mod rewound;
+mod types;

@@ -466,6 +466,15 @@ pub(crate) fn types_unused_since(dialect: Dialect, revision: i64, limit: u32) ->
         .build()
 }
 
+/// Notes that types are had, where it was noted that they were not.
+pub(crate) fn note_types_in_use(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::update(dialect, "type.in_use", "type")
+        .push("unused = 0 WHERE ")
+        .within("id", ids)
+        .push(" AND unused > 0")
+        .build()
+}
+
 /// Notes at which revision types are had by none; 0: they are had.
 pub(crate) fn note_types_unused(dialect: Dialect, revision: i64, ids: &[i64]) -> Statement {
     Sql::update(dialect, "type.note_unused", "type")

@@ -152,6 +152,7 @@ fn types(dialect: Dialect) -> Vec<Statement> {
         catalog::types_used_again(dialect, 128),
         catalog::types_unused_since(dialect, 35, 128),
         catalog::note_types_unused(dialect, 40, &[1, 2]),
+        catalog::note_types_in_use(dialect, &[1, 2]),
         catalog::delete_types(dialect, &[1, 2]),
         gone::note_types(dialect, 10, &[1, 2]),
         unposted::delete(dialect, &[1, 2]),

@@ -283,6 +283,7 @@ pub(crate) async fn open(
         };
         close(session, opening.cluster, TypeId(meant.id)).await?;
     }
+    note_in_use(session, &fences).await?;
     let known = known(session, &fences).await?;
     take_over(session, &fences).await?;
     let mut fences = fences.into_iter();
@@ -296,6 +297,17 @@ pub(crate) async fn open(
         Ok(opened(session, fence, &known, rules))
     });
     Ok(opened.collect())
+}
+
+/// A type that went once is not dropped by when that was.
+async fn note_in_use(session: &mut Session<'_>, fences: &[Fence]) -> Result<(), StoreError> {
+    let types: BTreeSet<i64> = fences.iter().map(|fence| fence.resource.into()).collect();
+    let types = Vec::from_iter(types);
+    for part in types.chunks(session.dialect.most_values()) {
+        let statement = catalog::note_types_in_use(session.dialect, part);
+        session.connection.execute(statement).await?;
+    }
+    Ok(())
 }
 
 /// Two writers may ask for one stream at once: it is the second's.

@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use armadex_databases::Engine;
 use armadex_storage::conformance::fixture::{all_pods, live};
 use armadex_storage::conformance::object;
 use armadex_storage::{Change, Sink as _, StoreError, Written};
-use tokio::time::{Instant, sleep};
 
-use super::place::{PATIENCE, Place, fixture_of};
+use super::place::{Place, fixture_of, wait_until_somebody_waits};
 use crate::sql::head::Numbered;
-use crate::sql::statement::Statement;
 use crate::sql::stream::{self, Fence};
-use crate::store::SqlStore;
 
 fn is_fenced(done: &Result<Written, StoreError>) -> bool {
     matches!(done, Err(StoreError::Fenced { .. }))
@@ -96,38 +92,5 @@ async fn a_purge_takes_nothing_from_a_stream_that_was_opened_again() {
         assert_eq!(purged.objects, 0);
         assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a", "m/ns/b"]);
         fixture.assert_sound().await;
-    }
-}
-
-/// Between two looks: MySQL tells anew only who has not asked for a tenth of a second.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Returns when a transaction of this database waits for a row of another.
-async fn wait_until_somebody_waits(place: &Place, store: &SqlStore) {
-    let text = match place.database.server().engine() {
-        Engine::Postgres => {
-            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        }
-        Engine::Mysql => {
-            "SELECT COUNT(*) FROM information_schema.innodb_trx t \
-             JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id \
-             WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()"
-        }
-    };
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let mut reader = store
-            .database
-            .read(crate::backend::Lane::Short)
-            .await
-            .expect("a reader");
-        let waiting = Statement::fixed("waiting", text, []);
-        let waiting = crate::backend::row(&mut *reader, waiting, |row| row.int(0)).await;
-        reader.rollback().await.expect("ended");
-        if waiting.expect("an answer") > Some(0) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "nobody waits");
-        sleep(LOOK).await;
     }
 }

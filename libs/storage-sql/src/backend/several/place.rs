@@ -9,7 +9,9 @@ use armadex_storage::conformance::fixture::{ObjectBuilder, Writer};
 use armadex_storage::{Change, StoreError, Written};
 use tokio::time::{Instant, sleep};
 
+use crate::backend::{Lane, row};
 use crate::options::Options;
+use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
 /// A database and stores on it.
@@ -82,5 +84,34 @@ pub(super) async fn persist(
             Err(err) if err.is_transient() && Instant::now() < deadline => sleep(PAUSE).await,
             done => return done,
         }
+    }
+}
+
+/// Between two looks: MySQL tells anew only who has not asked for a tenth of a second.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Returns when a transaction of this database waits for a row of another.
+pub(super) async fn wait_until_somebody_waits(place: &Place, store: &SqlStore) {
+    let text = match place.database.server().engine() {
+        Engine::Postgres => {
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        }
+        Engine::Mysql => {
+            "SELECT COUNT(*) FROM information_schema.innodb_trx t \
+             JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id \
+             WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()"
+        }
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut reader = store.database.read(Lane::Short).await.expect("a reader");
+        let waiting = Statement::fixed("waiting", text, []);
+        let waiting = row(&mut *reader, waiting, |row| row.int(0)).await;
+        reader.rollback().await.expect("ended");
+        if waiting.expect("an answer") > Some(0) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "nobody waits");
+        sleep(LOOK).await;
     }
 }

@@ -307,3 +307,30 @@ async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
     let owners = rows(&mut *transaction, statement, |row| row.text(0)).await;
     assert_eq!(owners.expect("owners"), ["one/x", "two/x"]);
 }
+
+#[tokio::test]
+async fn a_type_that_is_had_again_is_not_taken_for_one_that_went_before() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    for name in ["a", "b"] {
+        fixture.put(&pods, [object("ns", name)]).await;
+    }
+    let (cluster, number) = (pods.cluster, pods.stream.resource);
+    store.close(cluster, number).await.expect("closed");
+    fixture.purge(10).await;
+    let noted = async || {
+        let unused = "SELECT unused FROM type WHERE resource = 'pods'";
+        let mut transaction = store.database.read(Lane::Short).await.expect("a reader");
+        let statement = Statement::fixed("test", unused, []);
+        let found = crate::backend::row(&mut *transaction, statement, |row| row.int(0)).await;
+        transaction.rollback().await.expect("ended");
+        found.expect("an answer").expect("a row")
+    };
+    assert!(noted().await > 0);
+    let again = fixture.pods_of("m").await;
+    assert_eq!(again.stream.resource, number);
+    assert_eq!(noted().await, 0);
+    store.shutdown().await;
+}
