@@ -38,10 +38,18 @@ pub(crate) async fn clusters(connection: &mut dyn Connection) -> Result<Vec<Join
 }
 
 /// The streams of a cluster that were not closed.
+#[derive(Debug, Default)]
+pub(crate) struct States {
+    pub(crate) known: Vec<StreamState>,
+    /// Those of types that are not there.
+    pub(crate) untyped: Vec<TypeId>,
+}
+
+/// The streams of a cluster that were not closed.
 pub(crate) async fn states(
     connection: &mut dyn Connection,
     cluster: ClusterId,
-) -> Result<Vec<StreamState>, StoreError> {
+) -> Result<States, StoreError> {
     let streams = rows(connection, stream::of_cluster(cluster.0), stream::decode).await?;
     let open: Vec<_> = streams
         .into_iter()
@@ -54,18 +62,20 @@ pub(crate) async fn states(
         let found = rows(connection, statement, catalog::decode_type).await?;
         types.extend(found.into_iter().map(|row| (row.id, row)));
     }
-    open.into_iter()
-        .map(|stream| {
-            let known = types.remove(&stream.resource);
-            let known = known.ok_or_else(|| broken(format!("type {} is gone", stream.resource)))?;
-            Ok(StreamState {
-                id: TypeId(stream.resource),
+    let mut states = States::default();
+    for stream in open {
+        let id = TypeId(stream.resource);
+        match types.remove(&stream.resource) {
+            Some(known) => states.known.push(StreamState {
+                id,
                 resource: known.resource,
                 position: stream.position,
                 objects: u64::try_from(stream.objects).unwrap_or(0),
-            })
-        })
-        .collect()
+            }),
+            None => states.untyped.push(id),
+        }
+    }
+    Ok(states)
 }
 
 /// Whether a cluster has objects of any of these types in a namespace.

@@ -9,13 +9,14 @@ use armadex_storage::{
     StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
+use tracing::warn;
 
 use super::SqlStore;
 use crate::backend::Lane;
 use crate::backend::error::broken;
 use crate::form::codec::Family;
 use crate::read::inventory::{self, Inventory, Told};
-use crate::read::streams;
+use crate::read::streams::{self, States};
 use crate::write::clusters::{self, Differs, Present};
 use crate::write::prepare::prepare;
 use crate::write::types::Opening;
@@ -164,9 +165,17 @@ impl Sink for SqlStore {
 
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError> {
         let mut transaction = self.database.read(Lane::Upkeep).await?;
-        let states = streams::states(&mut *transaction, cluster).await?;
+        let States { known, untyped } = streams::states(&mut *transaction, cluster).await?;
         transaction.rollback().await?;
-        Ok(states)
+        for TypeId(number) in untyped {
+            // Nobody could ask for it, nor close it by name.
+            warn!(
+                cluster = cluster.0,
+                number, "a stream is of a type that is not there, and is closed"
+            );
+            self.close(cluster, TypeId(number)).await?;
+        }
+        Ok(known)
     }
 
     async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError> {

@@ -308,6 +308,32 @@ async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
     assert_eq!(owners.expect("owners"), ["one/x", "two/x"]);
 }
 
+/// A process of an earlier release may open a stream of a type that another drops meanwhile.
+#[tokio::test]
+async fn a_stream_of_a_type_that_is_not_there_is_closed_and_keeps_nothing_from_its_cluster() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let nodes = resource("", "nodes", "Node", false);
+    store
+        .open(pods.cluster, &nodes, RULES)
+        .await
+        .expect("opened");
+    store.shutdown().await;
+    place.run("DELETE FROM type WHERE resource = 'pods'").await;
+    let store = open_store(&place).await;
+    let states = store.streams(pods.cluster).await.expect("streams");
+    let known: Vec<_> = states.iter().map(|state| &state.resource).collect();
+    assert_eq!(known, [&nodes]);
+    let purged = store.purge(10, std::time::Duration::ZERO).await;
+    assert_eq!(purged.expect("purged").objects, 1);
+    let report = store.check().await.expect("a report");
+    assert!(report.faults.is_empty(), "{:?}", report.faults);
+    store.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_type_that_is_had_again_is_not_taken_for_one_that_went_before() {
     let place = Place::new();
