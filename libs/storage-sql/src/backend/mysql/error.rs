@@ -38,8 +38,8 @@ fn class(err: &sqlx::Error) -> Class {
 fn class_of(number: u16) -> Class {
     match number {
         // A row that has changed since it was read; a duplicate; a deadlock, which is also how a cluster tells of a transaction that another node
-        // was faster with; the commit of one.
-        1020 | 1062 | 1180 | 1213 | 1586 => Class::Collision,
+        // was faster with; the commit of one; a table or an index that was made after the snapshot that is to be read, as by a migration.
+        1020 | 1062 | 1180 | 1213 | 1412 | 1586 => Class::Collision,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
         1205 => Class::Collision,
         // No memory, no disk, no place: tables, connections, prepared statements, locks.

@@ -257,3 +257,21 @@ async fn what_nobody_waited_for_to_its_end_is_not_answered_to_the_next() {
         next.rollback().await.expect("ended");
     }
 }
+
+/// A migration that another process runs meanwhile: what is asked is done anew, and is no fault of the store.
+#[tokio::test]
+async fn a_table_that_was_changed_after_a_snapshot_was_taken_is_read_anew() {
+    let Some(place) = Place::new() else { return };
+    let database = place.open().await.expect("a database");
+    let mut reading = database.read(Lane::Short).await.expect("a snapshot");
+    administer(&place, "ALTER TABLE owner ADD COLUMN later BIGINT, FORCE");
+    let read = statement("SELECT name FROM owner");
+    let read = rows(&mut *reading, read, |row| row.text(0)).await;
+    let refused = read.expect_err("the table is newer");
+    assert!(refused.is_transient(), "{refused}");
+    reading.rollback().await.expect("ended");
+    let mut reading = database.read(Lane::Short).await.expect("a snapshot");
+    let found = texts(&mut *reading, "SELECT name FROM owner").await;
+    assert!(found.is_empty());
+    database.close().await;
+}
