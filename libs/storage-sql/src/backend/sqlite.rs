@@ -82,12 +82,14 @@ impl SqliteDatabase {
         // Before the database: whatever is committed after this cannot make the mark look ahead of it.
         let known = MarkFile::read(path).map_err(|err| out_of_reach(path, err))?;
         create_private(path)?;
+        // Before it is opened, so that whatever took its place since is seen to be another.
+        let file = Identity::of(path).map_err(|err| out_of_reach(path, err))?;
         let opening = connect(writer_options(path, options), 1);
         let opened = options.writer_runtime().spawn(opening).await;
         let writer = opened.map_err(|err| broken(err.to_string()))??;
         migrate(&writer).await?;
+        file.check(path)?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
-        let file = Identity::of(path).map_err(|err| out_of_reach(path, err))?;
         let marked = check_mark(&writer, known, file.inode).await?;
         mark.write_through(&marked)
             .map_err(|err| out_of_reach(path, err))?;
@@ -102,22 +104,6 @@ impl SqliteDatabase {
             catch_up_at: AtomicU64::new(options.most_log_bytes),
             mark,
             marked: Mutex::new(marked),
-        })
-    }
-
-    /// Whether the file at the path is still the one that is open. A connection to one that was removed goes on as if nothing had happened, in a database that
-    /// nobody else sees. A microsecond.
-    fn check_file(&self) -> Result<(), StoreError> {
-        let reason = match Identity::of(&self.path) {
-            Ok(file) if file == self.file => return Ok(()),
-            Ok(_) => "replaced",
-            Err(err) if err.kind() == ErrorKind::NotFound => "removed",
-            // What cannot be looked at has not been seen to be another.
-            Err(_) => return Ok(()),
-        };
-        let path = self.path.display();
-        Err(StoreError::Gone {
-            reason: format!("{path} was {reason} while it was in use"),
         })
     }
 
@@ -164,6 +150,22 @@ impl Identity {
         Ok(Self {
             device: metadata.dev(),
             inode: metadata.ino(),
+        })
+    }
+
+    /// Whether the file at the path is still this one, which is open. A connection to one that was removed goes on as if nothing had happened, in a database
+    /// that nobody else sees. A microsecond.
+    fn check(self, path: &Path) -> Result<(), StoreError> {
+        let reason = match Self::of(path) {
+            Ok(file) if file == self => return Ok(()),
+            Ok(_) => "replaced",
+            Err(err) if err.kind() == ErrorKind::NotFound => "removed",
+            // What cannot be looked at has not been seen to be another.
+            Err(_) => return Ok(()),
+        };
+        let path = path.display();
+        Err(StoreError::Gone {
+            reason: format!("{path} was {reason} while it was in use"),
         })
     }
 }
@@ -232,12 +234,12 @@ impl Database for SqliteDatabase {
             Lane::Search => &self.searches,
             Lane::Upkeep => &self.upkeep,
         };
-        self.check_file()?;
+        self.file.check(&self.path)?;
         begin(readers, "BEGIN").await
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        self.check_file()?;
+        self.file.check(&self.path)?;
         begin(&self.writer, "BEGIN IMMEDIATE").await
     }
 

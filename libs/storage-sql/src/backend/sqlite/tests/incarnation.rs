@@ -295,3 +295,39 @@ async fn who_closes_a_store_last_speaks_for_who_wrote_to_it_last() {
     let mark = std::fs::read_to_string(place.directory.path().join("store.db-mark"));
     assert!(mark.expect("a mark").trim_end().ends_with("closed"));
 }
+
+/// How often this process has the file at this path open.
+fn times_open(path: &Path) -> usize {
+    let own = std::fs::read_dir("/proc/self/fd").expect("what is open");
+    let links = own.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|link| link == path).count()
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_while_it_is_opened_is_not_taken_for_the_one_that_is_open() {
+    let (place, backup) = (Place::new(), Place::new());
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..3).await;
+    store.shutdown().await;
+    copy(&place, backup.directory.path());
+    // Another process writes, and whoever opens the file waits.
+    let database = place.database().await.expect("a database");
+    let mut busy = database.write().await.expect("a transaction");
+    busy.execute(Statement::fixed("test", "UPDATE head SET id = id", []))
+        .await
+        .expect("held");
+    let (before, path) = (times_open(&place.path()), place.path());
+    let opening = tokio::spawn(async move {
+        let opened = SqliteDatabase::open(&path, &Options::default()).await;
+        opened.map(|_| ())
+    });
+    while times_open(&place.path()) == before {
+        assert!(!opening.is_finished(), "it waits");
+        tokio::task::yield_now().await;
+    }
+    std::fs::rename(backup.path(), place.path()).expect("replaced");
+    busy.rollback().await.expect("ended");
+    let refused = opening.await.expect("no panic").expect_err("another file");
+    assert!(matches!(refused, StoreError::Gone { .. }), "{refused}");
+    database.close().await;
+}
