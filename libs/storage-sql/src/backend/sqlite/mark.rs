@@ -88,6 +88,8 @@ impl Mark {
 #[derive(Debug)]
 pub(super) struct MarkFile {
     file: File,
+    /// Whether others see that it is in use. Not every file system locks files.
+    is_locked: bool,
 }
 
 impl MarkFile {
@@ -112,19 +114,24 @@ impl MarkFile {
 
     /// Opens the file, which only its owner may read.
     pub(super) fn open(database: &Path) -> Result<Self> {
+        // Both: a file system of a network gives a lock that is shared only on what may be read, and another only on what may be written.
         let file = OpenOptions::new()
+            .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
             .open(path_of(database))?;
-        // Where files cannot be locked nobody is ever known to be alone.
-        let _ = file.lock_shared();
-        Ok(Self { file })
+        let is_locked = file.lock_shared().is_ok();
+        Ok(Self { file, is_locked })
     }
 
-    /// That no other process has the database open, for as long as the guard lives; nobody opens it meanwhile. `None` if one has.
+    /// That no other process has the database open, for as long as the guard lives; nobody opens it meanwhile. `None` if one has, or if that cannot be told:
+    /// where this process was given no lock another has none either.
     pub(super) fn alone(&self) -> Option<Alone<'_>> {
+        if !self.is_locked {
+            return None;
+        }
         self.file.try_lock().ok().map(|()| Alone(&self.file))
     }
 
@@ -201,6 +208,22 @@ mod tests {
         assert_eq!(MarkFile::read(&path).expect("read"), None);
         std::fs::write(path_of(&path), b"junk \xff").expect("written");
         assert_eq!(MarkFile::read(&path).expect("read"), None);
+    }
+
+    #[test]
+    fn nobody_is_alone_where_files_cannot_be_locked() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join("store.db");
+        let file = MarkFile::open(&path).expect("a file");
+        assert!(file.alone().is_some());
+        let unlocked = MarkFile {
+            is_locked: false,
+            ..file
+        };
+        assert!(unlocked.alone().is_none());
+        let mut text = String::new();
+        let mut file = unlocked.file;
+        file.read_to_string(&mut text).expect("it may be read");
     }
 
     #[test]
