@@ -134,9 +134,6 @@ impl Snapshot {
         let (left, closed): (Vec<_>, Vec<_>) = gone.into_iter().partition(|&(_, id)| id == 0);
         let (dropped, closed): (Vec<_>, Vec<_>) =
             closed.into_iter().partition(|&(cluster, _)| cluster == 0);
-        for (_, id) in dropped {
-            next.drop_type(id);
-        }
         for (cluster, _) in left {
             next.drop_cluster(cluster, &mut catalog);
         }
@@ -144,6 +141,10 @@ impl Snapshot {
         let closed = closed.into_iter().map(|(cluster, id)| (cluster, id, false));
         let touched = next.take_streams(closed.chain(streams));
         next.fill_entries(&touched, &mut catalog);
+        // After what had them, which would be counted again.
+        for (_, id) in dropped {
+            next.drop_type(id);
+        }
         next.take_health(health, &mut catalog);
         if structural {
             next.known_holders = KnownHolders::default();

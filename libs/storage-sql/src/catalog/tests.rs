@@ -172,3 +172,12 @@ fn a_type_that_none_has_any_more_is_forgotten() {
     });
     assert_eq!(anew.type_id(&pods), Some(7));
 }
+
+#[test]
+fn a_type_that_goes_together_with_its_last_stream_leaves_nothing() {
+    let now = after(&fleet(), |delta| {
+        delta.gone = vec![(0, 1), (0, 2), (1, 1), (2, 1), (1, 2), (2, 2)];
+    });
+    assert!(now.holders.is_empty(), "{:?}", now.holders);
+    assert!(now.catalog.types.is_empty());
+}
