@@ -5,6 +5,7 @@ mod connections;
 mod cut;
 mod fences;
 mod order;
+mod owners;
 mod place;
 mod proxy;
 mod rewound;

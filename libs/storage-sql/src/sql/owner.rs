@@ -14,13 +14,23 @@ pub(crate) fn keep(dialect: Dialect, owner: &str, now: i64) -> Statement {
         .build()
 }
 
-/// Forgets owners of nothing that were seen no later than at this second.
-pub(crate) fn forget(until: i64) -> Statement {
+/// Owners of nothing that were seen no later than at this second.
+pub(crate) fn forgettable(until: i64, limit: u32) -> Statement {
+    Statement::fixed(
+        "owner.forgettable",
+        "SELECT name FROM owner WHERE seen <= ? \
+         AND NOT EXISTS (SELECT 1 FROM cluster WHERE cluster.owner = owner.name) \
+         ORDER BY name LIMIT ?",
+        [until.into(), limit.into()],
+    )
+}
+
+/// Forgets one of them, unless it is seen again.
+pub(crate) fn forget(owner: &str, until: i64) -> Statement {
     Statement::fixed(
         "owner.forget",
-        "DELETE FROM owner WHERE seen <= ? \
-         AND NOT EXISTS (SELECT 1 FROM cluster WHERE cluster.owner = owner.name)",
-        [until.into()],
+        "DELETE FROM owner WHERE name = ? AND seen <= ?",
+        [owner.into(), until.into()],
     )
 }
 
@@ -56,11 +66,11 @@ pub(crate) fn decode_tenure(row: &dyn Row) -> Result<Tenure, StoreError> {
     row.int(0).map(Tenure)
 }
 
-/// Forgets the tenures of owners that are forgotten.
-pub(crate) fn forget_tenures() -> Statement {
+/// Forgets the tenure of an owner that is forgotten.
+pub(crate) fn forget_tenure(owner: &str) -> Statement {
     Statement::fixed(
-        "owner.forget_tenures",
-        "DELETE FROM tenure WHERE NOT EXISTS (SELECT 1 FROM owner WHERE owner.name = tenure.owner)",
-        [],
+        "owner.forget_tenure",
+        "DELETE FROM tenure WHERE owner = ?",
+        [owner.into()],
     )
 }

@@ -78,11 +78,12 @@ fn heads() -> Vec<Statement> {
 fn owners(dialect: Dialect) -> Vec<Statement> {
     vec![
         owner::keep(dialect, "b", 1_800_000_000),
-        owner::forget(1_700_000_000),
+        owner::forgettable(1_700_000_000, 32),
+        owner::forget("b", 1_700_000_000),
         owner::begin_next("b"),
         owner::begin_first("b"),
         owner::tenure("b"),
-        owner::forget_tenures(),
+        owner::forget_tenure("b"),
     ]
 }
 

@@ -45,10 +45,25 @@ pub(crate) async fn keep_alive(
         return Ok(false);
     }
     see(session, owner).await?;
-    let forget = owner::forget(session.now.saturating_sub(REMEMBERED));
-    session.connection.execute(forget).await?;
-    session.connection.execute(owner::forget_tenures()).await?;
+    forget_owners(session).await?;
     Ok(true)
+}
+
+/// Owners that one heartbeat forgets.
+const MOST_FORGOTTEN: u32 = 32;
+
+/// Forgets owners of nothing. They are looked for first: whoever deletes looks at all rows, and waits for those in which others say that they live.
+async fn forget_owners(session: &mut Session<'_>) -> Result<(), StoreError> {
+    let until = session.now.saturating_sub(REMEMBERED);
+    let forgettable = owner::forgettable(until, MOST_FORGOTTEN);
+    for owner in rows(session.connection, forgettable, |r| r.text(0)).await? {
+        let forget = owner::forget(&owner, until);
+        if session.connection.execute(forget).await? > 0 {
+            let tenure = owner::forget_tenure(&owner);
+            session.connection.execute(tenure).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn tenure(session: &mut Session<'_>, owner: &str) -> Result<Option<Tenure>, StoreError> {
