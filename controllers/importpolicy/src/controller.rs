@@ -7,12 +7,12 @@ use std::{
 
 use armadex_crds::{ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, controller_of, paced,
-    triggers, wait_until_served, watched,
+    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, controller_of,
+    followed, paced, triggers, wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
-    Client, Resource, ResourceExt,
+    Client, Resource,
     runtime::{controller::Action, reflector::Store},
 };
 use tokio_util::sync::CancellationToken;
@@ -37,14 +37,11 @@ pub async fn run(
             return Ok(());
         }
     }
-    let (policies, changed) = watched(
-        Objects::all(client.clone()),
-        |_| (),
-        |policy: &ClusterImportPolicy| Some(policy.name_any()),
-    );
-    let (lifecycles, lifecycles_changed) = watched(Objects::all(client.clone()), |_| (), policy_of);
+    let shared = Shared::new(client.clone(), watches, secrets, "armadex-importpolicy");
+    let (policies, changed) = followed(Objects::all(client.clone()), shared.said.clone());
+    let (lifecycles, lifecycles_changed) = watched(Objects::all(client), |_| (), policy_of);
     let context = Context {
-        shared: Shared::new(client, watches, secrets, "armadex-importpolicy"),
+        shared,
         lifecycles,
         resources: Mutex::default(),
         memories: Mutex::default(),

@@ -348,10 +348,44 @@ async fn of_an_api_server_that_takes_long_to_refuse_a_few_are_asked_for_and_who_
     );
     assert!(host.asked("patch", "pediaclusterlifecycles") - before <= 6);
     assert_eq!(host.asked("delete", "pediaclusterlifecycles"), 1);
-    // Looks that fail alike say so once.
-    let written = || host.asked("patch", "clusterimportpolicies/status");
-    let told = written();
-    tokio::time::sleep(Duration::from_secs(300)).await;
-    assert!(written() - told <= 2, "{} statuses", written() - told);
     running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_whose_changes_are_refused_looks_again_by_its_back_off() {
+    for slowly in [false, true] {
+        let host = host();
+        host.put(&format!("{POLICIES}/karmada"), policy());
+        for number in 0..99 {
+            host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+        }
+        match slowly {
+            // Which of them were tried is chance, and so is what is said.
+            true => host.fail_slowly("patch", "pediaclusterlifecycles"),
+            false => host.forbid("patch", "pediaclusterlifecycles"),
+        }
+        let running = run(&host);
+        until(&host, "it is told", |host| {
+            reconciling(host).starts_with("FailedReconcile")
+        })
+        .await;
+        let asked = || {
+            // Of what takes as long as a look may, one is asked for.
+            let of_look = if slowly { 1 } else { 99 };
+            let looks = host.asked("patch", "pediaclusterlifecycles") / of_look;
+            (looks, host.asked("patch", "clusterimportpolicies/status"))
+        };
+        let before = asked();
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        let (looks, statuses) = (asked().0 - before.0, asked().1 - before.1);
+        // One each 8 s and how long it takes, and the first ones sooner.
+        let (most, words) = if slowly {
+            (300 / 18 + 5, looks + 1)
+        } else {
+            (300 / 8 + 5, 1)
+        };
+        assert!((5..=most).contains(&looks), "{looks} looks");
+        assert!(statuses <= words, "{statuses} statuses");
+        running.end().await;
+    }
 }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, paced, triggers,
-    wait_until_served, watched,
+    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, followed, paced,
+    triggers, wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{
@@ -40,20 +40,17 @@ pub async fn run(
             return Ok(());
         }
     }
-    let (lifecycles, changed) = watched(
-        Objects::all(client.clone()),
-        |_| (),
-        |lifecycle: &PediaClusterLifecycle| Some(lifecycle.name_any()),
-    );
+    let shared = Shared::new(client.clone(), watches, secrets, "armadex-lifecycle");
+    let (lifecycles, changed) = followed(Objects::all(client.clone()), shared.said.clone());
     // How each of its resources is doing is for the synchro to say, and longer than all the rest.
     // A lifecycle and its PediaCluster have the same name.
     let (clusters, clusters_changed) = watched(
-        Objects::all(client.clone()),
+        Objects::all(client),
         |cluster: &mut PediaCluster| cluster.status = None,
         |cluster| Some(cluster.name_any()),
     );
     let context = Context {
-        shared: Shared::new(client, watches, secrets, "armadex-lifecycle"),
+        shared,
         clusters,
         applied: Applied::default(),
         compilations: Compilations::default(),

@@ -25,7 +25,7 @@ use tracing::{debug, warn};
 
 use crate::{
     Interests, ReconcileError, Reporter, Retries, SecretNamespaces, Trouble, TroubleKind, Watches,
-    report::status_patch,
+    report::{Said, status_patch},
 };
 
 /// What every controller holds.
@@ -38,6 +38,8 @@ pub struct Shared {
     pub interests: Arc<Interests>,
     /// For Events.
     pub reporter: Reporter,
+    /// What it said last.
+    pub said: Arc<Said>,
     /// Failures in a row.
     pub retries: Retries,
     /// Which Secrets may be read.
@@ -90,6 +92,7 @@ impl Shared {
             client,
             watches,
             interests: Arc::default(),
+            said: Arc::default(),
             retries: Retries::default(),
             secrets,
         }
@@ -98,6 +101,7 @@ impl Shared {
     /// Drops all that is held for an object that goes.
     pub fn forget(&self, name: &str) {
         self.interests.remove(name);
+        self.said.forget(name);
         self.retries.clear(name);
     }
 }
@@ -141,6 +145,8 @@ pub async fn write_status<C: Controller, S: Serialize + Default>(
     let shared = controller.shared();
     let api: Api<C::Object> = Api::all(shared.client.clone());
     let (name, params) = (object.name_any(), PatchParams::default());
+    // A watch may tell of it before the answer does.
+    shared.said.says(&name, &after);
     let written = api.patch_status(&name, &params, &Patch::Merge(patch)).await;
     written.map_err(|error| ReconcileError {
         doing: "writing its status",

@@ -27,10 +27,10 @@ pub use limited::{ANSWER_LIMIT, limited};
 pub use objects::Objects;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
-pub use report::Reporter;
+pub use report::{Reporter, Said};
 pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
 pub use retries::Retries;
-pub use run::watched;
+pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
 pub use trouble::{ReconcileError, Trouble, TroubleKind};
 pub use watches::{

@@ -1,5 +1,11 @@
 //! How a controller tells: a status patch that says everything, and an Event per transition.
 
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
 use armadex_crds::conditions::NewCondition;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
@@ -11,6 +17,38 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use crate::Trouble;
+
+/// The status that a controller said of each object last: that it is there is no news to it.
+#[derive(Debug, Default)]
+pub struct Said(Mutex<HashMap<String, u64>>);
+
+impl Said {
+    /// It is about to say this of an object.
+    pub(crate) fn says(&self, name: &str, status: &impl Serialize) {
+        self.lock().insert(name.to_owned(), hash(status));
+    }
+
+    /// Whether it said this of it last, and nobody anything since.
+    pub(crate) fn has_said(&self, name: &str, status: &impl Serialize) -> bool {
+        self.lock().get(name) == Some(&hash(status))
+    }
+
+    pub(crate) fn forget(&self, name: &str) {
+        self.lock().remove(name);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Of what is sent: a time has fewer digits there.
+fn hash(status: &impl Serialize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let text = serde_json::to_string(status).unwrap_or_default();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
 
 /// The longest note that an API server takes in an Event, in bytes.
 const NOTE_LIMIT: usize = 1024;

@@ -5,30 +5,33 @@
 
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
-use futures::{Stream, StreamExt, stream};
+use futures::{
+    Stream, StreamExt,
+    stream::{self, BoxStream},
+};
 use kube::{
-    Resource,
+    Resource, ResourceExt,
+    core::object::HasStatus,
     runtime::{
         WatchStreamExt,
         reflector::{self, ObjectRef, Store, store::Writer},
         watcher::{self, Event},
     },
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Objects, retries::WatchBackoff};
+use crate::{Objects, report::Said, retries::WatchBackoff};
 
-/// Objects of a cluster-scoped kind, and the objects `O` that `concerned` names for each of them as it comes, changes or goes: for what it was
-/// before and for what it is. `trim` takes out what nobody here reads: all of them are held in memory, and a change of nothing else is not told.
-pub fn watched<K, O>(
-    api: Objects<K>,
-    trim: fn(&mut K),
-    concerned: fn(&K) -> Option<String>,
-) -> (
-    Store<K>,
-    impl Stream<Item = Result<ObjectRef<O>, watcher::Error>> + Send + 'static,
-)
-where
+/// What is told of a kind.
+type Names<O> = BoxStream<'static, Result<ObjectRef<O>, watcher::Error>>;
+
+/// What a watch on a kind takes of an object to be an object of ours.
+pub trait Watched:
+    Resource<DynamicType = ()> + Clone + Debug + PartialEq + DeserializeOwned + Send + Sync + 'static
+{
+}
+
+impl<K> Watched for K where
     K: Resource<DynamicType = ()>
         + Clone
         + Debug
@@ -36,23 +39,73 @@ where
         + DeserializeOwned
         + Send
         + Sync
-        + 'static,
+        + 'static
+{
+}
+
+/// Objects of the cluster-scoped kind that a controller follows, each of which concerns itself alone. That a status is there which the
+/// controller `said` is not told: who fails in other words each time would look again at once each time.
+pub fn followed<K>(api: Objects<K>, said: Arc<Said>) -> (Store<K>, Names<K>)
+where
+    K: Watched + HasStatus,
+    K::Status: Clone + Serialize,
+{
+    let level = move |known: &mut K, object: &K| {
+        if let Some(status) = object.status()
+            && said.has_said(&object.name_any(), status)
+        {
+            *known.status_mut() = Some(status.clone());
+        }
+    };
+    let itself = |object: &K| Some(object.name_any());
+    named(kept(events(api, |_| ()), itself, level))
+}
+
+/// Objects of a cluster-scoped kind, and the objects `O` that `concerned` names for each of them as it comes, changes or goes: for what it was
+/// before and for what it is. `trim` takes out what nobody here reads: all of them are held in memory, and a change of nothing else is not told.
+pub fn watched<K, O>(
+    api: Objects<K>,
+    trim: fn(&mut K),
+    concerned: fn(&K) -> Option<String>,
+) -> (Store<K>, Names<O>)
+where
+    K: Watched,
     O: Resource<DynamicType = ()> + 'static,
 {
-    let events = watcher::watcher(api.api, watcher::Config::default())
+    named(kept(events(api, trim), concerned, |_, _| ()))
+}
+
+fn events<K: Watched>(
+    api: Objects<K>,
+    trim: fn(&mut K),
+) -> impl Stream<Item = Result<Event<K>, watcher::Error>> + Send + 'static {
+    watcher::watcher(api.api, watcher::Config::default())
         .modify(move |object| {
             object.meta_mut().managed_fields = None;
             trim(object);
         })
-        .backoff(WatchBackoff::default());
-    let (store, names) = kept(events, concerned);
-    let objects = names.map(|name| name.map(|name| ObjectRef::new(&name)));
-    (store, objects)
+        .backoff(WatchBackoff::default())
 }
 
+fn named<K, O>(
+    (store, names): (
+        Store<K>,
+        impl Stream<Item = Result<String, watcher::Error>> + Send + 'static,
+    ),
+) -> (Store<K>, Names<O>)
+where
+    K: Watched,
+    O: Resource<DynamicType = ()> + 'static,
+{
+    let objects = names.map(|name| name.map(|name| ObjectRef::new(&name)));
+    (store, objects.boxed())
+}
+
+/// `level` makes of what is known what it would be if nothing of it were news.
 fn kept<K>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>> + Send + 'static,
     concerned: fn(&K) -> Option<String>,
+    level: impl Fn(&mut K, &K) + Send + 'static,
 ) -> (
     Store<K>,
     impl Stream<Item = Result<String, watcher::Error>> + Send + 'static,
@@ -65,6 +118,7 @@ where
         store: store.clone(),
         writer,
         concerned,
+        level,
     };
     let names = events.flat_map(move |event| {
         let (names, error) = match event {
@@ -77,13 +131,18 @@ where
 }
 
 /// What keeps the objects, and knows whom they concern.
-struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static> {
+struct Keeper<K: Resource<DynamicType = ()> + Clone + 'static, L> {
     store: Store<K>,
     writer: Writer<K>,
     concerned: fn(&K) -> Option<String>,
+    level: L,
 }
 
-impl<K: Resource<DynamicType = ()> + Clone + PartialEq> Keeper<K> {
+impl<K, L> Keeper<K, L>
+where
+    K: Resource<DynamicType = ()> + Clone + PartialEq,
+    L: Fn(&mut K, &K),
+{
     /// Whom the event concerns, each once.
     fn take_in(&mut self, event: &Event<K>) -> BTreeSet<String> {
         if self.is_no_news(event) {
@@ -96,7 +155,7 @@ impl<K: Resource<DynamicType = ()> + Clone + PartialEq> Keeper<K> {
         names
     }
 
-    /// Whether an object has nothing new but its version.
+    /// Whether an object has nothing new but its version, or what was said of it here.
     fn is_no_news(&self, event: &Event<K>) -> bool {
         let Event::Apply(object) = event else {
             return false;
@@ -106,6 +165,7 @@ impl<K: Resource<DynamicType = ()> + Clone + PartialEq> Keeper<K> {
             let mut known = K::clone(&known);
             let version = object.meta().resource_version.clone();
             known.meta_mut().resource_version = version;
+            (self.level)(&mut known, object);
             known == *object
         })
     }
@@ -127,11 +187,17 @@ impl<K: Resource<DynamicType = ()> + Clone + PartialEq> Keeper<K> {
 
 #[cfg(test)]
 mod tests {
+    use armadex_crds::{
+        ClusterImportPolicy, ClusterImportPolicyStatus,
+        conditions::{self, ConditionStatus, NewCondition, PolicyCondition},
+    };
     use futures::{FutureExt, channel::mpsc};
     use k8s_openapi::api::core::v1::Namespace;
-    use kube::ResourceExt;
+    use k8s_openapi::jiff::Timestamp;
+    use serde_json::json;
 
     use super::*;
+    use crate::testing::{Host, ServedType};
 
     /// An object of a name; its label `of` is whom it concerns.
     fn object(name: &str, of: &str) -> Namespace {
@@ -156,7 +222,7 @@ mod tests {
         /// Whose list of these has been read.
         fn listed(objects: &[(&str, &str)]) -> Self {
             let (events, receiver) = mpsc::unbounded();
-            let (store, names) = kept(receiver, of);
+            let (store, names) = kept(receiver, of, |_, _| ());
             let mut scripted = Self {
                 events,
                 store,
@@ -240,5 +306,55 @@ mod tests {
         watch.events.unbounded_send(error).expect("it is read");
         let told = watch.names.next().now_or_never().flatten();
         assert!(told.is_some_and(|told| told.is_err()));
+    }
+
+    const POLICY: &str = "/apis/policy.clusterpedia.io/v1alpha1/clusterimportpolicies/karmada";
+
+    fn host() -> Host {
+        Host::new(&[ServedType::new(
+            "policy.clusterpedia.io",
+            "v1alpha1",
+            "clusterimportpolicies",
+            "ClusterImportPolicy",
+        )])
+    }
+
+    /// A status that is told now.
+    fn status(message: &str) -> ClusterImportPolicyStatus {
+        let mut status = ClusterImportPolicyStatus::default();
+        let condition = NewCondition {
+            type_: PolicyCondition::Reconciling.into(),
+            status: ConditionStatus::False,
+            reason: "Reason".to_owned(),
+            message: message.to_owned(),
+            observed_generation: None,
+        };
+        conditions::set(&mut status.conditions, condition, Timestamp::now());
+        status
+    }
+
+    #[tokio::test]
+    async fn what_a_controller_said_itself_is_no_news_and_what_somebody_else_says_is() {
+        let (host, said) = (host(), Arc::<Said>::default());
+        let has = |message: &str| {
+            let source = json!({"group": "", "resource": "secrets"});
+            let spec = json!({"source": source, "references": [], "nameTemplate": "", "template": "", "creationCondition": ""});
+            host.put(POLICY, json!({"spec": spec, "status": status(message)}));
+        };
+        has("before");
+        let (policies, mut names) =
+            followed::<ClusterImportPolicy>(Objects::all(host.client()), said.clone());
+        let mut says = async || {
+            let told = names.next().await.expect("a watch").expect("no error");
+            assert_eq!(told.name, "karmada");
+            let policy = policies.get(&told).expect("it is there");
+            let status = policy.status.clone().unwrap_or_default();
+            status.conditions[0].message.clone()
+        };
+        assert_eq!(says().await, "before");
+        said.says("karmada", &status("ours"));
+        has("ours");
+        has("theirs");
+        assert_eq!(says().await, "theirs");
     }
 }
