@@ -201,6 +201,8 @@ words! {
         FailedReconcile,
         /// All is as the policy says.
         ReconcileSourceResourceAndLifecycle,
+        /// Ours: nothing failed, and not all changes are made yet; the message says how many are left.
+        ReconcileContinues,
         /// Ours: not tried, because the policy is not valid.
         PolicyNotValidated,
     }

@@ -30,6 +30,17 @@ enum Change<'a> {
     Delete(&'a str, &'a str),
 }
 
+/// What came of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// In the order of their names: which were tried first is chance.
+    pub(crate) failures: Vec<Problem>,
+    /// Changes that were not tried.
+    pub(crate) left: usize,
+    /// There was no answer, so there is none to other requests either.
+    silence: bool,
+}
+
 /// Carries the plan out and tells what failed.
 ///
 /// All policies apply under one field manager, so an API server would let one of them overwrite
@@ -42,7 +53,7 @@ pub(crate) async fn apply(
     api: &Objects<PediaClusterLifecycle>,
     policy: &ClusterImportPolicy,
     plan: &Plan,
-) -> Vec<Problem> {
+) -> Done {
     let delete = plan.delete.iter();
     let delete = delete.map(|(name, uid)| Change::Delete(name, uid));
     let create = plan.create.iter().map(Change::Create);
@@ -52,17 +63,9 @@ pub(crate) async fn apply(
     for changes in kinds {
         done.carry_out(api, policy, changes).await;
     }
-    done.in_problems()
-}
-
-/// What came of a plan.
-#[derive(Default)]
-struct Done {
-    failures: Vec<Problem>,
-    /// Changes that were not tried.
-    left: usize,
-    /// There was no answer, so there is none to other requests either.
-    silence: bool,
+    done.failures
+        .sort_by(|one, other| one.subject.cmp(&other.subject));
+    done
 }
 
 impl Done {
@@ -100,23 +103,6 @@ impl Done {
             });
         }
         self.left += changes.count();
-    }
-
-    /// In the same words after each look that fails alike: a status that says something else is written, and brings about the next look at once.
-    fn in_problems(mut self) -> Vec<Problem> {
-        self.failures
-            .sort_by(|one, other| one.subject.cmp(&other.subject));
-        if self.left == 0 {
-            return self.failures;
-        }
-        // Which ones were tried is chance.
-        let example = self.failures.first().map(|failure| &failure.message);
-        let example = example.map_or(String::new(), |words| format!("; one {words}"));
-        vec![Problem {
-            subject: format!("{} PediaClusterLifecycles", self.left + self.failures.len()),
-            message: format!("are left for the next look, which follows{example}"),
-            may_pass: true,
-        }]
     }
 }
 
@@ -250,9 +236,9 @@ mod tests {
         owners[0]["name"].as_str().unwrap().to_owned()
     }
 
-    fn told(failures: &[Problem]) -> Vec<String> {
+    fn told(done: &Done) -> Vec<String> {
         let words = |problem: &Problem| format!("{}: {}", problem.subject, problem.message);
-        failures.iter().map(words).collect()
+        done.failures.iter().map(words).collect()
     }
 
     #[tokio::test]
@@ -262,15 +248,15 @@ mod tests {
         let (first, second) = (policy("first", "a"), policy("second", "b"));
         let plans = (planned(&first, &[]), planned(&second, &[]));
         assert_eq!(told(&apply(&api, &first, &plans.0).await), [""; 0]);
-        let failures = apply(&api, &second, &plans.1).await;
+        let done = apply(&api, &second, &plans.1).await;
         assert_eq!(
-            told(&failures),
+            told(&done),
             [
                 "PediaClusterLifecycle east: could not be created: PediaClusterLifecycle east is \
               there already and is owned by ClusterImportPolicy first"
             ]
         );
-        assert!(failures[0].may_pass);
+        assert!(done.failures[0].may_pass);
         assert_eq!(owner(&host), "first");
     }
 

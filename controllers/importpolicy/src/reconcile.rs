@@ -67,9 +67,9 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     let objects = sources.objects();
     let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
-    let failures = apply::apply(&lifecycles, policy, &plan).await;
+    let done = apply::apply(&lifecycles, policy, &plan).await;
     let gone = is_gone(&readiness, trouble.as_ref());
-    let summary = Summary::new(objects.len(), &plan, failures, trouble);
+    let summary = Summary::new(objects.len(), &plan, done, trouble);
     let waits = context.waits_for_references(policy);
     let next = retry_if(gone || waits || summary.may_improve(), &name, context);
     (Outcome::Done(summary), next)

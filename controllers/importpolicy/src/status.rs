@@ -11,7 +11,7 @@ use armadex_policy::{Readiness, ResolveError, Trouble};
 use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
-use crate::{Invalid, Plan, Problem};
+use crate::{Invalid, Plan, Problem, apply::Done};
 
 /// Problems that a message names; the rest are counted.
 const NAMED_PROBLEMS: usize = 3;
@@ -35,29 +35,28 @@ pub(crate) struct Summary {
     objects: usize,
     lifecycles: usize,
     problems: Vec<Problem>,
+    /// Changes that are still to be tried.
+    left: usize,
     stale: Option<Trouble>,
 }
 
 impl Summary {
     /// `stale`: the source objects are those that were last known, because of this.
-    pub(crate) fn new(
-        objects: usize,
-        plan: &Plan,
-        failures: Vec<Problem>,
-        stale: Option<Trouble>,
-    ) -> Self {
+    pub(crate) fn new(objects: usize, plan: &Plan, done: Done, stale: Option<Trouble>) -> Self {
+        let Done { failures, left, .. } = done;
         let problems = plan.problems.iter().cloned().chain(failures).collect();
         Self {
             objects,
             lifecycles: plan.wanted,
             problems,
+            left,
             stale,
         }
     }
 
     /// Whether trying again may help.
     pub(crate) fn may_improve(&self) -> bool {
-        self.problems.iter().any(|problem| problem.may_pass)
+        self.left > 0 || self.problems.iter().any(|problem| problem.may_pass)
     }
 }
 
@@ -152,15 +151,23 @@ fn reconciling(summary: &Summary) -> (NewCondition, EventType) {
         objects,
         lifecycles,
         problems,
+        left,
         stale,
     } = summary;
-    let counts = format!("{lifecycles} lifecycles from {objects} source objects");
+    let mut counts = format!("{lifecycles} lifecycles from {objects} source objects");
+    if *left > 0 {
+        counts = format!("{left} changes are left for the next look, which follows; {counts}");
+    }
     if let Some(trouble) = stale {
         let message = format!(
             "source objects can't be followed: {trouble}; what was last known stays: {counts}"
         );
         let reason = ReconcilingReason::FailedCheckResourceSync;
         return (reconciled(false, reason, message), EventType::Warning);
+    }
+    if problems.is_empty() && *left > 0 {
+        let reason = ReconcilingReason::ReconcileContinues;
+        return (reconciled(false, reason, counts), EventType::Normal);
     }
     if problems.is_empty() {
         let reason = ReconcilingReason::ReconcileSourceResourceAndLifecycle;
@@ -278,6 +285,7 @@ mod tests {
                     objects: 3,
                     lifecycles: 2,
                     problems: vec![],
+                    left: 0,
                     stale: None,
                 }),
                 valid,
@@ -288,6 +296,7 @@ mod tests {
                     objects: 4,
                     lifecycles: 0,
                     problems,
+                    left: 0,
                     stale: None,
                 }),
                 valid,
@@ -308,6 +317,7 @@ mod tests {
             objects: 1,
             lifecycles: 1,
             problems: vec![],
+            left: 0,
             stale: None,
         });
         policy.status = Some(status(&policy, &done, Timestamp::UNIX_EPOCH).0);
@@ -317,5 +327,30 @@ mod tests {
             Timestamp::UNIX_EPOCH,
         );
         assert_eq!((Some(after), transitions.len()), (policy.status, 0));
+    }
+
+    #[test]
+    fn what_is_not_done_yet_is_no_failure() {
+        let outcome = |problems| {
+            Outcome::Done(Summary {
+                objects: 5000,
+                lifecycles: 5000,
+                problems,
+                left: 3900,
+                stale: None,
+            })
+        };
+        let left = "3900 changes are left for the next look, which follows; 5000 lifecycles from 5000 source objects";
+        assert_eq!(
+            told(&policy(), &outcome(vec![])).0[1],
+            format!("Reconciling=False ReconcileContinues @7: {left}")
+        );
+        assert_eq!(
+            told(&policy(), &outcome(vec![problem("a")])).0[1],
+            format!("Reconciling=False FailedReconcile @7: a: m; {left}")
+        );
+        let (_, transitions) = status(&policy(), &outcome(vec![]), Timestamp::UNIX_EPOCH);
+        let mut types = transitions.iter().map(|(_, type_)| *type_);
+        assert!(types.all(|type_| type_ == EventType::Normal));
     }
 }

@@ -316,6 +316,28 @@ async fn of_an_api_server_that_does_not_answer_one_lifecycle_is_asked_for_and_no
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_fleet_that_takes_more_than_one_look_is_no_failure() {
+    let host = host();
+    host.put(&format!("{POLICIES}/karmada"), policy());
+    for number in 0..5 {
+        host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
+    }
+    host.slow_down("patch", "pediaclusterlifecycles");
+    let running = run(&host);
+    let is_told = |words: &'static str| {
+        move |host: &Host| {
+            let told = reconciling(host);
+            assert!(!told.starts_with("FailedReconcile"), "{told}");
+            told.contains(words)
+        }
+    };
+    until(&host, "some are left", is_told("changes are left")).await;
+    let done = "Lifecycle: 5 lifecycles from 5 source objects";
+    until(&host, "all are made", is_told(done)).await;
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_an_api_server_that_takes_long_to_refuse_a_few_are_asked_for_and_who_leaves_goes_first()
 {
     let host = host();

@@ -188,6 +188,11 @@ impl Host {
         self.change(|store| store.failing.push((verb, resource)));
     }
 
+    /// Takes ten seconds from now on for what it carries out of a verb on a resource, as an API server does for a slow webhook.
+    pub fn slow_down(&self, verb: &'static str, resource: &'static str) {
+        self.change(|store| store.slow.push((verb, resource)));
+    }
+
     /// Answers what comes from now on.
     pub fn hang_no_more(&self) {
         self.change(|store| store.hanging.clear());

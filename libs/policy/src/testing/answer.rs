@@ -15,7 +15,7 @@ use super::{
     store::{Apply, Place, Refused, Store},
 };
 
-/// How long a refusal takes that is late.
+/// How long an answer takes that is late.
 const LATE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A body of an answer.
@@ -48,6 +48,7 @@ impl Host {
         let admitted = self.lock().admit(verb, &place);
         match admitted {
             Admitted::Yes => {}
+            Admitted::Slow => tokio::time::sleep(LATE).await,
             Admitted::Refused(refused) => return whole(Err(refused)),
             Admitted::Late(refused) => {
                 tokio::time::sleep(LATE).await;
@@ -102,6 +103,8 @@ impl Host {
 /// What becomes of a request before it is looked at.
 enum Admitted {
     Yes,
+    /// It is carried out, after a while.
+    Slow,
     Refused(Refused),
     /// After a while.
     Late(Refused),
@@ -122,6 +125,9 @@ impl Store {
         if is_among(&self.failing) {
             let message = "failed calling webhook: context deadline exceeded".to_owned();
             return Admitted::Late((500, "InternalError", message));
+        }
+        if is_among(&self.slow) {
+            return Admitted::Slow;
         }
         if !is_among(&self.forbidden) {
             return Admitted::Yes;

@@ -39,6 +39,7 @@ pub(super) struct Store {
     pub(super) forbidden: Vec<(&'static str, &'static str)>,
     pub(super) hanging: Vec<(&'static str, &'static str)>,
     pub(super) failing: Vec<(&'static str, &'static str)>,
+    pub(super) slow: Vec<(&'static str, &'static str)>,
     /// Resource, parent and name of each field that is dropped.
     pub(super) pruned: Vec<(&'static str, &'static str, &'static str)>,
     pub(super) asked: Vec<(&'static str, String)>,
@@ -67,6 +68,7 @@ impl Store {
             forbidden: Vec::new(),
             hanging: Vec::new(),
             failing: Vec::new(),
+            slow: Vec::new(),
             pruned: Vec::new(),
             asked: Vec::new(),
             history: Vec::new(),
