@@ -37,6 +37,8 @@ use crate::{
 
 /// Objects of a namespace that are read at the same time: a fleet of a thousand clusters begins with as many.
 const PARALLEL_READS: usize = 8;
+/// Of these what could not be read the last time: a few that are never answered leave room for the others.
+const LATE_READS: usize = PARALLEL_READS / 2;
 /// An API server that does not answer a read for so long is down.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 /// Objects in a row that it fails for when it is down. Of one alone that is said that it cannot be read, as of a Secret whose key was lost.
@@ -67,6 +69,8 @@ struct Entries {
     due: BTreeSet<String>,
     /// The same of what could not be read the last time, which comes after all others: an object that is never answered holds up none.
     late: BTreeSet<String>,
+    /// What of that is being read.
+    late_reads: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -193,7 +197,15 @@ impl Entries {
     }
 
     fn next_due(&mut self) -> Option<String> {
-        let name = self.due.pop_first().or_else(|| self.late.pop_first())?;
+        let name = match self.due.pop_first() {
+            Some(name) => name,
+            None if self.late_reads.len() < LATE_READS => {
+                let name = self.late.pop_first()?;
+                self.late_reads.insert(name.clone());
+                name
+            }
+            None => return None,
+        };
         if let Some(entry) = self.by_name.get_mut(&name) {
             entry.reading = Reading::Now;
         }
@@ -202,6 +214,7 @@ impl Entries {
 
     /// A read is over that gave this version.
     fn done(&mut self, name: &str, version: Option<&str>, failed: bool) -> Option<&mut Entry> {
+        self.late_reads.remove(name);
         let entry = self.by_name.get_mut(name)?;
         entry.failed = failed;
         if let Reading::Seen(seen) = std::mem::replace(&mut entry.reading, Reading::No)
@@ -310,7 +323,7 @@ struct Following {
     attempt: u32,
     /// Reads fail since then, which was told.
     failing: Option<Instant>,
-    /// What could not be read since something could.
+    /// What could not be read since something could, and could before or was not tried.
     in_row: BTreeSet<String>,
     /// Nothing is read: the API server does not answer, or it is not known yet whether it serves the kind.
     pausing: bool,
@@ -379,17 +392,29 @@ impl Following {
         let since = *self.failing.get_or_insert_with(Instant::now);
         let is_down = trouble.kind.is_outage();
         let overdue = !is_down || since.elapsed() > PATIENCE;
+        if is_down {
+            self.count(&name);
+        }
         self.named.lock().failed(&name, &trouble, overdue);
         if self.unread.is_empty() {
             self.again_at = Instant::now() + delay(self.attempt, rand::random());
             self.attempt = self.attempt.saturating_add(1);
         }
-        if is_down {
-            self.in_row.insert(name.clone());
-        }
         self.unread.insert(name);
-        self.pausing |= self.in_row.len() >= OUTAGE;
         self.again_at = self.again_at.max(Instant::now() + pace(self.unread.len()));
+    }
+
+    /// The API server failed for an object. After some in a row there is a pause; those for which it did so before say nothing of it, nor do
+    /// those that are followed no more.
+    fn count(&mut self, name: &str) {
+        let entries = self.named.lock();
+        let known = |name: &str| entries.by_name.get(name);
+        if known(name).is_none_or(|entry| entry.failed) {
+            return;
+        }
+        self.in_row.retain(|name| known(name).is_some());
+        self.in_row.insert(name.to_owned());
+        self.pausing |= self.in_row.len() >= OUTAGE;
     }
 
     fn read_again(&mut self) {

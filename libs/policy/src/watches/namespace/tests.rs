@@ -82,9 +82,66 @@ async fn an_object_that_is_never_answered_holds_up_no_others() {
         }
     }
     // An API server that is down fails for all.
-    for name in ["b", "c"] {
+    for name in ["b", "c", "d"] {
         assert!(!following.pausing);
         following.unread(name.to_owned(), lost());
     }
     assert!(following.pausing);
+}
+
+/// Of a namespace whose objects of these names could not be read the last time.
+fn unread(names: &[&str]) -> (Namespace, Following) {
+    let namespace = Namespace {
+        named: Arc::default(),
+        _cancel: CancellationToken::new().drop_guard(),
+    };
+    let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
+    for name in names {
+        namespace.enter(name, view_of(name));
+        following.pausing = false;
+        assert_eq!(following.next().as_deref(), Some(*name));
+        following.unread((*name).to_owned(), Trouble::unavailable("a key was lost"));
+    }
+    following.read_again();
+    (namespace, following)
+}
+
+#[tokio::test]
+async fn three_that_fail_again_and_again_hold_up_no_others() {
+    let (namespace, mut following) = unread(&["a", "b", "c"]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(following.next().as_deref(), Some(name));
+        following.unread(name.to_owned(), Trouble::unavailable("a key was lost"));
+    }
+    namespace.enter("new", view_of("new"));
+    assert_eq!(following.next().as_deref(), Some("new"));
+    following.read("new", Some(one()));
+    assert_eq!(following.next(), None, "the others have a rest");
+    following.read_again();
+    assert_eq!(following.next().as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn those_that_are_never_answered_leave_room_for_others() {
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let (namespace, following) = unread(&names);
+    let asked = std::iter::from_fn(|| following.next()).count();
+    assert_eq!(asked, LATE_READS);
+    namespace.enter("new", view_of("new"));
+    assert_eq!(following.next().as_deref(), Some("new"));
+}
+
+#[tokio::test]
+async fn what_is_followed_no_more_is_no_sign_of_an_outage() {
+    let (namespace, mut following) = unread(&["a", "b"]);
+    for name in ["a", "b"] {
+        let state = namespace.named.lock().by_name[name].view.state.clone();
+        namespace.leave(name, &state);
+    }
+    for name in ["c", "d"] {
+        namespace.enter(name, view_of(name));
+        assert_eq!(following.next().as_deref(), Some(name));
+        following.unread(name.to_owned(), Trouble::unavailable("a key was lost"));
+    }
+    assert!(!following.pausing);
 }
