@@ -166,20 +166,32 @@ mod tests {
 
     #[test]
     fn of_one_policy_no_more_is_compiled_than_is_compiled_of_two_templates() {
-        let reference = |number: usize| {
-            json!({"key": format!("k{number}"), "group": "", "resource": "secrets", "nameTemplate": "x".repeat(10_000),
-                "namespaceTemplate": "ns"})
-        };
-        let with = |references: usize| {
+        let with = |references: usize, name: String| {
+            let reference = |number: usize| {
+                json!({"key": format!("k{number}"), "group": "", "resource": "secrets", "nameTemplate": name,
+                    "namespaceTemplate": "ns"})
+            };
             let references: Vec<_> = (0..references).map(reference).collect();
             let spec = json!({"source": {"group": "", "resource": "configmaps"}, "references": references,
                 "nameTemplate": "{{source.metadata.name}}", "template": "spec: {}", "creationCondition": "true"});
             validate(&serde_json::from_value(spec).unwrap())
         };
-        assert!(with(12).is_ok());
-        let invalid = with(14).unwrap_err();
-        assert_eq!(invalid.reason, Reason::InvalidPolicy);
-        let words = "the templates of one object are longer than 131072 bytes together";
-        assert_eq!(invalid.message, words);
+        let (long, many) = ("x".repeat(10_000), "{{source.a}}".repeat(200));
+        let refused = |references, name: &String| {
+            let invalid = with(references, name.clone()).unwrap_err();
+            assert_eq!(invalid.reason, Reason::InvalidPolicy);
+            invalid.message
+        };
+        assert!(with(12, long.clone()).is_ok());
+        assert_eq!(
+            refused(14, &long),
+            "the templates of one object have 140064 bytes together and may have 131072: shorten them, the longest is \
+             references[].nameTemplate with 10000"
+        );
+        assert!(with(9, many.clone()).is_ok());
+        assert_eq!(
+            refused(10, &many),
+            "the templates of one object have 2001 tags together and may have 2000"
+        );
     }
 }

@@ -29,8 +29,11 @@ use budget::Budget;
 pub use bounded::OUTPUT_LIMIT;
 pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
-pub use rules::{STEP_LIMIT, Scope, TEMPLATE_LIMIT, TEMPLATES_LIMIT, TemplateError, WORK_LIMIT};
-pub use shape::{BRACES_LIMIT, OPENING_LIMIT, TAG_LIMIT};
+pub use rules::{
+    STEP_LIMIT, Scope, TAG_LIMIT, TAGS_LIMIT, TEMPLATE_LIMIT, TEMPLATES_LIMIT, TemplateError,
+    WORK_LIMIT,
+};
+pub use shape::{BRACES_LIMIT, OPENING_LIMIT};
 
 /// A language that templates can be rendered in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,11 +130,23 @@ impl TemplateEngine {
 pub fn check_all<'a>(
     templates: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<(), TemplateError> {
-    let bytes: usize = templates.into_iter().map(|(_, text)| text.len()).sum();
-    match bytes > TEMPLATES_LIMIT {
-        true => Err(TemplateError::TooLongTogether),
-        false => Ok(()),
+    let templates = Vec::from_iter(templates);
+    let bytes: usize = templates.iter().map(|(_, text)| text.len()).sum();
+    if bytes > TEMPLATES_LIMIT {
+        let longest = templates.iter().max_by_key(|(_, text)| text.len());
+        let (field, text) = longest.copied().unwrap_or_default();
+        return Err(TemplateError::TooLongTogether {
+            bytes,
+            longest: field.to_owned(),
+            of_longest: text.len(),
+        });
     }
+    let tags = templates.iter().map(|(_, text)| scan::scan(text).count());
+    let tags: usize = tags.sum();
+    if tags > TAGS_LIMIT {
+        return Err(TemplateError::TooManyTags { tags });
+    }
+    Ok(())
 }
 
 /// The templates of references, given as namespace and name of each, with the names of their

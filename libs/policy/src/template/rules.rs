@@ -9,6 +9,13 @@ pub const TEMPLATE_LIMIT: usize = 64 * 1024;
 /// takes a run of the parser; a policy has room for hundreds of references.
 pub const TEMPLATES_LIMIT: usize = 2 * TEMPLATE_LIMIT;
 
+/// Tags in one template. The shipped policy has 30. The parser takes up to a second for so many in a
+/// build without optimisation, and half a minute for five times as many.
+pub const TAG_LIMIT: usize = 1000;
+
+/// Tags of all templates of one object together, for which the parser takes up to two seconds in a build without optimisation.
+pub const TAGS_LIMIT: usize = 2 * TAG_LIMIT;
+
 /// Steps of one rendering: what stands in an `each`, for every item. Half a second in a build
 /// without optimisation; a PediaCluster with an entry for each of a hundred labels takes a
 /// hundredth of them.
@@ -25,8 +32,23 @@ pub enum TemplateError {
     #[error("template is longer than {TEMPLATE_LIMIT} bytes")]
     TooLong,
     /// They are too long together.
-    #[error("the templates of one object are longer than {TEMPLATES_LIMIT} bytes together")]
-    TooLongTogether,
+    #[error(
+        "the templates of one object have {bytes} bytes together and may have {TEMPLATES_LIMIT}: shorten them, the longest is {longest} with {of_longest}"
+    )]
+    TooLongTogether {
+        /// All of them.
+        bytes: usize,
+        /// The field of the longest.
+        longest: String,
+        /// Its bytes.
+        of_longest: usize,
+    },
+    /// They have too many tags together.
+    #[error("the templates of one object have {tags} tags together and may have {TAGS_LIMIT}")]
+    TooManyTags {
+        /// All of them.
+        tags: usize,
+    },
     /// Not Handlebars.
     #[error("line {line}, column {column}: {message}")]
     Syntax {

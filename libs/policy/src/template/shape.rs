@@ -7,14 +7,10 @@
 //! begun for more than it bounds.
 
 use super::{
-    rules::TemplateError,
+    rules::{TAG_LIMIT, TemplateError},
     scan::{Role, Tag, Unclear, Why, scan},
     tags::place,
 };
-
-/// Tags in one template. The shipped policy has 30. The parser takes up to a second for so many in a
-/// build without optimisation, and half a minute for five times as many.
-pub const TAG_LIMIT: usize = 1000;
 
 /// Deeper blocks than anyone writes; keeps rendering off the end of the stack. An `else if` is one
 /// level deeper than what it is the other case of.
