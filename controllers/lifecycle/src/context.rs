@@ -4,7 +4,7 @@ use armadex_crds::PediaCluster;
 use armadex_policy::Shared;
 use kube::runtime::reflector::Store;
 
-use crate::{apply::Applied, compiled::Compilations};
+use crate::{apply::Applied, compiled::Compilations, looks::Looks};
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -12,6 +12,7 @@ pub(crate) struct Context {
     pub(crate) clusters: Store<PediaCluster>,
     pub(crate) applied: Applied,
     pub(crate) compilations: Compilations,
+    pub(crate) looks: Looks,
 }
 
 impl Context {
@@ -19,5 +20,6 @@ impl Context {
     pub(crate) fn forget(&self, name: &str) {
         self.shared.forget(name);
         self.applied.forget(name);
+        self.looks.forget(name);
     }
 }

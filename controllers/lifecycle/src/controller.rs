@@ -18,6 +18,7 @@ use tracing::info;
 use crate::apply::Applied;
 use crate::compiled::Compilations;
 use crate::context::Context;
+use crate::looks::Looks;
 use crate::reconcile::{clean_up, follow};
 
 /// A cluster that somebody else writes again and again is put back no more often than this, and one
@@ -54,6 +55,7 @@ pub async fn run(
         clusters,
         applied: Applied::default(),
         compilations: Compilations::default(),
+        looks: Looks::default(),
     };
     let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
     let queue = stream::select_all([changed.boxed(), clusters_changed.boxed(), changes.boxed()]);

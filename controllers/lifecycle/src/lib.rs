@@ -11,6 +11,7 @@ mod cluster;
 mod compiled;
 mod context;
 mod controller;
+mod looks;
 mod plan;
 mod reconcile;
 mod record;

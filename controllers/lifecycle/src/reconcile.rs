@@ -8,7 +8,7 @@ use armadex_crds::{
 };
 use armadex_policy::{
     Gvr, Interest, ObjectName, Objects, Readiness, ReconcileError, WatchKey, WatchScope,
-    write_status,
+    template::Reads, write_status,
 };
 use jiff::Timestamp;
 use kube::{
@@ -19,6 +19,7 @@ use kube::{
 use crate::{
     Facts, Lookup, Planned, Stop, apply,
     context::Context,
+    looks::{Seen, Sighted},
     plan::{check, is_ours, plan},
     record::{record, settled},
     references::display,
@@ -32,8 +33,13 @@ pub(crate) async fn follow(
 ) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
     let cluster = context.clusters.get(&ObjectRef::new(&name));
-    let (planned, stale) = make_plan(lifecycle, cluster.clone(), context).await;
+    if context.looks.are_same(&name, lifecycle, cluster.as_deref()) {
+        return Ok(Action::await_change());
+    }
+    context.looks.forget(&name);
+    let (planned, sight) = make_plan(lifecycle, cluster.clone(), context).await;
     let client = &context.shared.client;
+    let looked_at = lifecycle;
     let lifecycle = &record(client, lifecycle, &planned, cluster.as_deref()).await?;
     let Planned { references, step } = planned;
     let (ended, retry) = match step {
@@ -53,15 +59,22 @@ pub(crate) async fn follow(
         Ended::Created | Ended::UpToDate => &settled(PediaClusterLifecycle::clone(lifecycle)),
         Ended::Deleted | Ended::Stopped(_) => &**lifecycle,
     };
-    let ended = match (ended, stale) {
+    let ended = match (ended, sight.stale) {
         (Ended::UpToDate, Some(stop)) => Ended::Stopped(stop),
         (ended, _) => ended,
     };
+    let is_done = matches!(ended, Ended::UpToDate);
     let exists = cluster
         .as_ref()
         .is_some_and(|cluster| is_ours(lifecycle, cluster));
     let after = status(done, exists, references, &ended, Timestamp::now());
     write_status(&**context, lifecycle, lifecycle.status.as_ref(), after).await?;
+    if is_done
+        && let (Some(reads), Some(cluster)) = (sight.reads, cluster)
+        && let Some(seen) = Seen::new(looked_at, &cluster, &reads, &sight.sighted)
+    {
+        context.looks.remember(&name, seen);
+    }
     Ok(if retry {
         Action::requeue(context.shared.retries.next(&name))
     } else {
@@ -69,24 +82,39 @@ pub(crate) async fn follow(
     })
 }
 
-/// The plan, and why it may be made of what is out of date.
+/// What a plan was made of.
+#[derive(Default)]
+struct Sighting {
+    /// Why that may be out of date.
+    stale: Option<Stop>,
+    sighted: Vec<Sighted>,
+    /// What the templates read of the source.
+    reads: Option<Arc<Reads>>,
+}
+
+/// The plan, and what it was made of.
 ///
 /// Compiling and rendering may take longer than a thread that serves IO should be held.
 async fn make_plan(
     lifecycle: &Arc<PediaClusterLifecycle>,
     cluster: Option<Arc<PediaCluster>>,
     context: &Arc<Context>,
-) -> (Planned, Option<Stop>) {
+) -> (Planned, Sighting) {
     let (lifecycle, context) = (lifecycle.clone(), context.clone());
     let planning = tokio::task::spawn_blocking(move || {
         let cluster = cluster.as_deref();
         let compiled = match context.compilations.of(&lifecycle.spec) {
             Ok(compiled) => compiled,
-            Err(problem) => return (Planned::stopped(Stop::Because(problem)), None),
+            Err(problem) => {
+                return (
+                    Planned::stopped(Stop::Because(problem)),
+                    Sighting::default(),
+                );
+            }
         };
         if let Err(stop) = check(&lifecycle, cluster, &context.shared.secrets) {
             context.shared.interests.remove(&lifecycle.name_any());
-            return (Planned::stopped(stop), None);
+            return (Planned::stopped(stop), Sighting::default());
         }
         let mut sight = Sight {
             owner: lifecycle.name_any(),
@@ -102,7 +130,7 @@ async fn make_plan(
             secrets: &context.shared.secrets,
         };
         let planned = plan(&facts, |reference| sight.reference(reference));
-        (planned, sight.done())
+        (planned, sight.done(&compiled.reads))
     });
     planning
         .await
@@ -113,7 +141,7 @@ async fn make_plan(
 struct Sight<'a> {
     owner: String,
     context: &'a Context,
-    seen: Vec<Interest>,
+    seen: Vec<Sighted>,
     stale: Option<Stop>,
 }
 
@@ -150,7 +178,10 @@ impl Sight<'_> {
 
     /// Of a source that can't be followed the policy speaks, once for all of its lifecycles.
     fn note_trouble(&mut self, reference: &ResolvedReference) {
-        let trouble = self.seen.last().and_then(|seen| seen.watch.trouble());
+        let trouble = self
+            .seen
+            .last()
+            .and_then(|seen| seen.interest.watch.trouble());
         if let Some(trouble) = trouble {
             let name = display(reference);
             let message = format!("{name} can't be followed: {trouble}; what was last known stays");
@@ -168,18 +199,28 @@ impl Sight<'_> {
             .shared
             .interests
             .add(&self.owner, interest.clone());
-        self.seen.push(interest);
-        match watch.readiness() {
-            Readiness::Listed => watch.get(object).map_or(Lookup::Missing, Lookup::Found),
+        let readiness = watch.readiness();
+        let found = watch.get(object);
+        self.seen.push(Sighted {
+            interest,
+            found: found.as_ref().map(Arc::downgrade).unwrap_or_default(),
+        });
+        match readiness {
+            Readiness::Listed => found.map_or(Lookup::Missing, Lookup::Found),
             other => Lookup::NotListed(other),
         }
     }
 
-    /// What was not looked at any more is not depended on any more. Gives why something that was
-    /// looked at may be out of date.
-    fn done(self) -> Option<Stop> {
-        self.context.shared.interests.set(&self.owner, self.seen);
-        self.stale
+    /// What was not looked at any more is not depended on any more.
+    fn done(self, reads: &Arc<Reads>) -> Sighting {
+        let interests = self.seen.iter().map(|seen| seen.interest.clone());
+        let interests = interests.collect();
+        self.context.shared.interests.set(&self.owner, interests);
+        Sighting {
+            stale: self.stale,
+            sighted: self.seen,
+            reads: Some(reads.clone()),
+        }
     }
 }
 
@@ -203,4 +244,146 @@ pub(crate) async fn clean_up(
     }
     context.forget(&name);
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use armadex_policy::{
+        SecretNamespaces, Shared, Watches,
+        testing::{Host, ServedType},
+    };
+    use futures::StreamExt;
+    use kube::runtime::{
+        reflector::{self, store::Writer},
+        watcher::Event,
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    const LIFECYCLE: &str = "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/east";
+    const CLUSTER: &str = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/east";
+    const SOURCE: &str = "/apis/cluster.karmada.io/v1alpha1/clusters/east";
+
+    fn host() -> Host {
+        let served = ServedType::new;
+        let ours = ("pediaclusterlifecycles", "PediaClusterLifecycle");
+        let host = Host::new(&[
+            served("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
+            served("policy.clusterpedia.io", "v1alpha1", ours.0, ours.1),
+            served(
+                "cluster.clusterpedia.io",
+                "v1alpha2",
+                "pediaclusters",
+                "PediaCluster",
+            ),
+        ]);
+        host.put(SOURCE, json!({"spec": {"apiEndpoint": "https://east"}}));
+        let owner = json!({"apiVersion": "policy.clusterpedia.io/v1alpha1", "kind": "ClusterImportPolicy",
+            "name": "karmada", "uid": "policy-1", "controller": true});
+        let source = json!({"group": "cluster.karmada.io", "version": "v1alpha1", "resource": "clusters", "name": "east"});
+        host.put(LIFECYCLE, json!({"metadata": {"ownerReferences": [owner]}, "spec": {
+            "source": source, "references": [], "creationCondition": "{{or (hasCondition source \"Ready\" \"True\") true}}",
+            "template": "spec: {apiserver: {{toJson source.spec.apiEndpoint}}, syncResources: []}",
+        }}));
+        host
+    }
+
+    /// A controller whose watch of PediaClusters a test feeds.
+    struct Stage {
+        host: Host,
+        context: Arc<Context>,
+        clusters: Writer<PediaCluster>,
+        lifecycle: Arc<PediaClusterLifecycle>,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let host = host();
+            let watches = Watches::new(host.client());
+            let (store, clusters) = reflector::store();
+            let context = Context {
+                shared: Shared::new(host.client(), watches, SecretNamespaces::default(), "test"),
+                clusters: store,
+                applied: Default::default(),
+                compilations: Default::default(),
+                looks: Default::default(),
+            };
+            let lifecycle = Arc::new(serde_json::from_value(host.get(LIFECYCLE).unwrap()).unwrap());
+            Self {
+                host,
+                context: Arc::new(context),
+                clusters,
+                lifecycle,
+            }
+        }
+
+        /// What the watches of our kinds tell.
+        fn read(&mut self) {
+            let lifecycle = serde_json::from_value(self.host.get(LIFECYCLE).unwrap()).unwrap();
+            if *self.lifecycle != lifecycle {
+                self.lifecycle = Arc::new(lifecycle);
+            }
+            if let Some(cluster) = self.host.get(CLUSTER) {
+                let cluster = Event::Apply(serde_json::from_value(cluster).unwrap());
+                self.clusters.apply_watcher_event(&cluster);
+            }
+        }
+
+        async fn look(&mut self) {
+            let looked = follow(&self.lifecycle, &self.context).await;
+            looked.unwrap();
+            self.read();
+        }
+
+        /// Whether another look would come to nothing else.
+        fn is_spared(&self) -> bool {
+            let cluster = self.context.clusters.get(&ObjectRef::new("east"));
+            let looks = &self.context.looks;
+            looks.are_same("east", &self.lifecycle, cluster.as_deref())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_of_the_source_renders_nothing_anew_and_what_is_read_does() {
+        let mut stage = Stage::new();
+        let watches = stage.context.shared.watches.clone();
+        let mut changes = std::pin::pin!(watches.changes());
+        // It is listed, created, applied once more, and told of.
+        stage.look().await;
+        changes.next().await;
+        for _ in 0..4 {
+            stage.look().await;
+        }
+        assert!(stage.is_spared());
+
+        let source = |endpoint: &str, beat: u64| json!({"spec": {"apiEndpoint": endpoint}, "status": {"beat": beat}});
+        stage.host.put(SOURCE, source("https://east", 1));
+        changes.next().await;
+        let mut cluster = stage.host.get(CLUSTER).unwrap();
+        cluster["metadata"]["resourceVersion"] = json!("1000");
+        let told = Event::Apply(serde_json::from_value(cluster).unwrap());
+        stage.clusters.apply_watcher_event(&told);
+        assert!(stage.is_spared(), "a heartbeat and a status are no news");
+
+        stage.host.put(SOURCE, source("https://west", 1));
+        changes.next().await;
+        assert!(!stage.is_spared());
+        stage.look().await;
+        let cluster = stage.host.get(CLUSTER).unwrap();
+        assert_eq!(cluster["spec"]["apiserver"], "https://west");
+        assert!(!stage.is_spared(), "the PediaCluster is another one");
+        stage.look().await;
+        assert!(stage.is_spared());
+
+        let mut edited = stage.host.get(CLUSTER).unwrap();
+        edited["spec"]["apiserver"] = json!("https://theirs");
+        stage.host.put(CLUSTER, edited);
+        stage.read();
+        assert!(!stage.is_spared());
+        stage.host.remove(SOURCE);
+        changes.next().await;
+        assert!(!stage.is_spared());
+    }
 }

@@ -1,9 +1,11 @@
 //! Validate: the templates of a lifecycle, compiled. The policy was validated before, but a
 //! lifecycle may be older than its rules. Pure.
 
+use std::sync::Arc;
+
 use armadex_crds::{PediaClusterLifecycleSpec, conditions::LifecycleReason as Reason};
 use armadex_policy::template::{
-    Scope, Template, TemplateEngine, TemplateError, check_all, of_references,
+    Reads, Scope, Template, TemplateEngine, TemplateError, check_all, of_references,
 };
 
 use crate::Problem;
@@ -17,6 +19,8 @@ pub struct Compiled {
     pub cluster: Template,
     /// Whether it may be created.
     pub condition: Template,
+    /// What of the source object is read once there is a PediaCluster.
+    pub reads: Arc<Reads>,
 }
 
 /// Compiled templates of one reference.
@@ -72,11 +76,23 @@ pub fn validate(spec: &PediaClusterLifecycleSpec) -> Result<Compiled, Problem> {
         Reason::FailedCreationCondition,
         "creationCondition".into(),
     ))?;
+    let reads = Arc::new(reads(&references, &cluster));
     Ok(Compiled {
         references,
         cluster,
         condition,
+        reads,
     })
+}
+
+fn reads(references: &[CompiledReference], cluster: &Template) -> Reads {
+    let mut reads = cluster.reads().clone();
+    for CompiledReference { namespace, name } in references {
+        for template in namespace.iter().chain([name]) {
+            reads.add(template.reads());
+        }
+    }
+    reads
 }
 
 /// Every template with the name of its field.

@@ -11,6 +11,7 @@ mod functions;
 mod go_syntax;
 mod metered;
 mod prices;
+mod reads;
 mod rules;
 mod scan;
 mod shape;
@@ -29,6 +30,7 @@ use budget::Budget;
 pub use bounded::OUTPUT_LIMIT;
 pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
+pub use reads::Reads;
 pub use rules::{
     STEP_LIMIT, Scope, TAG_LIMIT, TAGS_LIMIT, TEMPLATE_LIMIT, TEMPLATES_LIMIT, TemplateError,
     WORK_LIMIT,
@@ -91,7 +93,10 @@ impl TemplateData {
 
 /// A compiled template.
 #[derive(Clone, Debug)]
-pub struct Template(handlebars::Template);
+pub struct Template {
+    compiled: handlebars::Template,
+    reads: Reads,
+}
 
 impl TemplateEngine {
     /// The language of a policy: the one it names, else the one that its templates, given with
@@ -163,6 +168,11 @@ pub fn of_references<'a>(
 }
 
 impl Template {
+    /// What of the source object it reads.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
     /// The text for these values.
     pub fn render(&self, data: &TemplateData) -> Result<String, TemplateError> {
         let context = data.context.expose();
@@ -171,7 +181,7 @@ impl Template {
         let mut rendering = RenderContext::new(None);
         metered::register(&mut rendering, &budget);
         let rendered = self
-            .0
+            .compiled
             .render(&HANDLEBARS, context, &mut rendering, &mut out);
         if out.is_full() {
             return Err(TemplateError::OutputTooLong);
@@ -224,8 +234,12 @@ fn parse(text: &str, scope: Scope<'_>) -> Result<Template, TemplateError> {
         }
     })?;
     walk::check(&template, scope)?;
+    let reads = reads::of(&template);
     metered::meter(&mut template);
-    Ok(Template(template))
+    Ok(Template {
+        compiled: template,
+        reads,
+    })
 }
 
 #[cfg(test)]
