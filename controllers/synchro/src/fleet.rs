@@ -221,9 +221,8 @@ impl Fleet {
     }
 
     fn look_after(&mut self, name: String, uid: String, object: PediaCluster) {
-        let object = Arc::new(object);
         match self.trees.get(&name) {
-            Some(planted) => planted.orders.send_modify(|order| order.object = object),
+            Some(planted) => planted.look_after(object),
             // It goes as soon as others let it; there is nothing left to do.
             None if object.metadata.deletion_timestamp.is_some() && !finalizer::is_set(&object) => {
             }
@@ -231,7 +230,7 @@ impl Fleet {
         }
     }
 
-    fn plant(&mut self, name: String, uid: String, object: Arc<PediaCluster>) {
+    fn plant(&mut self, name: String, uid: String, object: PediaCluster) {
         let cluster_name = match ClusterName::new(&name) {
             Ok(cluster_name) => cluster_name,
             Err(error) => {
@@ -240,10 +239,7 @@ impl Fleet {
             }
         };
         info!(cluster = name, "looking after a cluster");
-        let (orders, receiver) = watch::channel(Order {
-            object,
-            ending: None,
-        });
+        let (orders, receiver) = watch::channel(Order::new(object));
         let tree = Tree {
             shared: Arc::clone(&self.shared),
             client: self.client.clone(),
@@ -292,6 +288,15 @@ impl Fleet {
 }
 
 impl Planted {
+    fn look_after(&self, object: PediaCluster) {
+        self.orders.send_modify(|order| {
+            *order = Order {
+                ending: order.ending,
+                ..Order::new(object)
+            };
+        });
+    }
+
     fn order_end(&self, ending: Ending) {
         self.orders.send_modify(|order| order.ending = Some(ending));
     }

@@ -11,7 +11,7 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_crds::PediaCluster;
@@ -31,6 +31,7 @@ use crate::backoff::Backoff;
 use crate::config::Shared;
 use crate::credentials::lifecycles::{Followed, Lifecycles};
 use crate::credentials::secrets::{SecretWatches, Secrets};
+use crate::lock::lock;
 use crate::session::Wanted;
 use crate::told::board::Running;
 use crate::told::metrics::ClusterMetrics;
@@ -49,8 +50,10 @@ const VANISHING_TRIES: usize = 10;
 /// The PediaCluster as it is now, and whether this synchro still looks after it.
 #[derive(Clone)]
 pub(crate) struct Order {
-    /// The object.
+    /// The object without its status, which is the larger part of it: whoever writes statuses has one of his own.
     pub(crate) object: Arc<PediaCluster>,
+    /// All of it, until it is taken to him.
+    pub(crate) whole: Arc<Mutex<Option<Arc<PediaCluster>>>>,
     /// How the tree is to end, if it is.
     pub(crate) ending: Option<Ending>,
 }
@@ -68,6 +71,20 @@ pub(crate) enum Ending {
     Vanished,
     /// An object of the same name and another uid took its place.
     Replaced,
+}
+
+impl Order {
+    /// To look after the object as it is.
+    pub(crate) fn new(mut object: PediaCluster) -> Self {
+        let status = object.status.take();
+        let without_status = Arc::new(object.clone());
+        object.status = status;
+        Self {
+            object: without_status,
+            whole: Arc::new(Mutex::new(Some(Arc::new(object)))),
+            ending: None,
+        }
+    }
 }
 
 /// One PediaCluster.
@@ -221,7 +238,8 @@ impl Tree {
     }
 
     fn standing(&self) -> Standing {
-        let object = Arc::clone(&self.orders.borrow().object);
+        let Order { object, whole, .. } = self.orders.borrow().clone();
+        let object = lock(&whole).clone().unwrap_or(object);
         let words = (&self.client, &self.recorder);
         Standing::new(&self.shared, &self.name, words, &object)
     }
@@ -239,14 +257,21 @@ impl Tree {
 
     /// Brings everything in line with the object as it is now.
     async fn turn(&mut self, branches: &mut Branches, entry: &mut Entry) -> Turn {
-        let Order { object, ending } = self.orders.borrow_and_update().clone();
+        let Order {
+            object,
+            whole,
+            ending,
+        } = self.orders.borrow_and_update().clone();
         if let Some(ending) = ending {
             return Turn::End(ending);
         }
         if object.metadata.deletion_timestamp.is_some() {
             return Turn::Delete;
         }
-        branches.standing.board.read(&object);
+        let whole = lock(&whole).take();
+        if let Some(whole) = whole {
+            branches.standing.board.read(&whole);
+        }
         if !finalizer::is_set(&object) {
             return self.add_finalizer(&object).await;
         }
@@ -418,7 +443,7 @@ impl Tree {
     /// status is none, which we do ourselves.
     async fn rest(&mut self, time: Duration) {
         let generation = self.orders.borrow().object.metadata.generation;
-        let is_urgent = |Order { object, ending }: &Order| {
+        let is_urgent = |Order { object, ending, .. }: &Order| {
             let metadata = &object.metadata;
             ending.is_some()
                 || metadata.deletion_timestamp.is_some()

@@ -22,6 +22,10 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Objects, report::Said, retries::WatchBackoff};
 
+/// Objects of a list that are asked for at once: the status of a PediaCluster has half a kilobyte for each of its kinds, and all of a page are
+/// held while it is decoded.
+const PAGE: u32 = 100;
+
 /// What is told of a kind.
 type Names<O> = BoxStream<'static, Result<ObjectRef<O>, watcher::Error>>;
 
@@ -79,7 +83,7 @@ fn events<K: Watched>(
     api: Objects<K>,
     trim: fn(&mut K),
 ) -> impl Stream<Item = Result<Event<K>, watcher::Error>> + Send + 'static {
-    watcher::watcher(api.api, watcher::Config::default())
+    watcher::watcher(api.api, watcher::Config::default().page_size(PAGE))
         .modify(move |object| {
             object.meta_mut().managed_fields = None;
             trim(object);

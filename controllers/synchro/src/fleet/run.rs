@@ -28,6 +28,9 @@ use crate::tree::Ending;
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// The CRDs may be installed any moment; whoever installs them waits.
 const LAST_RETRY: Duration = Duration::from_secs(5);
+/// PediaClusters of a list that are asked for at once: their status has half a kilobyte for each of their kinds, and all of a page are held while it
+/// is decoded.
+const PAGE: u32 = 100;
 /// Before a process that was replaced wants its clusters back. Two that never agree (their Leases lie in different namespaces, or they want none)
 /// take them from each other no more often.
 const REPLACED: Duration = Duration::from_secs(30);
@@ -194,7 +197,8 @@ async fn follow(
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let api: Objects<PediaCluster> = Objects::all(client);
-    let events = api.watch(watcher::Config::default(), without_room);
+    let config = watcher::Config::default().page_size(PAGE);
+    let events = api.watch(config, without_room);
     let mut events = std::pin::pin!(events);
     let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
     let mut failing = false;

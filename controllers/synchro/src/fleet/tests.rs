@@ -623,3 +623,23 @@ async fn a_cluster_that_nobody_lets_go_is_taken_over() {
     stage.shows(&["m/n/a"]).await;
     fleet.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_status_is_not_kept_beside_the_one_of_who_writes_it() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let mut fleet = stage.synchro("");
+    let mut object = pedia_cluster("m", "uid-m", &member);
+    stage.relist(&mut fleet, [object.clone()]);
+    comes_to_say(&stage, "Running").await;
+    object.status = stage.control_plane.cluster("m").status;
+    object.metadata.resource_version = Some("1000".to_owned());
+    fleet.handle(Event::Apply(object));
+    until("it is taken", || async {
+        let order = fleet.trees["m"].orders.borrow();
+        let whole = order.whole.lock().expect("no panic");
+        order.object.status.is_none() && whole.is_none()
+    })
+    .await;
+    fleet.shutdown().await;
+}
