@@ -34,6 +34,8 @@ const LAST_RETRY: Duration = Duration::from_secs(30);
 const READ_PERIOD: Duration = Duration::from_millis(50);
 /// Secrets of a namespace that are read at the same time: a fleet of a thousand clusters begins with two thousand of them.
 const PARALLEL_READS: usize = 8;
+/// Of these such that failed the last time: a few that are never answered leave room for the others.
+const LATE_READS: usize = PARALLEL_READS / 2;
 /// A control plane that does not answer a read for so long is down, and the places are for those that it may answer.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 const NO_ANSWER: &str = "the control plane does not answer in time";
@@ -68,6 +70,8 @@ struct Entries {
     due: BTreeSet<String>,
     /// The same of those that failed. They come after all others, or a few that are never answered would be tried again and again before the rest.
     late: BTreeSet<String>,
+    /// What of that is being read.
+    late_reads: BTreeSet<String>,
 }
 
 /// A Secret that is named.
@@ -226,12 +230,11 @@ impl Named {
     /// The next Secrets to read, at most so many.
     fn take_due(&self, limit: usize) -> Vec<String> {
         let mut secrets = lock(&self.secrets);
-        let Entries { by_name, due, late } = &mut *secrets;
         let mut taken = Vec::new();
         while taken.len() < limit
-            && let Some(name) = due.pop_first().or_else(|| late.pop_first())
+            && let Some(name) = secrets.next_due()
         {
-            if let Some(entry) = by_name.get_mut(&name) {
+            if let Some(entry) = secrets.by_name.get_mut(&name) {
                 entry.state = Reading::Now;
                 taken.push(name);
             }
@@ -242,6 +245,7 @@ impl Named {
     /// A Secret was read: its version and what is in it.
     fn read(&self, name: &str, version: String, now: Known) {
         let mut secrets = lock(&self.secrets);
+        secrets.late_reads.remove(name);
         let Some(entry) = secrets.by_name.get_mut(name) else {
             return;
         };
@@ -256,7 +260,9 @@ impl Named {
 
     /// A Secret could not be read. A credential that was read once stays in use meanwhile.
     fn failed(&self, name: &str, words: String) {
-        if let Some(entry) = lock(&self.secrets).by_name.get_mut(name) {
+        let mut secrets = lock(&self.secrets);
+        secrets.late_reads.remove(name);
+        if let Some(entry) = secrets.by_name.get_mut(name) {
             entry.state = Reading::Done;
             entry.failed = true;
             entry.version.clear();
@@ -268,6 +274,18 @@ impl Named {
 }
 
 impl Entries {
+    fn next_due(&mut self) -> Option<String> {
+        if let Some(name) = self.due.pop_first() {
+            return Some(name);
+        }
+        if self.late_reads.len() >= LATE_READS {
+            return None;
+        }
+        let name = self.late.pop_first()?;
+        self.late_reads.insert(name.clone());
+        Some(name)
+    }
+
     fn seen(&mut self, name: &str, version: &str) {
         let Some(entry) = self.by_name.get_mut(name) else {
             return;
@@ -489,4 +507,27 @@ fn data_of(secret: Secret) -> Known {
         .map(|(key, value)| (key, Sensitive::new(value.0)))
         .collect();
     Known::Data(SecretContent { data, endpoints })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_are_never_answered_leave_room_for_others() {
+        let named = Named::default();
+        for number in 0..PARALLEL_READS {
+            named.add(&format!("lost-{number}"), Arc::default());
+        }
+        for name in named.take_due(PARALLEL_READS) {
+            named.failed(&name, NO_ANSWER.to_owned());
+            named.seen(&name, UNKNOWN);
+        }
+        let late = named.take_due(PARALLEL_READS);
+        assert_eq!(late.len(), LATE_READS);
+        named.add("new", Arc::default());
+        assert_eq!(named.take_due(PARALLEL_READS - late.len()), ["new"]);
+        named.failed(&late[0], NO_ANSWER.to_owned());
+        assert_eq!(named.take_due(PARALLEL_READS).len(), 1);
+    }
 }
