@@ -5,12 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 use super::seats::{QUOTA, Seats};
 
 /// How long the bytes of one page are waited for with a turn before pages that begin: 500 objects of 4 KB come over 256 kbit/s in that
 /// time. Afterwards it stands with them, so that members that send a byte now and then keep no turn for ever.
 const READ_ON: Duration = QUOTA.saturating_mul(16);
+
+/// How long a page that begins stands back, at the door, for those that read on: new ones may come to their middle all the time, and what is not
+/// begun is stale for as long.
+const STANDS_BACK: Duration = READ_ON;
 
 /// How far a list has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +92,15 @@ impl SlowLane {
             return self.seats.turn().await;
         }
         let _at_the_door = self.door.acquire().await.ok();
+        let until = Instant::now() + STANDS_BACK;
         loop {
             let turn = self.seats.turn().await;
-            if !self.has_readers() {
+            if !self.has_readers() || Instant::now() >= until {
                 return turn;
             }
             drop(turn);
-            self.none_reads.notified().await;
+            // Or until it has stood back for long enough, which the next turn of this loop sees.
+            let _none_reads = timeout_at(until, self.none_reads.notified()).await;
         }
     }
 }
@@ -209,6 +216,16 @@ mod tests {
         tokio::select! {
             ended = timeout(most, comes) => assert!(ended.is_ok(), "it comes to its turn"),
             _ = trickles => unreachable!("they have no end"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_begins_although_others_are_always_in_their_middle() {
+        let lane = SlowLane::new(1);
+        let _reads = Reads::on(&lane);
+        for _ in 0..3 {
+            let begun = timeout(2 * STANDS_BACK, lane.turn(Stage::New)).await;
+            assert!(begun.is_ok(), "one by one");
         }
     }
 
