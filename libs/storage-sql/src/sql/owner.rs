@@ -43,12 +43,12 @@ pub(crate) fn begin_next(owner: &str) -> Statement {
     )
 }
 
-/// Begins the first tenure of an owner.
-pub(crate) fn begin_first(owner: &str) -> Statement {
+/// Begins a tenure of an owner of which none is known.
+pub(crate) fn begin_as(owner: &str, Tenure(number): Tenure) -> Statement {
     Statement::fixed(
-        "owner.begin_first",
-        "INSERT INTO tenure (owner, number) VALUES (?, 1)",
-        [owner.into()],
+        "owner.begin_as",
+        "INSERT INTO tenure (owner, number) VALUES (?, ?)",
+        [owner.into(), number.into()],
     )
 }
 
@@ -64,13 +64,4 @@ pub(crate) fn tenure(owner: &str) -> Statement {
 /// A row of [`tenure`].
 pub(crate) fn decode_tenure(row: &dyn Row) -> Result<Tenure, StoreError> {
     row.int(0).map(Tenure)
-}
-
-/// Forgets the tenure of an owner that is forgotten.
-pub(crate) fn forget_tenure(owner: &str) -> Statement {
-    Statement::fixed(
-        "owner.forget_tenure",
-        "DELETE FROM tenure WHERE owner = ?",
-        [owner.into()],
-    )
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use armadex_model::{GroupVersionResource, NameFilter, ResourceType};
 use armadex_postings::Block;
-use armadex_storage::{Health, MemberPosition, Phase};
+use armadex_storage::{Health, MemberPosition, Phase, Tenure};
 
 use super::counter::CounterKey;
 use super::head::{HeadRow, Numbered};
@@ -81,9 +81,8 @@ fn owners(dialect: Dialect) -> Vec<Statement> {
         owner::forgettable(1_700_000_000, 32),
         owner::forget("b", 1_700_000_000),
         owner::begin_next("b"),
-        owner::begin_first("b"),
+        owner::begin_as("b", Tenure(1)),
         owner::tenure("b"),
-        owner::forget_tenure("b"),
     ]
 }
 

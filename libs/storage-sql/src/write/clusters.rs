@@ -26,23 +26,23 @@ const REMEMBERED: i64 = 30 * 24 * 60 * 60;
 pub(crate) async fn begin(session: &mut Session<'_>, owner: &str) -> Result<Tenure, StoreError> {
     see(session, owner).await?;
     if session.connection.execute(owner::begin_next(owner)).await? == 0 {
-        session
-            .connection
-            .execute(owner::begin_first(owner))
-            .await?;
+        begin_as(session, owner, Tenure(1)).await?;
     }
     let begun = tenure(session, owner).await?;
     begun.ok_or_else(|| broken("it has no row for a tenure that was just begun"))
 }
 
-/// Notes that an owner lives; `false`, and nothing is noted, if this is not its tenure.
+/// Notes that an owner lives; `false`, and nothing is noted, if another tenure has begun. Where none is known this one goes on: a store that was
+/// restored knows of none, and an earlier release takes away what its host's clock finds old. Here tenures stay, a row for each owner there ever was.
 pub(crate) async fn keep_alive(
     session: &mut Session<'_>,
     owner: &str,
     own: Tenure,
 ) -> Result<bool, StoreError> {
-    if tenure(session, owner).await? != Some(own) {
-        return Ok(false);
+    match tenure(session, owner).await? {
+        Some(last) if last != own => return Ok(false),
+        Some(_) => {}
+        None => begin_as(session, owner, own).await?,
     }
     see(session, owner).await?;
     forget_owners(session).await?;
@@ -58,12 +58,18 @@ async fn forget_owners(session: &mut Session<'_>) -> Result<(), StoreError> {
     let forgettable = owner::forgettable(until, MOST_FORGOTTEN);
     for owner in rows(session.connection, forgettable, |r| r.text(0)).await? {
         let forget = owner::forget(&owner, until);
-        if session.connection.execute(forget).await? > 0 {
-            let tenure = owner::forget_tenure(&owner);
-            session.connection.execute(tenure).await?;
-        }
+        session.connection.execute(forget).await?;
     }
     Ok(())
+}
+
+async fn begin_as(
+    session: &mut Session<'_>,
+    owner: &str,
+    tenure: Tenure,
+) -> Result<(), StoreError> {
+    let begin = owner::begin_as(owner, tenure);
+    session.connection.execute(begin).await.map(drop)
 }
 
 async fn tenure(session: &mut Session<'_>, owner: &str) -> Result<Option<Tenure>, StoreError> {
