@@ -1,0 +1,55 @@
+//! What the cases know of a store: which names there are, what is known of an object, and the map that has it.
+
+use std::collections::BTreeMap;
+
+use armadex_model::ResourceType;
+
+use crate::conformance::fixture::{ObjectBuilder, object, resource};
+
+/// The types of objects, by plural and kind; `status.phase` is indexed of both.
+pub(super) const KINDS: [(&str, &str); 2] = [("pods", "Pod"), ("namespaces", "Namespace")];
+pub(super) const CLUSTERS: [&str; 3] = ["alpha", "beta", "gamma"];
+pub(super) const NAMESPACES: [&str; 5] = ["", "a", "b", "default", "kube-system"];
+pub(super) const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+pub(super) const KEYS: [&str; 3] = ["app", "tier", "zone"];
+/// A label that most objects have a value of their own for.
+pub(super) const ID: &str = "id";
+pub(super) const VALUES: [&str; 4] = ["", "x", "y", "z"];
+pub(super) const PHASES: [&str; 3] = ["Pending", "Running", "Failed"];
+/// Who the members say they are; a cluster that is made anew may be any of them.
+pub(super) const MEMBERS: [&str; 2] = ["red", "blue"];
+
+/// What is known of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) uid: String,
+    pub(super) version: i64,
+    pub(super) created: i64,
+    pub(super) labels: BTreeMap<&'static str, String>,
+    pub(super) phase: &'static str,
+}
+
+/// Cluster, namespace, name: the page order within one type.
+pub(super) type Path = (&'static str, &'static str, &'static str);
+/// A place in [`KINDS`], and the path.
+pub(super) type Key = (usize, Path);
+pub(super) type Model = BTreeMap<Key, Known>;
+
+pub(super) fn described(kind: usize) -> ResourceType {
+    let (plural, kind) = KINDS[kind];
+    resource("", plural, kind, true)
+}
+
+/// Up to 25 changes of distinct keys, applied to the map as well.
+
+pub(super) fn build(path: Path, known: &Known) -> ObjectBuilder {
+    let plain = object(path.1, path.2)
+        .uid(&known.uid)
+        .version(&known.version.to_string())
+        .created(known.created)
+        .field("status.phase", known.phase);
+    known
+        .labels
+        .iter()
+        .fold(plain, |object, (key, value)| object.label(key, value))
+}
