@@ -2,42 +2,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use armadex_model::Query;
 use armadex_model::label::{Operator, Requirement};
 use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched};
-use armadex_model::{ObjectKey, Query};
 use rand::Rng;
 
 use super::dice::Dice;
+use super::fleet::At;
 use super::map::{
-    CLUSTERS, ID, KEYS, KINDS, Key, Known, Model, NAMES, NAMESPACES, PHASES, Path, VALUES, build,
+    CLUSTERS, Changed, ID, KEYS, KINDS, Known, Model, NAMES, NAMESPACES, PHASES, Path, VALUES,
     described,
 };
-use crate::Change;
 
-/// Up to 25 changes of distinct keys, applied to the map as well.
+/// Up to 25 changes of distinct keys of one type of a cluster.
 pub(super) fn changes(
     dice: &mut Dice,
-    (kind, cluster): (usize, &'static str),
+    (cluster, kind): At,
     round: u64,
-    model: &mut Model,
-) -> Vec<Change> {
+    model: &Model,
+) -> Vec<Changed> {
     let count = 1 + dice.below(25);
     let paths: BTreeSet<Path> = (0..count)
         .map(|_| (cluster, dice.pick(&NAMESPACES), dice.pick(&NAMES)))
         .collect();
-    paths
-        .into_iter()
-        .map(|path| change(dice, (kind, path), round, model))
+    let keys = paths.into_iter().map(|path| (kind, path));
+    keys.map(|key| (key, changed(dice, model.get(&key), round)))
         .collect()
 }
 
-fn change(dice: &mut Dice, key: Key, round: u64, model: &mut Model) -> Change {
-    let path = key.1;
+fn changed(dice: &mut Dice, known: Option<&Known>, round: u64) -> Option<Known> {
     if dice.one_in(4) {
-        model.remove(&key);
-        return Change::Delete(ObjectKey::new(path.1, path.2));
+        return None;
     }
-    let known = match model.get(&key) {
+    Some(match known {
         Some(known) if dice.one_in(5) => known.clone(),
         Some(known) if !dice.one_in(4) => {
             let mut changed = known.clone();
@@ -58,10 +55,7 @@ fn change(dice: &mut Dice, key: Key, round: u64, model: &mut Model) -> Change {
                 uid,
             }
         }
-    };
-    let stored = build(path, &known);
-    model.insert(key, known);
-    Change::Put(stored.build())
+    })
 }
 
 fn labels(dice: &mut Dice, uid: &str) -> BTreeMap<&'static str, String> {

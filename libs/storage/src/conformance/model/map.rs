@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use armadex_model::ResourceType;
+use armadex_model::{ObjectKey, ResourceType};
 
-use crate::conformance::fixture::{ObjectBuilder, object, resource};
+use crate::Change;
+use crate::conformance::fixture::{object, resource};
 
 /// The types of objects, by plural and kind; `status.phase` is indexed of both.
 pub(super) const KINDS: [(&str, &str); 2] = [("pods", "Pod"), ("namespaces", "Namespace")];
@@ -34,22 +35,26 @@ pub(super) type Path = (&'static str, &'static str, &'static str);
 /// A place in [`KINDS`], and the path.
 pub(super) type Key = (usize, Path);
 pub(super) type Model = BTreeMap<Key, Known>;
+/// What becomes of a key: an object, or none.
+pub(super) type Changed = (Key, Option<Known>);
 
 pub(super) fn described(kind: usize) -> ResourceType {
     let (plural, kind) = KINDS[kind];
     resource("", plural, kind, true)
 }
 
-/// Up to 25 changes of distinct keys, applied to the map as well.
-
-pub(super) fn build(path: Path, known: &Known) -> ObjectBuilder {
-    let plain = object(path.1, path.2)
+/// As it is told to a store.
+pub(super) fn change((key, known): &Changed) -> Change {
+    let (_, namespace, name) = key.1;
+    let Some(known) = known else {
+        return Change::Delete(ObjectKey::new(namespace, name));
+    };
+    let plain = object(namespace, name)
         .uid(&known.uid)
         .version(&known.version.to_string())
         .created(known.created)
         .field("status.phase", known.phase);
-    known
-        .labels
-        .iter()
-        .fold(plain, |object, (key, value)| object.label(key, value))
+    let labels = known.labels.iter();
+    let labelled = labels.fold(plain, |object, (key, value)| object.label(key, value));
+    Change::Put(labelled.build())
 }
