@@ -8,6 +8,38 @@ use crate::{IdSet, varint};
 /// The most ids in one block: about 300 bytes when ids were handed out together, one page when they are far apart.
 pub const MAX_IDS: usize = 256;
 
+/// How many ids a block is filled with. Blocks of any length up to [`MAX_IDS`] are read all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity(usize);
+
+impl Capacity {
+    /// So many ids, but 2 at least and at most [`MAX_IDS`].
+    #[must_use]
+    pub fn new(ids: usize) -> Self {
+        Self(ids.clamp(2, MAX_IDS))
+    }
+
+    /// The most ids of a block.
+    pub(crate) fn ids(self) -> usize {
+        self.0
+    }
+
+    /// Neighbours that hold at most this many ids together become one block.
+    ///
+    /// Half a block: the halves of a block that was split stay apart from any neighbour, so that no edit needs to look further than
+    /// the next block, and a joined block takes as many ids again before it is split. Any two neighbours hold more than this, so that
+    /// a run never has more than four times the blocks that it needs.
+    pub(crate) fn joined(self) -> usize {
+        self.0 / 2
+    }
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self::new(MAX_IDS)
+    }
+}
+
 /// Some ids of one run, encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {

@@ -11,7 +11,7 @@ mod run;
 mod set;
 mod varint;
 
-pub use block::{Block, Damaged, MAX_IDS, decode};
+pub use block::{Block, Capacity, Damaged, MAX_IDS, decode};
 pub use part::{Part, cut, edit};
 pub use run::{Edit, ids};
 pub use set::IdSet;

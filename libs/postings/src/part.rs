@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::run::{edit_stretch, take_below};
-use crate::{Block, Damaged, Edit, IdSet, MAX_IDS};
+use crate::{Block, Capacity, Damaged, Edit, IdSet, MAX_IDS};
 
 /// Ids nearer than this stay together: handed out one after the other they fill two blocks, no more than a part of its own costs.
 const GAP: i64 = 2 * MAX_IDS as i64;
@@ -112,10 +112,11 @@ impl Stretch {
 pub fn edit<'a>(
     loaded: &[Block],
     parts: impl IntoIterator<Item = &'a Part>,
+    capacity: Capacity,
 ) -> Result<Edit, Damaged> {
     let mut edit = Edit::default();
     for Stretch { blocks, new, gone } in stretches(loaded, parts) {
-        edit_stretch(&loaded[blocks], &new, &gone, &mut edit)?;
+        edit_stretch(&loaded[blocks], &new, &gone, capacity, &mut edit)?;
     }
     Ok(edit)
 }

@@ -3,14 +3,7 @@
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use crate::{Block, Damaged, IdSet, MAX_IDS};
-
-/// Neighbours that hold at most this many ids together become one block.
-///
-/// Half a block: the halves of a block that was split stay apart from any neighbour, so that no edit needs to look further than
-/// the next block, and a joined block takes as many ids again before it is split. Any two neighbours hold more than this, so that
-/// a run never has more than four times the blocks that it needs.
-pub(crate) const JOINED: usize = MAX_IDS / 2;
+use crate::{Block, Capacity, Damaged, IdSet};
 
 /// What an edit changes in a store: delete `removed`, then insert or replace `written`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,10 +34,11 @@ pub(crate) fn edit_stretch(
     blocks: &[Block],
     new: &IdSet,
     gone: &IdSet,
+    capacity: Capacity,
     edit: &mut Edit,
 ) -> Result<(), Damaged> {
-    let pieces = join_small(edit_pieces(blocks, new, gone)?)?;
-    compare(blocks, pieces, edit);
+    let pieces = join_small(edit_pieces(blocks, new, gone)?, capacity)?;
+    compare(blocks, pieces, capacity, edit);
     Ok(())
 }
 
@@ -88,16 +82,16 @@ impl Piece<'_> {
 impl Content {
     /// The blocks to store. Ids at the run's end fill blocks to the brim, for nothing will be inserted there; elsewhere all blocks
     /// get the same room.
-    fn blocks(&self) -> impl Iterator<Item = Block> {
+    fn blocks(&self, capacity: Capacity) -> impl Iterator<Item = Block> {
         let ids = self.ids.as_slice();
-        let count = ids.len().div_ceil(MAX_IDS);
+        let count = ids.len().div_ceil(capacity.ids());
         let bound = move |index: usize| match self.appended {
-            true => (index * MAX_IDS).min(ids.len()),
+            true => (index * capacity.ids()).min(ids.len()),
             false => index * ids.len() / count,
         };
         (0..count).map(move |index| {
             let part = &ids[bound(index)..bound(index + 1)];
-            Block::encode(part).expect("at most MAX_IDS increasing ids")
+            Block::encode(part).expect("no more increasing ids than a block takes")
         })
     }
 }
@@ -150,10 +144,10 @@ pub(crate) fn take_below<'a>(ids: &mut &'a [i64], next: Option<i64>) -> &'a [i64
 }
 
 /// Joins neighbours that fit into half a block; what became empty goes.
-fn join_small(pieces: Vec<Piece<'_>>) -> Result<Vec<Piece<'_>>, Damaged> {
+fn join_small(pieces: Vec<Piece<'_>>, capacity: Capacity) -> Result<Vec<Piece<'_>>, Damaged> {
     let mut joined: Vec<Piece<'_>> = Vec::with_capacity(pieces.len());
     for piece in pieces.into_iter().filter(|piece| piece.len() > 0) {
-        let fits = |before: &mut Piece<'_>| before.len() + piece.len() <= JOINED;
+        let fits = |before: &mut Piece<'_>| before.len() + piece.len() <= capacity.joined();
         let piece = match joined.pop_if(fits) {
             Some(before) => before.join(piece)?,
             None => piece,
@@ -164,7 +158,7 @@ fn join_small(pieces: Vec<Piece<'_>>) -> Result<Vec<Piece<'_>>, Damaged> {
 }
 
 /// Adds what differs between the old blocks and the pieces, both of which are in order.
-fn compare(blocks: &[Block], pieces: Vec<Piece<'_>>, edit: &mut Edit) {
+fn compare(blocks: &[Block], pieces: Vec<Piece<'_>>, capacity: Capacity, edit: &mut Edit) {
     let mut old = blocks.iter().peekable();
     for piece in pieces {
         match piece {
@@ -172,7 +166,7 @@ fn compare(blocks: &[Block], pieces: Vec<Piece<'_>>, edit: &mut Edit) {
                 replaced(&mut old, block.first, &mut edit.removed);
             }
             Piece::Edited(content) => {
-                for block in content.blocks() {
+                for block in content.blocks(capacity) {
                     if replaced(&mut old, block.first, &mut edit.removed) != Some(&block) {
                         edit.written.push(block);
                     }

@@ -36,3 +36,4 @@ pub use store::SqlStore;
 pub use store::check::CheckReport;
 pub use store::mend::Mended;
 pub use store::stats::{Share, StoreStats};
+pub use write::Portions;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::read::Tuning;
+use crate::write::Portions;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Options {
     pub label_sample: u32,
     /// How much is read at a time.
     pub tuning: Tuning,
+    /// How much is written at a time.
+    pub portions: Portions,
     /// Where what is written is worked out and written; where the store is opened if nothing is said.
     pub writes: Option<Handle>,
 }
@@ -62,6 +65,7 @@ impl Default for Options {
             // Fewer objects cost little to index, and may be all that there is of one kind.
             label_sample: 65_536,
             tuning: Tuning::default(),
+            portions: Portions::default(),
             writes: None,
         }
     }

@@ -82,6 +82,7 @@ impl SqlStore {
         };
         let writer = Writer {
             database: Arc::clone(&database),
+            portions: options.portions.clone(),
             watch_window: options.watch_window,
             lease: Lease::new(options.patience),
             left_off: LeftOff::default(),

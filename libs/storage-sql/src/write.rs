@@ -22,6 +22,7 @@ pub(crate) mod left_off;
 pub(crate) mod mend;
 pub(crate) mod numbers;
 pub(crate) mod places;
+mod portions;
 pub(crate) mod prepare;
 pub(crate) mod publish;
 pub(crate) mod purge;
@@ -29,6 +30,8 @@ pub(crate) mod session;
 pub(crate) mod stage;
 pub(crate) mod types;
 pub(crate) mod writer;
+
+pub use portions::Portions;
 
 /// The tables in which batches lock rows, in this order.
 #[cfg(test)]

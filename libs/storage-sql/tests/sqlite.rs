@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use armadex_storage::conformance::Fixture;
-use armadex_storage_sql::{Options, SqlStore, Tuning};
+use armadex_storage_sql::{Options, Portions, SqlStore, Tuning};
 
 mod usual {
     armadex_storage::conformance!(super::empty_store(super::Options::default(), false));
@@ -25,12 +25,25 @@ fn tiny() -> Options {
         most_sorted: 100_000,
         ties: 2,
         most_skipped: 100_000,
+        list: 3,
+        lookups: 4,
+        named: 4,
+        ranges: 4,
+        clusters: 2,
+        first_places: 2,
+        few: 2,
     };
     Options {
         // Every version goes with the one that supersedes it.
         watch_window: std::time::Duration::ZERO,
         label_sample: 4,
         tuning,
+        portions: Portions {
+            orders: 3,
+            changes: 30,
+            ids_in_block: 4,
+            removed: 2,
+        },
         ..Options::default()
     }
 }

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ids;
-use crate::run::JOINED;
 
 /// A store of one run.
 #[derive(Default)]
 struct Stored {
+    capacity: Capacity,
     blocks: BTreeMap<i64, Block>,
     /// How many blocks the last edit loaded, one that two parts need counted twice.
     loaded: usize,
@@ -24,7 +24,7 @@ impl Stored {
         let mut loaded = windows.concat();
         loaded.sort_by_key(|block| block.first);
         loaded.dedup();
-        let Edit { removed, written } = edit(&loaded, &parts).expect("not damaged");
+        let Edit { removed, written } = edit(&loaded, &parts, self.capacity).expect("not damaged");
         for first in removed {
             self.blocks
                 .remove(&first)
@@ -69,7 +69,9 @@ impl Stored {
     fn crumbs(&self) -> Option<(u32, u32)> {
         let counts: Vec<u32> = self.blocks.values().map(|block| block.count).collect();
         let pairs = counts.windows(2).map(|pair| (pair[0], pair[1]));
-        pairs.filter(|&(a, b)| (a + b) as usize <= JOINED).min()
+        pairs
+            .filter(|&(a, b)| (a + b) as usize <= self.capacity.joined())
+            .min()
     }
 }
 
@@ -96,9 +98,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
     fn a_run_of_blocks_is_a_set_without_crumbs(
+        capacity in prop_oneof![Just(2), Just(4), Just(5), Just(MAX_IDS)],
         edits in proptest::collection::vec((id_sets(700), id_sets(900)), 1..20)
     ) {
-        let mut stored = Stored::default();
+        let mut stored = Stored { capacity: Capacity::new(capacity), ..Stored::default() };
         let mut model = BTreeSet::new();
         for (new, gone) in edits {
             model.retain(|id| !gone.contains(id));
@@ -206,7 +209,12 @@ fn an_expiry_and_an_addition_load_four_blocks_of_a_hundred() {
 fn appending_writes_only_the_tail() {
     let mut stored = Stored::default();
     stored.add(1..=500);
-    let edit = edit(&stored.run(), &cut(set([501]), IdSet::new())).expect("sound");
+    let edit = edit(
+        &stored.run(),
+        &cut(set([501]), IdSet::new()),
+        Capacity::default(),
+    )
+    .expect("sound");
     assert_eq!(edit.removed, [] as [i64; 0]);
     assert_eq!(edit.written.len(), 1);
     assert_eq!(edit.written[0].first, 257);
@@ -216,7 +224,12 @@ fn appending_writes_only_the_tail() {
 fn a_full_tail_starts_a_new_block_and_stays_unwritten() {
     let mut stored = Stored::default();
     stored.add(1..=256);
-    let edit = edit(&stored.run(), &cut(set([300]), IdSet::new())).expect("sound");
+    let edit = edit(
+        &stored.run(),
+        &cut(set([300]), IdSet::new()),
+        Capacity::default(),
+    )
+    .expect("sound");
     assert_eq!(edit.written, [Block::encode(&[300]).expect("one id")]);
 }
 
@@ -248,7 +261,11 @@ fn small_blocks_are_joined_with_either_neighbour() {
 fn an_edit_that_changes_nothing_writes_nothing() {
     let mut stored = Stored::default();
     stored.add(1..=10);
-    let edit = edit(&stored.run(), &cut(set([3]), set([12])));
+    let edit = edit(
+        &stored.run(),
+        &cut(set([3]), set([12])),
+        Capacity::default(),
+    );
     assert_eq!(edit, Ok(Edit::default()));
     assert_eq!(cut(IdSet::new(), IdSet::new()), []);
 }
@@ -259,5 +276,5 @@ fn overlapping_blocks_are_damage() {
     let inside = Block::encode(&[3]).expect("one id");
     assert!(ids(&[block.clone(), inside]).is_err());
     let twice = [block.clone(), block];
-    assert!(edit(&twice, &cut(set([9]), set([1]))).is_err());
+    assert!(edit(&twice, &cut(set([9]), set([1])), Capacity::default()).is_err());
 }

@@ -12,7 +12,6 @@ use super::plan::{Plan, Strategy, TypePlan};
 use super::reading::Reading;
 use super::walk::{Step, Walk};
 use crate::form::namespace_id::ids_of;
-use crate::sql::pieces::MAX_LIST;
 use crate::sql::{post, stream};
 
 /// How many rows a plan has; `None` if it would take more work than ten pages to tell.
@@ -53,7 +52,7 @@ pub(crate) async fn objects(
 ) -> Result<i64, StoreError> {
     let clusters: Vec<i64> = planned.clusters.iter().map(|space| space.id).collect();
     let mut sum = 0;
-    for part in clusters.chunks(MAX_LIST) {
+    for part in clusters.chunks(reading.tuning.list) {
         let found = reading
             .pairs(stream::objects(reading.dialect, planned.id, part))
             .await?;
@@ -118,7 +117,7 @@ async fn sums(
         .collect();
     let dialect = reading.dialect;
     let mut sum = 0;
-    for terms in plan.has[0].terms.chunks(MAX_LIST) {
+    for terms in plan.has[0].terms.chunks(reading.tuning.list) {
         for ranges in dialect.ranges(&ranges, terms.len()) {
             let statement = post::sum(dialect, terms, planned.id, ranges);
             reading.looked_for(terms.len() * ranges.len());

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use armadex_model::NameFilter;
 use armadex_storage::StoreError;
 
-use super::matches::{MOST_LOOKUPS, Matches};
+use super::matches::Matches;
 use super::place::{Located, Place};
 use super::plan::Plan;
-use super::reading::Reading;
+use super::reading::{Reading, Tuning};
 use super::tested::tested;
 use crate::backend::error::broken;
-use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
 
 /// What an object must be besides matching the terms.
@@ -40,8 +39,8 @@ impl Only<'_> {
     }
 
     /// In how many places names are looked for at a time.
-    pub(crate) fn places_at_once(&self) -> usize {
-        (MOST_LOOKUPS / self.lookups().max(1)).max(1)
+    pub(crate) fn places_at_once(&self, tuning: &Tuning) -> usize {
+        (tuning.lookups / self.lookups().max(1)).max(1)
     }
 
     /// How many objects of a place are fetched at most.
@@ -109,7 +108,7 @@ async fn candidates(
 ) -> Result<Vec<Candidate>, StoreError> {
     let mut found = Vec::new();
     if let Some(ids) = ids_of(only, places) {
-        for part in ids.chunks(MAX_LIST) {
+        for part in ids.chunks(reading.tuning.list) {
             let statement = select::by_id(reading.dialect, part);
             found.extend(reading.rows(statement, select::decode).await?);
         }
@@ -121,7 +120,7 @@ async fn candidates(
         .map(|(place, _)| place.nsid)
         .collect();
     let names = only.lookups();
-    for part in nsids.chunks(only.places_at_once().min(MAX_LIST)) {
+    for part in nsids.chunks(only.places_at_once(reading.tuning).min(reading.tuning.list)) {
         reading.looked_for(part.len() * names);
         let statement = match only {
             Only::Named(names) => select::within(reading.dialect, resource, part, names),

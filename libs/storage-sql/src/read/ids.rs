@@ -9,7 +9,6 @@ use super::plan::Lead;
 use super::reading::{Reading, Tuning};
 use crate::aside::aside;
 use crate::backend::error::broken;
-use crate::sql::pieces::MAX_LIST;
 use crate::sql::post;
 
 /// Objects of some namespaces.
@@ -29,8 +28,8 @@ pub(super) async fn id_sets(
 ) -> Result<Option<Ids>, StoreError> {
     let most = reading.tuning.blocks;
     let mut blocks = Vec::new();
-    for terms in lead.terms.chunks(MAX_LIST) {
-        for part in nsids.chunks(MAX_LIST) {
+    for terms in lead.terms.chunks(reading.tuning.list) {
+        for part in nsids.chunks(reading.tuning.list) {
             let room = i64::try_from(most - blocks.len()).unwrap_or(i64::MAX);
             let limit = room.saturating_add(1);
             let statement = post::within(reading.dialect, terms, resource, part, limit);

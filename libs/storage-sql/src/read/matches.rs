@@ -10,7 +10,6 @@ use super::ids::{combined, id_sets, joined};
 use super::place::Place;
 use super::plan::{Lead, Plan, TypePlan};
 use super::reading::Reading;
-use crate::sql::pieces::MAX_LIST;
 use crate::sql::post;
 use crate::sql::statement::Statement;
 
@@ -74,8 +73,6 @@ pub(crate) async fn matches(
     }
 }
 
-/// Terms that are looked for at a time, each in each place.
-pub(crate) const MOST_LOOKUPS: usize = 8192;
 /// The fewest ids that a block in the middle of a run holds.
 const IDS_IN_BLOCK: i64 = 64;
 
@@ -90,7 +87,7 @@ fn at_once(reading: &Reading<'_>, plan: &Plan, planned: &TypePlan, places: &[Arc
         blocks += place.objects / IDS_IN_BLOCK;
         blocks <= most
     };
-    let places = places.iter().take(MOST_LOOKUPS / terms.max(1));
+    let places = places.iter().take(reading.tuning.lookups / terms.max(1));
     places.take_while(fits).count().max(1)
 }
 
@@ -188,8 +185,8 @@ async fn sums(
     nsids: &[i64],
 ) -> Result<HashMap<i64, i64>, StoreError> {
     let mut all = HashMap::new();
-    for terms in lead.terms.chunks(MAX_LIST) {
-        for part in nsids.chunks(MAX_LIST) {
+    for terms in lead.terms.chunks(reading.tuning.list) {
+        for part in nsids.chunks(reading.tuning.list) {
             let statement = post::sums(reading.dialect, terms, resource, part);
             reading.looked_for(terms.len() * part.len());
             for sum in reading.rows(statement, post::decode_sum).await? {
@@ -240,11 +237,11 @@ async fn sizes(
 ) -> Result<Option<BTreeMap<i64, i64>>, StoreError> {
     let (dialect, probe) = (reading.dialect, reading.tuning.probe);
     let limit = i64::try_from(probe).map_or(i64::MAX, |probe| probe.saturating_add(1));
-    let ranges = planned.ranges(lead.terms.len());
+    let ranges = planned.ranges(reading.tuning, lead.terms.len());
     reading.looked_for(lead.terms.len() * ranges.as_ref().map_or(1, Vec::len));
     let mut found = BTreeMap::new();
     let mut blocks = 0;
-    for terms in lead.terms.chunks(MAX_LIST) {
+    for terms in lead.terms.chunks(reading.tuning.list) {
         let statements: Vec<Statement> = match &ranges {
             None => vec![post::sizes(dialect, terms, planned.id, limit)],
             Some(ranges) => dialect

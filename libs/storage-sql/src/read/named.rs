@@ -12,7 +12,6 @@ use super::plan::{Plan, TypePlan};
 use super::reading::Reading;
 use super::tested::tested;
 use crate::form::namespace_id::cluster_of;
-use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
 use crate::sql::statement::Statement;
 
@@ -25,7 +24,7 @@ pub(crate) async fn all(
         return Ok(None);
     };
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    if names.len() > MAX_LIST {
+    if names.len() > reading.tuning.list {
         return Ok(None);
     }
     let mut all = Vec::new();
@@ -47,7 +46,7 @@ async fn called(
 ) -> Result<Option<Vec<Candidate>>, StoreError> {
     let (dialect, most) = (reading.dialect, reading.tuning.probe);
     let limit = i64::try_from(most).map_or(i64::MAX, |most| most.saturating_add(1));
-    let ranges = planned.ranges(names.len());
+    let ranges = planned.ranges(reading.tuning, names.len());
     reading.looked_for(names.len() * ranges.as_ref().map_or(1, Vec::len));
     let statements: Vec<Statement> = match &ranges {
         None => vec![select::called(dialect, planned.id, names, limit)],

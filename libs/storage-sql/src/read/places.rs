@@ -16,14 +16,9 @@ use super::reading::Reading;
 use crate::form::namespace_id::cluster_of;
 use crate::sql::counter::{self, CounterRow};
 use crate::sql::namespace;
-use crate::sql::pieces::MAX_LIST;
 
-/// The most clusters whose first namespaces one statement reads.
-const MOST_CLUSTERS: usize = 64;
 /// All places of a type are read once one in so many of the clusters that could be read for it had nothing.
 const IN_VAIN: usize = 8;
-/// The most clusters in which one statement looks for namespaces by name, divided by how many names there are.
-const MOST_LOOKUPS: usize = 2048;
 
 /// Where a walk begins: at a namespace of a cluster, rows up to a name in it left out. Without names it is the beginning of a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -218,7 +213,7 @@ impl<'a> Places<'a> {
         } = &mut self.source
         {
             if let Some(each) = chunk.rows.len().checked_div(chunk.next - at) {
-                *clusters = (wanted / each.max(1)).clamp(1, MOST_CLUSTERS.min(most * 4));
+                *clusters = (wanted / each.max(1)).clamp(1, reading.tuning.clusters.min(most * 4));
             }
             (*next, *namespace) = (chunk.next, chunk.namespace);
         }
@@ -309,7 +304,7 @@ impl<'a> Places<'a> {
             .map(String::as_str)
             .filter(|name| from.is_none_or(|from| *name >= from))
             .collect();
-        let (names, later) = names.split_at(names.len().min(MAX_LIST));
+        let (names, later) = names.split_at(names.len().min(reading.tuning.list));
         if let [next, ..] = later {
             let mut chunk = Chunk::end(at);
             chunk.namespace = Some((*next).to_owned());
@@ -323,7 +318,7 @@ impl<'a> Places<'a> {
         let most = match from {
             // What is left of the names is left in this cluster alone.
             Some(_) => 1,
-            None => (MOST_LOOKUPS / names.len()).clamp(1, MAX_LIST),
+            None => (reading.tuning.named / names.len()).clamp(1, reading.tuning.list),
         };
         let same = |space: &Space<'_>| space.is_like(&first);
         let spaces: Vec<Space<'_>> = (at..at + most)
@@ -509,7 +504,7 @@ pub(crate) async fn namespace_names(
     nsids: &[i64],
 ) -> Result<HashMap<i64, String>, StoreError> {
     let mut names = HashMap::with_capacity(nsids.len());
-    for part in nsids.chunks(MAX_LIST) {
+    for part in nsids.chunks(reading.tuning.list) {
         let found = reading
             .rows(namespace::by_id(reading.dialect, part), namespace::decode)
             .await?;

@@ -13,6 +13,7 @@ use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched}
 use armadex_model::{ClusterName, NameFilter, Query, ResourceType};
 use armadex_storage::StoreError;
 
+use super::reading::Tuning;
 use crate::catalog::{Member, Snapshot};
 use crate::form::namespace_id::ids_of;
 use crate::form::term::TermHasher;
@@ -71,16 +72,12 @@ impl TypePlan {
 
     /// The namespace ids of its clusters, if there are so few that each of these keys is better looked for cluster by cluster than in the
     /// whole fleet.
-    pub(crate) fn ranges(&self, keys: usize) -> Option<Vec<(i64, i64)>> {
-        let is_few = self.clusters.len().saturating_mul(keys) <= MOST_RANGES;
+    pub(crate) fn ranges(&self, tuning: &Tuning, keys: usize) -> Option<Vec<(i64, i64)>> {
+        let is_few = self.clusters.len().saturating_mul(keys) <= tuning.ranges;
         let ranges = self.clusters.iter().map(|space| ids_of(space.id));
         is_few.then(|| ranges.collect())
     }
 }
-
-/// The most keys times clusters that are looked for by themselves, each at a place of its own in an index: the other way is to read up to two
-/// thousand rows of the fleet.
-const MOST_RANGES: usize = 1024;
 
 impl Plan {
     /// Whether nothing but clusters restricts the objects.

@@ -4,6 +4,7 @@ use armadex_storage::StoreError;
 
 use crate::backend::{Connection, Row, rows};
 use crate::sql::dialect::Dialect;
+use crate::sql::pieces::MAX_LIST;
 use crate::sql::statement::Statement;
 
 /// How much is read at a time and for one page. The figures are a trade of memory and time, never of right and wrong: tests set them to
@@ -30,6 +31,21 @@ pub struct Tuning {
     pub ties: usize,
     /// Rows that a page may skip where they have to be looked at.
     pub most_skipped: u64,
+    /// Values of one list in a statement; more are asked for in several.
+    pub list: usize,
+    /// Keys that are looked for at a time, each in each place.
+    pub lookups: usize,
+    /// Named namespaces that are looked for at a time, each in each cluster.
+    pub named: usize,
+    /// Keys times clusters that are looked for by themselves, each at a place of its own in an index: the other way is to read up to two thousand rows of the
+    /// fleet.
+    pub ranges: usize,
+    /// Clusters whose namespaces are read together.
+    pub clusters: usize,
+    /// Namespaces that a walk looks at first; it looks at four times as many each time.
+    pub first_places: usize,
+    /// By how many objects beyond twice the wanted ones a namespace is walked along its index though all of it could be fetched.
+    pub few: usize,
 }
 
 impl Default for Tuning {
@@ -45,6 +61,13 @@ impl Default for Tuning {
             most_sorted: 100_000,
             ties: 10_000,
             most_skipped: 10_000,
+            list: MAX_LIST,
+            lookups: 8192,
+            named: 2048,
+            ranges: 1024,
+            clusters: 64,
+            first_places: 8,
+            few: 64,
         }
     }
 }

@@ -34,12 +34,6 @@ pub(crate) struct Walk<'a> {
     reached: Option<Point>,
 }
 
-/// Rows that are fetched for nothing rather than by a statement of their own.
-const FEW: usize = 64;
-
-/// Places that a walk finds first.
-const FIRST_PLACES: usize = 8;
-
 /// How a walk stands after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -66,7 +60,7 @@ impl<'a> Walk<'a> {
             only,
             first,
             places,
-            portion: FIRST_PLACES,
+            portion: reading.tuning.first_places,
             waiting: VecDeque::new(),
             matched: VecDeque::new(),
             reached: from.clone(),
@@ -184,7 +178,7 @@ impl<'a> Walk<'a> {
             && (objects > reading.tuning.rows
                 // Where clauses led here the size is that of what they lead to.
                 || *matches == Matches::Unknown && !self.plan.has.is_empty()
-                || plain && objects > missing.saturating_mul(2).saturating_add(FEW)
+                || plain && objects > missing.saturating_mul(2).saturating_add(reading.tuning.few)
                 || plain && self.after(place).is_some_and(|name| !name.is_empty()))
     }
 
@@ -229,7 +223,7 @@ impl<'a> Walk<'a> {
             let full = objects >= missing
                 || objects.saturating_add(more) > reading.tuning.rows
                 || self.is_large(reading, next, missing.saturating_sub(objects));
-            if (full || few.len() == self.only.places_at_once()) && !few.is_empty() {
+            if (full || few.len() == self.only.places_at_once(reading.tuning)) && !few.is_empty() {
                 break;
             }
             objects = objects.saturating_add(more);

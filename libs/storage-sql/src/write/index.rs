@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use armadex_postings::{Block, Damaged, IdSet, Part, cut, edit};
+use armadex_postings::{Block, Capacity, Damaged, IdSet, Part, cut, edit};
 use armadex_storage::StoreError;
 
 use crate::backend::error::broken;
@@ -69,19 +69,21 @@ impl IndexChange {
         self,
         connection: &mut dyn Connection,
         dialect: Dialect,
+        capacity: Capacity,
     ) -> Result<(), StoreError> {
         let Self { entries, begun, .. } = self;
         let edits = group(entries);
         let is_new = |edit: &RunEdit| begun.contains(&(edit.run.resource, edit.run.nsid));
         let (new, known): (Vec<RunEdit>, Vec<RunEdit>) = edits.into_iter().partition(is_new);
-        let (_, written) = compare(&new, vec![]).map_err(|err| broken(err.to_string()))?;
+        let (_, written) =
+            compare(&new, vec![], capacity).map_err(|err| broken(err.to_string()))?;
         for piece in dialect.pieces(&written) {
             connection.execute(post::insert(dialect, piece)).await?;
         }
         // A run's parts may be in two pieces: the second reads what the first has written.
         for piece in dialect.pieces(&known) {
             let found = around(connection, piece).await?;
-            let changes = compare(piece, found).map_err(|err| broken(err.to_string()))?;
+            let changes = compare(piece, found, capacity).map_err(|err| broken(err.to_string()))?;
             write_blocks(connection, dialect, &changes).await?;
         }
         Ok(())
@@ -163,7 +165,11 @@ async fn write_blocks(
 type BlockChanges = (Vec<(RunKey, i64)>, Vec<BlockRow>);
 
 /// Which blocks go and which are written.
-fn compare(edits: &[RunEdit], found: Vec<BlockRow>) -> Result<BlockChanges, Damaged> {
+fn compare(
+    edits: &[RunEdit],
+    found: Vec<BlockRow>,
+    capacity: Capacity,
+) -> Result<BlockChanges, Damaged> {
     let mut stored: HashMap<RunKey, Vec<Block>> = HashMap::new();
     for row in found {
         stored.entry(row.run).or_default().push(row.block);
@@ -174,7 +180,7 @@ fn compare(edits: &[RunEdit], found: Vec<BlockRow>) -> Result<BlockChanges, Dama
         let blocks = stored.entry(run).or_default();
         blocks.sort_by_key(|block| block.first);
         blocks.dedup();
-        let edit = edit(blocks, edits.iter().map(|edit| &edit.part))?;
+        let edit = edit(blocks, edits.iter().map(|edit| &edit.part), capacity)?;
         removed.extend(edit.removed.into_iter().map(|first| (run, first)));
         written.extend(
             edit.written

@@ -129,7 +129,10 @@ async fn mend_place(
             change.add(place, row.id, terms);
         }
     }
-    change.write(session.connection, session.dialect).await?;
+    let capacity = session.capacity();
+    change
+        .write(session.connection, session.dialect, capacity)
+        .await?;
     if let Some(name) = name {
         count(session, place, name, sound.len()).await?;
     }

@@ -18,10 +18,6 @@ use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::clusters;
 use crate::write::session::Session;
 
-/// The most streams or clusters that one step removes: where they are small a step is as long as one with many rows. A stream of a small
-/// cluster has some 30 objects.
-const MOST_REMOVED: u32 = 128;
-
 /// One step: some versions past the watch window, some namespaces that are empty, and some objects of closed streams, or of clusters that left. To
 /// a process that does not do the store's periodic work nothing is left to purge.
 pub(crate) async fn purge(
@@ -40,9 +36,9 @@ pub(crate) async fn purge(
     let pruned = prune::prune(session, clock, limit).await?;
     let objects = purge_streams(session, limit).await?;
     if no_stream_left(session.connection).await? {
-        purge_clusters(session.connection, limit).await?;
+        purge_clusters(session, limit).await?;
         // One look at all that are kept for so many of them, not for each step that removes some of their rows.
-        clusters::expire_left(session, clock, grace, MOST_REMOVED).await?;
+        clusters::expire_left(session, clock, grace, session.portions.removed).await?;
     }
     forget(session.connection).await?;
     let swept = sweep_namespaces(session.connection, limit).await?;
@@ -79,7 +75,7 @@ async fn nothing_left(connection: &mut dyn Connection) -> Result<bool, StoreErro
 
 /// Removes objects of closed streams, and the streams that have none left; gives how many objects that were.
 async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, StoreError> {
-    let closed = stream::closed(session.dialect, MOST_REMOVED);
+    let closed = stream::closed(session.dialect, session.portions.removed);
     let closed = rows(session.connection, closed, stream::decode).await?;
     let chosen = rows::choose(session, &closed, limit).await?;
     let losses = chosen.by_stream(&closed);
@@ -109,9 +105,10 @@ async fn hold(connection: &mut dyn Connection, losses: &[Loss]) -> Result<(), St
 }
 
 /// Removes namespaces of clusters that left, and the clusters that have none left. Their streams are gone by now.
-async fn purge_clusters(connection: &mut dyn Connection, limit: u32) -> Result<(), StoreError> {
+async fn purge_clusters(session: &mut Session<'_>, limit: u32) -> Result<(), StoreError> {
+    let connection = &mut *session.connection;
     let mut left = limit;
-    for _ in 0..MOST_REMOVED {
+    for _ in 0..session.portions.removed {
         let first = row(connection, catalog::first_inactive(), |r| r.int(0)).await?;
         let (Some(cluster), true) = (first, left > 0) else {
             break;

@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use armadex_postings::Capacity;
+
 use crate::backend::Connection;
 use crate::backend::incarnation::Committed;
 use crate::sql::dialect::Dialect;
+use crate::write::Portions;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
@@ -18,6 +21,7 @@ pub(crate) struct Session<'a> {
     pub(crate) object_ids: &'a mut ObjectIds,
     /// Which labels are posted.
     pub(crate) labels: &'a mut LabelKeys,
+    pub(crate) portions: &'a Portions,
     /// How long superseded versions and tombstones are kept.
     pub(crate) watch_window: Duration,
     /// On the work that one process does at a time.
@@ -32,4 +36,11 @@ pub(crate) struct Session<'a> {
     pub(crate) committed: Committed,
     /// What readers will have to learn.
     pub(crate) catalog: CatalogChange,
+}
+
+impl Session<'_> {
+    /// How full index blocks become.
+    pub(crate) fn capacity(&self) -> Capacity {
+        Capacity::new(self.portions.ids_in_block)
+    }
 }

@@ -249,7 +249,10 @@ async fn write_index(
             }
         }
     }
-    change.write(session.connection, session.dialect).await?;
+    let capacity = session.capacity();
+    change
+        .write(session.connection, session.dialect, capacity)
+        .await?;
     Ok(deltas)
 }
 

@@ -15,6 +15,7 @@ use crate::backend::error::is_collision;
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
+use crate::write::Portions;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::clusters::Opened;
 use crate::write::diff::Effect;
@@ -29,11 +30,6 @@ use crate::write::session::Session;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
 use crate::write::{clusters, mend, purge};
-
-/// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
-const GROUP_ORDERS: usize = 128;
-/// The most changed objects in one transaction: as much as one commit is worth.
-const GROUP_CHANGES: usize = 8000;
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
 const TRIES: usize = 4;
@@ -99,6 +95,7 @@ pub(crate) enum Done {
 /// The task's state.
 pub(crate) struct Writer {
     pub(crate) database: SharedDatabase,
+    pub(crate) portions: Portions,
     pub(crate) watch_window: Duration,
     pub(crate) lease: Lease,
     pub(crate) rest: Duration,
@@ -136,7 +133,7 @@ impl Writer {
             };
             let Some(order) = order else { break };
             let mut group = Group::of(order);
-            next = group.gather(&mut orders);
+            next = group.gather(&mut orders, &self.portions);
             self.carry_out(group.orders).await;
             if self.is_over {
                 break;
@@ -243,6 +240,7 @@ impl Writer {
             dialect,
             object_ids: &mut self.object_ids,
             labels: &mut self.labels,
+            portions: &self.portions,
             watch_window: self.watch_window,
             lease: &mut self.lease,
             left_off: &mut self.left_off,
@@ -417,8 +415,8 @@ impl Group {
     }
 
     /// Takes the orders that wait, up to the first that does not fit, which is given back.
-    fn gather(&mut self, orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
-        while self.orders.len() < GROUP_ORDERS && self.changes < GROUP_CHANGES {
+    fn gather(&mut self, orders: &mut mpsc::Receiver<Order>, portions: &Portions) -> Option<Order> {
+        while self.orders.len() < portions.orders && self.changes < portions.changes {
             let order = orders.try_recv().ok()?;
             if !self.fits(&order.work) {
                 return Some(order);

@@ -56,7 +56,9 @@ async fn change(
         connection,
         blocks: 0,
     };
-    let written = change.write(&mut counted, Dialect::Sqlite).await;
+    let written = change
+        .write(&mut counted, Dialect::Sqlite, Capacity::default())
+        .await;
     written.expect("written");
     counted.blocks
 }

@@ -155,7 +155,10 @@ async fn remove_part(
     for row in &found {
         change.remove(place, row.id, &terms[&row.rev]);
     }
-    change.write(session.connection, session.dialect).await?;
+    let capacity = session.capacity();
+    change
+        .write(session.connection, session.dialect, capacity)
+        .await?;
     Ok(found.len() as u64)
 }
 

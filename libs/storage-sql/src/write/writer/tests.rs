@@ -128,6 +128,7 @@ impl Fleet {
             dialect: self.database.dialect(),
             object_ids: &mut self.object_ids,
             labels: &mut self.labels,
+            portions: &Portions::default(),
             watch_window: self.watch_window,
             lease: &mut self.lease,
             left_off: &mut self.left_off,
@@ -329,6 +330,7 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
         let mut writer = Writer {
             is_over: false,
             database: std::sync::Arc::new(database),
+            portions: Portions::default(),
             watch_window: Duration::ZERO,
             lease: Lease::new(Duration::ZERO),
             left_off: LeftOff::default(),

@@ -1,0 +1,28 @@
+//! How much is written at a time.
+
+use armadex_postings::MAX_IDS;
+
+/// How much is written at a time. As what is read ([`crate::Tuning`]) the figures are a trade of memory and time, never of right and wrong.
+#[derive(Clone, Debug)]
+pub struct Portions {
+    /// The most orders in one transaction. Alone they take 1 ms each, nearly all of it for the commit.
+    pub orders: usize,
+    /// The most changed objects in one transaction: as much as one commit is worth.
+    pub changes: usize,
+    /// Object ids that an index block is filled with, 256 at most: about 300 bytes.
+    pub ids_in_block: usize,
+    /// The most streams or clusters that one step of a purge removes: where they are small a step is as long as one with many rows. A stream of a small
+    /// cluster has some 30 objects.
+    pub removed: u32,
+}
+
+impl Default for Portions {
+    fn default() -> Self {
+        Self {
+            orders: 128,
+            changes: 8000,
+            ids_in_block: MAX_IDS,
+            removed: 128,
+        }
+    }
+}
