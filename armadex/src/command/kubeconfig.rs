@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
@@ -182,35 +182,51 @@ fn beside(path: &Path, read_together: &[PathBuf]) -> anyhow::Result<Vec<Value>> 
 
 /// Writes beside the file and renames, so that a reader never sees half a kubeconfig; only the owner can read a new one. Where the new file
 /// cannot take the place of the old one, for the owner cannot be kept or it is mounted by itself, it is written into, as kubectl does.
-fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let beside = path.with_extension(format!("armadex-{}", std::process::id()));
-    let written = write_beside(&beside, text);
-    let replaced = written.map(|file| take_place(&file, &beside, &path).is_ok());
-    if !matches!(replaced, Ok(true)) {
-        // The first error says what went wrong.
-        let _ = fs::remove_file(&beside);
-    }
-    match replaced? {
-        true => Ok(()),
-        false => write_in_place(&path, text),
-    }
+fn replace_file(path: &Path, text: &str) -> io::Result<()> {
+    replace_by(take_place, path, text)
 }
 
-fn write_beside(beside: &Path, text: &str) -> std::io::Result<File> {
+fn replace_by(
+    take_place: fn(&File, &Path, &Path) -> io::Result<()>,
+    path: &Path,
+    text: &str,
+) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let beside = path.with_extension(format!("armadex-{}", std::process::id()));
+    let file = write_beside(&beside, text)?;
+    if take_place(&file, &beside, &path).is_ok() {
+        return Ok(());
+    }
+    let opened = OpenOptions::new().write(true).open(&path);
+    let written = opened.map(|file| overwrite(file, text));
+    if let Ok(Err(err)) = written {
+        // What was there is gone, so this is the only whole copy.
+        let left = beside.display();
+        return Err(io::Error::new(
+            err.kind(),
+            format!("{err}; what it should be is in {left}"),
+        ));
+    }
+    // A copy that cannot be removed is only one too many; the first error says what went wrong.
+    let _ = fs::remove_file(&beside);
+    written.map(drop)
+}
+
+/// Nothing is left of a copy that is not whole.
+fn write_beside(beside: &Path, text: &str) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    Ok(file)
+    options.write(true).create_new(true).mode(0o600);
+    let mut file = options.open(beside)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    written.map(|()| file).inspect_err(|_| {
+        let _ = fs::remove_file(beside);
+    })
 }
 
 /// Renames a file over another one, whose owner and mode it gets first.
-fn take_place(file: &File, beside: &Path, path: &Path) -> std::io::Result<()> {
+fn take_place(file: &File, beside: &Path, path: &Path) -> io::Result<()> {
     if let Ok(old) = fs::metadata(path) {
         fchown(file, Some(old.uid()), Some(old.gid()))?;
         file.set_permissions(fs::Permissions::from_mode(old.mode()))?;
@@ -218,8 +234,8 @@ fn take_place(file: &File, beside: &Path, path: &Path) -> std::io::Result<()> {
     fs::rename(beside, path)
 }
 
-fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+fn overwrite(mut file: File, text: &str) -> io::Result<()> {
+    file.set_len(0)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
@@ -272,6 +288,40 @@ mod tests {
         let of = |file: &fs::Metadata| (file.uid(), file.gid(), file.mode());
         assert_eq!(of(&after), of(&before));
         assert_eq!(fs::read_to_string(&path).expect("text"), "after");
+    }
+
+    fn is_mounted_by_itself(_: &File, _: &Path, _: &Path) -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::ResourceBusy))
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_is_written_into() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config");
+        fs::write(&path, "a longer one before").expect("written");
+        replace_by(is_mounted_by_itself, &path, "after").expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("text"), "after");
+        let left = fs::read_dir(folder.path()).expect("a folder");
+        assert_eq!(left.count(), 1);
+    }
+
+    #[test]
+    fn what_was_lost_while_it_was_written_into_is_kept_beside() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config");
+        // A file of a kind that can be opened and not be cut.
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("coreutils").success());
+        let _reader = OpenOptions::new().read(true).write(true).open(&path);
+        let err = replace_by(is_mounted_by_itself, &path, "credentials").expect_err("not written");
+        let left = fs::read_dir(folder.path()).expect("a folder");
+        let mut left = left.map(|entry| entry.expect("an entry").path());
+        let copy = left.find(|one| *one != path).expect("a copy");
+        assert_eq!(fs::read_to_string(&copy).expect("text"), "credentials");
+        assert!(
+            err.to_string().contains(&copy.display().to_string()),
+            "{err}"
+        );
     }
 
     #[test]
