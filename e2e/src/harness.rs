@@ -44,7 +44,8 @@ pub struct Options {
     pub writes_requests_down: bool,
     /// Where Armadex keeps its copy, if not where [`StoreKind::of_environment`] says.
     pub store: Option<StoreKind>,
-    /// Whether the control plane has an etcd of its own, as [`crate::restore`] needs.
+    /// Whether the control plane has an etcd of its own, as [`crate::restore`] needs. It is the stand-in then, whatever is installed: Karmada's programs
+    /// would be restored under as well, and tell nobody.
     pub is_restored: bool,
 }
 
@@ -208,7 +209,10 @@ impl Harness {
             return Self::attached(folder, tools, clusters);
         }
         let members = options.members;
-        let kind = ControlPlaneKind::detect();
+        let kind = match options.is_restored {
+            true => ControlPlaneKind::StandIn,
+            false => ControlPlaneKind::detect(),
+        };
         note(format_args!(
             "starting etcd, the control plane and {members} members; the control plane is {kind}"
         ));

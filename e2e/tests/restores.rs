@@ -14,7 +14,7 @@ use armadex_e2e::scenario::{
     SOON, TALKATIVE, wait_for_rows_of, wait_until_absent, wait_until_equal,
 };
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{ControlPlaneKind, Harness, Options, deploy, wait_until};
+use armadex_e2e::{Harness, Options, deploy, wait_until};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::ListParams;
@@ -27,10 +27,6 @@ const NOTICED: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_control_plane_that_is_restored_or_made_anew_costs_no_list() -> Result<()> {
-    // Its programs would be restored under as well, and tell nobody.
-    if ControlPlaneKind::detect() != ControlPlaneKind::StandIn {
-        return Ok(());
-    }
     let fleet = Harness::start(Options {
         is_restored: true,
         members: 2,
