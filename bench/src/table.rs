@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
@@ -88,22 +90,77 @@ pub(crate) fn finish(report: &impl Serialize, rows: &[Row], form: Form) -> Resul
     }
 }
 
-/// What the sources are that this program was built from, if they have not changed since; a figure without it is compared with nothing.
+/// What the sources are that the programs were built from; a figure without it is compared with nothing.
 fn commit() -> String {
-    let describe = Command::new("git")
-        .args(["describe", "--always", "--dirty"])
+    let Some(checked_out) = git(&["describe", "--always", "--dirty"]) else {
+        return "an unknown commit".to_owned();
+    };
+    let moved = git(&[
+        "rev-parse",
+        "--path-format=absolute",
+        "--git-path",
+        "logs/HEAD",
+    ]);
+    let moved = moved.and_then(|log| changed(Path::new(&log)));
+    let programs = [
+        std::env::current_exe().ok(),
+        armadex_e2e::armadex::binary().ok(),
+    ];
+    let built = programs
+        .iter()
+        .flatten()
+        .filter_map(|path| changed(path))
+        .min();
+    built_from(&checked_out, built, moved)
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new("git");
+    let output = command
+        .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output();
-    let said = describe.ok().filter(|output| output.status.success());
-    said.map_or_else(
-        || "an unknown commit".to_owned(),
-        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-    )
+    let said = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path)
+        .and_then(|file| file.modified())
+        .ok()
+}
+
+/// A program that is older than the moment in which another commit was checked out may be of the one before.
+fn built_from(checked_out: &str, built: Option<SystemTime>, moved: Option<SystemTime>) -> String {
+    match (built, moved) {
+        (Some(built), Some(moved)) if built >= moved => checked_out.to_owned(),
+        (Some(_), Some(_)) => {
+            format!("an earlier commit than {checked_out}, which was checked out after the build")
+        }
+        _ => format!("{checked_out} or another commit"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_was_built_before_a_commit_was_checked_out_is_not_said_to_be_of_it() {
+        let before = SystemTime::UNIX_EPOCH;
+        let after = before + Duration::from_secs(1);
+        assert_eq!(built_from("abc", Some(after), Some(before)), "abc");
+        let earlier = built_from("abc", Some(before), Some(after));
+        assert!(
+            earlier.starts_with("an earlier commit than abc"),
+            "{earlier}"
+        );
+        assert_eq!(
+            built_from("abc", None, Some(after)),
+            "abc or another commit"
+        );
+    }
 
     #[test]
     fn a_figure_that_is_missed_is_named_and_marked() {
