@@ -1,28 +1,27 @@
 //! Random batches and random queries, against a plain map that can do no wrong.
 
+mod compare;
 mod dice;
 mod draw;
 mod evaluate;
 mod fleet;
+pub mod former;
 mod map;
 mod orders;
 mod settle;
 
 use std::time::Duration;
 
-use armadex_model::Query;
-use armadex_model::query::Start;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use self::compare::compare;
 use self::dice::{Dice, SEED, seed};
 use self::draw::query;
-use self::evaluate::evaluate;
 use self::fleet::Fleet;
 use self::map::{KINDS, Model, described};
 use self::orders::orders_at_once;
-use super::fixture::{Fixture, path};
-use crate::Found;
+use super::fixture::Fixture;
 
 /// Longer than a test takes.
 const GRACE: Duration = Duration::from_secs(900);
@@ -76,28 +75,4 @@ async fn compare_catalog(fixture: &Fixture, fleet: &Fleet) {
         (name.to_owned(), resources, joined.health.clone())
     });
     assert_eq!(found, Vec::from_iter(expected));
-}
-
-async fn compare(fixture: &Fixture, model: &Model, query: &Query, dice: &mut Dice) {
-    let expected = evaluate(model, query);
-    let rows = 1 + dice.below(30);
-    let page_size = u32::try_from(rows).expect("small");
-    let listed = fixture.rows(query, page_size).await;
-    let listed: Vec<String> = listed.iter().map(full_path).collect();
-    assert_eq!(listed, expected, "{query:#?} in pages of {rows}");
-    let count = fixture.count(query).await;
-    assert_eq!(count, expected.len() as u64, "{query:#?}");
-    let offset = dice.below(20);
-    let start = Start::Offset(offset as u64);
-    let Some(found) = fixture.rows_from(query, &start, page_size).await else {
-        return;
-    };
-    let found: Vec<String> = found.iter().map(full_path).collect();
-    let part: Vec<String> = expected.iter().skip(offset).take(rows).cloned().collect();
-    assert_eq!(found, part, "{query:#?} from {offset}");
-}
-
-/// `Kind cluster/namespace/name`.
-fn full_path(row: &Found) -> String {
-    format!("{} {}", row.resource.kind, path(row))
 }
