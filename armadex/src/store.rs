@@ -3,6 +3,7 @@
 mod clusterpedia;
 mod dsn;
 mod fields;
+pub(crate) mod named;
 mod password;
 mod told;
 
@@ -15,6 +16,7 @@ use armadex_storage_sql::{Location, Options, SqlStore};
 use clap::Args;
 use tokio::runtime::Handle;
 
+use password::Named;
 use told::Told;
 
 /// Where the copy is kept.
@@ -96,7 +98,7 @@ impl StoreFlags {
             None => self.located()?,
         };
         let file = self.store_password_file.as_deref();
-        told.location = password::chosen(told.location, file, variable)?;
+        told.location = password::chosen(told.location, file, &Named::STORE, variable)?;
         told.connections = self.store_connections.or(told.connections);
         Ok(told)
     }
@@ -104,7 +106,7 @@ impl StoreFlags {
     fn located(&self) -> anyhow::Result<Told> {
         let location: Location = self.store.parse().context("--store")?;
         if location.has_password() {
-            password::refuse_in(std::env::args_os(), &self.store)?;
+            password::refuse_in(std::env::args_os(), &self.store, &Named::STORE)?;
         }
         Ok(Told {
             location,

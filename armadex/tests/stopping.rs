@@ -118,6 +118,41 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
     );
 }
 
+#[test]
+fn a_store_is_copied_from_one_place_to_another_and_each_refusal_names_its_argument() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
+    let run = |arguments: &[&str]| {
+        let run = Command::new(env!("CARGO_BIN_EXE_armadex"))
+            .args(arguments)
+            .output();
+        let run = run.expect("it runs");
+        let text = [run.stdout, run.stderr].concat();
+        let said = String::from_utf8_lossy(&text).into_owned();
+        assert!(!said.contains("hunter2"), "{said}");
+        (run.status.success(), said)
+    };
+    let (from, to) = (store("from.db"), store("to.db"));
+    let (succeeded, said) = run(&["store", "copy", &from, &to]);
+    assert!(
+        !succeeded && said.contains("FROM: there is nothing in sqlite:"),
+        "{said}"
+    );
+    let (succeeded, said) = run(&["migrate", "--store", &to]);
+    assert!(succeeded, "{said}");
+    let (succeeded, said) = run(&["store", "copy", "sqlite", &to]);
+    assert!(!succeeded && said.contains("FROM"), "{said}");
+    let secret = "postgres://armadex:hunter2@127.0.0.1:1/fleet";
+    let (succeeded, said) = run(&["store", "copy", &from, secret]);
+    assert!(
+        !succeeded && said.contains("TO has a password in it"),
+        "{said}"
+    );
+    assert!(said.contains("--to-password-file"), "{said}");
+    let (succeeded, said) = run(&["store", "copy", "--help"]);
+    assert!(succeeded && said.contains("without a list"), "{said}");
+}
+
 /// Neither where `ps` shows it nor in what is said of it.
 #[test]
 fn a_password_is_refused_on_the_command_line_and_repeated_nowhere() {

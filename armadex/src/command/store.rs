@@ -2,25 +2,25 @@
 
 pub(crate) mod check;
 mod compact;
+mod copy;
 mod stats;
 
 use clap::{Args, Subcommand};
 
-/// Ask what is in a store, check it, mend it, make it smaller.
+/// Ask what is in a store, check it, mend it, make it smaller, move it.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(subcommand)]
     command: Command,
 }
 
+/// Each is described by its flags.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Compare the index and the counters with the objects, and mend them.
     Check(check::Flags),
-    /// Tell what is stored, and what it costs, by type and cluster.
     Stats(stats::Flags),
-    /// Write a SQLite file anew, without free space.
     Compact(compact::Flags),
+    Copy(copy::Flags),
 }
 
 /// Runs one of them to its end.
@@ -29,5 +29,6 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         Command::Check(flags) => check::run(flags).await,
         Command::Stats(flags) => stats::run(flags).await,
         Command::Compact(flags) => compact::run(flags).await,
+        Command::Copy(flags) => copy::run(flags).await,
     }
 }

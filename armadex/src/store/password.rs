@@ -6,16 +6,51 @@ use std::path::Path;
 use anyhow::{bail, ensure};
 use armadex_storage_sql::{Engine, Location, Password, Secret};
 
+/// By what a store and its password are named on the command line.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) store: &'static str,
+    file: &'static str,
+    /// Where else a whole URL may stand.
+    elsewhere: &'static str,
+}
+
+impl Named {
+    /// The one that a process works with.
+    pub(super) const STORE: Self = Self {
+        store: "--store",
+        file: "--store-password-file",
+        elsewhere: ", or give the whole URL in $ARMADEX_STORE",
+    };
+    /// The one that is copied.
+    pub(crate) const FROM: Self = Self {
+        store: "FROM",
+        file: "--from-password-file",
+        elsewhere: "",
+    };
+    /// The one that it is copied to.
+    pub(crate) const TO: Self = Self {
+        store: "TO",
+        file: "--to-password-file",
+        elsewhere: "",
+    };
+}
+
 /// Refuses a URL with a password that is one of the process's arguments, which `ps` shows to everybody on the machine.
 pub(super) fn refuse_in(
     arguments: impl Iterator<Item = OsString>,
     url: &str,
+    named: &Named,
 ) -> anyhow::Result<()> {
+    let Named {
+        store,
+        file,
+        elsewhere,
+    } = named;
     let shows = |argument: OsString| argument.to_string_lossy().contains(url);
     ensure!(
         !arguments.into_iter().any(shows),
-        "--store has a password in it, which everybody on this machine can see there: put it into a file and name that in \
-         --store-password-file, or give the whole URL in $ARMADEX_STORE"
+        "{store} has a password in it, which everybody on this machine can see there: put it into a file and name that in {file}{elsewhere}"
     );
     Ok(())
 }
@@ -24,11 +59,15 @@ pub(super) fn refuse_in(
 pub(super) fn chosen(
     location: Location,
     file: Option<&Path>,
+    named: &Named,
     variable: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<Location> {
     let conventional = match &location {
         Location::Sqlite(_) if file.is_some() => {
-            bail!("--store-password-file: a file has no password: name a server in --store")
+            let Named {
+                store, file: flag, ..
+            } = named;
+            bail!("{flag}: a file has no password: name a server in {store}")
         }
         Location::Sqlite(_) => return Ok(location),
         Location::Server(server) => match server.engine {
@@ -61,20 +100,21 @@ mod tests {
             &["armadex", "all", "--store", URL][..],
             &["armadex", "--store=postgres://u:own@db/d", "all"],
         ] {
-            let refused = refuse_in(arguments.iter().map(Into::into), URL);
+            let refused = refuse_in(arguments.iter().map(Into::into), URL, &Named::STORE);
             let refused = refused.expect_err("it is seen").to_string();
             assert!(refused.contains("--store-password-file"), "{refused}");
             assert!(!refused.contains("own@"), "{refused}");
         }
         let arguments = ["armadex", "all", "--store-connections=9"];
-        refuse_in(arguments.iter().map(Into::into), URL).expect("it came from elsewhere");
+        refuse_in(arguments.iter().map(Into::into), URL, &Named::STORE)
+            .expect("it came from elsewhere");
     }
 
     #[track_caller]
     fn password(url: &str, file: Option<&str>, set: &[&str]) -> Password {
         let variable = |name: &str| set.contains(&name).then(|| format!("of {name}"));
         let location = url.parse().expect("a URL");
-        match chosen(location, file.map(Path::new), variable) {
+        match chosen(location, file.map(Path::new), &Named::STORE, variable) {
             Ok(Location::Server(server)) => server.password,
             other => panic!("{other:?}"),
         }
@@ -99,8 +139,10 @@ mod tests {
         let refused = chosen(
             "sqlite:f".parse().expect("a file"),
             Some(Path::new("/f")),
+            &Named::TO,
             |_| None,
         );
-        assert!(refused.is_err());
+        let refused = refused.expect_err("a file has none").to_string();
+        assert!(refused.starts_with("--to-password-file"), "{refused}");
     }
 }

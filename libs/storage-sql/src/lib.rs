@@ -9,10 +9,12 @@
 //! - `write`: from batches to rows, by one task.
 //! - `read`: from queries to pages.
 //! - `store`: both sides, put together.
+//! - `copy`: from one database to another, whichever they are.
 
 mod aside;
 mod backend;
 mod catalog;
+mod copy;
 mod form;
 mod location;
 mod open;
@@ -25,6 +27,7 @@ mod write;
 pub use backend::Disk;
 pub use backend::guarded::Availability;
 pub use backend::schema::{PendingMigration, SchemaStanding};
+pub use copy::{Copied, CopyError, CopyStep, Pace, copy};
 pub use location::{
     ClientCertificate, Draft, Engine, Host, InvalidLocation, Location, Password, Secret, Server,
     Timeouts, Tls, TlsMode, UnreadablePassword,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use armadex_storage::StoreError;
 
+use crate::backend::SharedDatabase;
 use crate::backend::mysql::{self, MysqlDatabase};
 use crate::backend::postgres::{self, PostgresDatabase};
 use crate::backend::schema::SchemaStanding;
@@ -27,6 +28,20 @@ pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStor
             Engine::Postgres => SqlStore::postgres(server, options).await,
         },
     }
+}
+
+/// Opens the database of a store alone, and brings its schema up to date.
+pub(crate) async fn database(
+    location: &Location,
+    options: &Options,
+) -> Result<SharedDatabase, StoreError> {
+    Ok(match location {
+        Location::Sqlite(path) => Arc::new(SqliteDatabase::open(path, options).await?),
+        Location::Server(server) => match server.engine {
+            Engine::Mysql => Arc::new(MysqlDatabase::open(server, options).await?),
+            Engine::Postgres => Arc::new(PostgresDatabase::open(server, options).await?),
+        },
+    })
 }
 
 /// Only brings the schema of a store up to date.

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod catalog;
+pub(crate) mod copy;
 pub(crate) mod counter;
 pub(crate) mod dialect;
 pub(crate) mod gone;

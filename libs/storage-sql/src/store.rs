@@ -69,6 +69,7 @@ impl SqlStore {
         let mut transaction = database.read(Lane::Short).await?;
         let key = identity::hash_key(&mut *transaction).await?;
         let head = head_row::read(&mut *transaction).await?;
+        schema::check(database.dialect(), head.serves)?;
         let mut labels = LabelKeys::new(options.label_sample);
         labels.follow(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;

@@ -7,6 +7,7 @@ use crate::backend::error::broken;
 use crate::backend::incarnation;
 use crate::backend::{Connection, row};
 use crate::form::term::HASH_KEY_BYTES;
+use crate::sql::statement::Statement;
 use crate::sql::{head, meta};
 
 const HASH_KEY: &str = "hash-key";
@@ -36,6 +37,11 @@ pub(crate) async fn hash_key(
     bytes
         .and_then(|bytes| bytes.try_into().ok())
         .ok_or_else(|| broken("it has no key for its index"))
+}
+
+/// Gives a store that has no term yet the key of another one.
+pub(crate) fn replace_hash_key(key: &[u8; HASH_KEY_BYTES]) -> Statement {
+    meta::update(HASH_KEY, key)
 }
 
 async fn read_hash_key(connection: &mut dyn Connection) -> Result<Option<Vec<u8>>, StoreError> {

@@ -142,11 +142,19 @@ fn last(dialect: Dialect) -> &'static Migration {
     last.expect("every database has a first migration")
 }
 
+/// What a store says of the binaries that it serves while it is filled from another one: none, earlier releases included.
+pub(crate) const UNFINISHED: i64 = i64::MAX;
+
 /// Whether this binary may use a store that serves binaries which know the version `serves`.
 pub(crate) fn check(dialect: Dialect, serves: i64) -> Result<(), StoreError> {
     let newest = newest(dialect);
     if serves <= newest {
         return Ok(());
+    }
+    if serves == UNFINISHED {
+        return Err(broken(
+            "it is a copy that is not finished: `armadex store copy` from the same store goes on with it, or remove it",
+        ));
     }
     Err(broken(format!(
         "its schema serves binaries that know version {serves} of it or a later one, and this binary knows versions up to {newest}: use a newer \

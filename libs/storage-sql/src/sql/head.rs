@@ -122,6 +122,23 @@ pub(crate) fn raise_serves(version: i64) -> Statement {
     )
 }
 
+/// Makes all of the row what it is to be, if the store serves nobody but binaries that know this version.
+pub(crate) fn replace(serves: i64, row: &HeadRow) -> Statement {
+    Statement::fixed(
+        "head.replace",
+        "UPDATE head SET rev = ?, pruned = ?, catalog = ?, floor = ?, incarnation = ?, serves = ? WHERE id = 1 AND serves = ?",
+        [
+            row.revision.into(),
+            row.pruned.into(),
+            row.catalog.into(),
+            row.floor.into(),
+            row.incarnation.as_str().into(),
+            row.serves.into(),
+            serves.into(),
+        ],
+    )
+}
+
 /// Takes `count` numbers; [`next_number`] in the same transaction tells the one after the last.
 pub(crate) fn take_numbers(of: Numbered, count: i64) -> Statement {
     Statement::fixed(

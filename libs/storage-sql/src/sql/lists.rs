@@ -3,7 +3,7 @@
 //! that lists of many lengths are few texts.
 
 use crate::sql::dialect::Many;
-use crate::sql::param::{Param, column, columns};
+use crate::sql::param::{Cells, Param, column, columns};
 use crate::sql::statement::Sql;
 
 /// A list of one tuple is no reason for MySQL and MariaDB to look at an index:
@@ -61,10 +61,7 @@ impl Sql {
     }
 
     /// Appends rows to insert.
-    pub(crate) fn rows<const N: usize>(
-        self,
-        rows: impl ExactSizeIterator<Item = [Param; N]>,
-    ) -> Self {
+    pub(crate) fn rows(self, rows: impl ExactSizeIterator<Item = impl Cells>) -> Self {
         match self.dialect.many() {
             Many::Arrays => self.arrays(rows),
             Many::Values | Many::Selects => self.push("VALUES ").tuples(rows),
@@ -164,10 +161,11 @@ impl Sql {
     }
 
     /// `SELECT * FROM unnest(?, ?)`.
-    fn arrays<const N: usize>(mut self, rows: impl ExactSizeIterator<Item = [Param; N]>) -> Self {
-        self.params.extend(columns(rows));
+    fn arrays(mut self, rows: impl ExactSizeIterator<Item = impl Cells>) -> Self {
+        let columns = columns(rows);
         self.sql.push_str("SELECT * FROM unnest");
-        self.tuple(N);
+        self.tuple(columns.len());
+        self.params.extend(columns);
         self
     }
 
@@ -226,12 +224,12 @@ impl Sql {
     }
 
     /// `(?, ?), (?, ?), ...`
-    fn tuples<const N: usize>(mut self, rows: impl ExactSizeIterator<Item = [Param; N]>) -> Self {
+    fn tuples(mut self, rows: impl ExactSizeIterator<Item = impl Cells>) -> Self {
         for (index, row) in rows.enumerate() {
             if index > 0 {
                 self.sql.push_str(", ");
             }
-            self.tuple(N);
+            self.tuple(row.as_ref().len());
             self.params.extend(row);
         }
         self

@@ -40,15 +40,19 @@ impl Param {
     }
 }
 
+/// The values of a row.
+pub(crate) trait Cells: AsRef<[Param]> + IntoIterator<Item = Param> {}
+
+impl<R: AsRef<[Param]> + IntoIterator<Item = Param>> Cells for R {}
+
 /// Rows, turned into one parameter for each column. There has to be a row.
-pub(super) fn columns<const N: usize>(
-    rows: impl ExactSizeIterator<Item = [Param; N]>,
-) -> Vec<Param> {
+pub(super) fn columns(rows: impl ExactSizeIterator<Item = impl Cells>) -> Vec<Param> {
     let count = rows.len();
-    let mut columns: Vec<Param> = Vec::with_capacity(N);
+    let mut columns: Vec<Param> = Vec::new();
     for row in rows {
         if columns.is_empty() {
-            columns.extend(row.iter().map(|value| value.column(count)));
+            let cells = row.as_ref().iter();
+            columns.extend(cells.map(|value| value.column(count)));
         }
         for (column, value) in columns.iter_mut().zip(row) {
             column.append(value);

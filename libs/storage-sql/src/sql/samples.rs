@@ -15,8 +15,8 @@ use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
-    audit, catalog, counter, gone, head, lease, mend, meta, milestone, namespace, object, owner,
-    post, select, sort, stats, stream, unposted,
+    audit, catalog, copy, counter, gone, head, lease, mend, meta, milestone, namespace, object,
+    owner, post, select, sort, stats, stream, unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -42,6 +42,7 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
         selects(dialect),
         sorts(dialect),
         audits(dialect),
+        copies(dialect),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -62,6 +63,9 @@ fn heads() -> Vec<Statement> {
         head::raise_serves(4),
         meta::select("hash-key"),
         meta::insert("hash-key", &[1, 2]),
+        meta::update("hash-key", &[1, 2]),
+        meta::swap("copy", &[1], &[2]),
+        meta::delete("copy"),
         head::set_incarnation("other"),
         head::take_numbers(Numbered::Object, 10_000),
         head::next_number(Numbered::Object),
@@ -73,6 +77,17 @@ fn heads() -> Vec<Statement> {
         milestone::until(1_000),
         milestone::drop_until(35),
     ]
+}
+
+fn moment() -> HeadRow {
+    HeadRow {
+        revision: 40,
+        pruned: 40,
+        catalog: 10,
+        floor: 0,
+        incarnation: "first".into(),
+        serves: 4,
+    }
 }
 
 fn owners(dialect: Dialect) -> Vec<Statement> {
@@ -91,14 +106,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         healthy: false,
         reason: "refused".into(),
     };
-    let moment = HeadRow {
-        revision: 40,
-        pruned: 40,
-        catalog: 10,
-        floor: 0,
-        incarnation: "first".into(),
-        serves: 4,
-    };
+    let moment = moment();
     vec![
         catalog::clusters_since(9),
         gone::note_streams(dialect, &[(CLUSTER, TYPE), (8, TYPE)]),
@@ -399,6 +407,30 @@ fn audits(dialect: Dialect) -> Vec<Statement> {
     ];
     audits.extend(stats::tables(dialect));
     audits
+}
+
+fn copies(dialect: Dialect) -> Vec<Statement> {
+    let mut copies = vec![copy::standing(dialect), head::replace(i64::MAX, &moment())];
+    for table in &copy::TABLES {
+        let value = |kind: &copy::Kind| match kind {
+            copy::Kind::Int => Param::Int(7),
+            copy::Kind::Text => "web".into(),
+            copy::Kind::OptionalText => None.into(),
+            copy::Kind::Blob => vec![0; 16].into(),
+        };
+        let row: Vec<Param> = table.columns.iter().map(|(_, kind)| value(kind)).collect();
+        let key = &row[..table.key];
+        copies.push(table.page(dialect, None, 2000));
+        copies.push(table.page(dialect, Some(key), 2000));
+        copies.extend(table.sizes(dialect, Some(key), 2000));
+        copies.push(table.end(dialect, copy::End::First));
+        copies.push(table.end(dialect, copy::End::Last));
+        copies.push(table.insert(dialect, std::slice::from_ref(&row)));
+        if copy::PREFILLED.contains(&table.name) {
+            copies.push(table.clear(dialect));
+        }
+    }
+    copies
 }
 
 /// One statement in all dialects; a text and parameters that several have in common stand there once.

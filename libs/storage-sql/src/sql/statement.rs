@@ -104,6 +104,12 @@ impl Sql {
         })
     }
 
+    /// Appends names with commas between them.
+    pub(crate) fn names(self, names: impl Iterator<Item = &'static str>) -> Self {
+        let names: Vec<&'static str> = names.collect();
+        self.for_each(", ", &names, |sql, name| sql.push(name))
+    }
+
     pub(crate) fn build(self) -> Statement {
         debug_assert_eq!(
             self.sql.matches('?').count(),

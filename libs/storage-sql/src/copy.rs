@@ -1,0 +1,172 @@
+//! From one database to another, whichever they are: every table as it is, so numbers, revisions, positions of streams and the index are the same.
+//!
+//! Rows go in the order of their keys, a bounded number in a transaction, which notes how far the copy is: whoever is stopped anywhere goes on from there. The
+//! copy serves nobody before it is whole. Nobody may write to what is read: where somebody has, the copy is given up. In the end the copy has the
+//! incarnation of what was read, which gets another one.
+
+mod end;
+mod error;
+mod pace;
+mod progress;
+mod range;
+mod source;
+mod target;
+
+pub use error::CopyError;
+pub use pace::{Copied, CopyStep, Pace};
+
+use crate::location::Location;
+use crate::open::schema_standing;
+use crate::sql::copy::{Cells, End, TABLES, Table};
+use crate::sql::statement::Param;
+use pace::Tell;
+use progress::Progress;
+use range::Range;
+use source::{Chunk, Source};
+use target::Target;
+
+/// Copies a store, or goes on with a copy of it.
+pub async fn copy(
+    from: &Location,
+    to: &Location,
+    pace: &Pace,
+    tell: &mut (dyn FnMut(CopyStep) + Send),
+) -> Result<Copied, CopyError> {
+    check_schemas(from, to).await?;
+    let source = Source::open(from).await?;
+    let copied = match Target::open(to).await {
+        Ok(target) => {
+            let copying = Copying {
+                source: &source,
+                target: &target,
+                pace,
+                names: (from.to_string(), to.to_string()),
+            };
+            let copied = copying.run(tell).await;
+            target.close().await;
+            copied
+        }
+        Err(err) => Err(err),
+    };
+    source.close().await;
+    copied
+}
+
+/// Both are of this binary's schema, or of an earlier one; the first is there, and the second is not the same.
+async fn check_schemas(from: &Location, to: &Location) -> Result<(), CopyError> {
+    let place = from.to_string();
+    if from == to {
+        return Err(CopyError::NotEmpty { place });
+    }
+    let standing = schema_standing(from).await;
+    let standing = standing.map_err(|source| CopyError::From {
+        place: place.clone(),
+        source,
+    })?;
+    if standing.version.is_none() {
+        return Err(CopyError::Nothing { place });
+    }
+    if standing.is_ahead() {
+        return Err(CopyError::Newer { place });
+    }
+    let place = to.to_string();
+    let standing = schema_standing(to).await;
+    let standing = standing.map_err(|source| CopyError::To {
+        place: place.clone(),
+        source,
+    })?;
+    match standing.is_ahead() {
+        true => Err(CopyError::Newer { place }),
+        false => Ok(()),
+    }
+}
+
+/// A copy that goes on.
+struct Copying<'a> {
+    source: &'a Source,
+    target: &'a Target,
+    pace: &'a Pace,
+    /// FROM and TO, as they are called in errors.
+    names: (String, String),
+}
+
+impl Copying<'_> {
+    async fn run(&self, tell: Tell<'_>) -> Result<Copied, CopyError> {
+        self.source.rest(self.pace, tell).await?;
+        let (standing, key) = self.source.standing().await?;
+        if standing.head.revision == 0 && self.source.end(&TABLES[0], End::First).await?.is_none() {
+            return Err(CopyError::Nothing {
+                place: self.names.0.clone(),
+            });
+        }
+        let mut progress = self.target.begin(standing, &key).await?;
+        for number in progress.table..TABLES.len() {
+            self.copy_table(number, &mut progress, tell).await?;
+        }
+        if !self.source.retire(&progress).await? {
+            return Err(self.changed());
+        }
+        self.target.finish(&progress).await?;
+        Ok(Copied {
+            revision: progress.from.head.revision,
+            rows: progress.rows,
+        })
+    }
+
+    /// The next rows are read while the last ones are written.
+    async fn copy_table(
+        &self,
+        number: usize,
+        progress: &mut Progress,
+        tell: Tell<'_>,
+    ) -> Result<(), CopyError> {
+        let table = &TABLES[number];
+        let first = self.source.end(table, End::First).await?;
+        let last = self.source.end(table, End::Last).await?;
+        let range = Range::of(first.as_deref(), last.as_deref());
+        let after = self.target.last(table).await?;
+        let mut rows = self.read(progress, table, after.as_deref()).await?;
+        while let Some(last) = rows.last() {
+            let after = &last[..table.key];
+            let next = Progress {
+                table: number,
+                rows: progress.rows + rows.len() as u64,
+                ..progress.clone()
+            };
+            let stored = self.target.store(table, &rows, progress, &next);
+            let (stored, read) = tokio::join!(stored, self.read(progress, table, Some(after)));
+            stored?;
+            *progress = next;
+            tell(CopyStep::Rows {
+                table: table.name,
+                number: number + 1,
+                tables: TABLES.len(),
+                share: range.share(last),
+                rows: progress.rows,
+            });
+            rows = read?;
+        }
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        progress: &Progress,
+        table: &Table,
+        after: Option<&[Param]>,
+    ) -> Result<Vec<Cells>, CopyError> {
+        let chunk = self.source.chunk(progress, table, after, self.pace);
+        match chunk.await? {
+            Chunk::Rows(rows) => Ok(rows),
+            Chunk::Changed => Err(self.changed()),
+        }
+    }
+
+    fn changed(&self) -> CopyError {
+        let (from, to) = self.names.clone();
+        CopyError::Changed { from, to }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! How much is copied at a time, and what is told meanwhile. Values.
+
+use std::time::Duration;
+
+/// How a store is copied.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// How long it is watched that nobody does the periodic work of the store that is read, if somebody did and never said that they ended.
+    pub patience: Duration,
+    /// The most rows of a transaction.
+    pub rows: u32,
+    /// The most bytes of rows that may be large, of a transaction that has more than one.
+    pub bytes: i64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            // Who does the periodic work takes a step every 24 s at the latest.
+            patience: Duration::from_secs(60),
+            // As many as a transaction of the writer has, which is what a commit is worth.
+            rows: 8000,
+            bytes: 4 << 20,
+        }
+    }
+}
+
+/// What is told of a copy that goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyStep {
+    /// A process did the periodic work of the store that is read; for this long it is watched whether it still does.
+    Watching(Duration),
+    /// Rows of a table were copied.
+    Rows {
+        /// The table.
+        table: &'static str,
+        /// The how manieth it is.
+        number: usize,
+        /// How many there are.
+        tables: usize,
+        /// How much of it is copied, from 0 to 1, as far as its keys tell.
+        share: Option<f64>,
+        /// The rows that were copied so far, of all tables and since the copy began.
+        rows: u64,
+    },
+}
+
+/// Is told of each step.
+pub(super) type Tell<'a> = &'a mut (dyn FnMut(CopyStep) + Send);
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The last revision, of both stores.
+    pub revision: i64,
+    /// The rows of all tables.
+    pub rows: u64,
+}

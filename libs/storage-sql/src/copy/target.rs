@@ -1,0 +1,214 @@
+//! The store that is written: it serves nobody until all of it is there. Each transaction writes rows and how far the copy is with them.
+
+use armadex_storage::StoreError;
+
+use super::end::end;
+use super::error::CopyError;
+use super::progress::Progress;
+use crate::backend::error::broken;
+use crate::backend::incarnation;
+use crate::backend::{Connection, SharedDatabase, head_row, identity, row, rows, schema};
+use crate::form::term::HASH_KEY_BYTES;
+use crate::location::Location;
+use crate::open;
+use crate::options::Options;
+use crate::sql::copy::{Cells, End, PREFILLED, Standing, TABLES, Table};
+use crate::sql::head::HeadRow;
+use crate::sql::statement::Param;
+use crate::sql::{head, meta};
+
+/// What is written down under this name.
+const PROGRESS: &str = "copy";
+
+/// The store that is written.
+pub(super) struct Target {
+    place: String,
+    database: SharedDatabase,
+}
+
+/// What was found where a copy is to be.
+enum Found {
+    New,
+    Begun(Progress),
+    AnotherCopy,
+    Other,
+}
+
+impl Target {
+    pub(super) async fn open(location: &Location) -> Result<Self, CopyError> {
+        let place = location.to_string();
+        let database = open::database(location, &Options::default()).await;
+        let database = database.map_err(|source| CopyError::To {
+            place: place.clone(),
+            source,
+        })?;
+        Ok(Self { place, database })
+    }
+
+    /// Begins the copy of a store with this key that stands like this, or goes on with one.
+    pub(super) async fn begin(
+        &self,
+        from: Standing,
+        key: &[u8; HASH_KEY_BYTES],
+    ) -> Result<Progress, CopyError> {
+        let begun = async {
+            let mut transaction = self.database.write().await?;
+            let found = look(&mut *transaction, key).await?;
+            if matches!(found, Found::New) {
+                let progress = Progress {
+                    from,
+                    next: incarnation::draw(),
+                    table: 0,
+                    rows: 0,
+                };
+                make_room(&mut *transaction, key, &progress).await?;
+                transaction.commit().await?;
+                return Ok(Found::Begun(progress));
+            }
+            transaction.rollback().await?;
+            Ok(found)
+        };
+        let place = self.place.clone();
+        match begun.await.map_err(|err| self.failed(err))? {
+            Found::Begun(progress) => Ok(progress),
+            Found::AnotherCopy => Err(CopyError::AnotherCopy { place }),
+            Found::New | Found::Other => Err(CopyError::NotEmpty { place }),
+        }
+    }
+
+    /// The last key of a table.
+    pub(super) async fn last(&self, table: &Table) -> Result<Option<Cells>, CopyError> {
+        let found = end(&self.database, table, End::Last).await;
+        found.map_err(|err| self.failed(err))
+    }
+
+    /// Writes rows of a table, and how far the copy is with them if it was so far as is known.
+    pub(super) async fn store(
+        &self,
+        table: &Table,
+        rows: &[Cells],
+        known: &Progress,
+        next: &Progress,
+    ) -> Result<(), CopyError> {
+        let stored = async {
+            let dialect = self.database.dialect();
+            let mut transaction = self.database.write().await?;
+            let swap = meta::swap(PROGRESS, &known.to_bytes(), &next.to_bytes());
+            if transaction.execute(swap).await? == 0 {
+                transaction.rollback().await?;
+                return Ok(false);
+            }
+            for piece in dialect.pieces_of(rows, bytes) {
+                transaction.execute(table.insert(dialect, piece)).await?;
+            }
+            transaction.commit().await?;
+            self.database.catch_up().await;
+            Ok(true)
+        };
+        let stored = stored.await.map_err(|err| self.failed(err))?;
+        self.ours(stored)
+    }
+
+    /// All of it is there: from now on it serves, as what was copied was.
+    pub(super) async fn finish(&self, progress: &Progress) -> Result<(), CopyError> {
+        let finished = async {
+            let mut transaction = self.database.write().await?;
+            let head = HeadRow {
+                serves: schema::serves(self.database.dialect()),
+                ..progress.from.head.clone()
+            };
+            let replaced = head::replace(schema::UNFINISHED, &head);
+            if transaction.execute(replaced).await? == 0 {
+                transaction.rollback().await?;
+                return Ok(false);
+            }
+            transaction.execute(meta::delete(PROGRESS)).await?;
+            transaction.commit().await?;
+            self.database
+                .note_committed(&head.incarnation, head.revision);
+            Ok(true)
+        };
+        let finished = finished.await.map_err(|err| self.failed(err))?;
+        self.ours(finished)
+    }
+
+    pub(super) async fn close(&self) {
+        self.database.close().await;
+    }
+
+    /// Nobody else has made the step.
+    fn ours(&self, done: bool) -> Result<(), CopyError> {
+        match done {
+            true => Ok(()),
+            false => Err(CopyError::Overtaken {
+                place: self.place.clone(),
+            }),
+        }
+    }
+
+    fn failed(&self, source: StoreError) -> CopyError {
+        CopyError::To {
+            place: self.place.clone(),
+            source,
+        }
+    }
+}
+
+async fn look(
+    connection: &mut dyn Connection,
+    key: &[u8; HASH_KEY_BYTES],
+) -> Result<Found, StoreError> {
+    let head = head_row::read(connection).await?;
+    if head.serves == schema::UNFINISHED {
+        let written = row(connection, meta::select(PROGRESS), |row| row.blob(0)).await?;
+        let written = written.ok_or_else(|| broken("it says nothing of the copy that it is"))?;
+        let is_same = identity::hash_key(connection).await? == *key;
+        return Ok(match Progress::parse(&written).filter(|_| is_same) {
+            Some(progress) => Found::Begun(progress),
+            None => Found::AnotherCopy,
+        });
+    }
+    for table in TABLES
+        .iter()
+        .filter(|table| !PREFILLED.contains(&table.name))
+    {
+        let page = table.page(connection.dialect(), None, 1);
+        if !rows(connection, page, |_| Ok(())).await?.is_empty() {
+            return Ok(Found::Other);
+        }
+    }
+    Ok(match head.revision {
+        0 => Found::New,
+        _ => Found::Other,
+    })
+}
+
+/// Nobody may use what is not whole, and what was drawn for a store of its own goes.
+async fn make_room(
+    connection: &mut dyn Connection,
+    key: &[u8; HASH_KEY_BYTES],
+    progress: &Progress,
+) -> Result<(), StoreError> {
+    let dialect = connection.dialect();
+    let closed = head::raise_serves(schema::UNFINISHED);
+    connection.execute(closed).await?;
+    for table in TABLES
+        .iter()
+        .filter(|table| PREFILLED.contains(&table.name))
+    {
+        connection.execute(table.clear(dialect)).await?;
+    }
+    connection.execute(identity::replace_hash_key(key)).await?;
+    let written = meta::insert(PROGRESS, &progress.to_bytes());
+    connection.execute(written).await.map(drop)
+}
+
+/// What it takes to send a row, but for a few numbers.
+fn bytes(row: &Cells) -> usize {
+    let sizes = row.iter().map(|value| match value {
+        Param::Text(text) => text.len(),
+        Param::Blob(bytes) => bytes.len(),
+        _ => 0,
+    });
+    sizes.sum()
+}

@@ -1,0 +1,104 @@
+//! A copy that is stopped in the middle, as by a kill, goes on; until it is whole it serves nobody.
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+/// Stops a copy when it has told so many steps. Whether it came to its end before.
+async fn stopped_after(steps: usize, from: &Place, to: &Place) -> bool {
+    let stop = CancellationToken::new();
+    let mut told = 0;
+    let stopping = stop.clone();
+    let mut tell = move |_| {
+        told += 1;
+        if told == steps {
+            stopping.cancel();
+        }
+    };
+    let pace = small();
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => false,
+        done = copy(&from.location, &to.location, &pace, &mut tell) => {
+            done.expect("copied");
+            true
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_is_stopped_after_any_step_goes_on() {
+    let [file, postgres, mysql] = Place::kinds();
+    for (from, to) in [(file, postgres), (postgres, mysql), (mysql, file)] {
+        let (Some(from), Some(to)) = (Place::of(from), Place::of(to)) else {
+            continue;
+        };
+        fill_a_little(&from).await;
+        let store = from.store().await;
+        let before = store.head().await.expect("a head");
+        let expected = answers(&Fixture::of(&store)).await;
+        store.shutdown().await;
+        let tables = from.tables().await;
+        let mut stops = 0;
+        while !stopped_after(1 + stops % 2, &from, &to).await {
+            stops += 1;
+            if stops % 8 == 1 {
+                refused(&to).await;
+            }
+        }
+        assert!(stops > 5, "{stops}");
+        assert_eq!(to.tables().await, tables);
+        goes_on(&to, &before, expected).await;
+    }
+}
+
+async fn refused(to: &Place) {
+    let refused = crate::open(&to.location).await;
+    let refused = refused.err().expect("refused").to_string();
+    for words in ["a copy that is not finished", "armadex store copy"] {
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+/// Whoever has it open already, and a binary that knows nothing of copies, reads the same of the head.
+#[tokio::test]
+async fn a_process_that_has_the_empty_store_open_ends() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    fill_a_little(&from).await;
+    let open = to.store().await;
+    open.head().await.expect("a head");
+    assert!(!stopped_after(1, &from, &to).await);
+    open.head().await.expect_err("it serves nobody");
+    open.ended().await;
+}
+
+/// The last step but one is done, the last is not.
+#[tokio::test]
+async fn a_copy_that_is_stopped_before_its_last_step_goes_on() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    fill_a_little(&from).await;
+    let before = from.store().await;
+    let head = before.head().await.expect("a head");
+    before.shutdown().await;
+    let source = Source::open(&from.location).await.expect("a source");
+    let target = Target::open(&to.location).await.expect("a target");
+    let (standing, key) = source.standing().await.expect("a standing");
+    let mut progress = target.begin(standing, &key).await.expect("begun");
+    let copying = Copying {
+        source: &source,
+        target: &target,
+        pace: &small(),
+        names: (String::new(), String::new()),
+    };
+    for number in 0..TABLES.len() {
+        let copied = copying.copy_table(number, &mut progress, &mut |_| {}).await;
+        copied.expect("copied");
+    }
+    assert!(source.retire(&progress).await.expect("retired"));
+    source.close().await;
+    target.close().await;
+    copied(&from, &to).await.expect("copied");
+    let store = to.store().await;
+    assert_eq!(store.head().await.expect("a head"), head);
+    store.shutdown().await;
+}

@@ -1,0 +1,191 @@
+//! What is no copy, or would be one of two halves that do not fit.
+
+use std::time::Duration;
+
+use armadex_storage::StoreError;
+use armadex_storage::conformance::fixture::name;
+
+use super::*;
+
+/// One revision.
+async fn one_pod(place: &Place) {
+    let store = place.store().await;
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    store.shutdown().await;
+}
+
+#[track_caller]
+fn says(refused: Result<Copied, CopyError>, words: &[&str]) {
+    let refused = refused.expect_err("refused").to_string();
+    for words in words {
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_something_in_it_is_not_written_over() {
+    for to in Place::kinds() {
+        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+            continue;
+        };
+        one_pod(&from).await;
+        one_pod(&to).await;
+        let before = to.tables().await;
+        let words = ["TO: ", "a store of its own already", "an empty database"];
+        says(copied(&from, &to).await, &words);
+        assert_eq!(to.tables().await, before);
+        says(copied(&to, &to).await, &["TO: "]);
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_is_whole_is_not_copied_to_again() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    one_pod(&from).await;
+    copied(&from, &to).await.expect("copied");
+    says(copied(&from, &to).await, &["a store of its own already"]);
+}
+
+#[tokio::test]
+async fn nothing_is_not_copied() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    says(copied(&from, &to).await, &["FROM: there is nothing in"]);
+    from.store().await.shutdown().await;
+    says(copied(&from, &to).await, &["FROM: there is nothing in"]);
+}
+
+/// A store whose process lives does the periodic work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_a_process_looks_after_is_not_copied() {
+    for from in Place::kinds() {
+        let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+            continue;
+        };
+        one_pod(&from).await;
+        let store = from.store().await;
+        store.purge(10, Duration::ZERO).await.expect("purged");
+        let working = async {
+            loop {
+                store.purge(10, Duration::ZERO).await.expect("purged");
+            }
+        };
+        let refused = tokio::select! {
+            refused = copied(&from, &to) => refused,
+            () = working => unreachable!("it works on"),
+        };
+        says(
+            refused,
+            &["FROM: a process writes to", "stop each `armadex synchro`"],
+        );
+        store.shutdown().await;
+        copied(&from, &to).await.expect("it was given back");
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_was_killed_is_waited_for_no_longer_than_others_wait() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    one_pod(&from).await;
+    from.run("UPDATE lease SET holder = 'killed', beat = 7")
+        .await;
+    let pace = Pace {
+        patience: Duration::from_millis(60),
+        ..small()
+    };
+    let mut told = Vec::new();
+    let mut tell = |step| told.push(step);
+    let done = copy(&from.location, &to.location, &pace, &mut tell).await;
+    done.expect("copied");
+    assert_eq!(told[0], CopyStep::Watching(pace.patience));
+}
+
+/// Before a chunk is read, and after the last of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_to_a_store_while_it_is_copied_is_found() {
+    for from in Place::kinds() {
+        for change in [
+            "UPDATE head SET rev = rev + 1",
+            "UPDATE head SET catalog = catalog + 1",
+            "UPDATE lease SET beat = beat + 1",
+            "UPDATE allocation SET next = next + 1 WHERE name = 'epoch'",
+        ] {
+            let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+                continue;
+            };
+            one_pod(&from).await;
+            let source = Source::open(&from.location).await.expect("a source");
+            let target = Target::open(&to.location).await.expect("a target");
+            let (standing, key) = source.standing().await.expect("a standing");
+            let progress = target.begin(standing, &key).await.expect("begun");
+            from.run(change).await;
+            let chunk = source.chunk(&progress, &TABLES[0], None, &small()).await;
+            assert!(matches!(chunk, Ok(Chunk::Changed)), "{change}");
+            assert!(!source.retire(&progress).await.expect("an answer"));
+            source.close().await;
+            target.close().await;
+            says(
+                copied(&from, &to).await,
+                &["FROM: ", "was written while it was copied", "remove TO"],
+            );
+        }
+    }
+}
+
+/// It wrote nothing meanwhile, so nothing is missing; from then on it would be the only one that knows what it writes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_was_idle_while_its_store_was_copied_ends() {
+    for from in Place::kinds() {
+        let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+            continue;
+        };
+        one_pod(&from).await;
+        let store = from.store().await;
+        copied(&from, &to).await.expect("copied");
+        let left = store.leave(&name("m"), "incarnation-1").await;
+        assert!(matches!(left, Err(StoreError::Gone { .. })), "{left:?}");
+        store.ended().await;
+    }
+}
+
+#[tokio::test]
+async fn two_stores_are_not_copied_into_one() {
+    let (from, other, to) = (Place::in_a_file(), Place::in_a_file(), Place::in_a_file());
+    one_pod(&from).await;
+    one_pod(&other).await;
+    let target = Target::open(&to.location).await.expect("a target");
+    let source = Source::open(&from.location).await.expect("a source");
+    let (standing, key) = source.standing().await.expect("a standing");
+    target.begin(standing, &key).await.expect("begun");
+    source.close().await;
+    target.close().await;
+    says(
+        copied(&other, &to).await,
+        &["an unfinished copy of another store"],
+    );
+    let refused = copied(&to, &other).await.expect_err("refused");
+    assert!(matches!(refused, CopyError::From { .. }), "{refused}");
+    copied(&from, &to).await.expect("copied");
+}
+
+/// The second finds that the first has gone on.
+#[tokio::test]
+async fn two_processes_do_not_make_one_copy() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    one_pod(&from).await;
+    let source = Source::open(&from.location).await.expect("a source");
+    let target = Target::open(&to.location).await.expect("a target");
+    let (standing, key) = source.standing().await.expect("a standing");
+    let progress = target.begin(standing, &key).await.expect("begun");
+    let next = Progress {
+        rows: 1,
+        ..progress.clone()
+    };
+    let stored = target.store(&TABLES[0], &[], &progress, &next).await;
+    stored.expect("stored");
+    let again = target.store(&TABLES[0], &[], &progress, &next).await;
+    assert!(matches!(again, Err(CopyError::Overtaken { .. })));
+    source.close().await;
+    target.close().await;
+}
