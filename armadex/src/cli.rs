@@ -72,35 +72,43 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// The subcommands, each in a file of its own.
+/// The subcommands, each in a file of its own, and described by its flags.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run everything in one process: controllers, synchro and API server.
     All(all::Flags),
-    /// Serve the search API, behind a kube-apiserver's aggregator or directly.
     Apiserver(apiserver::Flags),
-    /// Copy the resources of the members into the store.
     Synchro(synchro::Flags),
-    /// Run the policy controllers, which make PediaClusters from what the platform manages.
     Controllers(controllers::Flags),
-    /// Bring the store's schema up to date and leave.
     Migrate(migrate::Flags),
-    /// Compare what is stored of a cluster with the cluster itself.
     Audit(audit::Flags),
-    /// Ask what is in the store, check it, mend it, make it smaller.
     Store(store::Flags),
     /// The same as `store check`.
     #[command(hide = true)]
     Check(store::check::Flags),
-    /// Print or install the CustomResourceDefinitions.
     Crds(crds::Flags),
-    /// Write kubeconfig entries for the fleet and for each member.
     Kubeconfig(kubeconfig::Flags),
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+
+    /// What stands on a variant would take the place of all that stands on its flags.
+    #[test]
+    fn the_help_of_a_subcommand_says_what_its_flags_say() {
+        let mut cli = Cli::command();
+        cli.build();
+        for path in ["all", "migrate", "audit", "store check", "store copy"] {
+            let found = path
+                .split(' ')
+                .try_fold(&cli, |command, name| command.find_subcommand(name));
+            let found = found.expect(path);
+            assert!(found.get_about().is_some(), "{path}");
+            assert!(found.get_long_about().is_some(), "{path}");
+        }
+    }
 
     #[test]
     fn a_level_that_is_none_is_refused_by_name() {
