@@ -107,7 +107,12 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
         said.contains("0 objects in 0 namespaces, 0 index entries, 0 faults"),
         "{said}"
     );
-    for command in ["store check --mend", "store compact", "store stats"] {
+    for command in [
+        "store check --mend",
+        "store compact",
+        "store renew",
+        "store stats",
+    ] {
         let (status, said) = run(command, &store);
         assert!(status.success(), "{said}");
     }

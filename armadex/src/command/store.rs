@@ -3,11 +3,12 @@
 pub(crate) mod check;
 mod compact;
 mod copy;
+mod renew;
 mod stats;
 
 use clap::{Args, Subcommand};
 
-/// Ask what is in a store, check it, mend it, make it smaller, move it.
+/// Ask what is in a store, check it, mend it, make it smaller, move it, make it another one after a restore.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(subcommand)]
@@ -21,6 +22,7 @@ enum Command {
     Stats(stats::Flags),
     Compact(compact::Flags),
     Copy(copy::Flags),
+    Renew(renew::Flags),
 }
 
 /// Runs one of them to its end.
@@ -30,5 +32,6 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
         Command::Stats(flags) => stats::run(flags).await,
         Command::Compact(flags) => compact::run(flags).await,
         Command::Copy(flags) => copy::run(flags).await,
+        Command::Renew(flags) => renew::run(flags).await,
     }
 }

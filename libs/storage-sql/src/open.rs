@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use armadex_storage::StoreError;
 
-use crate::backend::SharedDatabase;
 use crate::backend::mysql::{self, MysqlDatabase};
 use crate::backend::postgres::{self, PostgresDatabase};
 use crate::backend::schema::SchemaStanding;
 use crate::backend::sqlite::{self, SqliteDatabase, look, migrate_file};
+use crate::backend::{SharedDatabase, head_row, incarnation, schema};
 use crate::location::{Engine, Location, Server};
 use crate::options::Options;
+use crate::sql::head;
 use crate::store::SqlStore;
 
 /// Opens a store, which is made if it is not there, and brings its schema up to date.
@@ -64,6 +65,26 @@ pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, Stor
             Engine::Postgres => postgres::look(server).await,
         },
     }
+}
+
+/// Gives a store another incarnation, as whoever sees that it was rewound does: positions of clients expire, and processes that write to it end.
+pub async fn renew(location: &Location) -> Result<(), StoreError> {
+    let database = database(location, &Options::default()).await?;
+    let renewed = give_another_incarnation(&database).await;
+    database.close().await;
+    renewed
+}
+
+async fn give_another_incarnation(database: &SharedDatabase) -> Result<(), StoreError> {
+    let mut transaction = database.write().await?;
+    let head = head_row::read(&mut *transaction).await?;
+    schema::check(database.dialect(), head.serves)?;
+    let incarnation = incarnation::draw();
+    let given = head::set_incarnation(&incarnation);
+    transaction.execute(given).await?;
+    transaction.commit().await?;
+    database.note_committed(&incarnation, head.revision);
+    Ok(())
 }
 
 /// Writes a SQLite file anew, without free space.

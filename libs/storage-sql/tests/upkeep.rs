@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_databases::{Database, Engine};
-use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage::conformance::fixture::{all_pods, live};
 use armadex_storage::conformance::{Fixture, Writer, object};
-use armadex_storage::{Purged, Sink as _};
-use armadex_storage_sql::{Location, Mended, Options, SqlStore, open_with};
+use armadex_storage::{Change, Purged, Search as _, Sink as _, StoreError};
+use armadex_storage_sql::{Location, Mended, Options, SqlStore, open_with, renew};
 
 /// Makes a test of each case for each database.
 macro_rules! on_each_database {
@@ -46,6 +46,7 @@ on_each_database! {
     a_process_that_pauses_loses_the_work_and_does_no_harm_when_it_comes_back,
     what_is_past_is_kept_for_the_window_and_no_longer,
     stats_add_up_what_is_stored,
+    a_store_that_is_renewed_is_another_one_to_whoever_knew_it,
     processes_that_purge_and_write_at_once_leave_a_sound_store,
 }
 
@@ -205,6 +206,33 @@ async fn stats_add_up_what_is_stored(home: Home) {
     // A sound store has nothing to mend.
     assert_eq!(store.mend().await.expect("mended"), Mended::default());
     store.shutdown().await;
+}
+
+/// Its rows and positions stay.
+async fn a_store_that_is_renewed_is_another_one_to_whoever_knew_it(home: Home) {
+    let store = home.open(HOUR, HOUR).await;
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("member1").await;
+    let listed = [Change::Put(object("ns", "a").build())];
+    let written = store.write(pods.batch(listed, Some(live("7")))).await;
+    written.expect("written");
+    let before = store.head().await.expect("a head");
+    renew(&home.location).await.expect("renewed");
+    let after = store.head().await.expect("a head");
+    assert_eq!(after.revision, before.revision);
+    assert_ne!(after.incarnation, before.incarnation);
+    let refused = store.write(pods.batch([], Some(live("8")))).await;
+    assert!(
+        matches!(refused, Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    store.ended().await;
+    store.shutdown().await;
+    let anew = home.open(HOUR, HOUR).await;
+    assert_eq!(anew.head().await.expect("a head"), after);
+    let pods = Fixture::of(&anew).pods_of("member1").await;
+    assert_eq!(pods.stream.position, Some(live("7")));
+    anew.shutdown().await;
 }
 
 const ROUNDS: usize = 15;

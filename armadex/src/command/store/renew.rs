@@ -1,0 +1,25 @@
+//! `armadex store renew`: makes a store that was restored another one.
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::store::StoreFlags;
+
+/// Give a store another incarnation, so that nobody takes what he remembers of it for what it has, and leave.
+///
+/// For a database of a server that was restored from a backup, or whose replica took over and had lost commits, while no process had it open: then nobody has seen what is
+/// lost, and its revisions are handed out once more. Run this before anything is started. Clients list once; streams of members go on from where the
+/// restored store has them. A process that runs meanwhile sees such a loss by itself, and a SQLite file is known by the mark beside it.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    store: StoreFlags,
+}
+
+/// Renews and leaves.
+pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
+    let location = flags.store.existing()?;
+    armadex_storage_sql::renew(&location)
+        .await
+        .with_context(|| format!("cannot renew {location}"))
+}
