@@ -74,22 +74,29 @@ impl Stream {
     /// Whether a list may go on, or begin: if it is long there are not too many others. Where it is known to be long it waits for that.
     async fn has_room(&mut self, listing: &mut Listing) -> bool {
         self.is_long |= listing.is_long();
-        let lists = &self.context.connected.lists;
-        let room = listing.room.take();
-        // Those that are slow have turns of their own.
-        if !self.is_long || lists.is_slow() {
+        if !self.is_long {
             return true;
         }
-        let has_begun = room.is_none() && listing.token.is_some();
-        listing.room = match room.filter(|room| !lists.is_to_leave(room)) {
-            Some(room) => Some(room),
-            None if has_begun => lists.room_now(),
-            None => {
-                self.turn.end();
-                lists.room().await
-            }
-        };
-        listing.room.is_some()
+        let lists = &self.context.connected.lists;
+        let has_to_leave = listing.room.take_if(|room| lists.is_to_leave(room));
+        // Those that are slow have turns of their own. What room one has it keeps, for it may be slow for a moment alone.
+        if lists.is_slow() {
+            listing.needs_no_room = listing.room.is_none();
+            return true;
+        }
+        if listing.room.is_none() {
+            let goes_on = listing.token.is_some() && has_to_leave.is_none();
+            drop(has_to_leave);
+            listing.room = match goes_on {
+                true => lists.room_now(),
+                false => {
+                    self.turn.end();
+                    lists.room().await
+                }
+            };
+        }
+        // What was read without room is not thrown away for the want of it.
+        listing.room.is_some() || listing.needs_no_room
     }
 
     async fn request_page(

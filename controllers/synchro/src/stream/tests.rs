@@ -6,6 +6,7 @@ mod kinds;
 mod living;
 mod member;
 mod refusals;
+mod rooms;
 mod silence;
 mod sink;
 mod slow;
