@@ -97,7 +97,7 @@ fn answer(asked: &mut Option<Question>) -> impl Future<Output = Option<String>> 
 enum End {
     Closed,
     Error(MemberError),
-    /// Nothing has come for so long, and should have.
+    /// Nothing has come for longer than this, and should have.
     Overdue(Duration),
     /// Something that is stored is not as the member has it.
     Differs,
@@ -123,7 +123,9 @@ impl Stream {
         let mut watch = self.begun(body, &version, ends_at);
         self.context.report.place().follows(&version);
         let end = self.follow(&mut watch).await?;
-        if let End::Overdue(_) = end {
+        let in_time = matches!(end, End::Closed)
+            && begun.elapsed() + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
+        if !in_time {
             watch.go_back();
         }
         self.doubted = Instant::now();
@@ -134,8 +136,6 @@ impl Stream {
             self.troubled = false;
             self.recovered();
         }
-        let in_time = matches!(end, End::Closed)
-            && took + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
         self.pace = self.pace.after(in_time, took);
         Ok(match end {
             End::Closed => Outcome::Ended(Ended {
@@ -435,9 +435,13 @@ impl Watch {
         }
     }
 
-    /// For how long nothing has come, if something should have.
+    /// How long nothing may come, if nothing has for longer. The same for all watches, so that they fail in the same words.
     fn is_overdue(&self) -> Option<Duration> {
-        (self.overdue_at() <= Instant::now()).then(|| self.heard.elapsed())
+        let is_late = self.has_bookmarks && self.heard.elapsed() >= LATE_BOOKMARK;
+        (self.overdue_at() <= Instant::now()).then_some(match is_late {
+            true => LATE_BOOKMARK,
+            false => OVERDUE,
+        })
     }
 
     /// Whether nothing may have happened where nothing comes. Whose bookmarks stay away is not to be believed, nor is what would not break if it
@@ -448,7 +452,8 @@ impl Watch {
         is_alive && !self.has_bookmarks && !self.lines.holds_part()
     }
 
-    /// What was believed of its silence is not to be believed.
+    /// What was believed of its silence is not to be believed: who did not end it in time may have been dead all the while. That what
+    /// is asked beside it is answered, by whoever, does not tell.
     fn go_back(&mut self) {
         if let Some(led_to) = self.led_to.take() {
             self.complete = led_to.into();

@@ -5,13 +5,16 @@ use super::*;
 /// A member whose first watch brings this and then nothing, for ever, and whose next one tells of what came meanwhile. It says
 /// that it is at version 1000.
 fn of_which_nothing_is_heard_after(first: &str) -> Scene {
+    that_watches(Answer::ok(first).that_stays_open())
+}
+
+/// The same, of a first watch that ends in some way.
+fn that_watches(first: Answer) -> Scene {
     let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);
     let missed = event("ADDED", &pod("missed", 500));
-    scene.member.watches([
-        Answer::ok(first).that_stays_open(),
-        Answer::ok(missed).that_stays_open(),
-    ]);
+    let second = Answer::ok(missed).that_stays_open();
+    scene.member.watches([first, second]);
     scene
 }
 
@@ -43,6 +46,54 @@ async fn what_a_watch_missed_that_was_dead_is_told_by_the_next() {
     assert_eq!(requests, ["list", "watch@10", "watch@10"]);
     scene.comes_to(&["n/a@1", "n/missed@500"], "Live@500").await;
     act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_believed_of_a_watch_that_does_not_end_in_time_is_taken_back() {
+    // After it was believed, and before the shortest may be over.
+    let late = Duration::from_secs(110);
+    let ends: [fn(Answer, Duration) -> Answer; 2] =
+        [Answer::that_breaks_after, Answer::that_ends_after];
+    for ends in ends {
+        let scene = that_watches(ends(Answer::ok(""), late));
+        let act = scene.run();
+        assert!(is_believed(&act).await);
+        let requests = until_watched_again(&scene).await;
+        assert_eq!(requests, ["list", "watch@10", "watch@10"]);
+        scene.comes_to(&["n/a@1", "n/missed@500"], "Live@500").await;
+        act.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_line_is_no_sign_of_life_for_ever() {
+    let line = event("ADDED", &pod("b", 11)) + &event("MODIFIED", &pod("b", 12));
+    // The second line breaks off, and the version of the first is never known to be complete.
+    let scene = of_which_nothing_is_heard_after(&line[..line.len() - 20]);
+    let act = scene.run();
+    let requests = until_watched_again(&scene).await;
+    assert_eq!(requests, ["list", "watch@10", "watch@10"]);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_die_together_are_told_of_in_the_same_words() {
+    for (first, words) in [
+        ("", "no word of the watch within 30 s"),
+        (&*bookmark(20), "no word of the watch within 150 s"),
+    ] {
+        let scene = of_which_nothing_is_heard_after(first);
+        let act = scene.run();
+        act.says(ResourceSyncStatus::Syncing).await;
+        let told = tokio::time::timeout(Duration::from_secs(1000), async {
+            while act.report.shown().status != ResourceSyncStatus::Error {
+                act.changed.notified().await;
+            }
+        });
+        told.await.expect("it is told");
+        assert_eq!(act.report.shown().message, words);
+        act.end().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
