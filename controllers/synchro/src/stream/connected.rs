@@ -15,8 +15,9 @@ use crate::told::outages::Outages;
 /// Streams of a member that ask at the same time how far it is. After a restart all of them want to know, and a connection of HTTP/2 keeps the
 /// room for as many requests as ever waited in it.
 const ASKING: usize = 4;
-/// An answer takes a round trip or a few. Who has waited longer for another's asks without a turn: a kind that hangs keeps nobody waiting but itself.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+/// An answer takes a round trip or a few. Who waits longer for one gives its turn to the next: forty kinds that hang have the others wait for ten
+/// seconds, and of a member whose answers take long four more are asked for each second, not all that there are.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A member that streams are connected with.
 pub(crate) struct Connected {
@@ -69,7 +70,7 @@ impl Connected {
         self.since
     }
 
-    /// How far a collection of it is, by a list of one object's metadata. In turns, as long as those who ask are answered soon.
+    /// How far a collection of it is, by a list of one object's metadata. In turns, each for as long as an answer takes.
     pub(crate) async fn present_version(
         &self,
         resource: &GroupVersionResource,
@@ -79,8 +80,14 @@ impl Connected {
             limit: 1,
             continue_token: None,
         };
-        let _turn = timeout(ANSWERED_WITHIN, self.asking.acquire()).await;
-        self.member.collection_version(&request).await
+        // No semaphore is closed.
+        let turn = self.asking.acquire().await;
+        let mut answer = std::pin::pin!(self.member.collection_version(&request));
+        if let Ok(answer) = timeout(ANSWERED_WITHIN, &mut answer).await {
+            return answer;
+        }
+        drop(turn);
+        answer.await
     }
 
     /// Who the member is: an answer to what was asked after `since`, when that came in doubt. All streams of a connection that breaks want to
@@ -103,5 +110,48 @@ impl Connected {
             };
         }
         asked.answer.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use futures::FutureExt as _;
+    use tokio::io::BufReader;
+
+    use super::*;
+    use crate::testing::request::{Request, through_pipes};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_whose_answers_take_long_is_not_asked_for_all_at_once() {
+        const KINDS: u32 = 40;
+        let asked = Arc::<AtomicU32>::default();
+        let counts = Arc::clone(&asked);
+        let member = through_pipes(move |pipe| {
+            let counts = Arc::clone(&counts);
+            tokio::spawn(async move {
+                let mut socket = BufReader::new(pipe);
+                if !Request::read(&mut socket).await.path.is_empty() {
+                    counts.fetch_add(1, Ordering::Relaxed);
+                }
+                pending::<()>().await;
+            });
+        });
+        let lists = ClusterTurns::new(Arc::default());
+        let connected = Connected::new(member, String::new(), Arc::new(lists));
+        let kinds: Vec<_> = (0..KINDS)
+            .map(|kind| GroupVersionResource::new("", "v1", format!("kind{kind}")))
+            .collect();
+        let ask = kinds.iter().map(|kind| connected.present_version(kind));
+        let mut ask = futures::future::join_all(ask).boxed_local();
+        let each = u32::try_from(ASKING).expect("a few");
+        for second in 1..=KINDS / each {
+            let late = ANSWERED_WITHIN - Duration::from_millis(10);
+            assert!(timeout(late, &mut ask).await.is_err());
+            assert_eq!(asked.load(Ordering::Relaxed), second * each);
+            assert!(timeout(ANSWERED_WITHIN - late, &mut ask).await.is_err());
+        }
     }
 }
