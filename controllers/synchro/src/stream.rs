@@ -284,6 +284,7 @@ impl Stream {
         match present {
             // It will not say, however often it is asked; a list needs no such answer.
             Err(error) if is_puzzle && was_puzzled => {
+                self.puzzled = false;
                 self.failed(&error);
                 Outcome::Gone
             }

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use memchr::memchr2;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::incoming::lines::{Gathered, Piece};
 
@@ -64,8 +64,13 @@ pub(crate) struct ListMetadata {
     pub(crate) resource_version: String,
     /// Where the next page begins; empty on the last one.
     pub(crate) r#continue: String,
-    /// Objects that are on later pages, if it says so.
+    /// Objects that are on later pages, if it says so. What is no such number, as some servers say, is not said.
+    #[serde(deserialize_with = "if_it_is_a_number")]
     pub(crate) remaining_item_count: Option<u64>,
+}
+
+fn if_it_is_a_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    Ok(serde_json::Value::deserialize(value)?.as_u64())
 }
 
 impl Items {
@@ -260,6 +265,25 @@ mod tests {
         }
         let empty = r#"{"metadata":{"resourceVersion":"1"},"items":null}"#;
         assert!(cut(empty.as_bytes(), 7, 100).1.is_some());
+    }
+
+    #[test]
+    fn a_count_that_is_none_does_not_break_its_list() {
+        let counts = [
+            ("7", Some(7)),
+            ("-1", None),
+            ("1.5", None),
+            ("\"7\"", None),
+            ("null", None),
+            ("{}", None),
+        ];
+        for (count, read) in counts {
+            let body = format!(
+                r#"{{"metadata":{{"resourceVersion":"1","remainingItemCount":{count}}},"items":[]}}"#
+            );
+            let list = cut(body.as_bytes(), 7, 100).1.expect("a list");
+            assert_eq!(list.remaining_item_count, read, "{count}");
+        }
     }
 
     #[test]

@@ -139,7 +139,17 @@ async fn a_member_that_is_not_understood_when_it_says_how_far_it_is_is_listed() 
     let act = scene.run();
     scene.comes_to(&["n/a@1"], "Live@10").await;
     act.end().await;
+    // What is not understood after that is asked for again before it is listed again.
+    let early = Answer::ok("").that_ends_after(Duration::from_secs(10));
+    scene.member.watches([early]);
     let act = scene.run();
     scene.comes_to(&["n/b@2"], "Live@20").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    let words = act.says(ResourceSyncStatus::Error).await;
+    assert!(words.contains("not understood"), "{words}");
+    scene.member.set_present("1000");
+    act.says(ResourceSyncStatus::Syncing).await;
+    let watched = ["watch@10", "list", "watch@20", "watch@20"];
+    assert_eq!(scene.member.requests()[1..], watched);
     act.end().await;
 }
