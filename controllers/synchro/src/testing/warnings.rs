@@ -1,10 +1,15 @@
 //! What is told as a warning, counted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
+
+/// A second subscriber, for as long as the tests run. Where there is one alone, a line that is first told by a thread without any is taken for one
+/// that nobody wants, by all threads and for good.
+static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
 
 /// Counts what is told as a warning or worse.
 struct Warnings(Arc<AtomicUsize>);
@@ -28,8 +33,24 @@ impl Subscriber for Warnings {
 }
 
 /// Counts warnings while the guard lives.
-pub(crate) fn warnings() -> (Arc<AtomicUsize>, tracing::subscriber::DefaultGuard) {
+pub(crate) fn warnings() -> (Arc<AtomicUsize>, DefaultGuard) {
+    LazyLock::force(&ANOTHER);
     let count = Arc::<AtomicUsize>::default();
     let guard = tracing::subscriber::set_default(Warnings(Arc::clone(&count)));
     (count, guard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_thread_told_first_is_counted() {
+        let tell = || tracing::warn!("whoever tells it");
+        let (told, _guard) = warnings();
+        std::thread::spawn(tell).join().expect("no panic");
+        assert_eq!(told.load(Ordering::Relaxed), 0, "another thread's");
+        tell();
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+    }
 }
