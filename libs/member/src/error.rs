@@ -124,6 +124,12 @@ pub enum MemberError {
         /// How long.
         after: Duration,
     },
+    /// It took longer than there was room for beside others. In the same words for all that give way.
+    #[error("no {phase} before others needed its room")]
+    GaveWay {
+        /// What was waited for.
+        phase: &'static str,
+    },
     /// The member answered with an error.
     #[error("{message}")]
     Status {

@@ -137,17 +137,14 @@ impl Part {
         };
         let Begun { at, stays, .. } = &mut **begun;
         // Apart, so that the many streams that wait for nothing take no memory for it.
+        let phase = "end of an object";
         let goes = Box::pin(async {
             tokio::select! {
-                _ = stays => {}
-                () = tokio::time::sleep_until(*at + LONGEST) => {}
+                _ = stays => MemberError::GaveWay { phase },
+                () = tokio::time::sleep_until(*at + LONGEST) => MemberError::TimedOut { phase, after: LONGEST },
             }
         });
-        goes.await;
-        MemberError::TimedOut {
-            phase: "end of an object",
-            after: at.elapsed(),
-        }
+        goes.await
     }
 
     fn is_whole(&mut self) {

@@ -10,19 +10,21 @@
 //! a list that has no end goes behind the others again and again. Long lists give way to short ones; no more of them are under way than come
 //! to their end in time (`long`).
 
+mod late;
 mod long;
 mod seats;
 mod slow;
 
-use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use armadex_member::MemberError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
+use late::{Late, Wait};
 pub(crate) use long::Room;
 use seats::{QUOTA, Seats};
 use slow::{SlowLane, Stage};
@@ -51,7 +53,7 @@ const PAGE_BYTES: usize = 8 << 20;
 /// lists of 20 pages of a second each, four at a time, it waits for 160 s of five minutes.
 const ASKING: usize = 32;
 /// Requests without a turn that are waited for; each may bring a window of bytes before it has a turn again. Eight turns of half a
-/// second let in 16 others in a second at most, so each is waited for at least 4 s.
+/// second let in 16 others in a second at most, and first pages are asked for as there is room, so each is waited for 4 s and more.
 const WAITING: usize = 64;
 
 /// How many turns there are.
@@ -93,8 +95,8 @@ pub(crate) struct Turns {
     doubtful: SlowLane,
     long: Seats,
     rooms: Seats,
-    /// Those that wait without a turn, the longest first; each is told when it is turned out.
-    waiting: Mutex<VecDeque<oneshot::Sender<()>>>,
+    /// Those that wait without a turn.
+    late: Late,
 }
 
 /// Turns of one cluster.
@@ -205,23 +207,8 @@ impl Turns {
             doubtful: SlowLane::new(width.doubtful),
             long: Seats::new(width.long),
             rooms: Seats::new(long::ROOMS),
-            waiting: Mutex::default(),
+            late: Late::new(width.waiting),
         }
-    }
-
-    /// Waits without a turn; told if it has to go, as whoever waits longest when there are too many.
-    fn wait(&self) -> oneshot::Receiver<()> {
-        let (turn_out, turned_out) = oneshot::channel();
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|waits| !waits.is_closed());
-        if waiting.len() >= self.width.waiting
-            && let Some(longest) = waiting.pop_front()
-        {
-            // Who has just gone need not be told.
-            let _ = longest.send(());
-        }
-        waiting.push_back(turn_out);
-        turned_out
     }
 
     /// Besides the line of all, waits where a list among these has to stand.
@@ -340,11 +327,10 @@ impl Turn {
         let place = self.place(cluster, Stage::of_page(begun)).await;
         let begun = begun || cluster.begun.load(Ordering::Relaxed);
         let asking = cluster.all.asking.turn(begun).await;
-        let since = Instant::now();
         let mut page = std::pin::pin!(page);
         let Ok(patient) = timeout(PATIENCE, &mut page).await else {
-            drop((place, asking));
-            return self.late(cluster, since, page).await;
+            drop(place);
+            return self.late_at_first(cluster, asking, page).await;
         };
         let answer = patient?;
         cluster.doubtful.store(false, Ordering::Relaxed);
@@ -399,19 +385,46 @@ impl Turn {
         if let Ok(answer) = patient {
             return answer.inspect(|_| cluster.doubtful.store(false, Ordering::Relaxed));
         }
-        self.late(cluster, begun, answer).await
+        cluster.doubtful.store(true, Ordering::Relaxed);
+        self.held = None;
+        self.late(cluster, cluster.all.late.wait(), answer).await
+    }
+
+    /// Waits on for a page that was asked for without a turn. Until there is room for one more that waits no other is asked for in its place:
+    /// it would be thrown away before it comes.
+    async fn late_at_first<T>(
+        &mut self,
+        cluster: &ClusterTurns,
+        asking: Option<OwnedSemaphorePermit>,
+        mut page: Pin<&mut impl Future<Output = Result<T, MemberError>>>,
+    ) -> Result<T, MemberError> {
+        cluster.doubtful.store(true, Ordering::Relaxed);
+        let mut room = std::pin::pin!(cluster.all.late.wait_for_room());
+        let (wait, came) = tokio::select! {
+            wait = &mut room => (wait, None),
+            page = &mut page => {
+                let page = page?;
+                cluster.doubtful.store(false, Ordering::Relaxed);
+                (room.await, Some(page))
+            }
+        };
+        drop(asking);
+        let page = async {
+            match came {
+                Some(page) => Ok(page),
+                None => page.await,
+            }
+        };
+        self.late(cluster, wait, page).await
     }
 
     /// Waits on without a turn for what did not come in time, and takes one for it.
     async fn late<T>(
         &mut self,
         cluster: &ClusterTurns,
-        since: Instant,
+        mut wait: Wait<'_>,
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
-        cluster.doubtful.store(true, Ordering::Relaxed);
-        self.held = None;
-        let turned_out = cluster.all.wait();
         let late = async {
             let answer = answer.await?;
             cluster.doubtful.store(false, Ordering::Relaxed);
@@ -420,10 +433,7 @@ impl Turn {
         };
         tokio::select! {
             late = late => late,
-            _ = turned_out => Err(MemberError::TimedOut {
-                phase: "data while others wait",
-                after: since.elapsed(),
-            }),
+            () = wait.turned_out() => Err(MemberError::GaveWay { phase: "data" }),
         }
     }
 
@@ -451,14 +461,10 @@ impl Turn {
     /// those that wait without a turn.
     async fn stand_back(&mut self, cluster: &ClusterTurns) -> Result<(), MemberError> {
         self.held = None;
-        let begun = Instant::now();
-        let turned_out = cluster.all.wait();
+        let mut wait = cluster.all.late.wait();
         tokio::select! {
             () = self.take(cluster, self.stage()) => Ok(()),
-            _ = turned_out => Err(MemberError::TimedOut {
-                phase: "turn to read on",
-                after: begun.elapsed(),
-            }),
+            () = wait.turned_out() => Err(MemberError::GaveWay { phase: "turn to read on" }),
         }
     }
 
@@ -769,18 +775,5 @@ mod tests {
         turn.came(10 * PAGE_BYTES + 1);
         turn.came(PAGE_BYTES - 1);
         assert_eq!((turn.pages, turn.in_a_row), (11, 11));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_waits_longest_goes_when_too_many_wait() {
-        let all = Arc::<Turns>::default();
-        let mut first = all.wait();
-        let mut others: Vec<_> = (1..WAITING).map(|_| all.wait()).collect();
-        assert!(first.try_recv().is_err());
-        others.pop();
-        let _another = all.wait();
-        assert!(first.try_recv().is_err(), "one had gone");
-        let _one_more = all.wait();
-        assert!(first.try_recv().is_ok());
     }
 }
