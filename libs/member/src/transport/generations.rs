@@ -14,6 +14,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tower::{Service, ServiceExt};
 
@@ -145,6 +146,94 @@ async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over
     // It says nothing more for longer than a watch may.
     watch.next().await.expect("a word").expect_err("a silence");
     assert!(!member.was_heard_within(Duration::from_secs(3600)));
+}
+
+/// Gives the far ends of the connections that it opens.
+#[derive(Clone)]
+struct Listener(mpsc::UnboundedSender<DuplexStream>);
+
+impl Service<Uri> for Listener {
+    type Response = TokioIo<Pipe>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        self.0.send(far).expect("a test");
+        ready(Ok(TokioIo::new(Pipe::of_http2(near))))
+    }
+}
+
+/// What a client that begins an HTTP/2 connection lets its peer send ahead: on one stream, and on all of them.
+async fn announced(mut socket: DuplexStream) -> (u32, u32) {
+    const PREFACE: usize = 24;
+    const SETTINGS: u8 = 4;
+    const INITIAL_WINDOW_SIZE: u16 = 4;
+    const WINDOW_UPDATE: u8 = 8;
+    /// What both are if nothing is said.
+    const UNSAID: u32 = 65_535;
+    socket.read_exact(&mut [0; PREFACE]).await.expect("HTTP/2");
+    let (mut stream, mut connection) = (UNSAID, UNSAID);
+    // Both come before the first request.
+    for _ in 0..2 {
+        let mut head = [0; 9];
+        socket.read_exact(&mut head).await.expect("a frame");
+        let [_, high, low, kind, _, id @ ..] = head;
+        assert_eq!(id, [0; 4], "it is of the connection");
+        let mut frame = vec![0; usize::from(u16::from_be_bytes([high, low]))];
+        socket.read_exact(&mut frame).await.expect("a whole frame");
+        let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes"));
+        match kind {
+            SETTINGS => {
+                let settings = frame.chunks_exact(6);
+                let of_stream = INITIAL_WINDOW_SIZE.to_be_bytes();
+                let said = settings.filter(|setting| setting.starts_with(&of_stream));
+                stream = said
+                    .map(|setting| number(&setting[2..]))
+                    .next_back()
+                    .unwrap_or(stream);
+            }
+            WINDOW_UPDATE => connection += number(&frame),
+            other => panic!("a frame of kind {other}"),
+        }
+    }
+    (stream, connection)
+}
+
+/// The help of `--memory-budget` counts on it, and one watch of three would starve the others if it were what hyper takes by itself.
+#[tokio::test]
+async fn members_are_told_how_much_they_may_send_ahead() {
+    let pods = GroupVersionResource::new("", "v1", "pods");
+    let watch = WatchRequest {
+        resource: &pods,
+        resource_version: "1",
+        timeout_seconds: 290,
+    };
+    let list = ListRequest {
+        resource: &pods,
+        limit: 500,
+        continue_token: None,
+    };
+    let told = announced_for(async |member| drop(member.watch(&watch).await)).await;
+    assert_eq!(told, (64 << 10, 84 * (64 << 10)));
+    let told = announced_for(async |member| drop(member.list(&list).await)).await;
+    assert_eq!(told, (256 << 10, 5 * (256 << 10)));
+}
+
+/// What is announced on the connection for what is asked.
+async fn announced_for(asks: impl AsyncFnOnce(&Member)) -> (u32, u32) {
+    let (opens, mut opened) = mpsc::unbounded_channel();
+    let connection = Connection::plain("http://member");
+    let member = Member::over(&connection, &maker(Listener(opens))).expect("a member");
+    let told = async { announced(opened.recv().await.expect("a connection")).await };
+    tokio::select! {
+        () = asks(&member) => panic!("nobody answers"),
+        told = told => told,
+    }
 }
 
 /// A power cut and a partition end no connection: what is begun on it would wait for ever, and so would the watches that it has.
