@@ -28,6 +28,17 @@ impl Member {
     pub async fn discover(&self, known: &Etags) -> Result<Option<(Discovery, Etags)>, MemberError> {
         fetch(self, known).await
     }
+
+    /// Whether the member says that it still serves what it did by these ETags. That is a small question; what it serves may be megabytes.
+    pub async fn serves_the_same(&self, known: &Etags) -> Result<bool, MemberError> {
+        let (Some(api), Some(apis)) = (&known.api, &known.apis) else {
+            return Ok(false);
+        };
+        let core = self.is_still("/api", aggregated::ACCEPT, api);
+        let named = self.is_still("/apis", aggregated::ACCEPT, apis);
+        let (core, named) = try_join(core, named).await?;
+        Ok(core && named)
+    }
 }
 
 /// Asks `/api` and `/apis`; `None` if neither is another than it was.

@@ -66,7 +66,7 @@ pub struct Member {
 
 /// What is open to a member.
 struct Connections {
-    /// Pages of lists, and small questions while there is no watch.
+    /// Pages of lists, what a member serves, and small questions while there is no watch.
     requests: HttpClient,
     /// Watches, and small questions beside them: a member at rest has one connection.
     watches: Lanes,
@@ -288,7 +288,7 @@ impl Member {
         limit: usize,
     ) -> Result<T, MemberError> {
         let answer = async {
-            let client = self.connections().for_question();
+            let client = self.connections().requests.clone();
             let body = self.send(client, path, accept, BODY_SILENCE).await?;
             whole(path, body, limit).await
         };
@@ -296,19 +296,36 @@ impl Member {
         serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
     }
 
-    /// A small answer and its ETag, if it has one; `None` if it is still the one of the ETag that is known.
+    /// Whether an answer is still the one of this ETag. If not nothing of it is read: for that there is a connection with larger windows.
+    pub(crate) async fn is_still(
+        &self,
+        path: &str,
+        accept: &str,
+        known: &str,
+    ) -> Result<bool, MemberError> {
+        let headers = self.headers_unless(path, accept, Some(known))?;
+        let answer = async {
+            let client = self.connections().for_question();
+            let response = self.ask(client, path, headers).await?;
+            if response.status() == StatusCode::NOT_MODIFIED {
+                return Ok(true);
+            }
+            let another = body(response, BODY_SILENCE, no_words).await;
+            another.map(|_| false)
+        };
+        within("answer", ANSWER_TIMEOUT, answer).await
+    }
+
+    /// An answer and its ETag, if it has one; `None` if it is still the one of the ETag that is known.
     pub(crate) async fn bytes_unless(
         &self,
         path: &str,
         accept: &str,
         known: Option<&str>,
     ) -> Result<Option<(Vec<u8>, Option<String>)>, MemberError> {
-        let mut headers = self.headers_for(path, accept)?;
-        if let Some(Ok(known)) = known.map(HeaderValue::from_str) {
-            headers.insert(IF_NONE_MATCH, known);
-        }
+        let headers = self.headers_unless(path, accept, known)?;
         let answer = async {
-            let client = self.connections().for_question();
+            let client = self.connections().requests.clone();
             let response = self.ask(client, path, headers).await?;
             if known.is_some() && response.status() == StatusCode::NOT_MODIFIED {
                 return Ok(None);
@@ -348,6 +365,19 @@ impl Member {
         let accept = HeaderValue::from_str(accept)
             .map_err(|_| MemberError::malformed(path, "the media type is no header"))?;
         headers.insert(ACCEPT, accept);
+        Ok(headers)
+    }
+
+    fn headers_unless(
+        &self,
+        path: &str,
+        accept: &str,
+        known: Option<&str>,
+    ) -> Result<HeaderMap, MemberError> {
+        let mut headers = self.headers_for(path, accept)?;
+        if let Some(Ok(known)) = known.map(HeaderValue::from_str) {
+            headers.insert(IF_NONE_MATCH, known);
+        }
         Ok(headers)
     }
 

@@ -2,6 +2,8 @@
 //! same time: 12 of two halves of 8 MiB at the worst, a megabyte each where nobody means harm. Who has an answer keeps its turn until it is
 //! used, or where the store is slow all members' would wait for it in memory.
 //!
+//! Most answers are that nothing has changed, which is told without one of these turns, or members would wait for each other to say so.
+//!
 //! A member is asked among those that took as long as it did the last time, so those that take long, or hang, hold up nobody else; and
 //! where a PediaCluster is made anew under the same name, that is known of it still.
 
@@ -42,6 +44,9 @@ const PACES: [Pace; 3] = [
     },
 ];
 const SLOWEST: usize = PACES.len() - 1;
+/// Members that are asked at the same time whether they serve what they did, each for as long as those that are quick: ten thousand, once a minute,
+/// at 0.3 s. Nothing of their answers is kept.
+const ASKED: usize = 64;
 /// Clusters that are remembered as slow: those of a fleet. If there are more, all have a quick turn once more.
 const REMEMBERED: usize = 10_000;
 
@@ -49,6 +54,7 @@ const REMEMBERED: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Discoveries {
     turns: [Arc<Semaphore>; PACES.len()],
+    asked: Semaphore,
     /// Clusters that are not quick, and which of the turns they take.
     slow: Mutex<BTreeMap<ClusterName, usize>>,
 }
@@ -57,6 +63,7 @@ impl Default for Discoveries {
     fn default() -> Self {
         Self {
             turns: PACES.map(|pace| Arc::new(Semaphore::new(pace.parallel))),
+            asked: Semaphore::new(ASKED),
             slow: Mutex::default(),
         }
     }
@@ -114,6 +121,12 @@ impl ClusterDiscovery {
         member: &Member,
         known: &Etags,
     ) -> Result<Option<(Held, Etags)>, MemberError> {
+        let nothing = Etags::default();
+        let known = match self.serves_the_same(member, known).await? {
+            Some(true) => return Ok(None),
+            Some(false) => &nothing,
+            None => known,
+        };
         let mut pace = self.all.pace_of(&self.cluster);
         loop {
             let longest = PACES[pace].longest;
@@ -123,7 +136,10 @@ impl ClusterDiscovery {
             let answer = timeout(longest, member.discover(known)).await;
             let is_within = |pace: &Pace| begun.elapsed() < pace.longest;
             let now = PACES.iter().position(is_within);
-            self.all.has_pace(&self.cluster, now.unwrap_or(SLOWEST));
+            // That nothing changed says nothing of how long the whole takes.
+            if !matches!(answer, Ok(Ok(None))) {
+                self.all.has_pace(&self.cluster, now.unwrap_or(SLOWEST));
+            }
             match answer {
                 Ok(answer) => {
                     let held = |discovery| Held {
@@ -141,6 +157,18 @@ impl ClusterDiscovery {
                 }
             }
         }
+    }
+
+    /// Whether the member says that nothing changed; `None` if it takes long to say so.
+    async fn serves_the_same(
+        &self,
+        member: &Member,
+        known: &Etags,
+    ) -> Result<Option<bool>, MemberError> {
+        // No semaphore is closed.
+        let _turn = self.all.asked.acquire().await;
+        let answer = timeout(PACES[0].longest, member.serves_the_same(known)).await;
+        answer.ok().transpose()
     }
 }
 
@@ -240,6 +268,54 @@ mod tests {
         assert!(ask(PACES[0].parallel).await.is_none(), "the turns are held");
         held.pop();
         assert!(ask(PACES[0].parallel).await.is_some());
+    }
+
+    /// A member far away that knows what it told by its ETags.
+    fn far_away() -> Arc<Member> {
+        let serve = move |pipe: DuplexStream| async move {
+            let mut socket = BufReader::new(pipe);
+            let request = Request::read(&mut socket).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let (status, body) = match request.values("if-none-match:").next() {
+                Some(_) => ("304 Not Modified", ""),
+                None => ("200 OK", SERVED),
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nconnection: close\r\netag: \"one\"\r\ncontent-length: {length}\r\n\r\n{body}"
+            );
+            // Whoever asked may have gone.
+            let _ = socket.write_all(answer.as_bytes()).await;
+        };
+        through_pipes(move |pipe| drop(tokio::spawn(serve(pipe))))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_that_nothing_changed_waits_for_no_turn() {
+        let all = Arc::<Discoveries>::default();
+        let member = far_away();
+        let first = cluster(&all, "first").ask(&member, &Etags::default()).await;
+        let (held, known) = first.expect("an answer").expect("all of it");
+        let _turns: Vec<_> = (1..PACES[0].parallel)
+            .map(|_| {
+                Arc::clone(&all.turns[0])
+                    .try_acquire_owned()
+                    .expect("a turn")
+            })
+            .collect();
+        let begun = Instant::now();
+        let asked = (0..3 * ASKED).map(async |number| {
+            let cluster = cluster(&all, &format!("other-{number}"));
+            let answer = cluster.ask(&member, &known).await;
+            assert!(answer.expect("an answer").is_none());
+        });
+        futures::future::join_all(asked).await;
+        assert!(
+            begun.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            begun.elapsed()
+        );
+        drop(held);
     }
 
     #[tokio::test(start_paused = true)]

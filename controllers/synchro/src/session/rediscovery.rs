@@ -299,8 +299,8 @@ mod tests {
             assert!(found.expect("news").groups.contains_key(group));
             assert_eq!(
                 member.take_discoveries().len(),
-                3,
-                "both, and the half that did not change"
+                4,
+                "whether both are what they were, and all of both"
             );
             // Nothing is asked afterwards that would find the next change.
             rediscovery.soon = None;
