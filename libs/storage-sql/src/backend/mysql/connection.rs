@@ -7,18 +7,18 @@ use std::time::Duration;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::mysql::{MySqlArguments, MySqlRow};
+use sqlx::mysql::MySqlArguments;
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, MySql, Row as _, SqlSafeStr};
+use sqlx::{AssertSqlSafe, MySql, SqlSafeStr};
 use tokio::time::timeout;
 
 use super::connect::Connector;
 use super::error::{classify, is_lost};
 use super::limits::Limits;
-use crate::backend::error::{broken, is_collision};
+use crate::backend::error::is_collision;
 use crate::backend::pool::{Lent, Pool};
 use crate::backend::watched::Watched;
-use crate::backend::{Connection, Row, RowSink, Transaction};
+use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
 
@@ -161,30 +161,4 @@ fn query(statement: Statement, prepared: bool) -> Query<'static, MySql, MySqlArg
             }
         },
     )
-}
-
-impl Row for MySqlRow {
-    fn int(&self, column: usize) -> Result<i64, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn text(&self, column: usize) -> Result<String, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-}
-
-fn unreadable(column: usize, err: &sqlx::Error) -> StoreError {
-    broken(format!("column {column} of an answer: {err}"))
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Postgres, Row as _};
+use sqlx::{AssertSqlSafe, Postgres};
 use tokio::time::timeout;
 
 use super::begin::{self, Purpose};
@@ -17,10 +17,9 @@ use super::connect::Connector;
 use super::error::{classify, is_lost, is_usable_after};
 use super::limits::{GRACE, Limits};
 use super::numbered::numbered;
-use crate::backend::error::broken;
 use crate::backend::pool::{Lent, Pool};
 use crate::backend::watched::Watched;
-use crate::backend::{Connection, Row, RowSink, Transaction};
+use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
 
@@ -179,30 +178,4 @@ fn query(statement: Statement, prepared: bool) -> Query<'static, Postgres, PgArg
             Param::Blobs(values) => query.bind(values),
         },
     )
-}
-
-impl Row for PgRow {
-    fn int(&self, column: usize) -> Result<i64, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn text(&self, column: usize) -> Result<String, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-}
-
-fn unreadable(column: usize, err: &sqlx::Error) -> StoreError {
-    broken(format!("column {column} of an answer: {err}"))
 }

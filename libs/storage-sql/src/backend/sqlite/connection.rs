@@ -4,13 +4,12 @@ use armadex_storage::StoreError;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr, Sqlite};
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{AssertSqlSafe, SqlSafeStr, Sqlite};
 
 use super::error::classify;
-use crate::backend::error::broken;
 use crate::backend::watched::Watched;
-use crate::backend::{Connection, Row, RowSink, Transaction};
+use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
 
@@ -72,30 +71,4 @@ fn query(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
                 unreachable!("{name} has an array")
             }
         })
-}
-
-impl Row for SqliteRow {
-    fn int(&self, column: usize) -> Result<i64, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn text(&self, column: usize) -> Result<String, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-
-    fn blob(&self, column: usize) -> Result<Vec<u8>, StoreError> {
-        self.try_get_unchecked(column)
-            .map_err(|err| unreadable(column, &err))
-    }
-}
-
-fn unreadable(column: usize, err: &sqlx::Error) -> StoreError {
-    broken(format!("column {column} of an answer: {err}"))
 }
