@@ -1,6 +1,7 @@
 //! SQLite's spelling.
 
 use super::part::{Many, ObjIndex, Upsert};
+use super::postgres;
 use super::spelling::Spelling;
 
 pub(super) const SPELLING: Spelling = Spelling {
@@ -23,23 +24,13 @@ fn obj(index: ObjIndex) -> &'static str {
     }
 }
 
+/// As PostgreSQL has it, but for the name of one function.
 fn on_conflict(target: Upsert) -> &'static str {
     match target {
-        Upsert::Object => {
-            " ON CONFLICT (id) DO UPDATE SET created = excluded.created, rv = excluded.rv, \
-             rv_text = excluded.rv_text, size = excluded.size, rev = excluded.rev, \
-             form = excluded.form"
-        }
-        Upsert::Block => {
-            " ON CONFLICT (term, type, nsid, first_id) DO UPDATE SET n = excluded.n, \
-             ids = excluded.ids"
-        }
-        Upsert::Counter => " ON CONFLICT (type, cluster, namespace) DO UPDATE SET n = excluded.n",
         Upsert::Stream => {
             " ON CONFLICT (cluster, type) DO UPDATE SET is_open = MAX(stream.is_open, 1), \
              epoch = excluded.epoch"
         }
-        Upsert::Unposted => " ON CONFLICT (type, term) DO NOTHING",
-        Upsert::Owner => " ON CONFLICT (name) DO UPDATE SET seen = excluded.seen",
+        same => (postgres::SPELLING.on_conflict)(same),
     }
 }
