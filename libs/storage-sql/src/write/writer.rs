@@ -11,7 +11,7 @@ use armadex_storage::{ClusterId, Health, Outage, Purged, StoreError, Tenure, Typ
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::error::is_collision;
+use crate::backend::error::{broken, is_collision};
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
@@ -193,15 +193,21 @@ impl Writer {
             Err(err) if work.len() == 1 => vec![Err(err)],
             // Trying each alone would make everybody wait for the database once more.
             Err(err) if err.is_transient() => work.iter().map(|_| Err(again(&err))).collect(),
-            Err(_) => {
-                let mut results = Vec::with_capacity(work.len());
-                for one in work {
-                    let done = self.transact_anew(std::slice::from_ref(one)).await;
-                    results.push(done.map(|mut done| done.pop().unwrap_or(Done::Nothing)));
-                }
-                results
-            }
+            Err(_) => self.one_by_one(work).await,
         }
+    }
+
+    /// Each of the work in a transaction of its own, unless the first show that it is not for what they are that they fail.
+    async fn one_by_one(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
+        let mut results: Vec<Result<Done, StoreError>> = Vec::with_capacity(work.len());
+        for one in work {
+            let done = match fails_alike(&results) {
+                Some(reason) => Err(broken(reason)),
+                None => self.transact_anew(std::slice::from_ref(one)).await,
+            };
+            results.push(done.map(|mut done| done.pop().unwrap_or(Done::Nothing)));
+        }
+        results
     }
 
     /// Does all of the work in one transaction, and once more where another transaction was in the way.
@@ -463,6 +469,21 @@ async fn finish<T>(
             Err(err)
         }
     }
+}
+
+/// So many that are refused by the database in the same words, and none before them that is not, say that it refuses all. Each costs a transaction and a line in
+/// the log.
+const ALIKE: usize = 4;
+
+/// The words in which all of these were refused, if they are enough to say so of those that come after them.
+fn fails_alike(results: &[Result<Done, StoreError>]) -> Option<String> {
+    let refused = results.iter().take(ALIKE).map(|result| match result {
+        Err(StoreError::Broken { reason }) => Some(reason),
+        _ => None,
+    });
+    let refused = refused.collect::<Option<Vec<_>>>()?;
+    let are_alike = refused.len() == ALIKE && refused.windows(2).all(|pair| pair[0] == pair[1]);
+    are_alike.then(|| refused[0].clone())
 }
 
 /// The same trouble, told to one more of those who wait.

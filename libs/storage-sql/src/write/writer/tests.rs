@@ -348,3 +348,16 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
         }
     }
 }
+
+#[test]
+fn what_all_are_refused_for_is_not_asked_for_each() {
+    let refused = |reason: &str| Err(broken(reason));
+    let results = |reasons: &[&str]| reasons.iter().map(|reason| refused(reason)).collect();
+    let alike = |results: Vec<Result<Done, StoreError>>| fails_alike(&results);
+    assert_eq!(alike(results(&["a", "a", "a"])), None);
+    assert_eq!(alike(results(&["a", "a", "a", "a"])), Some("a".to_owned()));
+    assert_eq!(alike(results(&["a", "a", "b", "a", "a"])), None);
+    let mut with_one = results(&["a", "a", "a", "a"]);
+    with_one.insert(0, Ok(Done::Nothing));
+    assert_eq!(alike(with_one), None);
+}
