@@ -13,6 +13,8 @@ pub(crate) enum Class {
     Passing,
     /// Two transactions met, and one of them gave way: the same work succeeds when it is done anew, at once.
     Collision,
+    /// The server has no place for one more connection; those that there are go on.
+    Full,
     /// It will not pass.
     Fault,
 }
@@ -24,15 +26,18 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
             reason: format!("{doing} did not succeed"),
             source: Box::new(err),
         },
+        Class::Full => StoreError::Unavailable {
+            reason: format!("{doing} did not succeed"),
+            source: Box::new(Full(err)),
+        },
         Class::Collision => StoreError::Unavailable {
             reason: format!("{doing} gave way to another transaction"),
             source: Box::new(Collision(Some(err))),
         },
         Class::Fault => {
+            error!(statement = doing, error = %err, "the database refused a statement");
             let code = err.as_database_error();
             let code = code.and_then(sqlx::error::DatabaseError::code);
-            let code = code.map(String::from);
-            error!(statement = doing, error = %err, "the database refused a statement");
             broken(match code {
                 Some(code) => format!("{doing} failed with database code {code}"),
                 None => format!("{doing} failed"),
@@ -45,6 +50,16 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
 #[derive(Debug, thiserror::Error)]
 #[error("another transaction was in the way")]
 struct Collision(#[source] Option<sqlx::Error>);
+
+/// A server refused a connection because it has too many.
+#[derive(Debug, thiserror::Error)]
+#[error("the server has no place for one more connection")]
+struct Full(#[source] sqlx::Error);
+
+/// Whether a server refused a connection because it has too many: those that there are are sound.
+pub(crate) fn is_full(err: &StoreError) -> bool {
+    err.source().is_some_and(<dyn Error + 'static>::is::<Full>)
+}
 
 /// Two writers met, and the same work succeeds when it is done anew.
 pub(crate) fn collided(reason: &str) -> StoreError {

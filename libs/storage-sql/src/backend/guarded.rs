@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use super::error::is_collision;
+use super::error::{is_collision, is_full};
 use super::gate::{Entry, Gate};
 use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
@@ -210,9 +210,10 @@ impl Transaction for Watched {
     }
 }
 
-/// Whether an error is the database's trouble: not one of content, and not two writers who met.
+/// Whether an error is the database's trouble: not one of content, not two writers who met, and not a connection that is one too many, for those that there
+/// are go on.
 fn is_trouble(err: &StoreError) -> bool {
-    err.is_transient() && !is_collision(err)
+    err.is_transient() && !is_collision(err) && !is_full(err)
 }
 
 /// What is said of one of the two.

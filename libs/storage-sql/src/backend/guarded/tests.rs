@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time;
 
 use super::*;
-use crate::backend::error::collided;
+use crate::backend::error::{Class, classified, collided};
 
 /// What it does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ enum Does {
     Fail,
     /// It does not answer for ten seconds, as a pool would wait.
     Hang,
+    /// It has no place for one more connection.
+    BeFull,
     /// It was replaced.
     BeGone,
     /// Nothing can be written.
@@ -52,6 +54,10 @@ impl Double {
             Does::Hang => {
                 time::sleep(Duration::from_secs(10)).await;
                 Err(unavailable("nobody gave a connection back"))
+            }
+            Does::BeFull => {
+                let full = sqlx::Error::PoolTimedOut;
+                Err(classified("connecting", full, Class::Full))
             }
             Does::BeGone => Err(StoreError::Gone {
                 reason: "the file was replaced".into(),
@@ -180,6 +186,17 @@ async fn what_no_time_mends_is_told_to_who_comes_although_reading_was_in_trouble
         assert!(begun.elapsed() < Duration::from_secs(1), "{refused}");
         time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+#[tokio::test]
+async fn one_connection_too_many_keeps_nobody_from_those_that_there_are() {
+    let (double, database) = database();
+    double.now(Does::BeFull);
+    let refused = read(&database).await.expect_err("it is one too many");
+    assert!(refused.is_transient() && !refused.is_told());
+    double.now(Does::Work);
+    read(&database).await.expect("one that was there");
+    assert_eq!(database.availability().outages, 0);
 }
 
 #[tokio::test(start_paused = true)]

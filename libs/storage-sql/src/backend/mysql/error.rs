@@ -16,7 +16,7 @@ pub(super) fn is_lost(err: &sqlx::Error) -> bool {
     class(err) == Class::Passing
 }
 
-fn class(err: &sqlx::Error) -> Class {
+pub(super) fn class(err: &sqlx::Error) -> Class {
     match err {
         sqlx::Error::Database(err) => err
             .try_downcast_ref::<MySqlDatabaseError>()
@@ -42,9 +42,10 @@ fn class_of(number: u16) -> Class {
         1020 | 1062 | 1180 | 1213 | 1412 | 1586 => Class::Collision,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
         1205 => Class::Collision,
-        // No memory, no disk, no place: tables, connections, prepared statements, locks.
-        1021 | 1026 | 1030 | 1037 | 1038 | 1040 | 1041 | 1114 | 1135 | 1203 | 1206 | 1226
-        | 1461 => Class::Passing,
+        // Too many connections: all, or those of one user.
+        1040 | 1203 | 1226 => Class::Full,
+        // No memory, no disk, no place: tables, threads, prepared statements, locks.
+        1021 | 1026 | 1030 | 1037 | 1038 | 1041 | 1114 | 1135 | 1206 | 1461 => Class::Passing,
         // A node that is not part of its cluster; a server that starts, ends or was told to end this connection or statement.
         1047
         | 1053

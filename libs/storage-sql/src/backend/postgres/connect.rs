@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::time::timeout;
 
-use super::error::classify;
+use super::error::{class, classify};
 use crate::backend::error::{Class, broken, classified};
 use crate::backend::pool::Connect;
 use crate::location::{Host, Server, TlsMode};
@@ -135,6 +135,7 @@ impl Connect for Connector {
         }
         let doing = format!("connecting with {server}");
         Err(match last {
+            Some(err) if class(&err) == Class::Full => classified(&doing, err, Class::Full),
             // While a server restarts, or its password is changed, it refuses much; none of that is a reason to end.
             Some(err @ sqlx::Error::Database(_)) => classified(&doing, err, Class::Passing),
             Some(err) => classify(&doing, err),

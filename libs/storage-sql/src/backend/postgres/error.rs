@@ -28,10 +28,11 @@ pub(super) fn is_lost(err: &sqlx::Error) -> bool {
 
 /// Whether the connection can go on after a rollback.
 pub(super) fn is_usable_after(err: &sqlx::Error) -> bool {
-    matches!(err, sqlx::Error::Database(_)) && class(err) != Class::Passing
+    let is_left_alone = matches!(class(err), Class::Collision | Class::Fault);
+    matches!(err, sqlx::Error::Database(_)) && is_left_alone
 }
 
-fn class(err: &sqlx::Error) -> Class {
+pub(super) fn class(err: &sqlx::Error) -> Class {
     match err {
         sqlx::Error::Database(err) => err.code().map_or(Class::Fault, |code| class_of(&code)),
         sqlx::Error::Io(_)
@@ -58,6 +59,8 @@ fn class_of(code: &str) -> Class {
     match code {
         // Rollbacks by serialization and deadlock, a unique key that another transaction was faster with, a table that another process made.
         "40000" | "40001" | "40P01" | "23505" | "42P07" => Class::Collision,
+        // Too many connections: all, or those of one user or database.
+        "53300" => Class::Full,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
         "55P03" => Class::Collision,
         // A transaction that may not write, here or at all: a replica, or a primary that was told not to. We said
@@ -65,7 +68,7 @@ fn class_of(code: &str) -> Class {
         "25006" | "25P03" | "40003" => Class::Passing,
         // A replica cancels what stands in its way; a database that is not there yet, or no longer; passwords that are being changed.
         _ => match code.get(..2) {
-            // Connections, resources (disk, memory, too many connections), intervention (shutdown, timeouts), trouble of the system.
+            // Connections, resources (disk, memory), intervention (shutdown, timeouts), trouble of the system.
             Some("08" | "53" | "57" | "58" | "28" | "3D") => Class::Passing,
             _ => Class::Fault,
         },
@@ -83,11 +86,12 @@ mod tests {
                 Class::Collision,
                 ["40001", "40P01", "23505", "42P07"].as_slice(),
             ),
+            (Class::Full, &["53300"]),
             (
                 Class::Passing,
                 &[
-                    "08006", "08P01", "25006", "53100", "53300", "57014", "57P01", "57P03",
-                    "58030", "28P01", "3D000",
+                    "08006", "08P01", "25006", "53100", "57014", "57P01", "57P03", "58030",
+                    "28P01", "3D000",
                 ],
             ),
             (
