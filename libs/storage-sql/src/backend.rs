@@ -64,6 +64,8 @@ pub(crate) enum Lane {
     Short,
     /// Pages and counts.
     Search,
+    /// Everything that there is, for a check or for sums: it takes as long as there is much.
+    Whole,
     /// What whoever writes asks about what is stored: sweeps, audits, all clusters. A fleet that starts asks for thousands of these, and whoever serves
     /// searches may be the same process.
     Upkeep,

@@ -31,7 +31,10 @@ pub(crate) struct MysqlDatabase {
     writer: Pool<Connector>,
     short: Pool<Connector>,
     searches: Pool<Connector>,
+    /// Opened by who needs it.
+    whole: Pool<Connector>,
     limits: Limits,
+    limits_of_whole: Limits,
 }
 
 impl MysqlDatabase {
@@ -43,7 +46,9 @@ impl MysqlDatabase {
             writer: pool(Purpose::Write, 1),
             short: pool(Purpose::Read, SHORT_READERS),
             searches: pool(Purpose::Read, options.readers),
+            whole: pool(Purpose::ReadWhole, 1),
             limits: Limits::of(server),
+            limits_of_whole: Limits::of_whole(server),
         })
     }
 }
@@ -55,15 +60,16 @@ impl Database for MysqlDatabase {
     }
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
-        let pool = match lane {
+        let (pool, limits) = match lane {
             // How many connections there are is said to the process, and a server has other clients.
-            Lane::Short | Lane::Upkeep => &self.short,
-            Lane::Search => &self.searches,
+            Lane::Short | Lane::Upkeep => (&self.short, self.limits),
+            Lane::Search => (&self.searches, self.limits),
+            Lane::Whole => (&self.whole, self.limits_of_whole),
         };
         let begun = MysqlTransaction::begin(
             pool,
             "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-            self.limits,
+            limits,
         );
         Ok(Box::new(begun.await?))
     }
@@ -83,6 +89,7 @@ impl Database for MysqlDatabase {
     async fn close(&self) {
         self.short.close().await;
         self.searches.close().await;
+        self.whole.close().await;
         self.writer.close().await;
     }
 }

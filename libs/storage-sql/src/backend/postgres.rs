@@ -34,6 +34,7 @@ pub(crate) struct PostgresDatabase {
     short: Pool<Connector>,
     searches: Pool<Connector>,
     limits: Limits,
+    limits_of_whole: Limits,
 }
 
 impl PostgresDatabase {
@@ -46,6 +47,7 @@ impl PostgresDatabase {
             short: pool(SHORT_READERS),
             searches: pool(options.readers),
             limits: Limits::of(server),
+            limits_of_whole: Limits::of_whole(server),
         })
     }
 }
@@ -57,12 +59,13 @@ impl Database for PostgresDatabase {
     }
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
-        let pool = match lane {
+        let (pool, limits) = match lane {
             // How many connections there are is said to the process, and a server has other clients.
-            Lane::Short | Lane::Upkeep => &self.short,
-            Lane::Search => &self.searches,
+            Lane::Short | Lane::Upkeep => (&self.short, self.limits),
+            Lane::Search => (&self.searches, self.limits),
+            Lane::Whole => (&self.searches, self.limits_of_whole),
         };
-        let begun = PostgresTransaction::begin(pool, Purpose::Read, self.limits);
+        let begun = PostgresTransaction::begin(pool, Purpose::Read, limits);
         Ok(Box::new(begun.await?))
     }
 

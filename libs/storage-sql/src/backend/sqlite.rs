@@ -231,7 +231,7 @@ impl Database for SqliteDatabase {
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
         let readers = match lane {
             Lane::Short => &self.short,
-            Lane::Search => &self.searches,
+            Lane::Search | Lane::Whole => &self.searches,
             Lane::Upkeep => &self.upkeep,
         };
         self.file.check(&self.path)?;

@@ -33,7 +33,7 @@ pub struct CheckReport {
 impl SqlStore {
     /// Compares the index and the counters with the objects, in one snapshot. Reads everything: not for a busy store.
     pub async fn check(&self) -> Result<CheckReport, StoreError> {
-        let mut transaction = self.database.read(Lane::Search).await?;
+        let mut transaction = self.database.read(Lane::Whole).await?;
         let (report, _) = examine(&mut *transaction, &self.hasher).await?;
         transaction.rollback().await?;
         Ok(report)

@@ -32,7 +32,7 @@ impl SqlStore {
     pub async fn mend(&self) -> Result<Mended, StoreError> {
         let mut mended = Mended::default();
         for _ in 0..ROUNDS {
-            let mut transaction = self.database.read(Lane::Search).await?;
+            let mut transaction = self.database.read(Lane::Whole).await?;
             let plan = self.plan(&mut *transaction).await;
             transaction.rollback().await?;
             let plan = plan?;

@@ -57,7 +57,7 @@ pub struct Share {
 impl SqlStore {
     /// Adds up what is stored. Reads everything: not for a busy store.
     pub async fn stats(&self) -> Result<StoreStats, StoreError> {
-        let mut transaction = self.database.read(Lane::Search).await?;
+        let mut transaction = self.database.read(Lane::Whole).await?;
         let found = read(&mut *transaction).await;
         transaction.rollback().await?;
         let mut found = found?;

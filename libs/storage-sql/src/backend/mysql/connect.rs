@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, MySqlConnection,
 use tokio::time::timeout;
 
 use super::error::{class, classify};
+use super::limits::WHOLE;
 use crate::backend::error::{Class, broken, classified};
 use crate::backend::pool::Connect;
 use crate::location::{Host, Server, TlsMode};
@@ -22,6 +23,8 @@ const STATEMENTS: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Read,
+    /// Everything, for which each statement has a limit of its own.
+    ReadWhole,
     Write,
     /// A change of the schema may take as long as it takes.
     Migrate,
@@ -153,7 +156,11 @@ const MODE: &str = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
 /// MariaDB limits every statement, MySQL those that read; each takes the comment of the other for one. A long list stays one for MariaDB and is looked up
 /// in the index: made into a table it would be joined, in the order that statistics suggest.
 fn settings(server: &Server, purpose: Purpose) -> String {
-    let statement = server.timeouts.statement.as_millis().max(1);
+    let statement = match purpose {
+        Purpose::ReadWhole => server.timeouts.statement.max(WHOLE),
+        Purpose::Read | Purpose::Write | Purpose::Migrate => server.timeouts.statement,
+    };
+    let statement = statement.as_millis().max(1);
     // In whole seconds, at least one.
     let lock = server.timeouts.lock.as_millis().div_ceil(1000).max(1);
     let mut text = format!("SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = {lock}");
@@ -167,7 +174,9 @@ fn settings(server: &Server, purpose: Purpose) -> String {
         );
     }
     text.push_str(match purpose {
-        Purpose::Read => "; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        Purpose::Read | Purpose::ReadWhole => {
+            "; SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+        }
         Purpose::Write | Purpose::Migrate => {
             "; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
         }

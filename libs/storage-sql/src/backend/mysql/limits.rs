@@ -7,6 +7,9 @@ use crate::location::Server;
 /// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// For each statement of who reads everything: ten thousand times a page.
+pub(super) const WHOLE: Duration = Duration::from_secs(60 * 60);
+
 /// How long things may take, and whether statements stay prepared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -23,6 +26,14 @@ impl Limits {
             begin: server.timeouts.connect,
             statement: server.timeouts.statement + GRACE,
             prepared: server.prepared,
+        }
+    }
+
+    /// For who reads everything.
+    pub(super) fn of_whole(server: &Server) -> Self {
+        Self {
+            statement: server.timeouts.statement.max(WHOLE) + GRACE,
+            ..Self::of(server)
         }
     }
 }

@@ -275,3 +275,23 @@ async fn a_table_that_was_changed_after_a_snapshot_was_taken_is_read_anew() {
     assert!(found.is_empty());
     database.close().await;
 }
+
+#[tokio::test]
+async fn who_reads_everything_has_more_time_than_a_page() {
+    let Some(mut place) = Place::new() else {
+        return;
+    };
+    place.server.timeouts.statement = std::time::Duration::from_millis(300);
+    let database = place.open().await.expect("a database");
+    for (lane, has_time) in [(Lane::Search, false), (Lane::Whole, true)] {
+        let mut reading = database.read(lane).await.expect("a snapshot");
+        let done = rows(&mut *reading, statement("SELECT SLEEP(1)"), |row| {
+            row.int(0)
+        });
+        // MySQL says of a sleep that was ended that it was ended, MariaDB that it took too long.
+        let done = done.await.is_ok_and(|ended| ended == [0]);
+        assert_eq!(done, has_time, "{lane:?}");
+        reading.rollback().await.expect("ended");
+    }
+    database.close().await;
+}

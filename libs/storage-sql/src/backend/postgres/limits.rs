@@ -7,6 +7,9 @@ use crate::location::Server;
 /// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
+/// For each statement of who reads everything: ten thousand times a page.
+const WHOLE: Duration = Duration::from_secs(60 * 60);
+
 /// How long things may take, and whether statements stay prepared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -23,6 +26,15 @@ impl Limits {
             statement: server.timeouts.statement,
             lock: server.timeouts.lock,
             prepared: server.prepared,
+        }
+    }
+
+    /// For who reads everything.
+    pub(super) fn of_whole(server: &Server) -> Self {
+        let of = Self::of(server);
+        Self {
+            statement: of.statement.max(WHOLE),
+            ..of
         }
     }
 }

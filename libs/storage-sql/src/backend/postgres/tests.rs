@@ -244,3 +244,22 @@ async fn without_prepared_statements_all_goes_on_the_same() {
     let kept = crate::backend::row(&mut *transaction, kept, |row| row.int(0)).await;
     assert_eq!(kept.expect("an answer"), Some(0));
 }
+
+/// As in [`super::limits`], for whatever a page asks.
+const SHORT: std::time::Duration = std::time::Duration::from_millis(300);
+
+#[tokio::test]
+async fn who_reads_everything_has_more_time_than_a_page() {
+    let Some((_place, mut server)) = place() else {
+        return;
+    };
+    server.timeouts.statement = SHORT;
+    let database = open(&server).await.expect("a database");
+    for (lane, has_time) in [(Lane::Search, false), (Lane::Whole, true)] {
+        let mut reader = database.read(lane).await.expect("a transaction");
+        let long = Statement::fixed("test", "SELECT CAST(pg_sleep(1) AS TEXT)", []);
+        let done = rows(&mut *reader, long, |row| row.text(0)).await;
+        assert_eq!(done.is_ok(), has_time, "{lane:?}: {done:?}");
+        reader.rollback().await.expect("ended");
+    }
+}
