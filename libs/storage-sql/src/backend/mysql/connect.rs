@@ -163,13 +163,15 @@ fn settings(server: &Server, purpose: Purpose) -> String {
     let statement = statement.as_millis().max(1);
     // In whole seconds, at least one.
     let lock = server.timeouts.lock.as_millis().div_ceil(1000).max(1);
-    let mut text = format!("SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = {lock}");
+    // Who waits for a table holds up all who come after him, also one that changes the schema.
+    let mut text = format!(
+        "SET SESSION sql_mode = '{MODE}', innodb_lock_wait_timeout = {lock}, lock_wait_timeout = {lock}"
+    );
     if purpose != Purpose::Migrate {
         let (seconds, rest) = (statement / 1000, statement % 1000);
         let _ = write!(
             text,
-            ", lock_wait_timeout = {lock} \
-             /*M!101100 , max_statement_time = {seconds}.{rest:03}, in_predicate_conversion_threshold = 0, idle_transaction_timeout = {SILENCE} */\
+            " /*M!101100 , max_statement_time = {seconds}.{rest:03}, in_predicate_conversion_threshold = 0, idle_transaction_timeout = {SILENCE} */\
              /*!50708 , max_execution_time = {statement}, wait_timeout = {SILENCE} */"
         );
     }

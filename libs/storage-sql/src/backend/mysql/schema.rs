@@ -22,14 +22,25 @@ use crate::sql::head;
 const NOTES: &str = "CREATE TABLE IF NOT EXISTS migration (version BIGINT NOT NULL PRIMARY KEY, name VARBINARY(255) NOT NULL) \
                      ENGINE = InnoDB ROW_FORMAT = DYNAMIC";
 
-/// How often a process begins again that met others at the same work; each that it met has done a part of it.
-const TRIES: usize = 16;
+/// How often a process begins again that met others at the same work, or who reads a table that is to be changed; each time it waits for as long as for any row,
+/// 5 s if nobody has said anything else: ten minutes.
+const TRIES: usize = 120;
+
+/// Who begins together with others meets each of them a few times.
+const TOLD_AT: usize = 4;
 
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
-    for _ in 1..TRIES {
+    for tried in 1..TRIES {
         match migrate_once(server).await {
-            Err(err) if is_collision(&err) => tokio::task::yield_now().await,
+            Err(err) if is_collision(&err) => {
+                if tried == TOLD_AT {
+                    tracing::info!(
+                        "others use the tables of the store, or change them; it is waited until its schema can be changed"
+                    );
+                }
+                tokio::task::yield_now().await;
+            }
             done => return done,
         }
     }

@@ -295,3 +295,25 @@ async fn who_reads_everything_has_more_time_than_a_page() {
     }
     database.close().await;
 }
+
+/// Whoever asks for a table behind a change that waits for it waits as well.
+#[tokio::test]
+async fn a_change_of_the_schema_waits_for_a_reader_no_longer_than_for_a_row() {
+    let Some(mut place) = Place::new() else {
+        return;
+    };
+    place.server.timeouts.lock = std::time::Duration::from_secs(1);
+    let database = place.open().await.expect("a database");
+    let mut reading = database.read(Lane::Search).await.expect("a snapshot");
+    texts(&mut *reading, "SELECT name FROM owner").await;
+    let connector = Connector::new(&place.server, Purpose::Migrate);
+    let mut changes = crate::backend::pool::Connect::connect(&connector)
+        .await
+        .expect("a connection");
+    let change = sqlx::raw_sql("ALTER TABLE owner ADD COLUMN later BIGINT");
+    let refused = change.execute(&mut changes).await.map(|_| ());
+    let refused = error::classify("a change", refused.expect_err("it is read"));
+    assert!(crate::backend::error::is_collision(&refused), "{refused}");
+    reading.rollback().await.expect("ended");
+    database.close().await;
+}

@@ -4,6 +4,7 @@
 //! both made that table, is told so and begins again.
 
 use armadex_storage::StoreError;
+use tracing::info;
 
 use super::begin::Purpose;
 use super::connect::Connector;
@@ -22,21 +23,49 @@ const VERSIONS: &str = "CREATE TABLE migration (version BIGINT NOT NULL PRIMARY 
 /// Who only looks is not held up.
 const LOCK: &str = "LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE";
 
-/// How often a process begins again that met others at the same work. The first has done it.
-const TRIES: usize = 4;
+/// How often a process begins again that met others at the same work. Each time it waits for as long as for any row, 5 s if nobody has said anything else: ten
+/// minutes, in which another builds the indexes of a large store.
+const TRIES: usize = 120;
+
+/// Whoever has the table of versions, or is making it: its process on the server, its name, its host, and since when.
+const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.application_name || ' at ' || COALESCE(host(a.client_addr), 'a socket') || ', since ' \
+     || to_char(a.xact_start, 'HH24:MI:SS') || ')' FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
+     WHERE l.relation = to_regclass('migration') AND l.granted AND l.mode IN ('ShareRowExclusiveLock', 'AccessExclusiveLock') \
+     AND l.pid <> pg_backend_pid() LIMIT 1";
 
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
     let pool = Pool::new(Connector::new(server), 1);
+    let mut told = None;
     let mut done = migrate_once(&pool, server).await;
     for _ in 1..TRIES {
         match &done {
-            Err(err) if is_collision(err) => done = migrate_once(&pool, server).await,
+            Err(err) if is_collision(err) => tell_of_holder(&pool, server, &mut told).await,
             _ => break,
         }
+        done = migrate_once(&pool, server).await;
     }
     pool.close().await;
     done
+}
+
+/// Says once who is at the same work. Where that cannot be found out there is no more to say than that somebody is.
+async fn tell_of_holder(pool: &Pool<Connector>, server: &Server, told: &mut Option<String>) {
+    let found = holder(pool, server).await.ok().flatten();
+    let holder = found.unwrap_or_else(|| "another process".to_owned());
+    if told.as_ref() != Some(&holder) {
+        info!(%holder, "{holder} changes the store's schema, or keeps it from being changed; it is waited for");
+        *told = Some(holder);
+    }
+}
+
+async fn holder(pool: &Pool<Connector>, server: &Server) -> Result<Option<String>, StoreError> {
+    let begun = PostgresTransaction::begin(pool, Purpose::Read, Limits::of(server));
+    let mut transaction = begun.await?;
+    let statement = Statement::fixed("migration.holder", HOLDERS, []);
+    let found = row(&mut transaction, statement, |row| row.text(0)).await;
+    Box::new(transaction).rollback().await?;
+    found
 }
 
 /// How the schema of a database stands to this binary. Nothing is changed.
@@ -99,7 +128,7 @@ async fn check_served(
     let head = head_row::read(transaction).await?;
     schema::check(Dialect::Postgres, head.serves)?;
     let (version, newest) = (standing.version.unwrap_or(0), standing.newest);
-    tracing::info!(
+    info!(
         version,
         newest,
         "a newer binary has migrated the store to version {version}, which serves this one as well"

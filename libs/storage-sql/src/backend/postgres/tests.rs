@@ -263,3 +263,35 @@ async fn who_reads_everything_has_more_time_than_a_page() {
         reader.rollback().await.expect("ended");
     }
 }
+
+/// More tries than there once were.
+const TRIES: usize = 6;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_that_another_process_changes_is_waited_for_as_long_as_that_takes() {
+    let Some((place, mut server)) = place() else {
+        return;
+    };
+    server.timeouts.lock = SHORT;
+    let pool = Pool::new(Connector::new(&server), 1);
+    let limits = Limits::of(&server);
+    let begun = PostgresTransaction::begin(&pool, Purpose::Migrate, limits).await;
+    let mut changes = begun.expect("a transaction");
+    let makes = "CREATE TABLE migration (version BIGINT NOT NULL PRIMARY KEY, name TEXT COLLATE \"C\" NOT NULL)";
+    changes.run("test", makes).await.expect("made");
+    let waits = tokio::spawn(async move { open(&server).await.map(|_| ()) });
+    let mut tries = std::collections::BTreeSet::new();
+    while tries.len() < TRIES {
+        assert!(!waits.is_finished(), "{:?}", waits.await);
+        let waiting = format!(
+            "SELECT xact_start FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock'",
+            place.name()
+        );
+        let waiting = armadex_databases::administer(place.server(), &waiting);
+        let waiting = waiting.expect("an answer");
+        tries.extend(waiting.split_whitespace().last().map(String::from));
+        tokio::task::yield_now().await;
+    }
+    Box::new(changes).rollback().await.expect("ended");
+    waits.await.expect("no panic").expect("migrated");
+}
