@@ -28,8 +28,10 @@ pub(crate) struct Snapshot {
     pub(crate) incarnation: String,
     /// What the API server sees of it.
     pub(crate) catalog: Arc<Catalog>,
-    members: BTreeMap<ClusterName, Member>,
-    names: HashMap<i64, ClusterName>,
+    /// Shared with the states before and after it in which no stream came or went.
+    members: Arc<BTreeMap<ClusterName, Member>>,
+    /// Shared with those in which no cluster did.
+    names: Arc<HashMap<i64, ClusterName>>,
     type_ids: HashMap<GroupVersionResource, i32>,
     types: HashMap<i32, Arc<ResourceType>>,
     /// How many clusters have a type.
@@ -46,7 +48,7 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) id: i64,
-    /// The types that are shown of it, sorted.
+    /// The types that are shown of it, sorted: one list for all clusters that have the same.
     types: Arc<[i32]>,
 }
 
@@ -195,8 +197,8 @@ impl Snapshot {
                 id: row.id,
                 types: Arc::default(),
             };
-            self.names.insert(row.id, name.clone());
-            self.members.insert(name.clone(), member);
+            Arc::make_mut(&mut self.names).insert(row.id, name.clone());
+            Arc::make_mut(&mut self.members).insert(name.clone(), member);
             let entry = ClusterEntry {
                 health: None,
                 version: None,
@@ -208,8 +210,8 @@ impl Snapshot {
     }
 
     fn drop_cluster(&mut self, id: i64, catalog: &mut Catalog) {
-        if let Some(name) = self.names.remove(&id)
-            && let Some(member) = self.members.remove(&name)
+        if let Some(name) = Arc::make_mut(&mut self.names).remove(&id)
+            && let Some(member) = Arc::make_mut(&mut self.members).remove(&name)
         {
             self.count(&member.types, false);
             catalog.clusters.remove(&name);
@@ -249,7 +251,7 @@ impl Snapshot {
             let after: Arc<[i32]> = types.into_iter().collect();
             self.count(&before, false);
             self.count(&after, true);
-            if let Some(member) = self.members.get_mut(name) {
+            if let Some(member) = Arc::make_mut(&mut self.members).get_mut(name) {
                 member.types = after;
             }
         }
@@ -276,27 +278,34 @@ impl Snapshot {
             else {
                 continue;
             };
-            let resources = self.set_of(types);
+            let (types, resources) = self.set_of(types);
+            if let Some(member) = Arc::make_mut(&mut self.members).get_mut(name) {
+                member.types = types;
+            }
             if let Some(entry) = catalog.clusters.get_mut(name) {
                 Arc::make_mut(entry).resources = resources;
             }
         }
     }
 
-    fn set_of(&mut self, types: Arc<[i32]>) -> Arc<BTreeSet<GroupVersionResource>> {
-        let known = &self.types;
-        let set = self.sets.entry(types).or_insert_with_key(|types| {
-            let gvrs = types
-                .iter()
-                .filter_map(|id| Some(known.get(id)?.gvr.clone()));
-            Arc::new(gvrs.collect())
-        });
-        Arc::clone(set)
+    /// The list and the set that all have who have these types.
+    fn set_of(&mut self, types: Arc<[i32]>) -> (Arc<[i32]>, Arc<BTreeSet<GroupVersionResource>>) {
+        if let Some((types, set)) = self.sets.get_key_value(&types) {
+            return (Arc::clone(types), Arc::clone(set));
+        }
+        let gvrs = types
+            .iter()
+            .filter_map(|id| Some(self.types.get(id)?.gvr.clone()));
+        let set = Arc::new(gvrs.collect());
+        self.sets.insert(Arc::clone(&types), Arc::clone(&set));
+        (types, set)
     }
 
+    /// Lists are told apart by where they are: those of a fleet are megabytes, and this is done for each stream that comes or goes.
     fn drop_unused_sets(&mut self) {
-        let used: HashSet<&[i32]> = self.members.values().map(|member| &*member.types).collect();
-        self.sets.retain(|types, _| used.contains(&**types));
+        let lists = self.members.values().map(|member| &member.types);
+        let used: HashSet<*const i32> = lists.map(|types| types.as_ptr()).collect();
+        self.sets.retain(|types, _| used.contains(&types.as_ptr()));
     }
 
     fn take_health(&self, health: Vec<HealthRow>, catalog: &mut Catalog) {

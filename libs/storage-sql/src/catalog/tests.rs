@@ -68,6 +68,27 @@ fn clusters_with_the_same_types_share_one_set() {
 }
 
 #[test]
+fn what_does_not_change_is_not_made_anew() {
+    let before = fleet();
+    let ill = after(&before, |delta| {
+        delta.health = vec![HealthRow {
+            cluster: 2,
+            health: Health {
+                healthy: false,
+                reason: String::new(),
+            },
+            version: None,
+        }];
+    });
+    assert!(Arc::ptr_eq(&before.members, &ill.members));
+    let opened = after(&before, |delta| delta.streams = vec![(2, 3, true)]);
+    assert!(Arc::ptr_eq(&before.names, &opened.names));
+    let same = after(&opened, |delta| delta.streams = vec![(1, 3, true)]);
+    let [a, b] = ["a", "b"].map(|at| &same.member(&name(at)).expect("a member").types);
+    assert!(Arc::ptr_eq(a, b));
+}
+
+#[test]
 fn health_changes_nothing_but_the_cluster_it_is_of() {
     let before = fleet();
     let health = Health {
