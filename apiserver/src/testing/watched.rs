@@ -101,6 +101,14 @@ impl Watched {
         self.fixture.writer(cluster, resource).await;
     }
 
+    /// A cluster leaves; nothing is written for it.
+    pub(crate) async fn leave(&self, cluster: &str) {
+        let _still = Still::begin();
+        let cluster = name(cluster);
+        let left = self.fixture.sink.leave(&cluster, "incarnation-1");
+        left.await.expect("left");
+    }
+
     /// A cluster that has joined is looked after.
     pub(crate) async fn set_health(&self, cluster: &str, health: &Health) {
         let _still = Still::begin();

@@ -27,6 +27,7 @@ pub(crate) mod prepare;
 pub(crate) mod publish;
 pub(crate) mod purge;
 pub(crate) mod session;
+pub(crate) mod shown;
 pub(crate) mod stage;
 pub(crate) mod types;
 pub(crate) mod writer;

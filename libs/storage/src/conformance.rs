@@ -24,6 +24,7 @@ macro_rules! conformance {
     ($open:expr) => {
         $crate::conformance! { @cases $open;
             clusters::a_cluster_that_comes_back_in_time_is_as_it_was,
+            clusters::a_cluster_that_comes_or_goes_takes_a_revision,
             clusters::a_cluster_that_joins_again_is_empty,
             clusters::a_cluster_that_stays_away_has_nothing_when_it_comes_back,
             clusters::a_member_that_is_known_brings_its_rows_along,
@@ -41,6 +42,7 @@ macro_rules! conformance {
             clusters::a_type_that_is_opened_after_its_purge_begins_with_nothing,
             clusters::a_type_that_is_opened_again_keeps_its_description_up_to_date,
             clusters::a_type_that_none_has_any_more_is_forgotten,
+            clusters::what_comes_and_goes_in_lists_takes_a_revision,
             clusters::what_a_type_is_stays_while_another_cluster_has_it,
             concurrency::readers_beside_a_writer_see_whole_batches,
             lists::a_page_comes_with_the_number_of_all_rows,

@@ -311,6 +311,29 @@ async fn every_page_of_an_exact_list_is_of_that_revision() {
     assert_eq!(server.get(&plain).await.items(), ALL[2..4]);
 }
 
+/// Its rows are written by nobody, and are in no list any more.
+#[tokio::test]
+async fn an_exact_list_ends_when_a_cluster_leaves() {
+    let server = Server::open(fleet()).await;
+    let revision = server.store.revision().await;
+    let exact = format!("{PODS}?limit=2&resourceVersion={revision}&resourceVersionMatch=Exact");
+    let first = server.get(&exact).await.json();
+    let token = first["metadata"]["continue"].as_str().expect("a token");
+    let whole = server.get(PODS).await.json();
+    server.store.leave("m2").await;
+    let next = server
+        .get(&format!("{PODS}?limit=2&continue={token}"))
+        .await;
+    assert_eq!(
+        (next.code, &next.json()["reason"]),
+        (410, &json!("Expired"))
+    );
+    assert_eq!(server.get(&exact).await.code, 410);
+    let without = server.get(PODS).await.json();
+    let version = |list: &Value| list["metadata"]["resourceVersion"].clone();
+    assert_ne!(version(&without), version(&whole));
+}
+
 #[tokio::test]
 async fn an_exact_list_breaks_off_when_its_revision_ends() {
     for (matching, breaks_off) in [("Exact", true), ("NotOlderThan", false)] {

@@ -9,6 +9,7 @@ use crate::backend::{Connection, Disk, Lane, head_row, rows};
 use crate::sql::catalog;
 use crate::sql::stats::{self, IndexSums, Shared, VersionSums};
 use crate::store::SqlStore;
+use crate::write::shown::EVERY_TYPE;
 
 /// What a store holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +84,8 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     let disk = disk(connection).await?;
     let shares = sums
         .into_iter()
+        // What the log says of whole clusters has no bytes.
+        .filter(|((resource, _), _)| *resource != EVERY_TYPE)
         .map(|(key, (versions, index))| names.share(key, versions, index));
     Ok(StoreStats {
         revision: head.revision,

@@ -355,8 +355,14 @@ fn opened(
     let key = (fence.cluster, fence.resource);
     let known = known.get(&key);
     let is_kept = known.is_some_and(|stream| stream.is_kept);
-    if !is_kept && !known.is_some_and(|stream| stream.is_open) {
+    let is_open = known.is_some_and(|stream| stream.is_open);
+    if !is_kept && !is_open {
         session.catalog.streams.insert(key);
+    }
+    let has_rows = known.is_some_and(|stream| stream.objects > 0);
+    // Without rules they are served as another kind.
+    if !is_kept && has_rows && (!is_open || rules.is_none()) {
+        session.shown.stream(fence.cluster, fence.resource);
     }
     Stream {
         resource: TypeId(fence.resource),
@@ -414,6 +420,7 @@ pub(crate) async fn close(
     let statement = stream::close(cluster.0, resource.0);
     if session.connection.execute(statement).await? > 0 {
         session.catalog.streams.insert((cluster.0, resource.0));
+        session.shown.stream(cluster.0, resource.0);
     }
     Ok(())
 }
@@ -454,6 +461,7 @@ async fn hide(session: &mut Session<'_>, cluster: i64) -> Result<(), StoreError>
         .execute(stream::fence_all(cluster))
         .await?;
     session.catalog.clusters.insert(cluster);
+    session.shown.cluster(cluster);
     Ok(())
 }
 
@@ -471,6 +479,7 @@ async fn show(session: &mut Session<'_>, cluster: i64, successor: i64) -> Result
     session.catalog.streams.extend(keys);
     session.catalog.clusters.insert(cluster);
     session.catalog.health.insert(cluster);
+    session.shown.cluster(cluster);
     Ok(())
 }
 

@@ -115,7 +115,10 @@ async fn mend_place(
     // What is nowhere cannot be shown, and its namespace has a number of its own when it is listed again.
     let is_sound = |row: &PlacedRow| name.is_some() && rules.admit(row);
     let (sound, damaged): (Vec<_>, Vec<_>) = found.into_iter().partition(is_sound);
-    remove(session.connection, &damaged).await?;
+    if !damaged.is_empty() {
+        remove(session.connection, &damaged).await?;
+        session.shown.stream(cluster_of(nsid), resource);
+    }
     let terms = sound.iter().filter_map(|row| row.terms.as_ref());
     let mut terms: BTreeSet<i64> = terms
         .flat_map(|terms| terms.posted().iter().copied())

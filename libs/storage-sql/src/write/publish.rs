@@ -1,5 +1,5 @@
-//! Publishing what a transaction has staged: the head row, objects, versions. The head row is locked once and late, because every writer
-//! of the store waits for it.
+//! Publishing what a transaction has staged, and what it shows or hides: the head row, objects, versions. The head row is locked once and late,
+//! because every writer of the store waits for it.
 
 use armadex_storage::StoreError;
 
@@ -13,16 +13,17 @@ use crate::write::prepare::NewObject;
 use crate::write::session::Session;
 use crate::write::stage::Staged;
 
-/// Takes a revision for each effect and writes objects and versions.
+/// Takes a revision for each effect, and for what is shown or hidden, and writes objects and versions.
 pub(crate) async fn publish(
     session: &mut Session<'_>,
     staged: &[Staged<'_>],
 ) -> Result<(), StoreError> {
     let effects: usize = staged.iter().map(|staged| staged.effects.len()).sum();
-    if effects == 0 {
+    let count = effects + session.shown.len();
+    if count == 0 {
         return Ok(());
     }
-    let count = i64::try_from(effects).expect("a transaction fits memory");
+    let count = i64::try_from(count).expect("a transaction fits memory");
     let head = advance_head(session.connection, count).await?;
     let last = head.revision;
     if session
@@ -33,7 +34,9 @@ pub(crate) async fn publish(
         return Err(collided("another writer learnt which labels not to index"));
     }
     session.committed.revision = last;
-    let mut table = Table::new(staged, session.labels, last - count + 1);
+    let mut revisions = last - count + 1..;
+    let mut table = Table::new(staged, session.labels, &mut revisions);
+    table.versions.extend(session.shown.versions(revisions));
     let (dialect, connection) = (session.dialect, &mut *session.connection);
     // Where something older is still kept, it is found by the versions that superseded it: those stay until the purge has walked them.
     if session.watch_window.is_zero() && head.pruned == last - count {
@@ -80,9 +83,12 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(staged: &'a [Staged<'a>], labels: &LabelKeys, first_revision: i64) -> Self {
+    fn new(
+        staged: &'a [Staged<'a>],
+        labels: &LabelKeys,
+        revisions: &mut impl Iterator<Item = i64>,
+    ) -> Self {
         let mut table = Self::default();
-        let mut revisions = first_revision..;
         for staged in staged {
             let kind = (staged.resource, labels.unposted(staged.resource));
             let mut ids = staged.object_ids.iter();

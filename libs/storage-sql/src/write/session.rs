@@ -13,6 +13,7 @@ use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
+use crate::write::shown::Shown;
 
 /// What a transaction needs besides its work.
 pub(crate) struct Session<'a> {
@@ -36,6 +37,8 @@ pub(crate) struct Session<'a> {
     pub(crate) committed: Committed,
     /// What readers will have to learn.
     pub(crate) catalog: CatalogChange,
+    /// What lists show otherwise from now on, though no object was written.
+    pub(crate) shown: Shown,
 }
 
 impl Session<'_> {

@@ -104,6 +104,9 @@ async fn show_kept(session: &mut Session<'_>, streams: &[StreamRow]) -> Result<(
         let statement = stream::show_kept(session.dialect, part);
         session.connection.execute(statement).await?;
     }
+    for &(cluster, resource) in &keys {
+        session.shown.stream(cluster, resource);
+    }
     session.catalog.streams.extend(keys);
     Ok(())
 }

@@ -27,6 +27,7 @@ use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
 use crate::write::session::Session;
+use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
 use crate::write::{clusters, mend, purge};
@@ -257,6 +258,7 @@ impl Writer {
                 unposted: decided.iter().copied().collect(),
                 ..CatalogChange::default()
             },
+            shown: Shown::default(),
         };
         let done = do_all(&mut session, work).await;
         let committed = session.committed;

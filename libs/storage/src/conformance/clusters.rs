@@ -555,3 +555,136 @@ pub async fn a_tenure_lasts_until_the_next_one_of_its_owner_begins(fixture: &Fix
     let next = begin("cp/c").await;
     assert!(!lasts("cp/c", present).await && lasts("cp/c", next).await);
 }
+
+/// Lists of one revision are alike, whoever came or went between them; what no list shows takes none.
+pub async fn what_comes_and_goes_in_lists_takes_a_revision(fixture: &Fixture) {
+    let sink = &fixture.sink;
+    let kind = resource("", "pods", "Pod", true);
+    let mut last = Seen::of(fixture).await;
+
+    let pods = fixture.pods_of("member1").await;
+    last = last
+        .stays(fixture, "a type is opened for the first time")
+        .await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    last = last.moves(fixture, "an object is written").await;
+    let told = sink.set_health(pods.cluster, &well(), Some("v1")).await;
+    told.expect("told");
+    let at = sink.write(pods.batch([], Some(live("7")))).await;
+    at.expect("written");
+    fixture.pods_of("member1").await;
+    last = last
+        .stays(fixture, "health, progress and another process")
+        .await;
+
+    sink.close(pods.cluster, pods.stream.resource)
+        .await
+        .expect("closed");
+    last = last.moves(fixture, "a type is closed").await;
+    sink.close(pods.cluster, pods.stream.resource)
+        .await
+        .expect("closed");
+    last = last.stays(fixture, "a type is closed again").await;
+    sink.open(pods.cluster, &kind, RULES).await.expect("opened");
+    last = last.moves(fixture, "a type is opened again").await;
+
+    let other = resource("", "pods", "Capsule", true);
+    sink.open(pods.cluster, &other, RULES)
+        .await
+        .expect("opened");
+    last.changes(fixture, "rows are served as another kind")
+        .await;
+    fixture.assert_sound().await;
+    fixture.purge(100).await;
+    fixture.assert_sound().await;
+}
+
+/// What a cluster had goes with it, and comes back with it or with its successor.
+pub async fn a_cluster_that_comes_or_goes_takes_a_revision(fixture: &Fixture) {
+    let (sink, member) = (&fixture.sink, name("member1"));
+    let kind = resource("", "pods", "Pod", true);
+    let pods = fixture.pods_of("member1").await;
+    fixture.put(&pods, [object("ns", "a")]).await;
+    let mut last = Seen::of(fixture).await;
+
+    sink.leave(&member, "incarnation-1").await.expect("left");
+    last = last.moves(fixture, "a cluster leaves").await;
+    let back = fixture.pods_of("member1").await;
+    last = last.moves(fixture, "a cluster comes back").await;
+    let at = sink.write(back.batch([], Some(live("8")))).await;
+    at.expect("written");
+    last = last.stays(fixture, "a position").await;
+
+    let anew = sink.join(&member, "incarnation-2", "").await;
+    anew.expect("joined");
+    last = last.moves(fixture, "another incarnation joins").await;
+    let adopted = sink
+        .adopt(&member, "incarnation-2", &live("8").member)
+        .await;
+    assert_eq!(adopted.expect("adopted"), back.cluster);
+    last = last
+        .changes(fixture, "what a former one had is kept for it")
+        .await;
+    let stream = sink.open(back.cluster, &kind, RULES).await.expect("opened");
+    assert!(stream.hidden);
+    last = last.stays(fixture, "what is kept is opened").await;
+    let kept = Writer {
+        cluster: back.cluster,
+        stream,
+    };
+    let at = sink.write(kept.batch([], Some(live("9")))).await;
+    at.expect("written");
+    last = last.moves(fixture, "what was kept is shown").await;
+    assert_eq!(last.rows, ["member1/ns/a"]);
+    fixture.assert_sound().await;
+    fixture.purge(100).await;
+    fixture.assert_sound().await;
+}
+
+fn well() -> Health {
+    Health {
+        healthy: true,
+        reason: String::new(),
+    }
+}
+
+/// A list and its revision.
+struct Seen {
+    revision: i64,
+    rows: Vec<String>,
+}
+
+impl Seen {
+    async fn of(fixture: &Fixture) -> Self {
+        Self {
+            revision: fixture.search.head().await.expect("a head").revision,
+            rows: fixture.list(&all_pods(), 10).await,
+        }
+    }
+
+    /// It is of the same revision and the same rows.
+    async fn stays(self, fixture: &Fixture, what: &str) -> Self {
+        let now = Self::of(fixture).await;
+        assert_eq!(
+            (now.revision, &now.rows),
+            (self.revision, &self.rows),
+            "{what}"
+        );
+        now
+    }
+
+    /// It is of the next revision and other rows.
+    async fn moves(self, fixture: &Fixture, what: &str) -> Self {
+        let now = Self::of(fixture).await;
+        assert_ne!(now.rows, self.rows, "{what}");
+        assert_eq!(now.revision, self.revision + 1, "{what}");
+        now
+    }
+
+    /// It is of the next revision, whatever its rows.
+    async fn changes(self, fixture: &Fixture, what: &str) -> Self {
+        let now = Self::of(fixture).await;
+        assert_eq!(now.revision, self.revision + 1, "{what}");
+        now
+    }
+}

@@ -135,6 +135,7 @@ impl Fleet {
             instant: Instant::now(),
             now: 1,
             committed: self.committed.clone(),
+            shown: Shown::default(),
             catalog: CatalogChange::default(),
         };
         let done = do_all(&mut session, &work).await.expect("done");

@@ -100,8 +100,8 @@ async fn what_a_closed_stream_had_goes_with_the_window() {
     let closed = fixture.sink.close(pods.cluster, pods.stream.resource);
     closed.await.expect("closed");
     assert_eq!(fixture.purge(10).await, 2);
-    // The old one's at once, since nobody finds it in the log any more; of the new one there is no body.
-    assert_eq!(versions(&store).await, [2, 3]);
+    // The old one's at once, since nobody finds it in the log any more; of the new one there is no body. The last says that the stream was closed.
+    assert_eq!(versions(&store).await, [2, 3, 4]);
     let mut transaction = store.database.read(Lane::Short).await.expect("a reader");
     let bodies = crate::sql::select::bodies(Dialect::Sqlite, &[3]);
     let bodies = rows(&mut *transaction, bodies, |row| row.blob(2)).await;
