@@ -5,8 +5,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_crds::PediaClusterStatus;
 use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
+use armadex_crds::{GroupResourcesStatus, PediaClusterStatus};
 use armadex_policy::Trouble;
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -48,6 +48,8 @@ pub(crate) struct StatusKeeper {
     pub(crate) recorder: Recorder,
     pub(crate) board: Arc<Board>,
     pub(crate) written: PediaClusterStatus,
+    /// What an earlier process said of resources, until this one has something to say of them.
+    pub(crate) found: Vec<GroupResourcesStatus>,
     pub(crate) claims: Claims,
 }
 
@@ -145,6 +147,9 @@ impl StatusKeeper {
     /// This process has put a status there.
     async fn stands(&mut self, status: PediaClusterStatus) {
         self.tell(&status).await;
+        if !status.sync_resources.is_empty() {
+            self.found = Vec::new();
+        }
         self.written = status;
     }
 
@@ -159,7 +164,11 @@ impl StatusKeeper {
     /// What the status should be now.
     fn built(&self) -> PediaClusterStatus {
         let (facts, streams) = (self.board.facts(), self.board.progress());
-        status::build(&self.written, &facts, &streams, Timestamp::now())
+        let told = match self.found.as_slice() {
+            [] => &self.written.sync_resources,
+            found => found,
+        };
+        status::build(&self.written, told, &facts, &streams, Timestamp::now())
     }
 
     fn is_written(&self) -> bool {
@@ -350,6 +359,8 @@ pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
     }
 }
 
+#[cfg(test)]
+mod restarts;
 #[cfg(test)]
 mod unanswered;
 

@@ -24,9 +24,10 @@ use crate::session::plan::Missing;
 use crate::told::board::{Facts, MemberHealth, Running, Validated};
 use crate::told::report::Progress;
 
-/// Makes the status that follows `previous`.
+/// Makes the status that follows `previous`; of resources what is told on is in `told`.
 pub(crate) fn build(
     previous: &PediaClusterStatus,
+    told: &[GroupResourcesStatus],
     facts: &Facts,
     streams: &[(Arc<ResourceType>, Progress)],
     now: Timestamp,
@@ -60,7 +61,7 @@ pub(crate) fn build(
         apiserver: facts.apiserver.clone(),
         version: facts.version.clone(),
         conditions: list,
-        sync_resources: sync_resources(previous, facts, streams, now),
+        sync_resources: sync_resources(told, facts, streams, now),
         sharding_name: facts.sharding_name.clone(),
         audit: facts.audit.clone().map(|audit| ClusterAudit {
             message: conditions::shortened(audit.message),
@@ -206,7 +207,7 @@ fn ready(list: &[Condition]) -> Said {
 }
 
 fn sync_resources(
-    previous: &PediaClusterStatus,
+    told: &[GroupResourcesStatus],
     facts: &Facts,
     streams: &[(Arc<ResourceType>, Progress)],
     now: Timestamp,
@@ -214,16 +215,13 @@ fn sync_resources(
     let mut groups: BTreeMap<&str, BTreeMap<&str, ResourceStatus>> = BTreeMap::new();
     for (resource, progress) in streams {
         let group = groups.entry(&resource.gvr.group).or_default();
-        group.insert(
-            &resource.gvr.resource,
-            of_stream(previous, resource, progress),
-        );
+        group.insert(&resource.gvr.resource, of_stream(told, resource, progress));
     }
     for missing in &facts.missing {
         let group = groups.entry(&missing.group).or_default();
         group
             .entry(&missing.resource)
-            .or_insert_with(|| of_missing(previous, missing, now));
+            .or_insert_with(|| of_missing(told, missing, now));
     }
     groups
         .into_iter()
@@ -235,7 +233,7 @@ fn sync_resources(
 }
 
 fn of_stream(
-    previous: &PediaClusterStatus,
+    told: &[GroupResourcesStatus],
     resource: &ResourceType,
     progress: &Progress,
 ) -> ResourceStatus {
@@ -251,7 +249,7 @@ fn of_stream(
         message: conditions::shortened(progress.message.clone()),
         initial_list_phase: progress.initial_list && listing.contains(&progress.status),
         last_transition_time: Time(progress.since),
-        audit: audit(previous, resource, progress),
+        audit: audit(told, resource, progress),
     };
     ResourceStatus {
         name: resource.gvr.resource.clone(),
@@ -263,12 +261,12 @@ fn of_stream(
 
 /// The last audit, whichever process made it. When a copy was proved last is told as well after an audit that could not prove it.
 fn audit(
-    previous: &PediaClusterStatus,
+    told: &[GroupResourcesStatus],
     resource: &ResourceType,
     progress: &Progress,
 ) -> Option<ResourceAudit> {
     let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
-    let conditions = conditions_of(previous, group, name).iter();
+    let conditions = conditions_of(told, group, name).iter();
     let before = conditions
         .filter(|condition| condition.version == resource.gvr.version)
         .find_map(|condition| condition.audit.clone());
@@ -283,8 +281,8 @@ fn audit(
     })
 }
 
-fn of_missing(previous: &PediaClusterStatus, missing: &Missing, now: Timestamp) -> ResourceStatus {
-    let since = since(previous, missing).unwrap_or(Time(now));
+fn of_missing(told: &[GroupResourcesStatus], missing: &Missing, now: Timestamp) -> ResourceStatus {
+    let since = since(told, missing).unwrap_or(Time(now));
     let condition = ResourceSyncCondition {
         version: missing.version.clone(),
         sync_version: String::new(),
@@ -307,20 +305,19 @@ fn of_missing(previous: &PediaClusterStatus, missing: &Missing, now: Timestamp) 
 }
 
 /// Since when a missing resource is an error, if it was one before.
-fn since(previous: &PediaClusterStatus, missing: &Missing) -> Option<Time> {
-    conditions_of(previous, &missing.group, &missing.resource)
+fn since(told: &[GroupResourcesStatus], missing: &Missing) -> Option<Time> {
+    conditions_of(told, &missing.group, &missing.resource)
         .iter()
         .find(|condition| condition.status == ResourceSyncStatus::Error)
         .map(|condition| condition.last_transition_time.clone())
 }
 
 fn conditions_of<'a>(
-    status: &'a PediaClusterStatus,
+    told: &'a [GroupResourcesStatus],
     group: &str,
     resource: &str,
 ) -> &'a [ResourceSyncCondition] {
-    let groups = &status.sync_resources;
-    let resources = groups.iter().filter(|known| known.group == group);
+    let resources = told.iter().filter(|known| known.group == group);
     resources
         .flat_map(|known| &known.resources)
         .find(|known| known.name == resource)

@@ -67,6 +67,7 @@ impl Standing {
             reference: object.object_ref(&()),
             recorder: recorder.clone(),
             board: Arc::clone(&board),
+            found: status.sync_resources.clone(),
             written: status,
             claims: Claims::default(),
         };

@@ -11,7 +11,7 @@ use crate::testing::{ScriptedMember, Stage, pedia_cluster};
 use crate::told::board::MemberHealth;
 
 /// The keeper of a cluster whose member is well, which is written.
-async fn keeper(stage: &Stage) -> StatusKeeper {
+pub(super) async fn keeper(stage: &Stage) -> StatusKeeper {
     let member = ScriptedMember::start("uid", &[]).await;
     let object = pedia_cluster("m", "uid-m", &member);
     stage.control_plane.has([object.clone()]);
@@ -30,6 +30,7 @@ async fn keeper(stage: &Stage) -> StatusKeeper {
         recorder: Recorder::new(client, reporter),
         board: Arc::default(),
         written: PediaClusterStatus::default(),
+        found: Vec::new(),
         claims: Claims::default(),
     };
     says(&keeper, true);

@@ -8,6 +8,7 @@ use super::*;
 fn shown(facts: &Facts) -> String {
     let built = build(
         &PediaClusterStatus::default(),
+        &[],
         facts,
         &[],
         Timestamp::UNIX_EPOCH,
@@ -79,17 +80,17 @@ fn only_what_became_another_is_a_transition() {
         Running::Yes,
         MemberHealth::Unasked,
     );
-    let first = build(&PediaClusterStatus::default(), &known, &[], now);
+    let first = build(&PediaClusterStatus::default(), &[], &known, &[], now);
     let begun = transitions(&PediaClusterStatus::default(), &first);
     assert_eq!(begun.len(), 4);
-    let second = build(&first, &known, &[], now);
+    let second = build(&first, &[], &known, &[], now);
     assert_eq!(second, first);
     assert_eq!(transitions(&first, &second), []);
     let lost = Facts {
         health: MemberHealth::NotReachable("gone".into()),
         ..known
     };
-    let third = build(&second, &lost, &[], now);
+    let third = build(&second, &[], &lost, &[], now);
     let health = [ClusterCondition::ClusterHealthy];
     assert_eq!(transitions(&second, &third), health);
 }
@@ -105,7 +106,7 @@ fn the_deprecated_condition_goes() {
         observed_generation: None,
         last_transition_time: Time(Timestamp::UNIX_EPOCH),
     });
-    let built = build(&old, &Facts::default(), &[], Timestamp::UNIX_EPOCH);
+    let built = build(&old, &[], &Facts::default(), &[], Timestamp::UNIX_EPOCH);
     assert!(conditions::find(&built.conditions, DEPRECATED_CLUSTER_CONDITION).is_none());
 }
 
@@ -134,6 +135,7 @@ fn every_resource_says_how_it_is_doing() {
     let first = Timestamp::UNIX_EPOCH;
     let built = build(
         &PediaClusterStatus::default(),
+        &[],
         &facts,
         &[(pods.into(), report.shown())],
         first,
@@ -150,7 +152,7 @@ fn every_resource_says_how_it_is_doing() {
     let things = &groups[1].resources[0].sync_conditions[0];
     assert_eq!(things.reason, "ResourceNotServed");
     let later = first + jiff::SignedDuration::from_secs(60);
-    let again = build(&built, &facts, &[], later);
+    let again = build(&built, &built.sync_resources, &facts, &[], later);
     let things = &again.sync_resources[0].resources[0].sync_conditions[0];
     assert_eq!(
         things.last_transition_time.0, first,
