@@ -340,12 +340,12 @@ mod tests {
     #[tokio::test]
     async fn what_a_controller_said_itself_is_no_news_and_what_somebody_else_says_is() {
         let (host, said) = (host(), Arc::<Said>::default());
-        let has = |message: &str| {
+        let has = |status: &ClusterImportPolicyStatus| {
             let source = json!({"group": "", "resource": "secrets"});
             let spec = json!({"source": source, "references": [], "nameTemplate": "", "template": "", "creationCondition": ""});
-            host.put(POLICY, json!({"spec": spec, "status": status(message)}));
+            host.put(POLICY, json!({"spec": spec, "status": status}));
         };
-        has("before");
+        has(&status("before"));
         let (policies, mut names) =
             followed::<ClusterImportPolicy>(Objects::all(host.client()), said.clone());
         let mut says = async || {
@@ -356,9 +356,11 @@ mod tests {
             status.conditions[0].message.clone()
         };
         assert_eq!(says().await, "before");
-        said.says("karmada", &status("ours"));
-        has("ours");
-        has("theirs");
+        // Of one moment: it is the same status that is said and that comes back.
+        let ours = status("ours");
+        said.says("karmada", &ours);
+        has(&ours);
+        has(&status("theirs"));
         assert_eq!(says().await, "theirs");
     }
 }
