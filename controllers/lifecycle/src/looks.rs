@@ -75,15 +75,14 @@ impl Sighted {
 }
 
 impl Looks {
-    /// Whether a look at them would see what the last one saw.
+    /// Whether a look at them would see what the last one saw. Takes its time, as what is read of the source is.
     pub(crate) fn are_same(
         &self,
         name: &str,
         lifecycle: &Arc<PediaClusterLifecycle>,
         cluster: Option<&PediaCluster>,
     ) -> bool {
-        let seen = self.lock().get(name).cloned();
-        match (seen, cluster) {
+        match (self.last(name), cluster) {
             (Some(seen), Some(cluster)) => seen.is_so(lifecycle, cluster),
             _ => false,
         }
@@ -96,6 +95,11 @@ impl Looks {
 
     pub(crate) fn forget(&self, name: &str) {
         self.lock().remove(name);
+    }
+
+    /// What the last look saw, if nothing was left to do after it.
+    pub(crate) fn last(&self, name: &str) -> Option<Arc<Seen>> {
+        self.lock().get(name).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Seen>>> {

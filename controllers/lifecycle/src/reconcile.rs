@@ -8,7 +8,7 @@ use armadex_crds::{
 };
 use armadex_policy::{
     Gvr, Interest, ObjectName, Objects, Readiness, ReconcileError, WatchKey, WatchScope,
-    template::Reads, write_status,
+    write_status,
 };
 use jiff::Timestamp;
 use kube::{
@@ -33,13 +33,10 @@ pub(crate) async fn follow(
 ) -> Result<Action, ReconcileError> {
     let name = lifecycle.name_any();
     let cluster = context.clusters.get(&ObjectRef::new(&name));
-    if context.looks.are_same(&name, lifecycle, cluster.as_deref()) {
+    let Some((planned, sight)) = look(lifecycle, cluster.clone(), context).await else {
         return Ok(Action::await_change());
-    }
-    context.looks.forget(&name);
-    let (planned, sight) = make_plan(lifecycle, cluster.clone(), context).await;
+    };
     let client = &context.shared.client;
-    let looked_at = lifecycle;
     let lifecycle = &record(client, lifecycle, &planned, cluster.as_deref()).await?;
     let Planned { references, step } = planned;
     let (ended, retry) = match step {
@@ -69,10 +66,7 @@ pub(crate) async fn follow(
         .is_some_and(|cluster| is_ours(lifecycle, cluster));
     let after = status(done, exists, references, &ended, Timestamp::now());
     write_status(&**context, lifecycle, lifecycle.status.as_ref(), after).await?;
-    if is_done
-        && let (Some(reads), Some(cluster)) = (sight.reads, cluster)
-        && let Some(seen) = Seen::new(looked_at, &cluster, &reads, &sight.sighted)
-    {
+    if is_done && let Some(seen) = sight.seen {
         context.looks.remember(&name, seen);
     }
     Ok(if retry {
@@ -87,54 +81,63 @@ pub(crate) async fn follow(
 struct Sighting {
     /// Why that may be out of date.
     stale: Option<Stop>,
-    sighted: Vec<Sighted>,
-    /// What the templates read of the source.
-    reads: Option<Arc<Reads>>,
+    /// What spares the next look, if nothing is left to do after this one.
+    seen: Option<Seen>,
 }
 
-/// The plan, and what it was made of.
+/// The plan, and what it was made of. Nothing if it would come to what the last look came to.
 ///
-/// Compiling and rendering may take longer than a thread that serves IO should be held.
-async fn make_plan(
+/// To compare, to compile and to render may take longer than a thread that serves IO should be held.
+async fn look(
     lifecycle: &Arc<PediaClusterLifecycle>,
     cluster: Option<Arc<PediaCluster>>,
     context: &Arc<Context>,
-) -> (Planned, Sighting) {
+) -> Option<(Planned, Sighting)> {
     let (lifecycle, context) = (lifecycle.clone(), context.clone());
-    let planning = tokio::task::spawn_blocking(move || {
-        let cluster = cluster.as_deref();
-        let compiled = match context.compilations.of(&lifecycle.spec) {
-            Ok(compiled) => compiled,
-            Err(problem) => {
-                return (
-                    Planned::stopped(Stop::Because(problem)),
-                    Sighting::default(),
-                );
-            }
-        };
-        if let Err(stop) = check(&lifecycle, cluster, &context.shared.secrets) {
-            context.shared.interests.remove(&lifecycle.name_any());
-            return (Planned::stopped(stop), Sighting::default());
+    let looking = tokio::task::spawn_blocking(move || {
+        let (name, cluster) = (lifecycle.name_any(), cluster.as_deref());
+        if context.looks.are_same(&name, &lifecycle, cluster) {
+            return None;
         }
-        let mut sight = Sight {
-            owner: lifecycle.name_any(),
-            context: &context,
-            seen: Vec::new(),
-            stale: None,
-        };
-        let facts = Facts {
-            lifecycle: &lifecycle,
-            compiled: &compiled,
-            source: sight.source(&lifecycle.spec.source),
-            cluster,
-            secrets: &context.shared.secrets,
-        };
-        let planned = plan(&facts, |reference| sight.reference(reference));
-        (planned, sight.done(&compiled.reads))
+        context.looks.forget(&name);
+        Some(make_plan(&lifecycle, cluster, &context))
     });
-    planning
+    looking
         .await
         .expect("a plan renders templates and does not panic")
+}
+
+fn make_plan(
+    lifecycle: &Arc<PediaClusterLifecycle>,
+    cluster: Option<&PediaCluster>,
+    context: &Context,
+) -> (Planned, Sighting) {
+    let stopped = |stop| (Planned::stopped(stop), Sighting::default());
+    let compiled = match context.compilations.of(&lifecycle.spec) {
+        Ok(compiled) => compiled,
+        Err(problem) => return stopped(Stop::Because(problem)),
+    };
+    if let Err(stop) = check(lifecycle, cluster, &context.shared.secrets) {
+        context.shared.interests.remove(&lifecycle.name_any());
+        return stopped(stop);
+    }
+    let mut sight = Sight {
+        owner: lifecycle.name_any(),
+        context,
+        seen: Vec::new(),
+        stale: None,
+    };
+    let facts = Facts {
+        lifecycle,
+        compiled: &compiled,
+        source: sight.source(&lifecycle.spec.source),
+        cluster,
+        secrets: &context.shared.secrets,
+    };
+    let planned = plan(&facts, |reference| sight.reference(reference));
+    let (sighted, stale) = sight.done();
+    let seen = cluster.and_then(|cluster| Seen::new(lifecycle, cluster, &compiled.reads, &sighted));
+    (planned, Sighting { stale, seen })
 }
 
 /// Looks objects up, and remembers them as what the lifecycle depends on.
@@ -211,16 +214,12 @@ impl Sight<'_> {
         }
     }
 
-    /// What was not looked at any more is not depended on any more.
-    fn done(self, reads: &Arc<Reads>) -> Sighting {
+    /// What was looked at, and why it may be out of date. What was not is not depended on any more.
+    fn done(self) -> (Vec<Sighted>, Option<Stop>) {
         let interests = self.seen.iter().map(|seen| seen.interest.clone());
         let interests = interests.collect();
         self.context.shared.interests.set(&self.owner, interests);
-        Sighting {
-            stale: self.stale,
-            sighted: self.seen,
-            reads: Some(reads.clone()),
-        }
+        (self.seen, self.stale)
     }
 }
 
@@ -359,6 +358,7 @@ mod tests {
         assert!(stage.is_spared());
 
         let source = |endpoint: &str, beat: u64| json!({"spec": {"apiEndpoint": endpoint}, "status": {"beat": beat}});
+        let before = stage.context.looks.last("east").unwrap();
         stage.host.put(SOURCE, source("https://east", 1));
         changes.next().await;
         let mut cluster = stage.host.get(CLUSTER).unwrap();
@@ -366,6 +366,9 @@ mod tests {
         let told = Event::Apply(serde_json::from_value(cluster).unwrap());
         stage.clusters.apply_watcher_event(&told);
         assert!(stage.is_spared(), "a heartbeat and a status are no news");
+        stage.look().await;
+        let last = stage.context.looks.last("east").unwrap();
+        assert!(Arc::ptr_eq(&before, &last), "so no other look was made");
 
         stage.host.put(SOURCE, source("https://west", 1));
         changes.next().await;

@@ -23,23 +23,39 @@ impl Reads {
     #[must_use]
     pub fn digest(&self, source: &Value) -> u64 {
         let mut hasher = DefaultHasher::new();
-        for path in &self.0 {
-            at(source, path).map(Value::to_string).hash(&mut hasher);
-        }
+        self.hash_in(source, &mut hasher);
         hasher.finish()
+    }
+
+    /// However many paths there are, no part of the object is hashed twice: paths are in order, so all that lead into a place follow each other.
+    fn hash_in(&self, source: &Value, hasher: &mut impl Hasher) {
+        let mut last: Option<&[String]> = None;
+        for path in &self.0 {
+            if last.is_some_and(|place| path.starts_with(place)) {
+                continue;
+            }
+            let Some((place, value)) = at(source, path) else {
+                hasher.write_u8(0);
+                continue;
+            };
+            hasher.write_u8(1);
+            place.len().hash(hasher);
+            value.to_string().hash(hasher);
+            last = Some(place);
+        }
     }
 }
 
-/// What is at a path. What a name does not lead into, as a list that is indexed, counts as a whole.
-fn at<'a>(source: &'a Value, path: &[String]) -> Option<&'a Value> {
+/// What is at a path, and where that is. What a name does not lead into, as a list that is indexed, counts as a whole.
+fn at<'a, 'p>(source: &'a Value, path: &'p [String]) -> Option<(&'p [String], &'a Value)> {
     let mut value = source;
-    for name in path {
+    for (depth, name) in path.iter().enumerate() {
         let Value::Object(fields) = value else {
-            break;
+            return Some((&path[..depth], value));
         };
         value = fields.get(name)?;
     }
-    Some(value)
+    Some((path, value))
 }
 
 /// Of a template whose names were checked. Where it can't be told, it is everything.
@@ -138,16 +154,64 @@ impl Reads {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::Hasher;
+
     use serde_json::json;
 
     use super::super::{Scope, TemplateEngine};
+    use super::Reads;
+
+    fn reads(template: &str) -> Reads {
+        let scope = Scope::References(&["secret"]);
+        let compiled = TemplateEngine::Handlebars.compile(template, scope);
+        compiled.expect(template).reads().clone()
+    }
 
     /// Whether a template reads something that is another in these objects.
     fn sees(template: &str, one: &serde_json::Value, other: &serde_json::Value) -> bool {
-        let scope = Scope::References(&["secret"]);
-        let compiled = TemplateEngine::Handlebars.compile(template, scope);
-        let reads = compiled.expect(template).reads().clone();
+        let reads = reads(template);
         reads.digest(one) != reads.digest(other)
+    }
+
+    /// Bytes that it was given.
+    #[derive(Default)]
+    struct Counted(usize);
+
+    impl Hasher for Counted {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0 += bytes.len();
+        }
+
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn no_part_of_an_object_is_hashed_twice_however_many_paths_lead_there() {
+        let large =
+            json!({"data": {"blob": "x".repeat(10_000)}, "list": [0, "y".repeat(10_000)], "a": 1});
+        let into_it = |from: &str| -> String {
+            let path = |number| format!("{{{{source.{from}a{number}}}}}");
+            (0..100).map(path).collect()
+        };
+        let many = [
+            into_it("data.blob."),
+            into_it("list.") + "{{source.list}}",
+            into_it("data.") + &into_it("data.blob.") + "{{toJson source.data}}{{source.a}}",
+            into_it("data.blob.") + &into_it("list.") + "{{toJson source}}",
+        ];
+        for template in many {
+            let mut hasher = Counted::default();
+            reads(&template).hash_in(&large, &mut hasher);
+            assert!(hasher.0 < 25_000, "{} of {template}", hasher.0);
+        }
+        let mut other = large.clone();
+        other["data"]["blob"] = json!("z");
+        assert!(sees(&into_it("data.blob."), &large, &other));
+        assert!(!sees(&into_it("list."), &large, &other));
+        other["data"] = json!({"blob": {"a1": large["data"]["blob"]}});
+        assert!(sees(&into_it("data.blob."), &large, &other));
     }
 
     #[test]
