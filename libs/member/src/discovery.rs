@@ -22,6 +22,14 @@ pub struct Etags {
     apis: Option<String>,
 }
 
+impl Etags {
+    /// Whether a member can be asked by them if anything changed.
+    #[must_use]
+    pub const fn are_known(&self) -> bool {
+        self.api.is_some() && self.apis.is_some()
+    }
+}
+
 impl Member {
     /// What the member serves, and by which ETags it knows that; `None` if it is still what it was by these. A group that does not
     /// answer is an error of that group alone.

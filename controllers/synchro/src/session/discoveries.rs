@@ -165,6 +165,9 @@ impl ClusterDiscovery {
         member: &Member,
         known: &Etags,
     ) -> Result<Option<bool>, MemberError> {
+        if !known.are_known() {
+            return Ok(Some(false));
+        }
         // No semaphore is closed.
         let _turn = self.all.asked.acquire().await;
         let answer = timeout(PACES[0].longest, member.serves_the_same(known)).await;
@@ -316,6 +319,17 @@ mod tests {
             begun.elapsed()
         );
         drop(held);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_of_which_nothing_is_known_does_not_wait_behind_those_that_are_asked() {
+        let all = Arc::<Discoveries>::default();
+        let turn = |_| all.asked.try_acquire().expect("a turn");
+        let _asked: Vec<_> = (0..ASKED).map(turn).collect();
+        let (member, nothing) = (healthy(), Etags::default());
+        let one = cluster(&all, "one");
+        let answer = timeout(PACES[0].longest, one.ask(&member, &nothing)).await;
+        assert!(answer.is_ok_and(|answer| answer.is_ok_and(|told| told.is_some())));
     }
 
     #[tokio::test(start_paused = true)]
