@@ -125,11 +125,10 @@ impl Stream {
         let end = self.follow(&mut watch).await?;
         let in_time = matches!(end, End::Closed)
             && begun.elapsed() + BEFORE_ITS_TIME >= Duration::from_secs(lasts.into());
-        if !in_time {
-            watch.go_back();
-        }
+        let goes_back = !in_time && watch.go_back();
+        let writes = goes_back || !matches!(end, End::Closed);
         self.doubted = Instant::now();
-        Box::pin(self.end_watched(&mut watch, &end)).await?;
+        Box::pin(self.end_watched(&mut watch, writes)).await?;
         let (took, moved) = (begun.elapsed(), watch.complete != version);
         self.lasted = took >= LASTED || took >= AT_ONCE && moved;
         if self.lasted {
@@ -201,7 +200,8 @@ impl Stream {
         }
     }
 
-    /// Reads until the watch ends. On cancellation what is gathered is written. What is done when something comes or is due is in a box:
+    /// Reads until the watch ends. On cancellation what is gathered is written, and what is believed of its silence is not taken back: whoever cancels
+    /// has no doubt of the member, and quiet kinds would be listed by each process that begins. What is done when something comes or is due is in a box:
     /// see [`Stream::perform`].
     async fn follow(&self, watch: &mut Watch) -> Result<End, Halt> {
         loop {
@@ -355,9 +355,9 @@ impl Stream {
     }
 
     /// Writes what is gathered. A position alone waits for its time if the next watch goes on at once.
-    async fn end_watched(&mut self, watch: &mut Watch, end: &End) -> Result<(), Halt> {
+    async fn end_watched(&mut self, watch: &mut Watch, writes: bool) -> Result<(), Halt> {
         watch.settle();
-        if !matches!(end, End::Closed) || !watch.gathering.pending.is_empty() {
+        if writes || !watch.gathering.pending.is_empty() {
             self.write_watched(watch).await?;
         }
         self.behind = watch.complete != watch.stored;
@@ -453,12 +453,14 @@ impl Watch {
     }
 
     /// What was believed of its silence is not to be believed: who did not end it in time may have been dead all the while. That what
-    /// is asked beside it is answered, by whoever, does not tell.
-    fn go_back(&mut self) {
-        if let Some(led_to) = self.led_to.take() {
-            self.complete = led_to.into();
-            self.latest.clone_from(&self.complete);
-        }
+    /// is asked beside it is answered, by whoever, does not tell. Returns whether anything was.
+    fn go_back(&mut self) -> bool {
+        let Some(led_to) = self.led_to.take() else {
+            return false;
+        };
+        self.complete = led_to.into();
+        self.latest.clone_from(&self.complete);
+        true
     }
 
     /// Bytes have come.
