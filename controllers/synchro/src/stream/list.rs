@@ -78,12 +78,13 @@ impl Stream {
             return true;
         }
         let lists = &self.context.connected.lists;
-        let has_to_leave = listing.room.take_if(|room| lists.is_to_leave(room));
-        // Those that are slow have turns of their own. What room one has it keeps, for it may be slow for a moment alone.
+        // Those that are slow have turns of their own. What room one has it keeps while nobody else wants it, for it may be slow for a moment alone.
         if lists.is_slow() {
+            drop(listing.room.take_if(|_| lists.wants_room()));
             listing.needs_no_room = listing.room.is_none();
             return true;
         }
+        let has_to_leave = listing.room.take_if(|room| lists.is_to_leave(room));
         if listing.room.is_none() {
             let goes_on = listing.token.is_some() && has_to_leave.is_none();
             drop(has_to_leave);

@@ -288,9 +288,14 @@ impl ClusterTurns {
         Room::now(&self.rooms, &self.all.rooms)
     }
 
+    /// Whether somebody waits for what one of its long lists has.
+    pub(crate) fn wants_room(&self) -> bool {
+        self.rooms.is_wanted() || self.all.rooms.is_wanted()
+    }
+
     /// Whether a list that has this room is to go behind those that wait for one.
     pub(crate) fn is_to_leave(&self, room: &Room) -> bool {
-        room.is_used_up() && (self.rooms.is_wanted() || self.all.rooms.is_wanted())
+        room.is_used_up() && self.wants_room()
     }
 
     /// Whether its lists stand among those that are slow.

@@ -108,8 +108,8 @@ async fn lists_end_within(limit: Duration, misbehaves: impl Fn(&Scene, usize)) {
 
 const LONG_LISTS: usize = 60;
 const LONG_PAGES: u32 = 100;
-/// Far below what a list takes that goes on side by side with all others, and half as much again as it takes beside those there is room for.
-const TOKENS_LIVE: Duration = Duration::from_secs(30);
+/// Far below what a list takes that goes on side by side with all others, and hardly more than it takes beside those there is room for.
+const TOKENS_LIVE: Duration = Duration::from_secs(45);
 
 /// A list of so many pages that says how many objects are to come, and counts the pages that are asked for.
 fn long(asked: &Arc<AtomicUsize>) -> impl Fn(&str) -> Answer + Send + Sync + use<> {

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use super::sink::Sinks;
 use super::*;
 use crate::stream::turns::{Room, Turns};
 
@@ -78,6 +79,49 @@ async fn is_listed_once(slow: u32, taken: u32) {
 async fn a_long_list_that_was_slow_for_a_moment_is_not_begun_anew() {
     is_listed_once(10, 11).await;
     is_listed_once(0, 0).await;
+}
+
+/// All but the first page are slow.
+fn slow_after_its_first_page(request: &str) -> Answer {
+    match number(request) {
+        Some(0) => long_page(0),
+        Some(number) => slowly(long_page(number)),
+        None => Answer::ok("").that_stays_open(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_lists_that_are_slow_keep_no_room_that_others_wait_for() {
+    let rooms = all_that_is_left(&Arc::default()).len();
+    let scenes: Vec<_> = (0..=rooms).map(|_| Scene::new()).collect();
+    let sinks = scenes.iter().map(|scene| Arc::clone(&scene.sink));
+    let shared = shared(Arc::new(Sinks(sinks.collect())));
+    let mut acts = Vec::new();
+    for (id, scene) in (0..).zip(&scenes) {
+        let connected = scene.connect(&shared);
+        if acts.len() < rooms {
+            scene.member.answers_by(slow_after_its_first_page);
+        } else {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            assert_eq!(all_that_is_left(&shared.lists).len(), 0, "all is taken");
+            scene.member.answers_by(|request| match number(request) {
+                Some(number) => long_page(number),
+                None => Answer::ok("").that_stays_open(),
+            });
+        }
+        let of = (ClusterId(id), pods());
+        acts.push(scene.run_beside(Arc::clone(&shared), connected, of));
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let places = scenes.iter();
+    let places = places.map(|scene| scene.sink.with(|stored| stored.place()));
+    let live: Vec<_> = places.map(|place| place == "Live@10").collect();
+    let (healthy, slow) = live.split_last().expect("there is one");
+    assert!(*healthy, "it waits for none of those that are slow");
+    assert!(!slow.contains(&true), "they are under way");
+    for act in acts {
+        act.end().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

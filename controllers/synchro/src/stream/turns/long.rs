@@ -8,9 +8,10 @@ use tokio::time::Instant;
 
 use super::seats::Seats;
 
-/// Long lists that are under way over all members: those that are read at the same time, and two for those of them that wait for bytes. More would
-/// bring no more pages, and each would take longer, up to what its token lives: 6 lists of 100 pages of a second, four at a time, are 150 s.
-pub(super) const ROOMS: usize = 6;
+/// Long lists that are under way over all members: those that are read at the same time, and as many that wait for their members meanwhile, as all do
+/// whose pages take more than half a second to begin. More would each take longer, up to what its token lives: 8 lists of 100 pages of a second, four at a
+/// time, are 200 s of five minutes.
+pub(super) const ROOMS: usize = 8;
 /// Of a list that has taken longer the tokens have expired since; if it has no end it is to keep nobody waiting. A million objects take 200 s
 /// alone and three times that beside others.
 const IS_FOR: Duration = Duration::from_secs(15 * 60);
