@@ -78,7 +78,7 @@ pub struct Page {
     pub next: Option<Position>,
     /// The store as the rows were read from it.
     pub head: Head,
-    /// Rows and index blocks that were looked at to find these: what the page cost, in a figure that no machine changes.
+    /// Rows and index blocks that were looked at to find these, and to count all if that was asked for: what the page cost, in a figure that no machine changes.
     pub looked_at: u64,
 }
 

@@ -46,10 +46,7 @@ pub(crate) async fn count(
 }
 
 /// All objects of some clusters: each stream knows its own.
-pub(crate) async fn objects(
-    reading: &mut Reading<'_>,
-    planned: &TypePlan,
-) -> Result<i64, StoreError> {
+async fn objects(reading: &mut Reading<'_>, planned: &TypePlan) -> Result<i64, StoreError> {
     let clusters: Vec<i64> = planned.clusters.iter().map(|space| space.id).collect();
     let mut sum = 0;
     for part in clusters.chunks(reading.tuning.list) {

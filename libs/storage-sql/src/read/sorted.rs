@@ -8,7 +8,6 @@ use armadex_model::query::{OrderBy, OrderField};
 use armadex_storage::StoreError;
 
 use super::collect::Collector;
-use super::count::objects;
 use super::fetch::Only;
 use super::matches::hits;
 use super::named;
@@ -20,6 +19,7 @@ use super::reading::{Reading, Tuning, work_of};
 use super::walk::{Step, Walk};
 use crate::backend::error::broken;
 use crate::sql::sort::SortColumn;
+use crate::sql::stream;
 use top::Top;
 
 /// The page of rows that are all there, in no order. Nothing is left after them.
@@ -48,12 +48,17 @@ pub(crate) async fn page(
     match column_of(&plan.order) {
         Some(column) if column.0.is_indexed() => {
             let bound = Bound::of_page(reading.tuning, reading.tuning.sorted);
-            if at_most(reading, plan, bound).await?.is_ok()
-                && fetch_page(reading, plan, bound, after, collector).await?
-            {
+            if at_most(reading, plan, bound).await?.is_err() {
+                return indexed_page(reading, plan, column, after, collector).await;
+            }
+            if fetch_page(reading, plan, bound, after, collector).await? {
                 return Ok(None);
             }
-            indexed_page(reading, plan, column, after, collector).await
+            // It would cost the page as much once more, and probably in vain.
+            let walked = along_index(reading, plan, column, after, collector.reach());
+            let (rows, until) = walked.await?;
+            collector.extend(rows);
+            Ok(until)
         }
         column => unindexed_page(reading, plan, column, after, collector).await,
     }
@@ -75,9 +80,10 @@ async fn unindexed_page(
     if let Some(column) = column
         && objects > reading.tuning.sorted
         && plan.is_whole()
+        && let Some(all) = few_of_all(reading, plan).await?
     {
         // The database looks at all of them to sort them.
-        reading.looked_at += total(reading, plan).await?;
+        reading.looked_at += all;
         let wanted = collector.reach();
         if let Some((rows, until)) = along::page(reading, plan, column, after, wanted).await? {
             collector.extend(rows);
@@ -86,7 +92,7 @@ async fn unindexed_page(
     }
     match fetch_page(reading, plan, bound, after, collector).await? {
         true => Ok(None),
-        false => Err(refusal(plan, Excess::Work, bound)),
+        false => Err(refusal(plan, Excess::Looks, bound)),
     }
 }
 
@@ -100,8 +106,7 @@ async fn indexed_page(
     collector: &mut Collector,
 ) -> Result<Option<Rank>, StoreError> {
     let (wanted, before) = (collector.reach(), reading.looked_at);
-    let found = along::page(reading, plan, column, after, wanted).await?;
-    let (rows, until) = found.ok_or_else(|| broken("an index was not walked"))?;
+    let (rows, until) = along_index(reading, plan, column, after, wanted).await?;
     if until.is_some() && rows.len() < wanted {
         let looked_at = reading.looked_at - before;
         let whole_page = looked_at.saturating_mul(wanted as u64) / rows.len().max(1) as u64;
@@ -115,6 +120,18 @@ async fn indexed_page(
     }
     collector.extend(rows);
     Ok(until)
+}
+
+/// The first rows of an order that has an index, and how far was looked.
+async fn along_index(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    column: (SortColumn, bool),
+    after: Option<&Rank>,
+    wanted: usize,
+) -> Result<(Vec<Located>, Option<Rank>), StoreError> {
+    let found = along::page(reading, plan, column, after, wanted).await?;
+    found.ok_or_else(|| broken("an index was not walked"))
 }
 
 /// Fetches all that matches and keeps the page; whether that could be done within the bound. If not, nothing is kept.
@@ -133,13 +150,18 @@ async fn fetch_page(
     Ok(is_whole)
 }
 
-/// How many objects there are of the types that are searched.
-async fn total(reading: &mut Reading<'_>, plan: &Plan) -> Result<u64, StoreError> {
+/// How many objects there are of the types that are searched, in whatever cluster, if those may be sorted: where no index has the order the
+/// database sorts a type as a whole, for each part of it that is read.
+async fn few_of_all(reading: &mut Reading<'_>, plan: &Plan) -> Result<Option<u64>, StoreError> {
     let mut sum = 0;
     for planned in &plan.types {
-        sum += objects(reading, planned).await?;
+        let all = stream::all_objects(reading.dialect, planned.id);
+        for (objects, streams) in reading.pairs(all).await? {
+            sum += u64::try_from(objects).unwrap_or(0);
+            reading.looked_at += u64::try_from(streams).unwrap_or(0);
+        }
     }
-    Ok(u64::try_from(sum).unwrap_or(0))
+    Ok((sum <= reading.tuning.most_sorted as u64).then_some(sum))
 }
 
 /// How much is fetched to be sorted.
@@ -171,7 +193,10 @@ impl Bound {
 #[derive(Clone, Copy)]
 enum Excess {
     Objects,
-    Work,
+    /// Names or values that are looked for in many places.
+    Lookups,
+    /// What had to be looked at to find what matches.
+    Looks,
 }
 
 fn refusal(plan: &Plan, excess: Excess, bound: Bound) -> StoreError {
@@ -191,9 +216,13 @@ fn refusal(plan: &Plan, excess: Excess, bound: Bound) -> StoreError {
                 "more than {most} objects by {field} cannot be sorted: restrict clusters, namespaces or labels, or sort by name or created_at"
             )
         }
-        Excess::Work => format!(
+        Excess::Lookups => format!(
             "so many names or values cannot be looked for in every namespace to be sorted by {field}: \
              ask for fewer of them, restrict clusters or namespaces, or sort by name or created_at"
+        ),
+        Excess::Looks => format!(
+            "this search looks at too much to be sorted by {field}: \
+             restrict clusters, namespaces or labels, ask for fewer values, or sort by name or created_at"
         ),
     };
     StoreError::Unsupported { what }
@@ -283,7 +312,7 @@ impl Left {
         }
         self.objects -= objects;
         let cost = work_of(places.saturating_mul(lookups));
-        self.lookups = self.lookups.checked_sub(cost).ok_or(Excess::Work)?;
+        self.lookups = self.lookups.checked_sub(cost).ok_or(Excess::Lookups)?;
         Ok(())
     }
 }

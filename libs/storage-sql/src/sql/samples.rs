@@ -196,6 +196,7 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         stream::several(dialect, &keys),
         stream::closed(dialect, 32),
         stream::objects(dialect, TYPE, &[CLUSTER]),
+        stream::all_objects(dialect, TYPE),
         stream::take_over(dialect, &[fence, other]),
         stream::advance(
             dialect,

@@ -303,6 +303,19 @@ pub(crate) fn objects(dialect: Dialect, resource: i32, clusters: &[i64]) -> Stat
     .build()
 }
 
+/// How many objects of a type there are, be they shown or not, and how many streams say so.
+pub(crate) fn all_objects(dialect: Dialect, resource: i32) -> Statement {
+    Sql::new(
+        dialect,
+        "stream.all_objects",
+        "SELECT CAST(COALESCE(SUM(objects), 0)",
+    )
+    .push(dialect.as_int())
+    .push(", COUNT(*) FROM stream")
+    .bound(" WHERE type = ?", [resource.into()])
+    .build()
+}
+
 /// Stamps streams with the count of their change.
 pub(crate) fn stamp(dialect: Dialect, seq: i64, keys: &[(i64, i32)]) -> Statement {
     Sql::update(dialect, "stream.stamp", "stream")

@@ -56,8 +56,9 @@ impl Search for SqlStore {
     ) -> Result<(Page, Option<u64>), StoreError> {
         let mut planned = self.planned(query).await?;
         match self.counted(&mut planned).await {
-            Ok(count) => {
-                let page = self.paged(planned, query, start, budget).await?;
+            Ok((count, looked_at)) => {
+                let mut page = self.paged(planned, query, start, budget).await?;
+                page.looked_at += looked_at;
                 Ok((page, count))
             }
             Err(err) => ended(planned.transaction, Err(err)).await,
@@ -67,7 +68,8 @@ impl Search for SqlStore {
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
         let mut planned = self.planned(query).await?;
         let count = self.counted(&mut planned).await;
-        ended(planned.transaction, count).await
+        let (count, _) = ended(planned.transaction, count).await?;
+        Ok(count)
     }
 
     async fn get(
@@ -195,10 +197,12 @@ impl SqlStore {
         }
     }
 
-    async fn counted(&self, planned: &mut Planned) -> Result<Option<u64>, StoreError> {
+    /// How many rows there are, and what was looked at to tell.
+    async fn counted(&self, planned: &mut Planned) -> Result<(Option<u64>, u64), StoreError> {
         let dialect = self.database.dialect();
         let mut reading = Reading::new(&mut *planned.transaction, dialect, &self.tuning);
-        read::count(&mut reading, &planned.plan).await
+        let count = read::count(&mut reading, &planned.plan).await?;
+        Ok((count, reading.looked_at))
     }
 
     async fn paged(
