@@ -26,6 +26,8 @@ pub(crate) struct Snapshot {
     pub(crate) version: i64,
     /// The one that `version` counts in.
     pub(crate) incarnation: String,
+    /// The revision at which clusters, types or streams were last seen to have changed: lists of an earlier one do not show what this state does.
+    pub(crate) shown_at: i64,
     /// What the API server sees of it.
     pub(crate) catalog: Arc<Catalog>,
     /// Shared with the states before and after it in which no stream came or went.
@@ -108,11 +110,24 @@ impl Delta {
         let catalog = clusters.len() + types.len() + streams.len() + gone.len();
         catalog + health.len() + unposted.len()
     }
+
+    /// Whether it says of more than health and index that they changed.
+    pub(crate) fn is_structural(&self) -> bool {
+        let Self {
+            clusters,
+            gone,
+            types,
+            streams,
+            ..
+        } = self;
+        !(clusters.is_empty() && gone.is_empty() && types.is_empty() && streams.is_empty())
+    }
 }
 
 impl Snapshot {
     /// The state after a change.
     pub(crate) fn apply(&self, delta: Delta) -> Result<Self, StoreError> {
+        let structural = delta.is_structural();
         let Delta {
             version,
             incarnation,
@@ -123,8 +138,6 @@ impl Snapshot {
             streams,
             unposted,
         } = delta;
-        let structural =
-            !(clusters.is_empty() && gone.is_empty() && types.is_empty() && streams.is_empty());
         let mut next = self.clone();
         next.version = version;
         next.incarnation = incarnation;

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::error::closed;
+use crate::backend::error::{closed, collided};
 use crate::backend::guarded::{Availability, GuardedDatabase};
 use crate::backend::identity;
 use crate::backend::incarnation::{self, Committed};
@@ -33,6 +33,9 @@ use crate::write::numbers::ObjectIds;
 use crate::write::writer::{Done, Order, Work, Writer};
 use families::Families;
 use snapshots::Snapshots;
+
+/// How often a read begins anew because something came or went as it began. That is seldom once.
+const MOMENTS: usize = 8;
 
 /// A store in a SQL database. It is both sides at once: [`armadex_storage::Sink`] and [`armadex_storage::Search`].
 pub struct SqlStore {
@@ -152,22 +155,29 @@ impl SqlStore {
 
     /// Begins a read that needs to know what there is.
     pub(crate) async fn moment(&self, lane: Lane) -> Result<Moment, StoreError> {
-        let (mut transaction, mut head) = self.begin(lane).await?;
-        if self.snapshots.is_under_way(&head) {
-            // A first reading takes long, and there are few connections. Once: what has changed since it began takes a moment.
-            transaction.rollback().await?;
-            self.snapshots.refreshed().await;
-            (transaction, head) = self.begin(lane).await?;
+        for _ in 0..MOMENTS {
+            let (mut transaction, mut head) = self.begin(lane).await?;
+            if self.snapshots.is_under_way(&head) {
+                // A first reading takes long, and there are few connections. Once: what has changed since it began takes a moment.
+                transaction.rollback().await?;
+                self.snapshots.refreshed().await;
+                (transaction, head) = self.begin(lane).await?;
+            }
+            let (transaction, snapshot) = self.snapshots.current(transaction, &head).await?;
+            let Some(snapshot) = snapshot else {
+                transaction.rollback().await?;
+                continue;
+            };
+            return Ok(Moment {
+                transaction,
+                snapshot,
+                head: Head {
+                    revision: head.revision,
+                    incarnation: head.incarnation,
+                },
+            });
         }
-        let (transaction, snapshot) = self.snapshots.current(transaction, &head).await?;
-        Ok(Moment {
-            transaction,
-            snapshot,
-            head: Head {
-                revision: head.revision,
-                incarnation: head.incarnation,
-            },
-        })
+        Err(collided("clusters and types came and went all the while"))
     }
 
     /// Begins a read of the database that this process knows.

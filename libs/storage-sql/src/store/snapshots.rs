@@ -15,6 +15,16 @@ use crate::sql::head::HeadRow;
 /// Rows that are worked into a state beside the async threads: a millisecond of it.
 const MANY: usize = 1000;
 
+/// What is known, seen from a transaction that has read a head.
+enum Known {
+    /// It is what this transaction shows, but for health, which may be newer.
+    Current(Arc<Snapshot>),
+    /// The transaction shows more.
+    Behind,
+    /// It shows what came or went after the transaction began.
+    Ahead,
+}
+
 pub(super) struct Snapshots {
     known: ArcSwap<Snapshot>,
     /// Held while it is brought up to date.
@@ -34,7 +44,7 @@ impl Snapshots {
 
     /// Whether somebody brings up to date what is not known yet as of this head.
     pub(super) fn is_under_way(&self, head: &HeadRow) -> bool {
-        self.known_at(head).is_none() && self.refreshing.try_lock().is_err()
+        matches!(self.known_at(head), Known::Behind) && self.refreshing.try_lock().is_err()
     }
 
     /// Returns when nobody is at it any more who is at it now.
@@ -42,18 +52,23 @@ impl Snapshots {
         drop(self.refreshing.lock().await);
     }
 
-    /// The catalogue as of this transaction, which has read this head, or newer.
+    /// The catalogue as of this transaction, which has read this head. None where what is known shows what came or went since: a list of the
+    /// transaction's revision would not be like others of that revision, and a transaction that begins now fits.
     pub(super) async fn current(
         self: &Arc<Self>,
         transaction: Box<dyn Transaction>,
         head: &HeadRow,
-    ) -> Result<(Box<dyn Transaction>, Arc<Snapshot>), StoreError> {
-        if let Some(known) = self.known_at(head) {
-            return Ok((transaction, known));
+    ) -> Result<(Box<dyn Transaction>, Option<Arc<Snapshot>>), StoreError> {
+        match self.known_at(head) {
+            Known::Current(known) => return Ok((transaction, Some(known))),
+            Known::Ahead => return Ok((transaction, None)),
+            Known::Behind => {}
         }
         let refreshing = Arc::clone(&self.refreshing).lock_owned().await;
-        if let Some(known) = self.known_at(head) {
-            return Ok((transaction, known));
+        match self.known_at(head) {
+            Known::Current(known) => return Ok((transaction, Some(known))),
+            Known::Ahead => return Ok((transaction, None)),
+            Known::Behind => {}
         }
         let (this, head) = (Arc::clone(self), head.clone());
         let refresh = tokio::spawn(async move {
@@ -62,13 +77,19 @@ impl Snapshots {
             this.stop.run_until_cancelled(refresh).await
         });
         let refreshed = refresh.await.map_err(|err| broken(err.to_string()))?;
-        refreshed.unwrap_or_else(|| Err(closed()))
+        let (transaction, fresh) = refreshed.unwrap_or_else(|| Err(closed()))?;
+        Ok((transaction, Some(fresh)))
     }
 
-    fn known_at(&self, head: &HeadRow) -> Option<Arc<Snapshot>> {
+    fn known_at(&self, head: &HeadRow) -> Known {
         let known = self.known.load_full();
-        let is_current = known.incarnation == head.incarnation && known.version >= head.catalog;
-        is_current.then_some(known)
+        if known.incarnation != head.incarnation || known.version < head.catalog {
+            return Known::Behind;
+        }
+        match known.shown_at <= head.revision {
+            true => Known::Current(known),
+            false => Known::Ahead,
+        }
     }
 
     async fn refresh(
@@ -80,13 +101,18 @@ impl Snapshots {
         let is_past = known.incarnation != head.incarnation || known.version < head.floor;
         let known = if is_past { Arc::default() } else { known };
         let delta = Delta::read(&mut *transaction, known.version, &head).await?;
-        let fresh = match delta.rows() < MANY {
+        let shown_at = match delta.is_structural() {
+            true => head.revision,
+            false => known.shown_at,
+        };
+        let mut fresh = match delta.rows() < MANY {
             true => known.apply(delta)?,
             false => {
                 let applied = tokio::task::spawn_blocking(move || known.apply(delta));
                 applied.await.map_err(|err| broken(err.to_string()))??
             }
         };
+        fresh.shown_at = shown_at;
         let fresh = Arc::new(fresh);
         self.known.store(Arc::clone(&fresh));
         Ok((transaction, fresh))

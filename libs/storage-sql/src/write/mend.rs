@@ -117,8 +117,9 @@ async fn mend_place(
     let (sound, damaged): (Vec<_>, Vec<_>) = found.into_iter().partition(is_sound);
     if !damaged.is_empty() {
         remove(session.connection, &damaged).await?;
-        session.shown.stream(cluster_of(nsid), resource);
     }
+    // Whoever searches may find other rows from now on.
+    session.shown.stream(cluster_of(nsid), resource);
     let terms = sound.iter().filter_map(|row| row.terms.as_ref());
     let mut terms: BTreeSet<i64> = terms
         .flat_map(|terms| terms.posted().iter().copied())
@@ -234,6 +235,7 @@ async fn mend_stream(
             .await?;
         connection.execute(stream::close(cluster, resource)).await?;
         session.catalog.streams.insert((cluster, resource));
+        session.shown.stream(cluster, resource);
     }
     let counted = mend::count_objects(cluster, resource);
     session.connection.execute(counted).await.map(drop)

@@ -109,6 +109,7 @@ async fn a_reading_goes_on_when_its_asker_goes_away() {
         .current(transaction, &head)
         .await
         .expect("a catalogue");
+    let known = known.expect("of this revision");
     assert_eq!(
         (known.version, known.catalog.types.len()),
         (head.catalog, 1)
@@ -159,5 +160,31 @@ async fn who_waits_for_a_reading_of_the_catalogue_holds_no_connection() {
         let catalog = waiting.await.expect("no panic").expect("a catalogue");
         assert_eq!(catalog.types.len(), 1);
     }
+    store.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_later_revision_is_not_shown_at_an_earlier_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store_with_pods(&folder).await;
+    let began = async || {
+        let transaction = store.database.read(Lane::Short).await;
+        let mut transaction = transaction.expect("a transaction");
+        let head = head_row::read(&mut *transaction).await.expect("a head");
+        (transaction, head)
+    };
+    let shown = async |(transaction, head): (Box<dyn Transaction>, HeadRow)| {
+        let current = store.snapshots.current(transaction, &head).await;
+        let (transaction, known) = current.expect("a catalogue");
+        transaction.rollback().await.expect("ended");
+        known.map(|known| known.catalog.clusters.len())
+    };
+    let before = began().await;
+    let name = "member1".parse().expect("a name");
+    store.leave(&name, "incarnation").await.expect("left");
+    let after = began().await;
+    assert_eq!(shown(after).await, Some(0));
+    assert_eq!(shown(before).await, None, "it would be without the cluster");
+    store.catalog().await.expect("one that begins now");
     store.shutdown().await;
 }
