@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use armadex_storage::{Outage, StoreError};
 use async_trait::async_trait;
@@ -18,6 +19,9 @@ use super::gate::{Entry, Gate};
 use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
+
+/// While reading worked so lately, there are connections.
+const JUST: Duration = Duration::from_secs(10);
 
 /// A database and what is known of its trouble.
 pub(crate) struct GuardedDatabase {
@@ -105,6 +109,8 @@ impl Database for GuardedDatabase {
             }
             // Its own line may be long; whether the database answers, others find out.
             Err(err) if lane == Lane::Upkeep => Err(err),
+            // One connection too many: those that there are go on, if there are any.
+            Err(err) if is_full(&err) && self.reads.has_just_worked() => Err(err),
             Err(err) => Err(attempt.failed(err)),
         }
     }
@@ -119,6 +125,7 @@ impl Database for GuardedDatabase {
                 transaction,
                 attempt: Some(attempt),
             })),
+            // All is written over one connection, so one too many is all that there is.
             Err(err) => Err(attempt.failed(err)),
         }
     }
@@ -210,10 +217,9 @@ impl Transaction for Watched {
     }
 }
 
-/// Whether an error is the database's trouble: not one of content, not two writers who met, and not a connection that is one too many, for those that there
-/// are go on.
+/// Whether an error is the database's trouble: not one of content, and not two writers who met.
 fn is_trouble(err: &StoreError) -> bool {
-    err.is_transient() && !is_collision(err) && !is_full(err)
+    err.is_transient() && !is_collision(err)
 }
 
 /// What is said of one of the two.
@@ -238,6 +244,8 @@ const WRITES: Words = Words {
 struct Watch {
     gate: Mutex<Gate>,
     words: &'static Words,
+    /// When a call last succeeded.
+    worked: Mutex<Option<Instant>>,
     outages: AtomicU64,
     refused: AtomicU64,
 }
@@ -247,6 +255,7 @@ impl Watch {
         Self {
             gate: Mutex::default(),
             words,
+            worked: Mutex::default(),
             outages: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         }
@@ -271,6 +280,15 @@ impl Watch {
         }
     }
 
+    fn has_just_worked(&self) -> bool {
+        let worked = *self.worked();
+        worked.is_some_and(|worked| worked.elapsed() < JUST)
+    }
+
+    fn worked(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.worked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn gate(&self) -> MutexGuard<'_, Gate> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -286,7 +304,9 @@ struct Attempt {
 impl Attempt {
     fn worked(mut self) {
         self.is_open = false;
-        let over = self.watch.gate().worked(Instant::now());
+        let now = Instant::now();
+        *self.watch.worked() = Some(now);
+        let over = self.watch.gate().worked(now);
         if let Some(took) = over {
             let seconds = took.as_secs();
             info!(seconds, "{}", self.watch.words.ends);

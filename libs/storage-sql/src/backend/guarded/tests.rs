@@ -188,15 +188,40 @@ async fn what_no_time_mends_is_told_to_who_comes_although_reading_was_in_trouble
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_connection_too_many_keeps_nobody_from_those_that_there_are() {
     let (double, database) = database();
+    read(&database).await.expect("it works");
     double.now(Does::BeFull);
     let refused = read(&database).await.expect_err("it is one too many");
     assert!(refused.is_transient() && !refused.is_told());
     double.now(Does::Work);
     read(&database).await.expect("one that was there");
     assert_eq!(database.availability().outages, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_no_place_at_all_is_in_trouble() {
+    let (double, database) = database();
+    read(&database).await.expect("it works");
+    write(&database).await.expect("it works");
+    double.now(Does::BeFull);
+    write(&database).await.expect_err("all is written over one");
+    assert!(!database.availability().writes);
+    time::sleep(JUST).await;
+    let refused = read(&database).await.expect_err("none is left");
+    assert!(refused.is_told() && !database.availability().reads);
+    let begun = time::Instant::now();
+    while begun.elapsed() < Duration::from_secs(60) {
+        read(&database).await.expect_err("none is left");
+        time::sleep(Duration::from_millis(10)).await;
+    }
+    let known = database.availability();
+    assert_eq!((known.reads, known.outages), (false, 2), "{known:?}");
+    double.now(Does::Work);
+    while read(&database).await.is_err() {
+        time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
