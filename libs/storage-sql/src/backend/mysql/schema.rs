@@ -3,9 +3,12 @@
 //! MySQL commits with each statement that changes a schema, and holds nothing from one to the next. So each statement of a migration may be run
 //! again: by a process that comes after one that was killed in the middle, or by two that begin together. What is noted last is the version.
 
+use std::time::Duration;
+
 use armadex_storage::StoreError;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::{MySqlConnection, Row as _};
+use tokio::time::Instant;
 
 use super::connect::{Connector, Purpose};
 use super::connection::MysqlTransaction;
@@ -13,7 +16,7 @@ use super::error::classify;
 use super::limits::Limits;
 use crate::backend::error::is_collision;
 use crate::backend::pool::{Connect as _, Pool};
-use crate::backend::schema::{self, Migration, SchemaStanding};
+use crate::backend::schema::{self, Migration, Pauses, SchemaStanding};
 use crate::backend::{Connection as _, Transaction as _, head_row, identity};
 use crate::location::Server;
 use crate::sql::dialect::Dialect;
@@ -22,29 +25,29 @@ use crate::sql::head;
 const NOTES: &str = "CREATE TABLE IF NOT EXISTS migration (version BIGINT NOT NULL PRIMARY KEY, name VARBINARY(255) NOT NULL) \
                      ENGINE = InnoDB ROW_FORMAT = DYNAMIC";
 
-/// How often a process begins again that met others at the same work, or who reads a table that is to be changed; each time it waits for as long as for any row,
-/// 5 s if nobody has said anything else: ten minutes.
-const TRIES: usize = 120;
+/// How long a process begins again that met others at the same work, or who reads a table that is to be changed.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Who begins together with others meets each of them a few times.
 const TOLD_AT: usize = 4;
 
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
-    for tried in 1..TRIES {
-        match migrate_once(server).await {
-            Err(err) if is_collision(&err) => {
-                if tried == TOLD_AT {
-                    tracing::info!(
-                        "others use the tables of the store, or change them; it is waited until its schema can be changed"
-                    );
-                }
-                tokio::task::yield_now().await;
-            }
-            done => return done,
+    let (begun, mut pauses) = (Instant::now(), Pauses::default());
+    let mut tried = 0;
+    loop {
+        let done = migrate_once(server).await;
+        if !done.as_ref().is_err_and(is_collision) || begun.elapsed() >= PATIENCE {
+            return done;
         }
+        tried += 1;
+        if tried == TOLD_AT {
+            tracing::info!(
+                "others use the tables of the store, or change them; it is waited until its schema can be changed"
+            );
+        }
+        tokio::time::sleep(pauses.next(rand::random())).await;
     }
-    migrate_once(server).await
 }
 
 async fn migrate_once(server: &Server) -> Result<(), StoreError> {

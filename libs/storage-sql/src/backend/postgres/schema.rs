@@ -3,7 +3,10 @@
 //! All of it is one transaction, which holds the table of versions: that is the lock. A second process waits for it and finds the work done, or, where
 //! both made that table, is told so and begins again.
 
+use std::time::Duration;
+
 use armadex_storage::StoreError;
+use tokio::time::Instant;
 use tracing::info;
 
 use super::begin::Purpose;
@@ -12,7 +15,7 @@ use super::connection::PostgresTransaction;
 use super::limits::Limits;
 use crate::backend::error::{broken, is_collision};
 use crate::backend::pool::Pool;
-use crate::backend::schema::{self, SchemaStanding};
+use crate::backend::schema::{self, Pauses, SchemaStanding};
 use crate::backend::{Connection as _, Transaction as _, head_row, identity, row, rows};
 use crate::location::Server;
 use crate::sql::dialect::Dialect;
@@ -23,9 +26,8 @@ const VERSIONS: &str = "CREATE TABLE migration (version BIGINT NOT NULL PRIMARY 
 /// Who only looks is not held up.
 const LOCK: &str = "LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE";
 
-/// How often a process begins again that met others at the same work. Each time it waits for as long as for any row, 5 s if nobody has said anything else: ten
-/// minutes, in which another builds the indexes of a large store.
-const TRIES: usize = 120;
+/// How long a process begins again that met others at the same work: another may build the indexes of a large store.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Whoever has the table of versions, or is making it: its process on the server, its name, its host, and since when.
 const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.application_name || ' at ' || COALESCE(host(a.client_addr), 'a socket') || ', since ' \
@@ -37,12 +39,11 @@ const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.app
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
     let pool = Pool::new(Connector::new(server), 1);
     let mut told = None;
+    let (begun, mut pauses) = (Instant::now(), Pauses::default());
     let mut done = migrate_once(&pool, server).await;
-    for _ in 1..TRIES {
-        match &done {
-            Err(err) if is_collision(err) => tell_of_holder(&pool, server, &mut told).await,
-            _ => break,
-        }
+    while done.as_ref().is_err_and(is_collision) && begun.elapsed() < PATIENCE {
+        tell_of_holder(&pool, server, &mut told).await;
+        tokio::time::sleep(pauses.next(rand::random())).await;
         done = migrate_once(&pool, server).await;
     }
     pool.close().await;
