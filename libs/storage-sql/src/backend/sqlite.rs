@@ -90,9 +90,7 @@ impl SqliteDatabase {
         migrate(&writer).await?;
         file.check(path)?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
-        let marked = check_mark(&writer, known, file.inode).await?;
-        mark.write_through(&marked)
-            .map_err(|err| out_of_reach(path, err))?;
+        let marked = check_mark(&writer, path, &mark, known, file.inode).await?;
         Ok(Self {
             short: connect_all(reader_options(path, options), SHORT_READERS).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
@@ -170,9 +168,12 @@ impl Identity {
     }
 }
 
-/// Gives a database that is behind its mark another incarnation, and makes the mark that it has from now on.
+/// Gives a database that is behind its mark another incarnation, and writes the mark that it has from now on. Of processes that open one together the first
+/// does so: the others wait for its transaction, in which it leaves a mark of what they find.
 async fn check_mark(
     writer: &SqlitePool,
+    path: &Path,
+    mark: &MarkFile,
     known: Option<Mark>,
     inode: u64,
 ) -> Result<Mark, StoreError> {
@@ -186,14 +187,18 @@ async fn check_mark(
         inode,
         closed: false,
     };
-    let behind = match &known {
+    let is_behind = |known: Option<Mark>| match known {
         Some(mark) => mark.is_ahead_of(&found),
         // A file that came here without its mark.
         None => found.revision > 0,
     };
-    if behind {
+    let now = || MarkFile::read(path).map_err(|err| out_of_reach(path, err));
+    if is_behind(known) && is_behind(now()?) {
         found.incarnation = incarnation::renew(connection).await?;
     }
+    // Before the end: one whose transaction was not committed after all is of no database, and the next to come renews it again.
+    mark.write_through(&found)
+        .map_err(|err| out_of_reach(path, err))?;
     transaction.commit().await?;
     Ok(found)
 }

@@ -62,6 +62,30 @@ async fn a_file_that_comes_without_its_mark_is_another_incarnation() {
     store.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_open_a_copy_at_once_agree_what_it_is() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..1).await;
+    store.shutdown().await;
+    std::fs::remove_file(place.directory.path().join("store.db-mark")).expect("a mark");
+    let stores = tokio::join!(
+        open_store(&place),
+        open_store(&place),
+        open_store(&place),
+        open_store(&place)
+    );
+    let stores = [stores.0, stores.1, stores.2, stores.3];
+    for (number, store) in stores.iter().enumerate() {
+        let name = format!("member{number}").parse().expect("a name");
+        let joined = store.join(&name, "incarnation", "").await;
+        joined.expect("it works on what there is");
+    }
+    for store in stores {
+        store.shutdown().await;
+    }
+}
+
 /// A process that is killed has written no last word; its file and mark stay as they are.
 #[tokio::test]
 async fn a_store_that_was_not_closed_keeps_its_incarnation() {
