@@ -70,6 +70,17 @@ impl Database {
         self.admin.database(&self.name)
     }
 
+    /// Its URL for a store that has a minute to connect: tests run beside builds.
+    #[must_use]
+    pub fn patient_url(&self) -> String {
+        let url = self.url();
+        let parameter = match url.starts_with("mysql:") {
+            true => "connect-timeout",
+            false => "connect_timeout",
+        };
+        format!("{url}?{parameter}=60s")
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -69,7 +69,7 @@ impl Home {
     fn on(engine: Engine) -> Option<Self> {
         let database = Database::for_test(engine).expect("a server")?;
         Some(Self {
-            location: database.url().parse().expect("a location"),
+            location: database.patient_url().parse().expect("a location"),
             _guard: Box::new(database),
         })
     }

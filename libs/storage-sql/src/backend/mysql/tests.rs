@@ -18,7 +18,7 @@ impl Place {
     /// `None` where there can be none, which has been said then.
     fn new() -> Option<Self> {
         let database = TestDatabase::for_test(Engine::Mysql).expect("a server")?;
-        let server = server(&database.url());
+        let server = server(&database.patient_url());
         Some(Self { server, database })
     }
 

@@ -33,7 +33,7 @@ impl Place {
     }
 
     pub(super) async fn store(&self) -> Arc<SqlStore> {
-        open(&self.database.url()).await
+        open(&self.database.patient_url()).await
     }
 
     /// The same database by way of a port of this machine, each statement with its text.

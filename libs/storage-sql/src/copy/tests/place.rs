@@ -32,7 +32,7 @@ impl Place {
         };
         let database = TestDatabase::for_test(engine).expect("a server")?;
         Some(Self {
-            location: database.url().parse().expect("a location"),
+            location: database.patient_url().parse().expect("a location"),
             _guard: Box::new(database),
         })
     }

@@ -57,7 +57,7 @@ async fn on(engine: Engine) {
         let Some(database) = Database::for_test(engine).expect("a server") else {
             return;
         };
-        let location = database.url().parse().expect("a location");
+        let location = database.patient_url().parse().expect("a location");
         check_mended(&location, damage).await;
     }
 }

@@ -281,7 +281,11 @@ fn may_be_refused(order: &Order, others: &[Order]) -> bool {
     };
     match order {
         Order::Write(at, ..) => is_gone(at.0) || is_taken(*at),
-        Order::Health(cluster, _) => is_gone(cluster),
+        // Where it takes over what a former one had, it has that one's number from then on.
+        Order::Health(cluster, _) => {
+            let is_other = |other: &Order| matches!(other, Order::Adopt(of) if of == cluster);
+            is_gone(cluster) || others.iter().any(is_other)
+        }
         Order::Open(at) | Order::Close(at) => is_gone(at.0),
         Order::Leave(_) | Order::Join(..) | Order::Adopt(_) => false,
     }
