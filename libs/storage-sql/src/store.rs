@@ -196,6 +196,14 @@ impl SqlStore {
             transaction.rollback().await?;
             return Err(self.rewound(seen).await);
         }
+        if head.incarnation != seen.incarnation {
+            let key = identity::hash_key(&mut *transaction).await?;
+            if !self.hasher.has_key(&key) {
+                // It was empty when this process began, and has become the copy of another store.
+                transaction.rollback().await?;
+                return Err(self.rewound(seen).await);
+            }
+        }
         self.seen.note(&head);
         Ok((transaction, head))
     }

@@ -23,6 +23,11 @@ impl TermHasher {
         Self { key }
     }
 
+    /// Whether it hashes with this key.
+    pub(crate) fn has_key(&self, key: &[u8; HASH_KEY_BYTES]) -> bool {
+        self.key == *key
+    }
+
     /// What is known of the key by whoever may know which store this is, as eight digits.
     pub(crate) fn identity(&self) -> String {
         format!("{:016x}", self.parts(0, "", ""))[..8].to_owned()

@@ -72,6 +72,27 @@ async fn a_process_that_has_the_empty_store_open_ends() {
     open.ended().await;
 }
 
+/// Whoever had it open and read nothing meanwhile knows another key than that of the index which is there now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_had_the_empty_store_open_and_reads_it_when_the_copy_is_whole_ends() {
+    for to in Place::kinds() {
+        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+            continue;
+        };
+        fill_a_little(&from).await;
+        let (first, other) = (to.store().await, to.store().await);
+        other.head().await.expect("a head");
+        copied(&from, &to).await.expect("copied");
+        first.catalog().await.expect_err("it serves nobody");
+        other.head().await.expect_err("it serves nobody");
+        first.ended().await;
+        other.ended().await;
+        let store = to.store().await;
+        store.head().await.expect("a head");
+        store.shutdown().await;
+    }
+}
+
 /// The last step but one is done, the last is not.
 #[tokio::test]
 async fn a_copy_that_is_stopped_before_its_last_step_goes_on() {
