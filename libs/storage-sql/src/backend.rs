@@ -14,7 +14,7 @@ pub(crate) mod pool;
 pub(crate) mod postgres;
 pub(crate) mod schema;
 #[cfg(test)]
-mod several;
+pub(crate) mod several;
 pub(crate) mod sqlite;
 pub(crate) mod watched;
 

@@ -124,7 +124,7 @@ impl Copying<'_> {
         let first = self.source.end(table, End::First).await?;
         let last = self.source.end(table, End::Last).await?;
         let range = Range::of(first.as_deref(), last.as_deref());
-        let after = self.target.last(table).await?;
+        let after = self.target.last(number, progress).await?;
         let mut rows = self.read(progress, table, after.as_deref()).await?;
         while let Some(last) = rows.last() {
             let after = &last[..table.key];

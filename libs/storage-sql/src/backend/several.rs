@@ -6,7 +6,7 @@ mod cut;
 mod fences;
 mod order;
 mod owners;
-mod place;
+pub(crate) mod place;
 mod proxy;
 mod rewound;
 mod types;

@@ -80,6 +80,11 @@ impl Progress {
         })
     }
 
+    /// Whether rows of the table in this place of [`TABLES`] are copied.
+    pub(super) fn has_begun(&self, number: usize) -> bool {
+        number < self.table || (number == self.table && self.rows > 0)
+    }
+
     /// Whether a store that is found like this is the one that the copy was begun from, and has not been written since. It has its next incarnation
     /// where only the last step is missing.
     pub(super) fn is_of(&self, found: &Standing) -> bool {
@@ -130,6 +135,19 @@ mod tests {
             assert_eq!(Progress::parse(other.as_bytes()), None, "{other}");
         }
         assert_eq!(Progress::parse(&[0xff]), None);
+    }
+
+    #[test]
+    fn a_table_has_begun_with_its_first_row() {
+        let at = |table, rows| Progress {
+            table,
+            rows,
+            ..progress()
+        };
+        assert!(!at(0, 0).has_begun(0));
+        assert!(at(0, 1).has_begun(0));
+        assert!(at(3, 7).has_begun(2) && at(3, 7).has_begun(3));
+        assert!(!at(3, 7).has_begun(4));
     }
 
     #[test]

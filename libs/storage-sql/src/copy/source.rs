@@ -132,6 +132,8 @@ impl Source {
     pub(super) async fn retire(&self, progress: &Progress) -> Result<bool, CopyError> {
         let retired = async {
             let mut transaction = self.database.write().await?;
+            // Holds the head: who has written and not said so yet is waited for, and seen.
+            transaction.execute(head::advance(0)).await?;
             let found = standing(&mut *transaction).await?;
             if !progress.is_of(&found) {
                 transaction.rollback().await?;

@@ -53,7 +53,12 @@ impl Target {
     ) -> Result<Progress, CopyError> {
         let begun = async {
             let mut transaction = self.database.write().await?;
-            let found = look(&mut *transaction, key).await?;
+            // First, for it holds the head: what somebody is about to write there is waited for, and seen.
+            let closed = head::raise_serves(schema::UNFINISHED);
+            let found = match transaction.execute(closed).await? {
+                0 => look_at_copy(&mut *transaction, key).await?,
+                _ => look_at_store(&mut *transaction).await?,
+            };
             if matches!(found, Found::New) {
                 let progress = Progress {
                     from,
@@ -76,10 +81,20 @@ impl Target {
         }
     }
 
-    /// The last key of a table.
-    pub(super) async fn last(&self, table: &Table) -> Result<Option<Cells>, CopyError> {
-        let found = end(&self.database, table, End::Last).await;
-        found.map_err(|err| self.failed(err))
+    /// The last key of a table that a copy is at, or comes to: that one is empty, unless somebody writes who began before the copy did.
+    pub(super) async fn last(
+        &self,
+        number: usize,
+        progress: &Progress,
+    ) -> Result<Option<Cells>, CopyError> {
+        let found = end(&self.database, &TABLES[number], End::Last).await;
+        let found = found.map_err(|err| self.failed(err))?;
+        if found.is_some() && !progress.has_begun(number) {
+            return Err(CopyError::NotEmpty {
+                place: self.place.clone(),
+            });
+        }
+        Ok(found)
     }
 
     /// Writes rows of a table, and how far the copy is with them if it was so far as is known.
@@ -154,20 +169,22 @@ impl Target {
     }
 }
 
-async fn look(
+/// What serves nobody is a copy that is not whole.
+async fn look_at_copy(
     connection: &mut dyn Connection,
     key: &[u8; HASH_KEY_BYTES],
 ) -> Result<Found, StoreError> {
-    let head = head_row::read(connection).await?;
-    if head.serves == schema::UNFINISHED {
-        let written = row(connection, meta::select(PROGRESS), |row| row.blob(0)).await?;
-        let written = written.ok_or_else(|| broken("it says nothing of the copy that it is"))?;
-        let is_same = identity::hash_key(connection).await? == *key;
-        return Ok(match Progress::parse(&written).filter(|_| is_same) {
-            Some(progress) => Found::Begun(progress),
-            None => Found::AnotherCopy,
-        });
-    }
+    let written = row(connection, meta::select(PROGRESS), |row| row.blob(0)).await?;
+    let written = written.ok_or_else(|| broken("it says nothing of the copy that it is"))?;
+    let is_same = identity::hash_key(connection).await? == *key;
+    Ok(match Progress::parse(&written).filter(|_| is_same) {
+        Some(progress) => Found::Begun(progress),
+        None => Found::AnotherCopy,
+    })
+}
+
+/// What serves is a store, which may be empty.
+async fn look_at_store(connection: &mut dyn Connection) -> Result<Found, StoreError> {
     for table in TABLES
         .iter()
         .filter(|table| !PREFILLED.contains(&table.name))
@@ -177,21 +194,19 @@ async fn look(
             return Ok(Found::Other);
         }
     }
-    Ok(match head.revision {
+    Ok(match head_row::read(connection).await?.revision {
         0 => Found::New,
         _ => Found::Other,
     })
 }
 
-/// Nobody may use what is not whole, and what was drawn for a store of its own goes.
+/// What was drawn for a store of its own goes.
 async fn make_room(
     connection: &mut dyn Connection,
     key: &[u8; HASH_KEY_BYTES],
     progress: &Progress,
 ) -> Result<(), StoreError> {
     let dialect = connection.dialect();
-    let closed = head::raise_serves(schema::UNFINISHED);
-    connection.execute(closed).await?;
     for table in TABLES
         .iter()
         .filter(|table| PREFILLED.contains(&table.name))

@@ -1,5 +1,6 @@
 //! What a copy is, between all databases, and what it is not made of.
 
+mod held;
 mod interrupted;
 mod place;
 mod refused;

@@ -9,7 +9,7 @@ use armadex_storage::conformance::fixture::{ObjectBuilder, Writer};
 use armadex_storage::{Change, StoreError, Written};
 use tokio::time::{Instant, sleep};
 
-use crate::backend::{Lane, row};
+use crate::backend::{Lane, SharedDatabase, row};
 use crate::options::Options;
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
@@ -92,7 +92,12 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Returns when a transaction of this database waits for a row of another.
 pub(super) async fn wait_until_somebody_waits(place: &Place, store: &SqlStore) {
-    let text = match place.database.server().engine() {
+    wait_until_a_row_is_waited_for(place.database.server().engine(), &store.database).await;
+}
+
+/// The same, of a database that may be no store yet.
+pub(crate) async fn wait_until_a_row_is_waited_for(engine: Engine, database: &SharedDatabase) {
+    let text = match engine {
         Engine::Postgres => {
             "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         }
@@ -104,7 +109,7 @@ pub(super) async fn wait_until_somebody_waits(place: &Place, store: &SqlStore) {
     };
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let mut reader = store.database.read(Lane::Short).await.expect("a reader");
+        let mut reader = database.read(Lane::Short).await.expect("a reader");
         let waiting = Statement::fixed("waiting", text, []);
         let waiting = row(&mut *reader, waiting, |row| row.int(0)).await;
         reader.rollback().await.expect("ended");
