@@ -125,7 +125,8 @@ impl Copying<'_> {
         let last = self.source.end(table, End::Last).await?;
         let range = Range::of(first.as_deref(), last.as_deref());
         let after = self.target.last(number, progress).await?;
-        let mut rows = self.read(progress, table, after.as_deref()).await?;
+        let read = self.read(progress, table, after.as_deref(), None);
+        let mut rows = read.await?;
         while let Some(last) = rows.last() {
             let after = &last[..table.key];
             let next = Progress {
@@ -134,7 +135,8 @@ impl Copying<'_> {
                 ..progress.clone()
             };
             let stored = self.target.store(table, &rows, progress, &next);
-            let (stored, read) = tokio::join!(stored, self.read(progress, table, Some(after)));
+            let read = self.read(progress, table, Some(after), Some(rows.len()));
+            let (stored, read) = tokio::join!(stored, read);
             stored?;
             *progress = next;
             tell(CopyStep::Rows {
@@ -154,8 +156,10 @@ impl Copying<'_> {
         progress: &Progress,
         table: &Table,
         after: Option<&[Param]>,
+        last: Option<usize>,
     ) -> Result<Vec<Cells>, CopyError> {
-        let chunk = self.source.chunk(progress, table, after, self.pace);
+        let (look, bytes) = (self.pace.look(last), self.pace.bytes);
+        let chunk = self.source.chunk(progress, table, after, (look, bytes));
         match chunk.await? {
             Chunk::Rows(rows) => Ok(rows),
             Chunk::Changed => Err(self.changed()),

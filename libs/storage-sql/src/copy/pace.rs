@@ -25,6 +25,17 @@ impl Default for Pace {
     }
 }
 
+/// Rows that are looked at first: few, for they may be large, and a server may read them to say how large they are.
+const FIRST: usize = 256;
+
+impl Pace {
+    /// The most rows that are looked at for a transaction, if the last one of the same table took so many: of large ones not many more than fit.
+    pub(super) fn look(&self, last: Option<usize>) -> u32 {
+        let next = last.map_or(FIRST, |last| last.saturating_mul(2));
+        u32::try_from(next).map_or(self.rows, |next| next.clamp(1, self.rows.max(1)))
+    }
+}
+
 /// What is told of a copy that goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CopyStep {
@@ -55,4 +66,21 @@ pub struct Copied {
     pub revision: i64,
     /// The rows of all tables.
     pub rows: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_rows_are_looked_at_than_twice_what_was_taken() {
+        let pace = Pace::default();
+        assert_eq!(pace.look(None), 256);
+        assert_eq!(pace.look(Some(20)), 40);
+        assert_eq!(pace.look(Some(1)), 2);
+        assert_eq!(pace.look(Some(4001)), pace.rows);
+        assert_eq!(pace.look(Some(usize::MAX)), pace.rows);
+        let small = Pace { rows: 7, ..pace };
+        assert_eq!(small.look(None), 7);
+    }
 }

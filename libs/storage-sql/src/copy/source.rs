@@ -79,15 +79,15 @@ impl Source {
         found.await.map_err(|err| self.failed(err))
     }
 
-    /// The next rows of a table.
+    /// The next rows of a table: at most so many, and of those that may be large no more than so many bytes, but one.
     pub(super) async fn chunk(
         &self,
         progress: &Progress,
         table: &Table,
         after: Option<&[Param]>,
-        pace: &Pace,
+        most: (u32, i64),
     ) -> Result<Chunk, CopyError> {
-        let read = self.read(progress, table, after, pace).await;
+        let read = self.read(progress, table, after, most).await;
         read.map_err(|err| self.failed(err))
     }
 
@@ -96,18 +96,19 @@ impl Source {
         progress: &Progress,
         table: &Table,
         after: Option<&[Param]>,
-        pace: &Pace,
+        (look, bytes): (u32, i64),
     ) -> Result<Chunk, StoreError> {
         let dialect = self.database.dialect();
-        let mut transaction = self.database.read(Lane::Search).await?;
+        // To say how large bodies are a server may have to read them.
+        let mut transaction = self.database.read(Lane::Whole).await?;
         if !progress.is_of(&standing(&mut *transaction).await?) {
             transaction.rollback().await?;
             return Ok(Chunk::Changed);
         }
-        let mut limit = i64::from(pace.rows);
+        let mut limit = i64::from(look);
         if let Some(sizes) = table.sizes(dialect, after, limit) {
             let sizes = rows(&mut *transaction, sizes, |row| row.int(1)).await?;
-            limit = within(&sizes, pace.bytes);
+            limit = within(&sizes, bytes);
         }
         let mut found = Vec::new();
         let page = table.page(dialect, after, limit);

@@ -120,7 +120,7 @@ async fn what_is_written_to_a_store_while_it_is_copied_is_found() {
             let (standing, key) = source.standing().await.expect("a standing");
             let progress = target.begin(standing, &key).await.expect("begun");
             from.run(change).await;
-            let chunk = source.chunk(&progress, &TABLES[0], None, &small()).await;
+            let chunk = source.chunk(&progress, &TABLES[0], None, (7, 300)).await;
             assert!(matches!(chunk, Ok(Chunk::Changed)), "{change}");
             assert!(!source.retire(&progress).await.expect("an answer"));
             source.close().await;
