@@ -27,7 +27,8 @@ pub(crate) struct Flags {
     /// File with the password of FROM's user. Else it is taken from $ARMADEX_STORE_PASSWORD, or from $PGPASSWORD or $MYSQL_PWD.
     #[arg(long, value_name = "FILE")]
     from_password_file: Option<PathBuf>,
-    /// File with the password of TO's user. Else it is taken from where that of FROM is.
+    /// File with the password of TO's user. Else it is taken from $ARMADEX_STORE_PASSWORD, or from $PGPASSWORD or $MYSQL_PWD: what they have for
+    /// FROM is sent to TO's server then.
     #[arg(long, value_name = "FILE")]
     to_password_file: Option<PathBuf>,
 }
