@@ -60,14 +60,14 @@ impl StoreFlags {
     }
 
     /// Where a store is that is there: opening would make one, and an empty store has nothing to tell.
-    pub(crate) fn existing(&self) -> anyhow::Result<Location> {
+    pub(crate) async fn existing(&self) -> anyhow::Result<Location> {
         let location = self.location()?;
-        if let Location::Sqlite(path) = &location {
-            anyhow::ensure!(
-                path.exists(),
-                "there is no store at {location}: name the file with --store"
-            );
-        }
+        let standing = armadex_storage_sql::schema_standing(&location).await;
+        let standing = standing.with_context(|| format!("cannot open the store {location}"))?;
+        anyhow::ensure!(
+            standing.version.is_some(),
+            "there is no store at {location}: name the file, or the database, with --store"
+        );
         Ok(location)
     }
 

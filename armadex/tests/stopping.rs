@@ -115,7 +115,15 @@ fn a_store_is_checked_and_one_of_another_kind_is_refused_without_its_password() 
     ] {
         let (status, said) = run(command, &store);
         assert!(status.success(), "{said}");
+        // What is there may have nothing in it, as a database before it is restored.
+        let empty = folder.path().join("empty.db");
+        std::fs::write(&empty, "").expect("a file");
+        let (status, said) = run(command, &format!("sqlite:{}", empty.display()));
+        assert!(!status.success() && said.contains("no store at"), "{said}");
+        assert_eq!(std::fs::metadata(&empty).expect("a file").len(), 0);
     }
+    let (_, said) = run("store renew", &store);
+    assert!(said.contains("from revision 0 on"), "{said}");
     let (status, said) = run("store stats -o json", &store);
     assert!(
         status.success() && said.contains("\"revision\": 0"),

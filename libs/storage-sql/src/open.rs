@@ -67,15 +67,16 @@ pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, Stor
     }
 }
 
-/// Gives a store another incarnation, as whoever sees that it was rewound does: positions of clients expire, and processes that write to it end.
-pub async fn renew(location: &Location) -> Result<(), StoreError> {
+/// Gives a store another incarnation, as whoever sees that it was rewound does: positions of clients expire, and processes that write to it end. Says which
+/// revision is its last one.
+pub async fn renew(location: &Location) -> Result<i64, StoreError> {
     let database = database(location, &Options::default()).await?;
     let renewed = give_another_incarnation(&database).await;
     database.close().await;
     renewed
 }
 
-async fn give_another_incarnation(database: &SharedDatabase) -> Result<(), StoreError> {
+async fn give_another_incarnation(database: &SharedDatabase) -> Result<i64, StoreError> {
     let mut transaction = database.write().await?;
     let head = head_row::read(&mut *transaction).await?;
     schema::check(database.dialect(), head.serves)?;
@@ -84,7 +85,7 @@ async fn give_another_incarnation(database: &SharedDatabase) -> Result<(), Store
     transaction.execute(given).await?;
     transaction.commit().await?;
     database.note_committed(&incarnation, head.revision);
-    Ok(())
+    Ok(head.revision)
 }
 
 /// Writes a SQLite file anew, without free space.

@@ -25,7 +25,7 @@ pub(crate) struct Flags {
 
 /// Checks, prints what was found, and fails if anything is wrong in the end.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let location = flags.store.existing()?;
+    let location = flags.store.existing().await?;
     let store = flags.store.open(&Handle::current()).await?;
     let sound = check(&store, &location, flags.mend).await;
     store.shutdown().await;

@@ -17,7 +17,7 @@ pub(crate) struct Flags {
 
 /// Compacts and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let location = flags.store.existing()?;
+    let location = flags.store.existing().await?;
     armadex_storage_sql::compact(&location)
         .await
         .with_context(|| format!("cannot compact {location}"))

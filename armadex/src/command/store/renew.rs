@@ -1,5 +1,7 @@
 //! `armadex store renew`: makes a store that was restored another one.
 
+use std::io::Write as _;
+
 use anyhow::Context as _;
 use clap::Args;
 
@@ -9,7 +11,8 @@ use crate::store::StoreFlags;
 ///
 /// For a database of a server that was restored from a backup, or whose replica took over and had lost commits, while no process had it open: then nobody has seen what is
 /// lost, and its revisions are handed out once more. Run this before anything is started. Clients list once; streams of members go on from where the
-/// restored store has them. A process that runs meanwhile sees such a loss by itself, and a SQLite file is known by the mark beside it.
+/// restored store has them. Where there is no store, none is made. A process that runs meanwhile sees such a loss by itself, and a SQLite file is
+/// known by the mark beside it.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     #[command(flatten)]
@@ -18,8 +21,12 @@ pub(crate) struct Flags {
 
 /// Renews and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let location = flags.store.existing()?;
-    armadex_storage_sql::renew(&location)
-        .await
-        .with_context(|| format!("cannot renew {location}"))
+    let location = flags.store.existing().await?;
+    let renewed = armadex_storage_sql::renew(&location).await;
+    let revision = renewed.with_context(|| format!("cannot renew {location}"))?;
+    writeln!(
+        std::io::stdout().lock(),
+        "{location}: another incarnation from revision {revision} on"
+    )?;
+    Ok(())
 }

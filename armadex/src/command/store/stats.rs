@@ -31,7 +31,7 @@ enum Output {
 
 /// Adds up, prints and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let location = flags.store.existing()?;
+    let location = flags.store.existing().await?;
     let store = flags.store.open(&Handle::current()).await?;
     let stats = store.stats().await;
     store.shutdown().await;
