@@ -52,7 +52,8 @@ pub async fn copy(
     copied
 }
 
-/// Both are of this binary's schema, or of an earlier one; the first is there, and the second is not the same.
+/// The first is of this binary's schema, or of an earlier one. The second is not the same, and is of this binary's schema or of none: what an earlier one
+/// made is not brought up to date only to be refused.
 async fn check_schemas(from: &Location, to: &Location) -> Result<(), CopyError> {
     let place = from.to_string();
     if from == to {
@@ -75,8 +76,11 @@ async fn check_schemas(from: &Location, to: &Location) -> Result<(), CopyError> 
         place: place.clone(),
         source,
     })?;
-    match standing.is_ahead() {
-        true => Err(CopyError::Newer { place }),
+    if standing.is_ahead() {
+        return Err(CopyError::Newer { place });
+    }
+    match standing.version.is_some() && !standing.pending.is_empty() {
+        true => Err(CopyError::Older { place }),
         false => Ok(()),
     }
 }

@@ -37,6 +37,15 @@ pub enum CopyError {
         /// Which of the two.
         place: String,
     },
+    /// An earlier binary has made tables in what is written.
+    #[error(
+        "TO: {place} was made by an earlier release, a store of its own or a copy that it did not finish: name a file that is not there yet, \
+         or an empty database"
+    )]
+    Older {
+        /// Where it is.
+        place: String,
+    },
     /// A synchro works with what is read.
     #[error(
         "FROM: a process writes to {place}: stop each `armadex synchro` and `armadex all` that does, and copy again"

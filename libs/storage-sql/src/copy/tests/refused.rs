@@ -41,6 +41,19 @@ async fn what_has_something_in_it_is_not_written_over() {
 }
 
 #[tokio::test]
+async fn what_an_earlier_release_made_is_refused_as_it_is() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    one_pod(&from).await;
+    one_pod(&to).await;
+    to.run("DELETE FROM _sqlx_migrations WHERE version = 7")
+        .await;
+    let words = ["TO: ", "made by an earlier release", "an empty database"];
+    says(copied(&from, &to).await, &words);
+    let standing = schema_standing(&to.location).await;
+    assert_eq!(standing.expect("a standing").version, Some(6));
+}
+
+#[tokio::test]
 async fn a_copy_that_is_whole_is_not_copied_to_again() {
     let (from, to) = (Place::in_a_file(), Place::in_a_file());
     one_pod(&from).await;
