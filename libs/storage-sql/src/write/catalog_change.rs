@@ -23,6 +23,8 @@ pub(crate) struct CatalogChange {
     pub(crate) streams: BTreeSet<(i64, i32)>,
     /// Label keys whose values are not posted from now on.
     pub(crate) unposted: BTreeSet<TypeKey>,
+    /// Something was made anew that no reader keeps: whoever copies the store sees that it was written.
+    pub(crate) is_mended: bool,
 }
 
 impl CatalogChange {
@@ -34,9 +36,10 @@ impl CatalogChange {
             dropped_types,
             streams,
             unposted,
+            is_mended,
         } = self;
         let streams = streams.is_empty() && unposted.is_empty() && dropped_types.is_empty();
-        clusters.is_empty() && health.is_empty() && types.is_empty() && streams
+        clusters.is_empty() && health.is_empty() && types.is_empty() && streams && !is_mended
     }
 
     /// Counts the change and stamps its rows; gives the head, if there was a change. The head row comes last: every writer waits for it.
@@ -55,6 +58,7 @@ impl CatalogChange {
             dropped_types,
             streams,
             unposted,
+            is_mended: _,
         } = self;
         connection.execute(head::bump_catalog()).await?;
         let head = head_row::read(connection).await?;

@@ -60,6 +60,7 @@ pub(crate) enum Mending {
 
 /// Does it; gives how many objects had to be removed.
 pub(crate) async fn mend(session: &mut Session<'_>, mending: &Mending) -> Result<u64, StoreError> {
+    session.catalog.is_mended = true;
     match mending {
         Mending::Place {
             resource,

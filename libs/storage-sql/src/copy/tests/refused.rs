@@ -146,6 +146,39 @@ async fn what_is_written_to_a_store_while_it_is_copied_is_found() {
     }
 }
 
+/// What is made anew may have other keys than the part of it that was copied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_mended_in_a_store_while_it_is_copied_is_found() {
+    for from in Place::kinds() {
+        for damage in [
+            "UPDATE counter SET n = n + 1",
+            "UPDATE ns SET types = types + 1",
+            "UPDATE stream SET objects = objects + 1",
+        ] {
+            let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+                continue;
+            };
+            one_pod(&from).await;
+            from.run(damage).await;
+            let source = Source::open(&from.location).await.expect("a source");
+            let target = Target::open(&to.location).await.expect("a target");
+            let (standing, key) = source.standing().await.expect("a standing");
+            let progress = target.begin(standing, &key).await.expect("begun");
+            let store = from.store().await;
+            store.mend().await.expect("mended");
+            assert_eq!(store.check().await.expect("a report").faults, [""; 0]);
+            store.shutdown().await;
+            assert!(!source.retire(&progress).await.expect("an answer"));
+            source.close().await;
+            target.close().await;
+            says(
+                copied(&from, &to).await,
+                &["FROM: ", "was written while it was copied"],
+            );
+        }
+    }
+}
+
 /// It wrote nothing meanwhile, so nothing is missing; from then on it would be the only one that knows what it writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_was_idle_while_its_store_was_copied_ends() {
