@@ -10,6 +10,7 @@ pub(crate) mod head_row;
 pub(crate) mod identity;
 pub(crate) mod incarnation;
 pub(crate) mod mysql;
+pub(crate) mod pauses;
 pub(crate) mod pool;
 pub(crate) mod postgres;
 pub(crate) mod schema;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::pauses::Pauses;
+
 /// After the first failure: a connection that broke is made anew at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// So long at most is refused what would succeed again.
@@ -29,7 +31,7 @@ struct Trouble {
     since: Instant,
     /// When it is asked again.
     next: Instant,
-    pause: Duration,
+    pauses: Pauses,
     /// Somebody asks it now.
     is_tried: bool,
 }
@@ -68,15 +70,14 @@ impl Gate {
         }
         let before = self.trouble.take();
         let is_new = before.is_none();
-        let (since, pause) = match before {
-            Some(trouble) => (trouble.since, (trouble.pause * 2).min(LAST_PAUSE)),
-            None => (now, FIRST_PAUSE),
+        let (since, mut pauses) = match before {
+            Some(trouble) => (trouble.since, trouble.pauses),
+            None => (now, Pauses::new(FIRST_PAUSE, LAST_PAUSE)),
         };
         self.trouble = Some(Trouble {
             since,
-            // Half of it at least, so that several processes do not come back together.
-            next: now + pause.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0),
-            pause,
+            next: now + pauses.next(chance),
+            pauses,
             is_tried: false,
         });
         let is_told_of = self.told.is_some_and(|told| now < told + TOLD_FOR);

@@ -3,33 +3,10 @@
 //! Migrations only go forward. Each says the oldest version that a binary has to know to use the store afterwards: a column or a table more
 //! is nothing to a binary that does not know of it, so two releases work side by side while one takes the place of the other.
 
-use std::time::Duration;
-
 use armadex_storage::StoreError;
 
 use super::error::broken;
 use crate::sql::dialect::Dialect;
-
-/// How long whoever met others at the same work rests before it tries again: they and all who search get on with theirs meanwhile.
-#[derive(Debug)]
-pub(crate) struct Pauses(Duration);
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self(Duration::from_millis(20))
-    }
-}
-
-impl Pauses {
-    const LAST: Duration = Duration::from_secs(10);
-
-    /// Twice as long each time, and half of it by `chance`, which is from 0 to 1.
-    pub(crate) fn next(&mut self, chance: f64) -> Duration {
-        let pause = self.0;
-        self.0 = (pause * 2).min(Self::LAST);
-        pause.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
-    }
-}
 
 /// A step from one version of the schema to the next. A released one never changes.
 #[derive(Debug)]
@@ -228,15 +205,6 @@ impl SchemaStanding {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_meets_others_again_and_again_leaves_them_time() {
-        let mut pauses = Pauses::default();
-        let longest: Vec<_> = (0..12).map(|_| pauses.next(1.0).as_millis()).collect();
-        assert_eq!(longest[..4], [20, 40, 80, 160]);
-        assert_eq!(longest[10..], [10_000, 10_000]);
-        assert_eq!(pauses.next(0.0), Duration::from_secs(5));
-    }
 
     const DIALECTS: [Dialect; 3] = [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql];
 

@@ -15,8 +15,9 @@ use super::connection::MysqlTransaction;
 use super::error::classify;
 use super::limits::Limits;
 use crate::backend::error::is_collision;
+use crate::backend::pauses::Pauses;
 use crate::backend::pool::{Connect as _, Pool};
-use crate::backend::schema::{self, Migration, Pauses, SchemaStanding};
+use crate::backend::schema::{self, Migration, SchemaStanding};
 use crate::backend::{Connection as _, Transaction as _, head_row, identity};
 use crate::location::Server;
 use crate::sql::dialect::Dialect;
@@ -27,13 +28,16 @@ const NOTES: &str = "CREATE TABLE IF NOT EXISTS migration (version BIGINT NOT NU
 
 /// How long a process begins again that met others at the same work, or who reads a table that is to be changed.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// The others, and all who search, get on with theirs meanwhile.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LAST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Who begins together with others meets each of them a few times.
 const TOLD_AT: usize = 4;
 
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
-    let (begun, mut pauses) = (Instant::now(), Pauses::default());
+    let (begun, mut pauses) = (Instant::now(), Pauses::new(FIRST_PAUSE, LAST_PAUSE));
     let mut tried = 0;
     loop {
         let done = migrate_once(server).await;

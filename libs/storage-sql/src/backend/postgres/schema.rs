@@ -14,8 +14,9 @@ use super::connect::Connector;
 use super::connection::PostgresTransaction;
 use super::limits::Limits;
 use crate::backend::error::{broken, is_collision};
+use crate::backend::pauses::Pauses;
 use crate::backend::pool::Pool;
-use crate::backend::schema::{self, Pauses, SchemaStanding};
+use crate::backend::schema::{self, SchemaStanding};
 use crate::backend::{Connection as _, Transaction as _, head_row, identity, row, rows};
 use crate::location::Server;
 use crate::sql::dialect::Dialect;
@@ -28,6 +29,9 @@ const LOCK: &str = "LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE";
 
 /// How long a process begins again that met others at the same work: another may build the indexes of a large store.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// The others, and all who search, get on with theirs meanwhile.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LAST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Whoever has the table of versions, or is making it: its process on the server, its name, its host, and since when.
 const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.application_name || ' at ' || COALESCE(host(a.client_addr), 'a socket') || ', since ' \
@@ -39,7 +43,7 @@ const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.app
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
     let pool = Pool::new(Connector::new(server), 1);
     let mut told = None;
-    let (begun, mut pauses) = (Instant::now(), Pauses::default());
+    let (begun, mut pauses) = (Instant::now(), Pauses::new(FIRST_PAUSE, LAST_PAUSE));
     let mut done = migrate_once(&pool, server).await;
     while done.as_ref().is_err_and(is_collision) && begun.elapsed() < PATIENCE {
         tell_of_holder(&pool, server, &mut told).await;
