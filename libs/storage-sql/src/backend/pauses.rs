@@ -4,19 +4,19 @@ use std::time::Duration;
 
 /// The pauses of one who tries again and again.
 #[derive(Debug)]
-pub(crate) struct Pauses {
+pub(super) struct Pauses {
     next: Duration,
     last: Duration,
 }
 
 impl Pauses {
     /// The first at most `first`, and none longer than `last`.
-    pub(crate) fn new(first: Duration, last: Duration) -> Self {
+    pub(super) fn new(first: Duration, last: Duration) -> Self {
         Self { next: first, last }
     }
 
     /// Twice as long each time, and half of it by `chance`, which is from 0 to 1: several who try do not come back together.
-    pub(crate) fn next(&mut self, chance: f64) -> Duration {
+    pub(super) fn next(&mut self, chance: f64) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(self.last);
         pause.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)

@@ -3,19 +3,16 @@
 //! MySQL commits with each statement that changes a schema, and holds nothing from one to the next. So each statement of a migration may be run
 //! again: by a process that comes after one that was killed in the middle, or by two that begin together. What is noted last is the version.
 
-use std::time::Duration;
-
 use armadex_storage::StoreError;
+use async_trait::async_trait;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::{MySqlConnection, Row as _};
-use tokio::time::Instant;
 
 use super::connect::{Connector, Purpose};
 use super::connection::MysqlTransaction;
 use super::error::classify;
 use super::limits::Limits;
-use crate::backend::error::is_collision;
-use crate::backend::pauses::Pauses;
+use crate::backend::migrating::{self, Migrating};
 use crate::backend::pool::{Connect as _, Pool};
 use crate::backend::schema::{self, Migration, SchemaStanding};
 use crate::backend::{Connection as _, Transaction as _, head_row, identity};
@@ -26,31 +23,34 @@ use crate::sql::head;
 const NOTES: &str = "CREATE TABLE IF NOT EXISTS migration (version BIGINT NOT NULL PRIMARY KEY, name VARBINARY(255) NOT NULL) \
                      ENGINE = InnoDB ROW_FORMAT = DYNAMIC";
 
-/// How long a process begins again that met others at the same work, or who reads a table that is to be changed.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// The others, and all who search, get on with theirs meanwhile.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LAST_PAUSE: Duration = Duration::from_secs(10);
-
 /// Who begins together with others meets each of them a few times.
 const TOLD_AT: usize = 4;
 
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
-    let (begun, mut pauses) = (Instant::now(), Pauses::new(FIRST_PAUSE, LAST_PAUSE));
-    let mut tried = 0;
-    loop {
-        let done = migrate_once(server).await;
-        if !done.as_ref().is_err_and(is_collision) || begun.elapsed() >= PATIENCE {
-            return done;
-        }
-        tried += 1;
-        if tried == TOLD_AT {
+    let mut schema = Schema { server, met: 0 };
+    migrating::migrate(&mut schema).await
+}
+
+struct Schema<'a> {
+    server: &'a Server,
+    /// How often others were met.
+    met: usize,
+}
+
+#[async_trait]
+impl Migrating for Schema<'_> {
+    async fn migrate_once(&mut self) -> Result<(), StoreError> {
+        migrate_once(self.server).await
+    }
+
+    async fn tell(&mut self) {
+        self.met += 1;
+        if self.met == TOLD_AT {
             tracing::info!(
                 "others use the tables of the store, or change them; it is waited until its schema can be changed"
             );
         }
-        tokio::time::sleep(pauses.next(rand::random())).await;
     }
 }
 

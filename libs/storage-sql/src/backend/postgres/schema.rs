@@ -3,18 +3,16 @@
 //! All of it is one transaction, which holds the table of versions: that is the lock. A second process waits for it and finds the work done, or, where
 //! both made that table, is told so and begins again.
 
-use std::time::Duration;
-
 use armadex_storage::StoreError;
-use tokio::time::Instant;
+use async_trait::async_trait;
 use tracing::info;
 
 use super::begin::Purpose;
 use super::connect::Connector;
 use super::connection::PostgresTransaction;
 use super::limits::Limits;
-use crate::backend::error::{broken, is_collision};
-use crate::backend::pauses::Pauses;
+use crate::backend::error::broken;
+use crate::backend::migrating::{self, Migrating};
 use crate::backend::pool::Pool;
 use crate::backend::schema::{self, SchemaStanding};
 use crate::backend::{Connection as _, Transaction as _, head_row, identity, row, rows};
@@ -27,12 +25,6 @@ const VERSIONS: &str = "CREATE TABLE migration (version BIGINT NOT NULL PRIMARY 
 /// Who only looks is not held up.
 const LOCK: &str = "LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE";
 
-/// How long a process begins again that met others at the same work: another may build the indexes of a large store.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// The others, and all who search, get on with theirs meanwhile.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LAST_PAUSE: Duration = Duration::from_secs(10);
-
 /// Whoever has the table of versions, or is making it: its process on the server, its name, its host, and since when.
 const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.application_name || ' at ' || COALESCE(host(a.client_addr), 'a socket') || ', since ' \
      || to_char(a.xact_start, 'HH24:MI:SS') || ')' FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
@@ -41,26 +33,37 @@ const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.app
 
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
-    let pool = Pool::new(Connector::new(server), 1);
-    let mut told = None;
-    let (begun, mut pauses) = (Instant::now(), Pauses::new(FIRST_PAUSE, LAST_PAUSE));
-    let mut done = migrate_once(&pool, server).await;
-    while done.as_ref().is_err_and(is_collision) && begun.elapsed() < PATIENCE {
-        tell_of_holder(&pool, server, &mut told).await;
-        tokio::time::sleep(pauses.next(rand::random())).await;
-        done = migrate_once(&pool, server).await;
-    }
-    pool.close().await;
+    let mut schema = Schema {
+        pool: Pool::new(Connector::new(server), 1),
+        server,
+        told: None,
+    };
+    let done = migrating::migrate(&mut schema).await;
+    schema.pool.close().await;
     done
 }
 
-/// Says once who is at the same work. Where that cannot be found out there is no more to say than that somebody is.
-async fn tell_of_holder(pool: &Pool<Connector>, server: &Server, told: &mut Option<String>) {
-    let found = holder(pool, server).await.ok().flatten();
-    let holder = found.unwrap_or_else(|| "another process".to_owned());
-    if told.as_ref() != Some(&holder) {
-        info!(%holder, "{holder} changes the store's schema, or keeps it from being changed; it is waited for");
-        *told = Some(holder);
+struct Schema<'a> {
+    pool: Pool<Connector>,
+    server: &'a Server,
+    /// Who was last said to be at the same work.
+    told: Option<String>,
+}
+
+#[async_trait]
+impl Migrating for Schema<'_> {
+    async fn migrate_once(&mut self) -> Result<(), StoreError> {
+        migrate_once(&self.pool, self.server).await
+    }
+
+    /// Where it cannot be found out there is no more to say than that somebody is; each is named once.
+    async fn tell(&mut self) {
+        let found = holder(&self.pool, self.server).await.ok().flatten();
+        let holder = found.unwrap_or_else(|| "another process".to_owned());
+        if self.told.as_ref() != Some(&holder) {
+            info!(%holder, "{holder} changes the store's schema, or keeps it from being changed; it is waited for");
+            self.told = Some(holder);
+        }
     }
 }
 
