@@ -11,6 +11,8 @@ use super::pauses::Pauses;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// So long at most is refused what would succeed again.
 const LAST_PAUSE: Duration = Duration::from_secs(5);
+/// While it worked so lately, there are connections.
+pub(super) const JUST: Duration = Duration::from_secs(10);
 /// What fails again this soon is the same trouble, which is not told anew.
 const TOLD_FOR: Duration = Duration::from_secs(600);
 
@@ -18,6 +20,8 @@ const TOLD_FOR: Duration = Duration::from_secs(600);
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     trouble: Option<Trouble>,
+    /// When it last worked.
+    worked: Option<Instant>,
     told: Option<Instant>,
     /// The trouble that there is was told.
     is_told: bool,
@@ -90,8 +94,14 @@ impl Gate {
 
     /// The database worked. For how long it had not, if that it does is worth a line in the log.
     pub(super) fn worked(&mut self, now: Instant) -> Option<Duration> {
+        self.worked = Some(now);
         let trouble = self.trouble.take()?;
         std::mem::take(&mut self.is_told).then(|| now - trouble.since)
+    }
+
+    /// Whether it worked a moment ago.
+    pub(super) fn has_just_worked(&self, now: Instant) -> bool {
+        self.worked.is_some_and(|worked| now - worked < JUST)
     }
 
     /// A call that was to say whether the trouble is over ended without saying so.
@@ -168,6 +178,16 @@ mod tests {
         now += TOLD_FOR / 2;
         assert!(gate.failed(Entry::Go, now, 0.0));
         assert!(gate.worked(now).is_some());
+    }
+
+    #[test]
+    fn what_worked_a_moment_ago_is_known_for_that_moment() {
+        let (mut gate, now) = (Gate::default(), Instant::now());
+        assert!(!gate.has_just_worked(now), "it was never asked");
+        assert_eq!(gate.worked(now), None);
+        gate.failed(Entry::Go, now, 0.0);
+        assert!(gate.has_just_worked(now + JUST / 2));
+        assert!(!gate.has_just_worked(now + JUST));
     }
 
     #[test]

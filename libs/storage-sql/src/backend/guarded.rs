@@ -6,7 +6,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use armadex_storage::{Outage, StoreError};
 use async_trait::async_trait;
@@ -19,9 +18,6 @@ use super::gate::{Entry, Gate};
 use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
-
-/// While reading worked so lately, there are connections.
-const JUST: Duration = Duration::from_secs(10);
 
 /// A database and what is known of its trouble.
 pub(crate) struct GuardedDatabase {
@@ -244,8 +240,6 @@ const WRITES: Words = Words {
 struct Watch {
     gate: Mutex<Gate>,
     words: &'static Words,
-    /// When a call last succeeded.
-    worked: Mutex<Option<Instant>>,
     outages: AtomicU64,
     refused: AtomicU64,
 }
@@ -255,7 +249,6 @@ impl Watch {
         Self {
             gate: Mutex::default(),
             words,
-            worked: Mutex::default(),
             outages: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         }
@@ -281,12 +274,7 @@ impl Watch {
     }
 
     fn has_just_worked(&self) -> bool {
-        let worked = *self.worked();
-        worked.is_some_and(|worked| worked.elapsed() < JUST)
-    }
-
-    fn worked(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.worked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gate().has_just_worked(Instant::now())
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {
@@ -304,9 +292,7 @@ struct Attempt {
 impl Attempt {
     fn worked(mut self) {
         self.is_open = false;
-        let now = Instant::now();
-        *self.watch.worked() = Some(now);
-        let over = self.watch.gate().worked(now);
+        let over = self.watch.gate().worked(Instant::now());
         if let Some(took) = over {
             let seconds = took.as_secs();
             info!(seconds, "{}", self.watch.words.ends);

@@ -7,6 +7,7 @@ use tokio::time;
 
 use super::*;
 use crate::backend::error::{Class, classified, collided};
+use crate::backend::gate::JUST;
 
 /// What it does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
