@@ -79,8 +79,6 @@ pub(crate) struct SqliteDatabase {
 impl SqliteDatabase {
     /// Opens the file, which is made if it is not there, and brings its schema up to date.
     pub(crate) async fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
-        // Before the database: whatever is committed after this cannot make the mark look ahead of it.
-        let known = MarkFile::read(path).map_err(|err| out_of_reach(path, err))?;
         create_private(path)?;
         // Before it is opened, so that whatever took its place since is seen to be another.
         let file = Identity::of(path).map_err(|err| out_of_reach(path, err))?;
@@ -90,7 +88,7 @@ impl SqliteDatabase {
         migrate(&writer).await?;
         file.check(path)?;
         let mark = MarkFile::open(path).map_err(|err| out_of_reach(path, err))?;
-        let marked = check_mark(&writer, path, &mark, known, file.inode).await?;
+        let marked = check_mark(&writer, path, &mark, file.inode).await?;
         Ok(Self {
             short: connect_all(reader_options(path, options), SHORT_READERS).await?,
             searches: connect(reader_options(path, options), options.readers).await?,
@@ -168,13 +166,12 @@ impl Identity {
     }
 }
 
-/// Gives a database that is behind its mark another incarnation, and writes the mark that it has from now on. Of processes that open one together the first
-/// does so: the others wait for its transaction, in which it leaves a mark of what they find.
+/// Gives a database that is behind its mark another incarnation, and writes the mark that it has from now on. Nobody commits meanwhile, so the mark is not ahead of
+/// a database that has lost nothing; and of processes that open one together the first does so, which leaves a mark of what the others find.
 async fn check_mark(
     writer: &SqlitePool,
     path: &Path,
     mark: &MarkFile,
-    known: Option<Mark>,
     inode: u64,
 ) -> Result<Mark, StoreError> {
     let mut transaction = begin(writer, "BEGIN IMMEDIATE").await?;
@@ -187,13 +184,13 @@ async fn check_mark(
         inode,
         closed: false,
     };
-    let is_behind = |known: Option<Mark>| match known {
+    let marked = MarkFile::read(path).map_err(|err| out_of_reach(path, err))?;
+    let is_behind = match marked {
         Some(mark) => mark.is_ahead_of(&found),
         // A file that came here without its mark.
         None => found.revision > 0,
     };
-    let now = || MarkFile::read(path).map_err(|err| out_of_reach(path, err));
-    if is_behind(known) && is_behind(now()?) {
+    if is_behind {
         found.incarnation = incarnation::renew(connection).await?;
     }
     // Before the end: one whose transaction was not committed after all is of no database, and the next to come renews it again.

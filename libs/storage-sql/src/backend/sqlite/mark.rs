@@ -97,16 +97,19 @@ impl MarkFile {
     pub(super) fn read(database: &Path) -> Result<Option<Mark>> {
         let mut text = String::new();
         match File::open(path_of(database)) {
-            Ok(mut file) => match file.read_to_string(&mut text) {
-                Ok(_) => {
-                    let changed = file.metadata()?.ctime();
-                    let mark = Mark::parse(&text);
-                    let own = mark.filter(|(_, written)| changed - written <= WRITTEN_WITHIN);
-                    Ok(own.map(|(mark, _)| mark))
+            Ok(mut file) => {
+                // Before it is read: somebody may be writing it now.
+                let changed = file.metadata()?.ctime();
+                match file.read_to_string(&mut text) {
+                    Ok(_) => {
+                        let mark = Mark::parse(&text);
+                        let own = mark.filter(|(_, written)| changed - written <= WRITTEN_WITHIN);
+                        Ok(own.map(|(mark, _)| mark))
+                    }
+                    Err(err) if err.kind() == ErrorKind::InvalidData => Ok(None),
+                    Err(err) => Err(err),
                 }
-                Err(err) if err.kind() == ErrorKind::InvalidData => Ok(None),
-                Err(err) => Err(err),
-            },
+            }
             Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
             Err(err) => Err(err),
         }
