@@ -19,7 +19,7 @@ mod harness;
 pub mod http;
 pub mod kubeconfig;
 pub mod kubectl;
-mod limit;
+pub mod limit;
 pub mod log;
 pub mod pki;
 pub mod process;

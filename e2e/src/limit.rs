@@ -13,7 +13,7 @@ use tokio::time::timeout;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// What a program prints, which gets nothing to read.
-pub(crate) async fn output_of(command: &mut Command) -> Result<Output> {
+pub async fn output_of(command: &mut Command) -> Result<Output> {
     output_within(command, &[], LIMIT).await
 }
 

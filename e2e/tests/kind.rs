@@ -4,9 +4,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use anyhow::{Result, ensure};
+use armadex_e2e::limit::output_of;
+use tokio::process::Command;
 
 /// Names of the programs, and what they do: clusters are files in `$PRETEND`.
 const PROGRAMS: [(&str, &str); 4] = [
@@ -50,15 +52,16 @@ const PROGRAMS: [(&str, &str); 4] = [
 ];
 
 /// Runs it in `place` with these programs.
-fn up(place: &Path, argument: &str) -> Result<Output> {
+async fn up(place: &Path, argument: &str) -> Result<Output> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/kind/up.sh");
     let path = std::env::var("PATH")?;
-    Ok(Command::new("sh")
+    let mut command = Command::new("sh");
+    command
         .args([script, argument])
         .env("PATH", format!("{}:{path}", place.join("bin").display()))
         .env("PRETEND", place)
-        .env("ARMADEX_KIND_DIR", place.join("folder"))
-        .output()?)
+        .env("ARMADEX_KIND_DIR", place.join("folder"));
+    output_of(&mut command).await
 }
 
 fn prepare(place: &Path) -> Result<()> {
@@ -87,15 +90,16 @@ fn calls(place: &Path, words: &str) -> Result<usize> {
     Ok(text.lines().filter(|line| line.starts_with(words)).count())
 }
 
-#[test]
-fn a_run_that_failed_is_gone_on_with_and_a_run_that_went_well_changes_nothing() -> Result<()> {
+#[tokio::test]
+async fn a_run_that_failed_is_gone_on_with_and_a_run_that_went_well_changes_nothing() -> Result<()>
+{
     let place = tempfile::tempdir()?;
     let place = place.path();
     prepare(place)?;
     let folder = place.join("folder");
     std::fs::write(place.join("init-fails"), "")?;
     ensure!(
-        !up(place, "2")?.status.success(),
+        !up(place, "2").await?.status.success(),
         "it says nothing of the failure"
     );
     ensure!(
@@ -103,7 +107,7 @@ fn a_run_that_failed_is_gone_on_with_and_a_run_that_went_well_changes_nothing() 
         "a control plane is promised"
     );
     for (argument, clusters) in [("2", 3), ("2", 3), ("3", 4)] {
-        let output = up(place, argument)?;
+        let output = up(place, argument).await?;
         ensure!(output.status.success(), "{argument}: {output:?}");
         ensure!(
             names(&place.join("clusters"))?.len() == clusters,
@@ -127,7 +131,7 @@ fn a_run_that_failed_is_gone_on_with_and_a_run_that_went_well_changes_nothing() 
     ];
     ensure!(names(&folder)?[..4] == files, "{:?}", names(&folder)?);
     ensure!(std::fs::read_to_string(folder.join("address"))? == "172.18.0.1\n");
-    ensure!(up(place, "down")?.status.success() && names(&folder)?.is_empty());
+    ensure!(up(place, "down").await?.status.success() && names(&folder)?.is_empty());
     ensure!(
         names(&place.join("clusters"))?.is_empty(),
         "clusters are left"
@@ -135,12 +139,12 @@ fn a_run_that_failed_is_gone_on_with_and_a_run_that_went_well_changes_nothing() 
     Ok(())
 }
 
-#[test]
-fn a_word_that_is_no_number_makes_nothing() -> Result<()> {
+#[tokio::test]
+async fn a_word_that_is_no_number_makes_nothing() -> Result<()> {
     let place = tempfile::tempdir()?;
     prepare(place.path())?;
     for argument in ["0", "two", "-1", "dwon"] {
-        let output = up(place.path(), argument)?;
+        let output = up(place.path(), argument).await?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(
             said.contains("is no number of members"),
