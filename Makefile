@@ -46,7 +46,7 @@ demo-seed: $(E2E)
 demo-down: $(E2E)
 	@$(E2E) down
 
-.PHONY: test databases check unit budgets e2e gen gen-current deny
+.PHONY: test databases check unit budgets e2e gen gen-current deny commits
 
 # Tests that were not run for want of a database server say so in the first file, advisories that could not be checked in the second; `make test`
 # ends with both.
@@ -80,6 +80,10 @@ budgets: prerequisites
 # What needs control planes.
 e2e: programs tools
 	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e
+
+# make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
+commits: prerequisites
+	@.ci/commits "$(or $(FROM),$(error since which commit? make $@ FROM=main))"
 
 # Regenerates what is generated; commit the result.
 gen:
