@@ -40,7 +40,8 @@ pub(crate) struct StoreFlags {
     /// $PGPASSWORD or $MYSQL_PWD.
     #[arg(long, value_name = "FILE")]
     store_password_file: Option<PathBuf>,
-    /// Connections to the store that this process may open. One writes, two are for what takes a moment, all others search.
+    /// Connections to the store that this process may open. One writes, two are for what takes a moment, all others search. On SQLite one more is opened for
+    /// what streams compare with, on MySQL one more while everything is read for a check.
     /// [default: 7, or what the storage configuration says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(FEWEST)..=1000))]
     store_connections: Option<u32>,
