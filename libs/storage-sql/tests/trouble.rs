@@ -1,10 +1,10 @@
-//! A server that is paused, killed and stopped under a store: what is asked is refused at once once that is known, what is written is there exactly once in
+//! A server that is paused, killed, stopped and made read-only under a store: what is asked is refused at once once that is known, what is written is there exactly once in
 //! the end, and nobody has to do anything but wait.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use armadex_databases::{Database, Engine, Server, Setup};
+use armadex_databases::{Database, Engine, Server, Setup, administer};
 use armadex_model::ResourceType;
 use armadex_storage::conformance::fixture::{all_pods, live, name};
 use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
@@ -25,6 +25,96 @@ async fn a_postgresql_in_trouble_is_refused_at_once_and_loses_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mariadb_in_trouble_is_refused_at_once_and_loses_nothing() {
     outages(Engine::Mysql).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgresql_that_takes_no_writes_says_so_and_goes_on_answering() {
+    // One at a time: it takes no transaction with others.
+    let read_only = |is: &str| {
+        [
+            format!("ALTER SYSTEM SET default_transaction_read_only = {is}"),
+            "SELECT pg_reload_conf()".to_owned(),
+        ]
+    };
+    let orders = [read_only("on"), read_only("off")];
+    takes_no_writes(Engine::Postgres, orders, "read-only transaction").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mariadb_that_takes_no_writes_says_so_and_goes_on_answering() {
+    let read_only = |is: u8| {
+        let order = format!("SET GLOBAL read_only = {is}");
+        [order, "SELECT 1".to_owned()]
+    };
+    let orders = [read_only(1), read_only(0)];
+    takes_no_writes(Engine::Mysql, orders, "--read-only").await;
+}
+
+/// As an administrator does it for an hour, or a provider when a disk is full.
+async fn takes_no_writes(engine: Engine, [begin, end]: [[String; 2]; 2], words: &str) {
+    let there = Database::for_test(engine).expect("no trouble");
+    let Some(_there_is_one) = there else { return };
+    let server = Server::start(engine, &Setup::default()).expect("a server");
+    let store = open(&url_of_a_user(&server)).await;
+    let writer = open_pods(&store).await;
+    write(&store, &writer, 1).await.expect("it works");
+    let order = |orders: &[String; 2]| {
+        for order in orders {
+            administer(server.address(), order).expect("done");
+        }
+    };
+
+    order(&begin);
+    wait_for("a write is refused", async || {
+        match write(&store, &writer, 2).await {
+            Ok(()) => false,
+            Err(error) => {
+                assert!(error.is_transient(), "{error}");
+                told(&error).contains(words)
+            }
+        }
+    })
+    .await;
+    let listed = Fixture::of(&store).list(&all_pods(), 500).await;
+    assert_eq!(listed.len(), OBJECTS, "nobody writes, and all can read");
+
+    order(&end);
+    wait_for("it is written", async || {
+        write(&store, &writer, 3).await.is_ok()
+    })
+    .await;
+    let report = store.check().await.expect("a report");
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert_eq!(report.objects, OBJECTS as u64);
+    store.shutdown().await;
+}
+
+/// An error with what it comes from.
+fn told(error: &StoreError) -> String {
+    let mut words = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        source = error.source();
+    }
+    words
+}
+
+/// Of one who may do everything in this database and nothing beside: an administrator writes to a MariaDB whose `read_only` is set.
+fn url_of_a_user(server: &Server) -> String {
+    let url = server.create("fleet").expect("a database");
+    let address = server.address();
+    if address.engine() == Engine::Postgres {
+        return url;
+    }
+    let grant = "CREATE USER 'user'@'%' IDENTIFIED BY 'word'; GRANT ALL ON fleet.* TO 'user'@'%'";
+    administer(address, grant).expect("a user");
+    format!(
+        "mysql://user:word@{}:{}/fleet",
+        address.host(),
+        address.port()
+    )
 }
 
 async fn outages(engine: Engine) {

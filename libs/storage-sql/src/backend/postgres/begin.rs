@@ -17,7 +17,8 @@ impl Purpose {
     fn begin(self) -> &'static str {
         match self {
             Self::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-            Self::Write | Self::Migrate => "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE",
+            // Not READ WRITE: who sets `default_transaction_read_only`, as providers do when a disk is full, means us as well.
+            Self::Write | Self::Migrate => "BEGIN ISOLATION LEVEL READ COMMITTED",
         }
     }
 }
@@ -88,7 +89,7 @@ mod tests {
         assert!(old.contains("; SET LOCAL statement_timeout = 30000; "));
         assert!(!old.contains("memoize"));
         let new = text(Purpose::Write, limits, 150_000, true);
-        assert!(new.starts_with("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL "));
+        assert!(new.starts_with("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL "));
         assert!(new.ends_with("; SET LOCAL enable_memoize = off; DISCARD PLANS"));
         let migration = text(Purpose::Migrate, limits, 150_000, false);
         assert!(!migration.contains("statement_timeout"));
