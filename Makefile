@@ -15,8 +15,8 @@ programs: prerequisites
 	cargo build --profile demo --locked --package armadex --package armadex-e2e
 
 # etcd, kube-apiserver, kube-controller-manager and kubectl: found, or built once into a cache outside the tree.
-tools: prerequisites
-	cargo run --quiet --locked --package armadex-e2e -- tools
+tools: programs
+	@$(E2E) tools
 
 # A control plane, two members, Armadex, a policy and rows in kubectl; runs until Ctrl-C.
 demo: programs
@@ -54,7 +54,7 @@ NOT_RUN := $(abspath $(TARGET))/not-run.txt
 NOT_CHECKED := $(abspath $(TARGET))/not-checked.txt
 
 # Everything that a change has to pass. The end-to-end tests need both programs and the control plane's tools.
-test: check deny programs tools databases
+test: check deny tools databases
 	@rm -f "$(NOT_RUN)"
 	RUST_BACKTRACE=1 ARMADEX_TEST_NOT_RUN="$(NOT_RUN)" ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --workspace
 	@[ ! -s "$(NOT_RUN)" ] && [ ! -s "$(NOT_CHECKED)" ] || { echo; echo 'PASSED, BUT NOT EVERYTHING WAS TRIED:'; cat "$(NOT_RUN)" "$(NOT_CHECKED)" 2>/dev/null | sort -u; }
@@ -78,7 +78,7 @@ budgets: prerequisites
 	ARMADEX_TEST_CLUSTERS=10000 ARMADEX_TEST_NAMESPACES=20000 cargo test --locked --package armadex-storage-sql --test budgets
 
 # What needs control planes.
-e2e: programs tools
+e2e: tools
 	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
