@@ -45,14 +45,15 @@ fn folder_of(root: &Path, name: &str) -> Option<PathBuf> {
     found.filter(|_| name.starts_with("armadex"))
 }
 
-/// Whether `name` is what it is said to be: a crate and a test of it, or `e2e` and one of its programs of tests. Of `armadex-storage` it is a
+/// Whether `name` is what it is said to be: a crate and a test of it, or `e2e` and a file of its tests. Of `armadex-storage` it is a
 /// case that every store is tried with.
 fn is_there(root: &Path, name: &str) -> bool {
     let words: Vec<&str> = name.split(' ').map(|word| word.trim_matches('`')).collect();
     match words[..] {
         ["e2e", program] => {
-            let program = root.join("e2e/tests").join(program);
-            program.with_extension("rs").is_file() || program.join("main.rs").is_file()
+            let folders = ["e2e/tests", "e2e/tests/fleets"].map(|folder| root.join(folder));
+            let file = |folder: &PathBuf| folder.join(program).with_extension("rs");
+            folders.iter().map(file).any(|file| file.is_file())
         }
         ["armadex-storage", case] => {
             let suite = root.join("libs/storage/src/conformance.rs");

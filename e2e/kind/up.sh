@@ -4,7 +4,7 @@
 #   e2e/kind/up.sh [MEMBERS]                  makes them, two if nothing is said; again after a failure, and for more of them
 #   make programs                             builds Armadex
 #   target/demo/armadex-e2e demo --attach .kind
-#   ARMADEX_E2E_ATTACH=.kind cargo test --package armadex-e2e --test attached
+#   ARMADEX_E2E_ATTACH=.kind cargo test --package armadex-e2e --test fleets attached
 #   e2e/kind/up.sh down                       removes all of it
 #
 # What is in the folder (.kind, or $ARMADEX_KIND_DIR), which nobody else clears:

@@ -14,14 +14,10 @@ use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Kubectl, Options, wait_until};
 use armadex_e2e::{deploy, requests, rights};
 use serde_json::json;
-use tokio::sync::Mutex;
 
 const OBJECTS: usize = 200;
 /// Where Karmada keeps the credentials of its members.
 const KARMADA: &str = "karmada-cluster";
-
-/// One after the other: each takes all cores.
-static TURN: Mutex<()> = Mutex::const_new(());
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave() -> Result<()> {
@@ -38,7 +34,6 @@ async fn the_story(store: StoreKind) -> Result<()> {
     if !store.is_there()? {
         return Ok(());
     }
-    let _turn = TURN.lock().await;
     let options = Options {
         members: 2,
         late_cluster_api: true,

@@ -21,7 +21,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Request;
 use serde_json::json;
-use tokio::sync::Mutex;
 
 /// Some seconds, on a machine that is busy: what is missing would be looked for a minute apart in the end.
 const FOUND: Duration = Duration::from_secs(30);
@@ -34,9 +33,6 @@ const GROUP: &str = "e2e.armadex.dev";
 /// Bytes of the large object.
 const LARGE: usize = 1_400_000;
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
-
-/// One after the other: each takes all cores.
-static TURN: Mutex<()> = Mutex::const_new(());
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_said_and_the_rest_goes_on() -> Result<()> {
@@ -52,7 +48,6 @@ async fn faults(store: StoreKind) -> Result<()> {
     if !store.is_there()? {
         return Ok(());
     }
-    let _turn = TURN.lock().await;
     let fleet = Harness::start(Options {
         members: 1,
         store: Some(store),
