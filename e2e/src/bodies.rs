@@ -20,8 +20,11 @@ const KEPT: [&str; 2] = [
 /// Lists a kind in the member called `name` and of it in Armadex; gives how many objects are equal.
 pub async fn compare(host: &Client, member: &Client, name: &str, kind: Kind) -> Result<usize> {
     let path = kind.path();
-    let theirs: Listed<Value> = list_with(member, path, &[]).await?;
-    let ours: Listed<Value> = list_with(host, &kind.path_of(name), &[]).await?;
+    let own_path = kind.path_of(name);
+    let (theirs, ours): (Listed<Value>, Listed<Value>) = tokio::try_join!(
+        list_with(member, path, &[]),
+        list_with(host, &own_path, &[])
+    )?;
     ensure!(
         (&theirs.kind, &theirs.api_version) == (&ours.kind, &ours.api_version),
         "{path}: a {} of {} instead of a {} of {}",

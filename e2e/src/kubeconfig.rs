@@ -79,13 +79,25 @@ fn render(name: &str, url: &str, authority: &str, user: &str) -> String {
 
 /// A client for the current context of the kubeconfig at `path`. It gives up a server that sends nothing of an answer for a minute.
 pub async fn client(path: &Path) -> Result<kube::Client> {
+    Ok(kube::Client::try_from(config(path).await?)?)
+}
+
+/// The same for whoever reads everything: on one machine it takes longer to pack answers than to send them, and longest to unpack them in a program that is built for
+/// tests.
+pub async fn client_without_compression(path: &Path) -> Result<kube::Client> {
+    let mut config = config(path).await?;
+    config.disable_compression = true;
+    Ok(kube::Client::try_from(config)?)
+}
+
+async fn config(path: &Path) -> Result<kube::Config> {
     let mut config =
         kube::Config::from_custom_kubeconfig(read(path)?, &KubeConfigOptions::default()).await?;
     config.default_retry = false;
     config.read_timeout = Some(ANSWER_IN_FULL);
     // Else the time counts in which a connection waited for its next request.
     config.reset_reader_on_write = true;
-    Ok(kube::Client::try_from(config)?)
+    Ok(config)
 }
 
 /// A client that shows `token` to the apiserver at `url`, whose certificate is checked against `authority` (PEM).
