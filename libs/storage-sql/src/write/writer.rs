@@ -70,6 +70,16 @@ impl Work {
         }
     }
 
+    /// The cluster that it concerns, if it is one by number.
+    fn cluster(&self) -> Option<i64> {
+        match self {
+            Self::Write(batch) => Some(batch.cluster),
+            Self::Open(opening) => Some(opening.cluster.0),
+            Self::Health(cluster, ..) | Self::Close(cluster, _) => Some(cluster.0),
+            _ => None,
+        }
+    }
+
     fn opening(&self) -> Option<&Opening> {
         match self {
             Self::Open(opening) => Some(opening),
@@ -198,17 +208,32 @@ impl Writer {
         }
     }
 
-    /// Each of the work in a transaction of its own, unless the first show that it is not for what they are that they fail.
+    /// Each of the work in a transaction of its own, unless those that are tried first show that it is not for what they are that they fail.
     async fn one_by_one(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
-        let mut results: Vec<Result<Done, StoreError>> = Vec::with_capacity(work.len());
-        for one in work {
-            let done = match fails_alike(&results) {
-                Some(reason) => Err(broken(reason)),
-                None => self.transact_anew(std::slice::from_ref(one)).await,
-            };
-            results.push(done.map(|mut done| done.pop().unwrap_or(Done::Nothing)));
+        let samples = samples(work);
+        let mut results: Vec<Option<Result<Done, StoreError>>> = Vec::new();
+        results.resize_with(work.len(), || None);
+        for &index in &samples {
+            results[index] = Some(self.alone(&work[index]).await);
         }
+        let given_up = fails_alike(&results.iter().flatten().collect::<Vec<_>>());
+        for (result, one) in results.iter_mut().zip(work) {
+            if result.is_none() {
+                *result = Some(match &given_up {
+                    Some(reason) => Err(broken(reason)),
+                    None => self.alone(one).await,
+                });
+            }
+        }
+        let results = results.into_iter();
         results
+            .map(|result| result.expect("tried or given up"))
+            .collect()
+    }
+
+    async fn alone(&mut self, one: &Work) -> Result<Done, StoreError> {
+        let done = self.transact_anew(std::slice::from_ref(one)).await;
+        done.map(|mut done| done.pop().unwrap_or(Done::Nothing))
     }
 
     /// Does all of the work in one transaction, and once more where another transaction was in the way.
@@ -473,18 +498,30 @@ async fn finish<T>(
     }
 }
 
-/// So many that are refused by the database in the same words, and none before them that is not, say that it refuses all. Each costs a transaction and a line in
-/// the log.
+/// So many that are refused by the database in the same words, and others besides, say that it refuses all. Each costs a transaction and a line in the log.
 const ALIKE: usize = 4;
 
-/// The words in which all of these were refused, if they are enough to say so of those that come after them.
-fn fails_alike(results: &[Result<Done, StoreError>]) -> Option<String> {
-    let refused = results.iter().take(ALIKE).map(|result| match result {
+/// Which are tried first: so many from the front, and as witnesses, for those may be of one cluster whose rows are damaged, the last and one of a cluster
+/// that they are not of.
+fn samples(work: &[Work]) -> Vec<usize> {
+    let front = work.len().min(ALIKE);
+    let known: Vec<Option<i64>> = work[..front].iter().map(Work::cluster).collect();
+    let is_other = |index: &usize| !known.contains(&work[*index].cluster());
+    let last = work.len().checked_sub(1).filter(|last| *last >= front);
+    let other = (front..work.len()).find(is_other);
+    let mut samples: Vec<usize> = (0..front).chain(other).chain(last).collect();
+    samples.dedup();
+    samples
+}
+
+/// The words in which all of these were refused, if they are enough to say so of others.
+fn fails_alike(results: &[&Result<Done, StoreError>]) -> Option<String> {
+    let refused = results.iter().map(|result| match result {
         Err(StoreError::Broken { reason }) => Some(reason),
         _ => None,
     });
     let refused = refused.collect::<Option<Vec<_>>>()?;
-    let are_alike = refused.len() == ALIKE && refused.windows(2).all(|pair| pair[0] == pair[1]);
+    let are_alike = refused.len() >= ALIKE && refused.windows(2).all(|pair| pair[0] == pair[1]);
     are_alike.then(|| refused[0].clone())
 }
 

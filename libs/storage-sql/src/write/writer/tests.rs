@@ -1,5 +1,9 @@
 //! How many statements a transaction takes: a figure that grows with rows, not with orders. SQLite.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+
 use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::conformance::{RULES, object, resource};
 use armadex_storage::{Batch, Change, MemberPosition, Phase, Stream};
@@ -279,10 +283,21 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     assert!(PURGE_ORDER.iter().all(|table| met(table)), "{orders:?}");
 }
 
-/// A database in which the first transactions meet another one.
+/// A database that counts its transactions, of which the first meet another one.
 struct Contended {
     database: SqliteDatabase,
-    collisions: std::sync::atomic::AtomicUsize,
+    collisions: AtomicUsize,
+    begun: AtomicUsize,
+}
+
+impl Contended {
+    fn new(database: SqliteDatabase, collisions: usize) -> Arc<Self> {
+        Arc::new(Self {
+            database,
+            collisions: collisions.into(),
+            begun: AtomicUsize::new(0),
+        })
+    }
 }
 
 #[async_trait]
@@ -296,7 +311,7 @@ impl Database for Contended {
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        use std::sync::atomic::Ordering::SeqCst;
+        self.begun.fetch_add(1, SeqCst);
         let left = self.collisions.load(SeqCst);
         if left > 0 {
             self.collisions.store(left - 1, SeqCst);
@@ -320,26 +335,27 @@ impl Database for Contended {
     }
 }
 
+fn writer_on(database: &Arc<Contended>, committed: Committed) -> Writer {
+    Writer {
+        is_over: false,
+        database: Arc::clone(database) as SharedDatabase,
+        portions: Portions::default(),
+        watch_window: Duration::ZERO,
+        lease: Lease::new(Duration::ZERO),
+        left_off: LeftOff::default(),
+        rest: Options::default().rest,
+        labels: LabelKeys::new(4096),
+        object_ids: ObjectIds::default(),
+        committed,
+    }
+}
+
 #[tokio::test]
 async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
     for (collisions, succeeds) in [(TRIES - 1, true), (TRIES, false)] {
         let fleet = Fleet::of(0).await;
-        let database = Contended {
-            database: fleet.database,
-            collisions: collisions.into(),
-        };
-        let mut writer = Writer {
-            is_over: false,
-            database: std::sync::Arc::new(database),
-            portions: Portions::default(),
-            watch_window: Duration::ZERO,
-            lease: Lease::new(Duration::ZERO),
-            left_off: LeftOff::default(),
-            rest: Options::default().rest,
-            labels: LabelKeys::new(4096),
-            object_ids: ObjectIds::default(),
-            committed: fleet.committed,
-        };
+        let database = Contended::new(fleet.database, collisions);
+        let mut writer = writer_on(&database, fleet.committed);
         let joined = Work::Join("m".parse().expect("a name"), "uid".into(), String::new());
         let results = writer.results(&[joined]).await;
         match &results[..] {
@@ -350,15 +366,70 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
     }
 }
 
+/// Writes the health of clusters in one group, of which the database refuses that of some in the same words; says of which it was stored, and how many
+/// transactions that took.
+async fn stored_of(clusters: usize, each: usize, refuses: &'static str) -> (Vec<bool>, usize) {
+    let fleet = Fleet::of(clusters).await;
+    let numbers = fleet.clusters.clone();
+    let database = Contended::new(fleet.database, 0);
+    let mut transaction = database.database.write().await.expect("a transaction");
+    let damage = Statement::fixed("test.damage", refuses, []);
+    transaction.execute(damage).await.expect("a trigger");
+    transaction.commit().await.expect("committed");
+    let mut writer = writer_on(&database, fleet.committed);
+    let work = numbers.iter().flat_map(|&cluster| {
+        (0..each).map(move |number| {
+            let health = Health {
+                healthy: false,
+                reason: format!("reason {number}"),
+            };
+            Work::Health(cluster, health, None)
+        })
+    });
+    let results = writer.results(&work.collect::<Vec<_>>()).await;
+    let stored = results.iter().map(|result| match result {
+        Ok(Done::Nothing) => true,
+        Err(StoreError::Broken { .. }) => false,
+        other => panic!("{other:?}"),
+    });
+    (stored.collect(), database.begun.load(SeqCst))
+}
+
+#[tokio::test]
+async fn a_group_that_is_refused_whole_is_tried_in_a_few_places() {
+    let all =
+        "CREATE TRIGGER damage BEFORE INSERT ON health BEGIN SELECT RAISE(FAIL, 'damaged'); END";
+    let (stored, transactions) = stored_of(16, 4, all).await;
+    assert_eq!(stored, [false; 64]);
+    assert_eq!(transactions, 1 + ALIKE + 2);
+}
+
+#[tokio::test]
+async fn those_of_a_damaged_cluster_spoil_no_others() {
+    let first = "CREATE TRIGGER damage BEFORE INSERT ON health WHEN NEW.cluster = (SELECT MIN(id) FROM cluster) \
+                 BEGIN SELECT RAISE(FAIL, 'damaged'); END";
+    for each in [ALIKE, 5] {
+        let (stored, transactions) = stored_of(4, each, first).await;
+        let sound: Vec<bool> = (0..4 * each).map(|index| index >= each).collect();
+        assert_eq!(stored, sound);
+        assert_eq!(transactions, 1 + 4 * each);
+    }
+    let last = "CREATE TRIGGER damage BEFORE INSERT ON health WHEN NEW.cluster <> (SELECT MIN(id) + 1 FROM cluster) \
+                BEGIN SELECT RAISE(FAIL, 'damaged'); END";
+    let (stored, _) = stored_of(4, ALIKE, last).await;
+    assert_eq!(stored.iter().filter(|stored| **stored).count(), ALIKE);
+}
+
 #[test]
 fn what_all_are_refused_for_is_not_asked_for_each() {
-    let refused = |reason: &str| Err(broken(reason));
-    let results = |reasons: &[&str]| reasons.iter().map(|reason| refused(reason)).collect();
-    let alike = |results: Vec<Result<Done, StoreError>>| fails_alike(&results);
-    assert_eq!(alike(results(&["a", "a", "a"])), None);
-    assert_eq!(alike(results(&["a", "a", "a", "a"])), Some("a".to_owned()));
-    assert_eq!(alike(results(&["a", "a", "b", "a", "a"])), None);
-    let mut with_one = results(&["a", "a", "a", "a"]);
-    with_one.insert(0, Ok(Done::Nothing));
-    assert_eq!(alike(with_one), None);
+    let alike = |reasons: &[&str], stored: usize| {
+        let refused = reasons.iter().map(|&reason| Err(broken(reason)));
+        let stored = (0..stored).map(|_| Ok(Done::Nothing));
+        let results: Vec<Result<Done, StoreError>> = refused.chain(stored).collect();
+        fails_alike(&results.iter().collect::<Vec<_>>())
+    };
+    assert_eq!(alike(&["a", "a", "a"], 0), None);
+    assert_eq!(alike(&["a", "a", "a", "a"], 0), Some("a".to_owned()));
+    assert_eq!(alike(&["a", "a", "a", "a", "b"], 0), None);
+    assert_eq!(alike(&["a", "a", "a", "a"], 1), None);
 }
