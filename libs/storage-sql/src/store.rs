@@ -30,7 +30,8 @@ use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
-use crate::write::writer::{Done, Order, Work, Writer};
+use crate::write::work::{Done, Order, Work};
+use crate::write::writer::Writer;
 use families::Families;
 use snapshots::Snapshots;
 

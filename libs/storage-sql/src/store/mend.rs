@@ -11,7 +11,7 @@ use crate::sql::catalog::type_id;
 use crate::sql::{audit, mend};
 use crate::store::SqlStore;
 use crate::write::mend::Mending;
-use crate::write::writer::{Done, Work};
+use crate::write::work::{Done, Work};
 
 /// What was mended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::read::streams::{self, States};
 use crate::write::clusters::{self, Differs, Present};
 use crate::write::prepare::prepare;
 use crate::write::types::Opening;
-use crate::write::writer::{Done, Work};
+use crate::write::work::{Done, Work};
 
 #[async_trait]
 impl Sink for SqlStore {

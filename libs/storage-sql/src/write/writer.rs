@@ -6,9 +6,8 @@
 use std::error::Error as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use armadex_model::ClusterName;
-use armadex_storage::{ClusterId, Health, Outage, Purged, StoreError, Tenure, TypeId, Written};
-use tokio::sync::{mpsc, oneshot};
+use armadex_storage::{Outage, StoreError};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::{broken, is_collision};
@@ -17,12 +16,10 @@ use crate::backend::{SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
 use crate::write::Portions;
 use crate::write::catalog_change::CatalogChange;
-use crate::write::clusters::Opened;
 use crate::write::diff::Effect;
 use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
-use crate::write::mend::Mending;
 use crate::write::numbers::ObjectIds;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
@@ -30,78 +27,11 @@ use crate::write::session::Session;
 use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
+use crate::write::work::{Done, Order, Work};
 use crate::write::{clusters, mend, purge};
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
 const TRIES: usize = 4;
-
-/// Something for the writer to do.
-pub(crate) struct Order {
-    pub(crate) work: Work,
-    /// Where the answer goes. Nobody waiting for it is no error: the work is done all the same.
-    pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
-}
-
-/// What is to be done.
-pub(crate) enum Work {
-    Write(Prepared),
-    /// The name, the incarnation, the owner.
-    Join(ClusterName, String, String),
-    Leave(ClusterName, String),
-    /// The owner.
-    Begin(String),
-    KeepAlive(String, Tenure),
-    Health(ClusterId, Health, Option<String>),
-    Open(Opening),
-    Close(ClusterId, TypeId),
-    /// The name, the incarnation, the identity of the member.
-    Adopt(ClusterName, String, String),
-    Purge(u32, Duration),
-    Mend(Mending),
-    /// The store was seen like this and is behind it now.
-    Rewound(Committed),
-}
-
-impl Work {
-    fn batch(&self) -> Option<&Prepared> {
-        match self {
-            Self::Write(batch) => Some(batch),
-            _ => None,
-        }
-    }
-
-    /// The cluster that it concerns, if it is one by number.
-    fn cluster(&self) -> Option<i64> {
-        match self {
-            Self::Write(batch) => Some(batch.cluster),
-            Self::Open(opening) => Some(opening.cluster.0),
-            Self::Health(cluster, ..) | Self::Close(cluster, _) => Some(cluster.0),
-            _ => None,
-        }
-    }
-
-    fn opening(&self) -> Option<&Opening> {
-        match self {
-            Self::Open(opening) => Some(opening),
-            _ => None,
-        }
-    }
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub(crate) enum Done {
-    Written(Written),
-    Joined(ClusterId),
-    Begun(Tenure),
-    /// Whether the tenure lasts.
-    Kept(bool),
-    Opened(Opened),
-    Purged(Purged),
-    /// How many objects had to be removed.
-    Mended(u64),
-    Nothing,
-}
 
 /// The task's state.
 pub(crate) struct Writer {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::conformance::{RULES, object, resource};
-use armadex_storage::{Batch, Change, MemberPosition, Phase, Stream};
+use armadex_storage::{Batch, Change, ClusterId, Health, MemberPosition, Phase, Purged, Stream};
 use async_trait::async_trait;
 
 use super::*;

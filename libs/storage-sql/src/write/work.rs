@@ -1,0 +1,81 @@
+//! What the writer is asked to do, and what comes of it.
+
+use std::time::Duration;
+
+use armadex_model::ClusterName;
+use armadex_storage::{ClusterId, Health, Purged, StoreError, Tenure, TypeId, Written};
+use tokio::sync::oneshot;
+
+use crate::backend::incarnation::Committed;
+use crate::write::clusters::Opened;
+use crate::write::mend::Mending;
+use crate::write::prepare::Prepared;
+use crate::write::types::Opening;
+
+/// Something for the writer to do.
+pub(crate) struct Order {
+    pub(crate) work: Work,
+    /// Where the answer goes. Nobody waiting for it is no error: the work is done all the same.
+    pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
+}
+
+/// What is to be done.
+pub(crate) enum Work {
+    Write(Prepared),
+    /// The name, the incarnation, the owner.
+    Join(ClusterName, String, String),
+    Leave(ClusterName, String),
+    /// The owner.
+    Begin(String),
+    KeepAlive(String, Tenure),
+    Health(ClusterId, Health, Option<String>),
+    Open(Opening),
+    Close(ClusterId, TypeId),
+    /// The name, the incarnation, the identity of the member.
+    Adopt(ClusterName, String, String),
+    Purge(u32, Duration),
+    Mend(Mending),
+    /// The store was seen like this and is behind it now.
+    Rewound(Committed),
+}
+
+impl Work {
+    pub(crate) fn batch(&self) -> Option<&Prepared> {
+        match self {
+            Self::Write(batch) => Some(batch),
+            _ => None,
+        }
+    }
+
+    /// The cluster that it concerns, if it is one by number.
+    pub(crate) fn cluster(&self) -> Option<i64> {
+        match self {
+            Self::Write(batch) => Some(batch.cluster),
+            Self::Open(opening) => Some(opening.cluster.0),
+            Self::Health(cluster, ..) | Self::Close(cluster, _) => Some(cluster.0),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn opening(&self) -> Option<&Opening> {
+        match self {
+            Self::Open(opening) => Some(opening),
+            _ => None,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Written(Written),
+    Joined(ClusterId),
+    Begun(Tenure),
+    /// Whether the tenure lasts.
+    Kept(bool),
+    Opened(Opened),
+    Purged(Purged),
+    /// How many objects had to be removed.
+    Mended(u64),
+    Nothing,
+}
