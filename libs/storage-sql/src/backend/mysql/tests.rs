@@ -3,6 +3,8 @@
 use armadex_databases::{Database as TestDatabase, Engine};
 
 use super::*;
+use crate::backend::error::is_full;
+use crate::backend::pool::Connect as _;
 use crate::backend::{Connection, Row, rows};
 use crate::location::Location;
 use crate::sql::samples::samples;
@@ -294,6 +296,32 @@ async fn who_reads_everything_has_more_time_than_a_page() {
         reading.rollback().await.expect("ended");
     }
     database.close().await;
+}
+
+/// The connection that there is goes on; one more is refused by what a server says of all, and of a user's.
+#[tokio::test]
+async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
+    let Some(place) = Place::new() else {
+        return;
+    };
+    let (database, admin) = (&place.database, place.database.server());
+    let user = format!("one_of_{}", database.name());
+    let make = format!(
+        "CREATE USER '{user}'@'%' IDENTIFIED BY 'one' WITH MAX_USER_CONNECTIONS 1; GRANT SELECT ON {}.* TO '{user}'@'%'",
+        database.name()
+    );
+    armadex_databases::administer(admin, &make).expect("a user");
+    let other = format!("{}:{}@", admin.user(), admin.password());
+    let url = database.patient_url();
+    let url = url.replacen(&other, &format!("{user}:one@"), 1);
+    let connector = Connector::new(&server(&url), Purpose::Migrate);
+    let first = connector.connect().await.expect("a connection");
+    let refused = connector.connect().await.map(|_| ());
+    let refused = refused.expect_err("one too many");
+    assert!(is_full(&refused) && refused.is_transient(), "{refused:?}");
+    connector.close(first).await;
+    let drop = format!("DROP USER '{user}'@'%'");
+    armadex_databases::administer(admin, &drop).expect("dropped");
 }
 
 /// Whoever asks for a table behind a change that waits for it waits as well.

@@ -4,6 +4,8 @@ use armadex_databases::{Database as TestDatabase, Engine};
 use armadex_storage::StoreError;
 
 use super::*;
+use crate::backend::error::is_full;
+use crate::backend::pool::Connect as _;
 use crate::backend::rows;
 use crate::location::Location;
 use crate::sql::samples::samples;
@@ -262,6 +264,29 @@ async fn who_reads_everything_has_more_time_than_a_page() {
         assert_eq!(done.is_ok(), has_time, "{lane:?}: {done:?}");
         reader.rollback().await.expect("ended");
     }
+}
+
+/// The connection that there is goes on; one more is refused by what a server says of all, of a database's and of a role's.
+#[tokio::test]
+async fn a_role_with_a_connection_too_many_is_told_that_there_is_no_place() {
+    let Some((place, _)) = place() else {
+        return;
+    };
+    let (admin, role) = (place.server(), format!("one_of_{}", place.name()));
+    let make = format!("CREATE ROLE {role} LOGIN PASSWORD 'one' CONNECTION LIMIT 1");
+    armadex_databases::administer(admin, &make).expect("a role");
+    let other = format!("{}:{}@", admin.user(), admin.password());
+    let url = place
+        .patient_url()
+        .replacen(&other, &format!("{role}:one@"), 1);
+    let connector = Connector::new(&server(&url));
+    let first = connector.connect().await.expect("a connection");
+    let refused = connector.connect().await.map(|_| ());
+    let refused = refused.expect_err("one too many");
+    assert!(is_full(&refused) && refused.is_transient(), "{refused:?}");
+    connector.close(first).await;
+    let drop = format!("DROP ROLE {role}");
+    armadex_databases::administer(admin, &drop).expect("dropped");
 }
 
 /// More tries than there once were.

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod incarnation;
+mod lanes;
 mod lease;
 mod mend;
 mod space;

@@ -102,3 +102,35 @@ async fn an_expiry_and_an_addition_read_four_blocks_of_a_hundred() {
     assert_eq!(ids, expected.collect());
     assert_eq!(run(connection).await.len(), 99);
 }
+
+/// The time for each run that is changed must not grow with their number: this would take minutes.
+#[test]
+fn what_is_compared_is_found_by_its_run() {
+    const RUNS: i64 = 100_000;
+    let run = |term| RunKey {
+        term,
+        resource: TYPE,
+        nsid: NSID,
+    };
+    let ids = |id| IdSet::from_iter([id]);
+    let edits = (0..RUNS).flat_map(|term| {
+        let parts = cut(ids(2), IdSet::default());
+        parts.into_iter().map(move |part| RunEdit {
+            run: run(term),
+            part,
+        })
+    });
+    let edits: Vec<RunEdit> = edits.collect();
+    // As a database may give them: in another order.
+    let found = (0..RUNS).rev().map(|term| BlockRow {
+        run: run(term),
+        block: Block::encode(&[1]).expect("a block"),
+    });
+    let found: Vec<BlockRow> = found.collect();
+    let begun = std::time::Instant::now();
+    let (removed, written) = compare(&edits, found, Capacity::default()).expect("sound");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30));
+    assert_eq!((removed.len(), written.len()), (0, edits.len()));
+    let both = Block::encode(&[1, 2]).expect("a block");
+    assert!(written.iter().all(|row| row.block == both));
+}

@@ -114,6 +114,33 @@ async fn what_a_closed_stream_had_goes_with_the_window() {
     store.shutdown().await;
 }
 
+#[tokio::test]
+async fn namespaces_that_come_and_go_leave_nothing_once_the_window_is_over() {
+    let place = Place::new();
+    let store = open_with(&place, Options::default().watch_window).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("member1").await;
+    for round in 0..3 {
+        let namespace = format!("ci-{round}");
+        fixture.put(&pods, [object(&namespace, "p")]).await;
+        fixture.delete(&pods, &namespace, &["p"]).await;
+        place.run(A_MINUTE_PASSES).await;
+        fixture.purge(10).await;
+    }
+    let kept = store.check().await.expect("a report");
+    assert_eq!(
+        (kept.namespaces, kept.faults),
+        (3, vec![]),
+        "the log names them"
+    );
+    place.run(AN_HOUR_PASSES).await;
+    fixture.purge(10).await;
+    let left = store.check().await.expect("a report");
+    assert_eq!((left.namespaces, left.faults), (0, vec![]));
+    assert!(versions(&store).await.is_empty());
+    store.shutdown().await;
+}
+
 /// Versions that were kept for a longer window go as well once there is none.
 #[tokio::test]
 async fn lowering_the_window_to_nothing_leaves_no_version_behind() {
