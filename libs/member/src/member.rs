@@ -100,6 +100,7 @@ impl Member {
         connection: &Connection,
         dial: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static,
     ) -> Result<Self, ConfigError> {
+        let dial = move || crate::pipe::Pipe::of_http1(dial());
         Self::over(connection, &crate::pipe::client_maker(dial))
     }
 

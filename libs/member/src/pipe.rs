@@ -2,7 +2,7 @@
 //! when every task has done what it can.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::ready;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,17 +12,16 @@ use http::Uri;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
-use tower::Service;
 
 use crate::transport::{self, ClientMaker};
 
 /// Clients whose connections `dial` opens.
-pub(crate) fn client_maker(dial: impl Fn() -> DuplexStream + Send + Sync + 'static) -> ClientMaker {
-    transport::maker(Dialer(Arc::new(dial)))
+pub(crate) fn client_maker(dial: impl Fn() -> Pipe + Send + Sync + 'static) -> ClientMaker {
+    let dial = Arc::new(dial);
+    transport::maker(tower::service_fn(move |_: Uri| {
+        ready(Ok::<_, Infallible>(TokioIo::new(dial())))
+    }))
 }
-
-#[derive(Clone)]
-struct Dialer(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
 
 /// One end of a pipe.
 pub(crate) struct Pipe {
@@ -32,28 +31,19 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
+    pub(crate) fn of_http1(end: DuplexStream) -> Self {
+        Self {
+            end,
+            is_http2: false,
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn of_http2(end: DuplexStream) -> Self {
         Self {
             end,
             is_http2: true,
         }
-    }
-}
-
-impl Service<Uri> for Dialer {
-    type Response = TokioIo<Pipe>;
-    type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Uri) -> Self::Future {
-        let end = (self.0)();
-        let is_http2 = false;
-        ready(Ok(TokioIo::new(Pipe { end, is_http2 })))
     }
 }
 

@@ -2,9 +2,9 @@
 //! which HTTP/2 was agreed.
 
 use std::convert::Infallible;
-use std::future::{Future, Ready, poll_fn, ready};
+use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use armadex_model::GroupVersionResource;
 use futures::StreamExt as _;
@@ -20,7 +20,7 @@ use tower::{Service, ServiceExt};
 
 use super::*;
 use crate::member::Member;
-use crate::pipe::Pipe;
+use crate::pipe::{self, Pipe};
 use crate::request::{ListRequest, WatchRequest};
 
 /// The longest time between two watches of one type: what a synchro asks for where nothing cuts them off, and some seconds.
@@ -38,6 +38,11 @@ struct Dialer {
 }
 
 impl Dialer {
+    fn makes_clients(&self) -> ClientMaker {
+        let dialer = self.clone();
+        pipe::client_maker(move || dialer.dial())
+    }
+
     fn opened(&self) -> usize {
         self.opened.load(Ordering::Relaxed)
     }
@@ -45,18 +50,8 @@ impl Dialer {
     fn falls_silent(&self) {
         self.silent.store(self.opened(), Ordering::Relaxed);
     }
-}
 
-impl Service<Uri> for Dialer {
-    type Response = TokioIo<Pipe>;
-    type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Uri) -> Self::Future {
+    fn dial(&self) -> Pipe {
         let (number, silent) = (
             self.opened.fetch_add(1, Ordering::Relaxed),
             Arc::clone(&self.silent),
@@ -81,7 +76,7 @@ impl Service<Uri> for Dialer {
                 false => server.as_mut().poll(context),
             }
         }));
-        ready(Ok(TokioIo::new(Pipe::of_http2(near))))
+        Pipe::of_http2(near)
     }
 }
 
@@ -97,7 +92,7 @@ async fn begun(client: &mut HttpClient) -> Response<Incoming> {
 #[tokio::test(start_paused = true)]
 async fn a_connection_of_watches_is_kept_for_the_next_generation() {
     let dialer = Dialer::default();
-    let mut client = pool(dialer.clone(), WATCH_WINDOWS);
+    let mut client = dialer.makes_clients()(WATCH_WINDOWS);
     let mut watches = Vec::new();
     for _ in 0..3 {
         watches.push(begun(&mut client).await);
@@ -109,7 +104,7 @@ async fn a_connection_of_watches_is_kept_for_the_next_generation() {
 
 fn member(dialer: &Dialer) -> Member {
     let connection = Connection::plain("http://member");
-    Member::over(&connection, &maker(dialer.clone())).expect("a member")
+    Member::over(&connection, &dialer.makes_clients()).expect("a member")
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,26 +141,6 @@ async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over
     // It says nothing more for longer than a watch may.
     watch.next().await.expect("a word").expect_err("a silence");
     assert!(!member.was_heard_within(Duration::from_secs(3600)));
-}
-
-/// Gives the far ends of the connections that it opens.
-#[derive(Clone)]
-struct Listener(mpsc::UnboundedSender<DuplexStream>);
-
-impl Service<Uri> for Listener {
-    type Response = TokioIo<Pipe>;
-    type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Uri) -> Self::Future {
-        let (near, far) = tokio::io::duplex(64 << 10);
-        self.0.send(far).expect("a test");
-        ready(Ok(TokioIo::new(Pipe::of_http2(near))))
-    }
 }
 
 /// What a client that begins an HTTP/2 connection lets its peer send ahead: on one stream, and on all of them.
@@ -228,7 +203,12 @@ async fn members_are_told_how_much_they_may_send_ahead() {
 async fn announced_for(asks: impl AsyncFnOnce(&Member)) -> (u32, u32) {
     let (opens, mut opened) = mpsc::unbounded_channel();
     let connection = Connection::plain("http://member");
-    let member = Member::over(&connection, &maker(Listener(opens))).expect("a member");
+    let dial = move || {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        opens.send(far).expect("a test");
+        Pipe::of_http2(near)
+    };
+    let member = Member::over(&connection, &pipe::client_maker(dial)).expect("a member");
     let told = async { announced(opened.recv().await.expect("a connection")).await };
     tokio::select! {
         () = asks(&member) => panic!("nobody answers"),
@@ -240,7 +220,7 @@ async fn announced_for(asks: impl AsyncFnOnce(&Member)) -> (u32, u32) {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_falls_silent_is_given_up_for_another_connection() {
     let dialer = Dialer::default();
-    let mut client = pool(dialer.clone(), WATCH_WINDOWS);
+    let mut client = dialer.makes_clients()(WATCH_WINDOWS);
     let mut watch = begun(&mut client).await.into_body();
     let line = watch.frame().await.expect("a line");
     line.expect("no error");
@@ -259,7 +239,7 @@ async fn a_peer_that_falls_silent_is_given_up_for_another_connection() {
 async fn probes_of_a_peer_that_fell_silent_come_to_another_connection() {
     const PAUSE: Duration = Duration::from_secs(5);
     let dialer = Dialer::default();
-    let mut client = pool(dialer.clone(), LIST_WINDOWS);
+    let mut client = dialer.makes_clients()(LIST_WINDOWS);
     drop(begun(&mut client).await);
     dialer.falls_silent();
     let begun_at = Instant::now();
@@ -287,7 +267,7 @@ async fn no_connection_that_was_left_stays_open_because_its_peer_does_not_read()
     const PAUSE: Duration = Duration::from_secs(5);
     let open = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&open);
-    let dial = tower::service_fn(move |_: Uri| {
+    let dial = move || {
         let (near, far) = tokio::io::duplex(256);
         let open = Arc::clone(&counter);
         open.fetch_add(1, Ordering::Relaxed);
@@ -295,10 +275,10 @@ async fn no_connection_that_was_left_stays_open_because_its_peer_does_not_read()
             asks_and_does_not_read(far).await;
             open.fetch_sub(1, Ordering::Relaxed);
         });
-        ready(Ok::<_, Infallible>(TokioIo::new(Pipe::of_http2(near))))
-    });
+        Pipe::of_http2(near)
+    };
     let connection = Connection::plain("http://member");
-    let member = Member::over(&connection, &maker(dial)).expect("a member");
+    let member = Member::over(&connection, &pipe::client_maker(dial)).expect("a member");
     for _ in 0..10 {
         member.probe().await.expect_err("no answer");
         member.leave_connections();
