@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod generations;
+#[cfg(test)]
+mod unread;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,10 +69,13 @@ pub(crate) const WATCH_WINDOWS: Windows = Windows {
     connection: (80 + 4) * (64 << 10),
     idle: IDLE_WATCHES,
 };
-/// A page is a burst: 256 KiB carries 2.5 MB/s over 100 ms; four of them at once, and what is asked while there is no watch.
+/// Pages of one member that may have begun to come at the same time, be they read or not; whoever reads lists is to bound them.
+pub const PAGES: usize = 128;
+/// A page is a burst: 256 KiB carries 2.5 MB/s over 100 ms. There is a window for all that may come, so pages that nobody reads yet starve neither
+/// those that are read nor what a member serves, nor what is asked while there is no watch.
 pub(crate) const LIST_WINDOWS: Windows = Windows {
     stream: 256 << 10,
-    connection: (4 + 1) * (256 << 10),
+    connection: (PAGES as u32 + 4) * (256 << 10),
     idle: IDLE_CONNECTION,
 };
 

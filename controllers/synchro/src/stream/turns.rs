@@ -55,6 +55,8 @@ const ASKING: usize = 32;
 /// Requests without a turn that are waited for; each may bring a window of bytes before it has a turn again. Eight turns of half a
 /// second let in 16 others in a second at most, and first pages are asked for as there is room, so each is waited for 4 s and more.
 const WAITING: usize = 64;
+/// Be they all of one member: those of which one is read, is asked for or waits, and the one of an audit.
+const _: () = assert!(PARALLEL_OF_CLUSTER + ASKING + WAITING < armadex_member::PAGES);
 
 /// How many turns there are.
 #[derive(Clone, Copy, Debug)]

@@ -196,7 +196,7 @@ async fn members_are_told_how_much_they_may_send_ahead() {
     let told = announced_for(async |member| drop(member.watch(&watch).await)).await;
     assert_eq!(told, (64 << 10, 84 * (64 << 10)));
     let told = announced_for(async |member| drop(member.list(&list).await)).await;
-    assert_eq!(told, (256 << 10, 5 * (256 << 10)));
+    assert_eq!(told, (256 << 10, 132 * (256 << 10)));
 }
 
 /// What is announced on the connection for what is asked.
