@@ -33,7 +33,7 @@ use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
 use crate::stream::pace::Pace;
 use crate::stream::step::{Outcome, State, Wait, step};
-use crate::stream::turns::Turn;
+use crate::stream::turns::{Room, Turn};
 use crate::stream::writer::{Halt, Opened, Writer};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
@@ -197,7 +197,7 @@ impl Stream {
                     if page.is_repeated()
                         && let State::Listing(listing) = &mut state
                     {
-                        listing.room = None;
+                        Room::leave(&mut listing.room);
                     }
                     wait
                 }

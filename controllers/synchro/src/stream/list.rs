@@ -1,17 +1,16 @@
 //! Reading one page of a list, item by item.
 
-use armadex_member::{ByteStream, ListRequest, MemberError};
-use armadex_storage::{Change, MemberPosition, Phase};
-use bytes::Bytes;
-
 use crate::incoming::items::{Items, ListMetadata};
 use crate::incoming::lines::Piece;
 use crate::incoming::prune::{self, Skipped};
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::step::{Listing, Outcome};
-use crate::stream::turns::{SHORT_PAGES, Turn};
+use crate::stream::turns::{Room, SHORT_PAGES, Turn};
 use crate::stream::writer::Halt;
+use armadex_member::{ByteStream, ListRequest, MemberError};
+use armadex_storage::{Change, MemberPosition, Phase};
+use bytes::Bytes;
 
 /// Objects on a page; what every client of Kubernetes asks for.
 const PAGE: u32 = 500;
@@ -80,12 +79,17 @@ impl Stream {
         let lists = &self.context.connected.lists;
         // Those that are slow have turns of their own. What room one has it keeps while nobody else wants it, for it may be slow for a moment alone.
         if lists.is_slow() {
-            drop(listing.room.take_if(|_| lists.wants_room()));
-            listing.needs_no_room = listing.room.is_none();
+            let room = listing.room.get_or_insert_with(Room::needed_by_nobody);
+            if lists.wants_room() {
+                room.give_up();
+            }
             return true;
         }
         let has_to_leave = listing.room.take_if(|room| lists.is_to_leave(room));
-        if listing.room.is_none() {
+        if let Some(room) = &mut listing.room {
+            // What was read without any is not thrown away for the want of it.
+            lists.fill(room);
+        } else {
             let goes_on = listing.token.is_some() && has_to_leave.is_none();
             drop(has_to_leave);
             listing.room = match goes_on {
@@ -96,8 +100,7 @@ impl Stream {
                 }
             };
         }
-        // What was read without room is not thrown away for the want of it.
-        listing.room.is_some() || listing.needs_no_room
+        listing.room.is_some()
     }
 
     async fn request_page(

@@ -56,8 +56,6 @@ pub(crate) struct Listing {
     pub(crate) remaining: u64,
     /// What it holds of the room for long lists.
     pub(crate) room: Option<Box<Room>>,
-    /// It has come so far without room, for its cluster was slow.
-    pub(crate) needs_no_room: bool,
 }
 
 /// A list that was read and is being compared with what is stored.

@@ -295,9 +295,14 @@ impl ClusterTurns {
         self.rooms.is_wanted() || self.all.rooms.is_wanted()
     }
 
-    /// Whether a list that has this room is to go behind those that wait for one.
+    /// Whether a list that has this room, or came so far without, is to go behind those that wait for one.
     pub(crate) fn is_to_leave(&self, room: &Room) -> bool {
         room.is_used_up() && self.wants_room()
+    }
+
+    /// Gives a list that came so far without room some if there is some now.
+    pub(crate) fn fill(&self, room: &mut Room) {
+        room.fill(&self.rooms, &self.all.rooms);
     }
 
     /// Whether its lists stand among those that are slow.

@@ -125,6 +125,39 @@ async fn long_lists_that_are_slow_keep_no_room_that_others_wait_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_long_list_that_needed_no_room_goes_behind_those_that_wait_when_it_has_no_end() {
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+    let scene = Scene::new();
+    let shared = shared(Arc::clone(&scene.sink) as Arc<dyn Sink>);
+    let others = all_that_is_left(&shared.lists);
+    // Eighty times that are twenty minutes.
+    scene.member.answers_by(|request| match number(request) {
+        Some(0) => slowly(long_page(0)),
+        Some(number) => long_page(number).that_comes_after(Duration::from_secs(15)),
+        None => Answer::ok("").that_stays_open(),
+    });
+    let waits = ClusterTurns::new(Arc::clone(&shared.lists));
+    let connected = scene.connect(&shared);
+    let act = scene.run_beside(shared, connected, (ClusterId(1), pods()));
+    let waits = tokio::spawn(async move { drop(waits.room().await) });
+    tokio::time::sleep(minutes(13)).await;
+    let before = scene.member.requests().len();
+    tokio::time::sleep(minutes(4)).await;
+    let asked = scene.member.requests().len();
+    assert!(asked > before, "it may go on for a quarter of an hour");
+    tokio::time::sleep(minutes(2)).await;
+    assert_eq!(scene.member.requests().len(), asked, "it stands behind");
+    drop(others);
+    waits.await.expect("room");
+    tokio::time::sleep(minutes(10)).await;
+    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@10");
+    let requests = scene.member.requests();
+    let again = requests.iter().filter(|request| *request == "list").count();
+    assert_eq!(again, 1, "it is not begun anew");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_long_list_whose_page_fails_again_lets_others_have_its_room() {
     let scene = Scene::new();
     let shared = shared(Arc::clone(&scene.sink) as Arc<dyn Sink>);

@@ -20,6 +20,14 @@ const IS_FOR: Duration = Duration::from_secs(15 * 60);
 #[derive(Debug)]
 pub(crate) struct Room {
     since: Instant,
+    /// Nothing while the list goes on without.
+    taken: Option<Taken>,
+    /// The list does not go on without.
+    is_needed: bool,
+}
+
+#[derive(Debug)]
+struct Taken {
     _of_cluster: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
@@ -28,24 +36,64 @@ impl Room {
     /// Waits for it, among those of the cluster and those of all. `None` only if a semaphore was closed, which none is.
     pub(super) async fn wait(of_cluster: &Seats, of_all: &Seats) -> Option<Box<Self>> {
         let of_cluster = of_cluster.turn().await?;
-        Some(Self::of(of_cluster, of_all.turn().await?))
+        Some(Self::of(Taken {
+            _of_cluster: of_cluster,
+            _of_all: of_all.turn().await?,
+        }))
     }
 
     /// The same, if there is some now.
     pub(super) fn now(of_cluster: &Seats, of_all: &Seats) -> Option<Box<Self>> {
-        Some(Self::of(of_cluster.turn_now()?, of_all.turn_now()?))
+        Taken::now(of_cluster, of_all).map(Self::of)
     }
 
-    fn of(of_cluster: OwnedSemaphorePermit, of_all: OwnedSemaphorePermit) -> Box<Self> {
+    fn of(taken: Taken) -> Box<Self> {
         Box::new(Self {
             since: Instant::now(),
-            _of_cluster: of_cluster,
-            _of_all: of_all,
+            taken: Some(taken),
+            is_needed: true,
         })
+    }
+
+    /// Of a list whose cluster is slow.
+    pub(crate) fn needed_by_nobody() -> Box<Self> {
+        Box::new(Self {
+            since: Instant::now(),
+            taken: None,
+            is_needed: false,
+        })
+    }
+
+    /// Others may have it, and the list goes on.
+    pub(crate) fn give_up(&mut self) {
+        (self.taken, self.is_needed) = (None, false);
+    }
+
+    /// Others may have it, and a list that needs it does not go on without.
+    pub(crate) fn leave(room: &mut Option<Box<Self>>) {
+        drop(room.take_if(|room| room.is_needed));
+        if let Some(room) = room {
+            room.taken = None;
+        }
+    }
+
+    pub(super) fn fill(&mut self, of_cluster: &Seats, of_all: &Seats) {
+        if self.taken.is_none() {
+            self.taken = Taken::now(of_cluster, of_all);
+        }
     }
 
     /// Whether it was the list's for long enough.
     pub(super) fn is_used_up(&self) -> bool {
         self.since.elapsed() > IS_FOR
+    }
+}
+
+impl Taken {
+    fn now(of_cluster: &Seats, of_all: &Seats) -> Option<Self> {
+        Some(Self {
+            _of_cluster: of_cluster.turn_now()?,
+            _of_all: of_all.turn_now()?,
+        })
     }
 }
