@@ -19,6 +19,8 @@ pub(crate) struct ControlPlane {
     asked: Arc<Mutex<Vec<Asked>>>,
     /// The next status is put there, and that is not answered.
     swallows: Arc<AtomicBool>,
+    /// No Event is answered.
+    hangs_on_events: Arc<AtomicBool>,
 }
 
 /// A request: path with its query, and body.
@@ -57,6 +59,11 @@ impl ControlPlane {
         self.swallows.store(true, Ordering::Release);
     }
 
+    /// From now on no Event is answered.
+    pub(crate) fn takes_no_events(&self) {
+        self.hangs_on_events.store(true, Ordering::Release);
+    }
+
     /// The statuses that were written of a PediaCluster, oldest first.
     pub(crate) fn statuses(&self, cluster: &str) -> Vec<Asked> {
         let path = format!("/pediaclusters/{cluster}/status");
@@ -92,6 +99,9 @@ impl ControlPlane {
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
+        if path.contains("/events") && self.hangs_on_events.load(Ordering::Acquire) {
+            std::future::pending::<()>().await;
+        }
         let body = body.collect_bytes().await.unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or_default();
         let (mut code, mut answer) = self.find(&head.method, head.uri.path(), &body);

@@ -33,6 +33,8 @@ const HIGHEST_FLOOR: Duration = Duration::from_secs(8);
 /// What changes together is written together.
 const SETTLE: Duration = Duration::from_millis(150);
 const LAST_RETRY: Duration = Duration::from_secs(30);
+/// For the Events of a cluster whose last word was said.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 /// Between two times that what somebody else wrote is written over for no other reason: an edit is put right at
 /// once, and a program that keeps the same fields is not fought with more often than this.
 const CLAIM: Duration = Duration::from_secs(60);
@@ -51,6 +53,8 @@ pub(crate) struct StatusKeeper {
     /// What an earlier process said of resources, until this one has something to say of them.
     pub(crate) found: Vec<GroupResourcesStatus>,
     pub(crate) claims: Claims,
+    /// What was written and is to be told. No status waits for it.
+    pub(crate) untold: Vec<Event>,
 }
 
 /// When what somebody else wrote may be written over.
@@ -114,11 +118,16 @@ impl StatusKeeper {
     /// Takes in how the object is. What somebody else has made of the status is what is written, so that what is told here is
     /// written again: at once after the last word of a process that was replaced by this one, which is said once, and else in turn.
     async fn look(&mut self) {
+        self.take_in();
+        self.publish_untold().await;
+    }
+
+    fn take_in(&mut self) {
         if let Some(object) = self.board.take_object() {
             self.applied.saw(&object);
         }
         self.claims.due = None;
-        self.take_in_arrived().await;
+        self.take_in_arrived();
         let Some(status) = self.applied.foreign() else {
             return;
         };
@@ -138,15 +147,15 @@ impl StatusKeeper {
     }
 
     /// What was sent without an answer and is there after all is what is written, and is told as such: it may not hold any more.
-    async fn take_in_arrived(&mut self) {
+    fn take_in_arrived(&mut self) {
         if let Some(status) = self.applied.take_arrived() {
-            self.stands(status).await;
+            self.stands(status);
         }
     }
 
     /// This process has put a status there.
-    async fn stands(&mut self, status: PediaClusterStatus) {
-        self.tell(&status).await;
+    fn stands(&mut self, status: PediaClusterStatus) {
+        self.tell(&status);
         if !status.sync_resources.is_empty() {
             self.found = Vec::new();
         }
@@ -158,6 +167,11 @@ impl StatusKeeper {
         let shared = Arc::clone(&self.shared);
         if !shared.last_words.of(self).await {
             warn!(cluster = %self.name, "the last status was not written");
+        }
+        // Nobody is left to wait for long.
+        let told = tokio::time::timeout(LAST_EVENTS, self.publish_untold()).await;
+        if told.is_err() {
+            debug!(cluster = %self.name, "the last Events were not written");
         }
     }
 
@@ -177,6 +191,12 @@ impl StatusKeeper {
 
     /// Whether the status is as it should be now.
     async fn write(&mut self) -> bool {
+        let is_written = self.put().await;
+        self.publish_untold().await;
+        is_written
+    }
+
+    async fn put(&mut self) -> bool {
         for _ in 0..TRIES {
             match self.try_to_write().await {
                 Some(Put::Done | Put::Gone) => return true,
@@ -204,9 +224,9 @@ impl StatusKeeper {
             info!("statuses are written again");
         }
         match put {
-            Put::Done => self.stands(status).await,
+            Put::Done => self.stands(status),
             Put::Overtaken => {
-                self.take_in_arrived().await;
+                self.take_in_arrived();
                 if let Some(status) = self.applied.foreign() {
                     self.written = status.clone();
                 }
@@ -225,21 +245,21 @@ impl StatusKeeper {
         }
     }
 
-    async fn tell(&self, status: &PediaClusterStatus) {
+    fn tell(&mut self, status: &PediaClusterStatus) {
         for type_ in status::transitions(&self.written, status) {
             let Some(event) = event_of(status, type_) else {
                 continue;
             };
             info!(cluster = %self.name, reason = event.reason, note = event.note, "transition");
-            self.publish(&event).await;
+            self.untold.push(event);
         }
-        if let Some(event) = differences(&self.written, status) {
-            self.publish(&event).await;
-        }
+        self.untold.extend(differences(&self.written, status));
     }
 
-    async fn publish(&self, event: &Event) {
-        publish(&self.shared, &self.recorder, &self.reference, event).await;
+    async fn publish_untold(&mut self) {
+        for event in std::mem::take(&mut self.untold) {
+            publish(&self.shared, &self.recorder, &self.reference, &event).await;
+        }
     }
 }
 
@@ -267,7 +287,7 @@ impl Claims {
 impl Speaker for StatusKeeper {
     /// Whether it was said, or stays unsaid because somebody else has spoken since: then that is a process that took over.
     async fn say(&mut self) -> bool {
-        self.look().await;
+        self.take_in();
         for _ in 0..TRIES {
             if self.applied.foreign().is_some() {
                 info!(cluster = %self.name, "somebody else writes the status by now, it stays");

@@ -70,6 +70,7 @@ impl Standing {
             found: status.sync_resources.clone(),
             written: status,
             claims: Claims::default(),
+            untold: Vec::new(),
         };
         let cancel = CancellationToken::new();
         let keeper = Keeper {

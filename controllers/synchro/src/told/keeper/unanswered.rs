@@ -32,6 +32,7 @@ pub(super) async fn keeper(stage: &Stage) -> StatusKeeper {
         written: PediaClusterStatus::default(),
         found: Vec::new(),
         claims: Claims::default(),
+        untold: Vec::new(),
     };
     says(&keeper, true);
     assert!(keeper.write().await);
@@ -139,4 +140,23 @@ async fn what_was_not_answered_and_is_met_by_the_next_status_is_told() {
     is_not_answered(&stage, &mut keeper).await;
     assert!(keeper.write().await);
     assert_eq!(told(&stage), ["ClusterConnected", "ClusterUnreachable"]);
+}
+
+/// The Events API alone hangs, as where its store is another one.
+#[tokio::test]
+async fn the_last_word_does_not_wait_for_events() {
+    let stage = Stage::new().await;
+    let mut keeper = keeper(&stage).await;
+    is_not_answered(&stage, &mut keeper).await;
+    stage.control_plane.takes_no_events();
+    keeper
+        .board
+        .update(|facts| facts.running = Running::Shutdown);
+    tokio::time::pause();
+    let begun = Instant::now();
+    keeper.last_word().await;
+    let running = condition(&there(&stage), ClusterCondition::SynchroRunning);
+    assert_eq!(running, "Shutdown");
+    let took = begun.elapsed();
+    assert!(took <= LAST_EVENTS + Duration::from_secs(1), "{took:?}");
 }
