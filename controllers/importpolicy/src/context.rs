@@ -6,6 +6,7 @@ use std::{
 };
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
+use armadex_policy::template::TEMPLATES_LIMIT;
 use armadex_policy::{Served, Shared, controlled_by};
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
@@ -86,8 +87,15 @@ impl Context {
         if found.as_ref().is_err_and(|invalid| invalid.may_pass) {
             return;
         }
-        let of = Version::of(policy);
-        lock(&self.memories).insert(policy.name_any(), Remembered { of, found });
+        let known = Remembered {
+            of: Version::of(policy),
+            found,
+            text: text_of(policy),
+            at: Instant::now(),
+        };
+        let mut memories = lock(&self.memories);
+        memories.insert(policy.name_any(), known);
+        make_room(&mut memories);
     }
 
     pub(crate) fn forget_resources(&self, name: &str) {
@@ -110,6 +118,35 @@ impl Context {
 pub(crate) struct Remembered {
     of: Version,
     found: Result<Memory, Invalid>,
+    /// Bytes of what is compiled.
+    text: usize,
+    at: Instant,
+}
+
+/// Text of all templates that are kept compiled: hundreds of policies as long as the shipped one. What is compiled of nothing but names takes 500 times
+/// its text, so all that is kept takes 128 MiB at the worst.
+const KEPT_BYTES: usize = 256 * 1024;
+const _: () = assert!(TEMPLATES_LIMIT <= KEPT_BYTES, "one at least is kept");
+
+/// What is compiled of a policy for the looks to come; of one that is not valid nothing.
+fn text_of(policy: &ClusterImportPolicy) -> usize {
+    let spec = &policy.spec;
+    spec.name_template.len() + spec.source.selector_template.len()
+}
+
+/// Forgets what was found first of the policies that have too much text together: it is found out again.
+fn make_room(memories: &mut HashMap<String, Remembered>) {
+    let held = |known: &Remembered| known.found.as_ref().map_or(0, |_| known.text);
+    let mut bytes: usize = memories.values().map(held).sum();
+    while bytes > KEPT_BYTES {
+        let holding = memories.iter().filter(|(_, known)| held(known) > 0);
+        let Some(oldest) = holding.min_by_key(|(_, known)| known.at) else {
+            return;
+        };
+        let (name, freed) = (oldest.0.clone(), held(oldest.1));
+        memories.remove(&name);
+        bytes -= freed;
+    }
 }
 
 /// What is remembered of a policy from look to look.

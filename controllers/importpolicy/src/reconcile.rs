@@ -316,6 +316,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn no_more_is_kept_compiled_of_all_policies_than_there_is_room_for() {
+        let context = context(&Host::new(&[]));
+        let long = |number: usize| {
+            let mut policy = policy(1);
+            policy.metadata.name = Some(format!("p{number}"));
+            policy.spec.name_template = "x".repeat(60 * 1024);
+            policy
+        };
+        for number in 0..20 {
+            assert!(memory(&long(number), &context).await.is_ok());
+        }
+        let kept = (0..20).filter(|number| context.remembered(&long(*number)).is_some());
+        assert_eq!(Vec::from_iter(kept), [16, 17, 18, 19]);
+    }
+
+    #[tokio::test]
     async fn that_a_template_could_not_be_compiled_now_is_not_remembered() {
         let context = context(&Host::new(&[]));
         let no_thread = Invalid {
