@@ -33,6 +33,8 @@ pub enum TroubleKind {
     Conflict,
     /// Waiting.
     Unavailable,
+    /// Waiting as well, or a look at the API server: it answers, and fails at this.
+    Failed,
     /// Waiting: there was no answer, so there may be none to other requests either.
     Unanswered,
 }
@@ -40,7 +42,7 @@ pub enum TroubleKind {
 impl TroubleKind {
     /// Whether it is the API server's, or the way's to it, and waiting is all that helps.
     pub fn is_outage(self) -> bool {
-        matches!(self, Self::Unavailable | Self::Unanswered)
+        matches!(self, Self::Unavailable | Self::Failed | Self::Unanswered)
     }
 }
 
@@ -74,6 +76,7 @@ impl From<&kube::core::Status> for Trouble {
             401 | 403 => TroubleKind::Forbidden,
             404 => TroubleKind::Missing,
             409 => TroubleKind::Conflict,
+            500 => TroubleKind::Failed,
             _ => TroubleKind::Unavailable,
         };
         let message = match kind {

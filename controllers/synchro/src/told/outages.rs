@@ -127,6 +127,7 @@ pub(crate) fn class_of(trouble: &Trouble) -> &'static str {
         TroubleKind::Missing => "missing",
         TroubleKind::Conflict => "conflict",
         TroubleKind::Unavailable => "unavailable",
+        TroubleKind::Failed => "failed",
         TroubleKind::Unanswered => "unanswered",
     }
 }
@@ -182,5 +183,15 @@ mod tests {
         let (forbidden, busy) = (TroubleKind::Forbidden, TroubleKind::Unavailable);
         assert_eq!(refusal("a", forbidden), refusal("b", forbidden));
         assert_ne!(refusal("a", forbidden), refusal("a", busy));
+    }
+
+    #[test]
+    fn an_api_server_that_cannot_decrypt_is_another_trouble_than_one_that_is_busy() {
+        let class = |code| {
+            let status = kube::core::Status::failure("unable to transform key", "");
+            class_of(&Trouble::from(&status.with_code(code)))
+        };
+        assert_eq!(class(429), class(503));
+        assert_ne!(class(500), class(503));
     }
 }
