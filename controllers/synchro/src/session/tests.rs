@@ -27,7 +27,10 @@ struct Act {
 
 impl Act {
     async fn begin() -> Self {
-        let stage = Stage::new().await;
+        Self::begin_on(Stage::new().await).await
+    }
+
+    async fn begin_on(stage: Stage) -> Self {
         let member = ScriptedMember::start("uid", &["a"]).await;
         let mut fleet = stage.synchro("");
         let object = asking_for(&member, &["pods", "configmaps"]);
@@ -184,6 +187,38 @@ async fn first_answers_of_two_connections_are_no_two_answers() {
         assert_eq!(act.stage.config_maps().await, [CONFIG_MAP]);
     }
     act.shows_config_maps(&[]).await;
+    act.fleet.shutdown().await;
+}
+
+/// As a release finds it that stores more of an object, or less.
+#[tokio::test]
+async fn what_was_stored_by_other_rules_is_shown_until_it_was_listed_anew() {
+    let stage = Stage::new().await;
+    stage.breaking.stores_by_other_rules(true);
+    let mut act = Act::begin_on(stage).await;
+    act.fleet.shutdown().await;
+    act.stage.breaking.stores_by_other_rules(false);
+    act.member.answers("/api/v1/pods", 500);
+    act.fleet = act.stage.synchro("");
+    act.stage.relist(&mut act.fleet, [act.object.clone()]);
+    let is_refused = || async {
+        let of_pods = &act.status()["syncResources"][0]["resources"][1]["syncConditions"][0];
+        of_pods["status"] == "Error"
+    };
+    in_time("a refusal", is_refused).await;
+    act.stage.shows(&[POD]).await;
+    assert_eq!(act.lists(), 1, "none was answered");
+    act.member.answers("/api/v1/pods", 200);
+    in_time("another list", || async { act.lists() == 2 }).await;
+    act.stage.shows(&[POD]).await;
+    act.member.until_watched(2).await;
+    act.fleet.shutdown().await;
+
+    let watches = act.asked("watch");
+    act.fleet = act.stage.synchro("");
+    act.stage.relist(&mut act.fleet, [act.object.clone()]);
+    in_time("a watch", || async { act.asked("watch") > watches }).await;
+    assert_eq!(act.lists(), 2, "it is stored by its own rules now");
     act.fleet.shutdown().await;
 }
 

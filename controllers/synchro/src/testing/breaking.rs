@@ -50,6 +50,7 @@ pub(crate) struct BreakingSink {
     keeps: AtomicBool,
     /// The next adoption is done, and not answered.
     swallows: AtomicBool,
+    is_of_other_rules: AtomicBool,
 }
 
 impl BreakingSink {
@@ -66,6 +67,19 @@ impl BreakingSink {
             beats: AtomicUsize::new(0),
             keeps: AtomicBool::new(false),
             swallows: AtomicBool::new(false),
+            is_of_other_rules: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether objects are stored by the rules of another release from now on.
+    pub(crate) fn stores_by_other_rules(&self, is_so: bool) {
+        self.is_of_other_rules.store(is_so, Ordering::Release);
+    }
+
+    fn rules(&self, rules: Rules) -> Rules {
+        match self.is_of_other_rules.load(Ordering::Acquire) {
+            true => Rules(rules.0 ^ 1),
+            false => rules,
         }
     }
 
@@ -241,10 +255,12 @@ impl Sink for BreakingSink {
         rules: Rules,
     ) -> Answer<Stream> {
         self.pass("open");
+        let rules = self.rules(rules);
         self.store.open(cluster, resource, rules).await
     }
 
-    async fn write(&self, batch: Batch) -> Answer<Written> {
+    async fn write(&self, mut batch: Batch) -> Answer<Written> {
+        batch.rules = self.rules(batch.rules);
         self.store.write(batch).await
     }
 
