@@ -5,6 +5,7 @@ mod crowd;
 mod kinds;
 mod living;
 mod member;
+mod memory;
 mod refusals;
 mod rooms;
 mod silence;
