@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     /// Each number of a cluster by the name that operators know it by, in the order of the names.
-    fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 21] {
+    fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 22] {
         let ClusterMetrics {
             received_bytes,
             received_objects,
@@ -77,6 +77,7 @@ mod tests {
             store_retries,
             healthy,
             streams,
+            waiting_types,
             proved,
             unproved,
             audited_objects,
@@ -107,6 +108,7 @@ mod tests {
             ("sync_store_retries_total", store_retries),
             ("sync_streams", streams),
             ("sync_unchanged_total", unchanged),
+            ("sync_waiting_types", waiting_types),
         ]
     }
 

@@ -91,6 +91,11 @@ const GAUGES: &[(&str, &str, Read)] = &[
     ),
     ("sync_streams", "Streams that run", |m| &m.streams),
     (
+        "sync_waiting_types",
+        "Types that are new and wait, for there were many of them of late",
+        |m| &m.waiting_types,
+    ),
+    (
         "audit_proved_timestamp_seconds",
         "When all resources were what the member has last; 0: not since the process began",
         |m| &m.proved_at,

@@ -10,6 +10,7 @@ mod changes;
 pub(crate) mod discoveries;
 mod doubts;
 mod health;
+pub(crate) mod new_types;
 pub(crate) mod plan;
 mod reach;
 pub(crate) mod reaching;
@@ -36,6 +37,7 @@ use tracing::{info, warn};
 use crate::audit::{AuditedCluster, Auditor};
 use crate::backoff::{Backoff, LIVED, jittered};
 use crate::session::health::{Health, PROBE_PERIOD, Verdict};
+use crate::session::plan::Limits;
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::streams::Streams;
@@ -271,10 +273,14 @@ impl Session {
                 return Found::Unclear;
             }
         };
-        let most = self.shared.config.max_resources;
-        let plan = plan::negotiate(resources, discovery, &known, most);
+        let limits = Limits {
+            most: self.shared.config.max_resources,
+            new: self.new_types.left(),
+        };
+        let plan = plan::negotiate(resources, discovery, &known, limits);
+        self.new_types.begin(plan.begin);
         let hidden = streams.apply(&plan).await;
-        let is_clear = hidden && plan.kept.doubted.is_empty();
+        let is_clear = hidden && plan.kept.doubted.is_empty() && plan.wait == 0;
         let found = match (is_clear, plan.missing.is_empty()) {
             (false, _) => Found::Unclear,
             (true, false) => Found::Some,

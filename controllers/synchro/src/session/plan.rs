@@ -16,8 +16,8 @@ use armadex_model::{GroupVersionResource, ResourceType};
 
 use self::asked::ALL;
 pub(crate) use self::asked::is_wanted;
-pub(crate) use self::chosen::Missing;
 use self::chosen::{Chosen, Names};
+pub(crate) use self::chosen::{Limits, Missing};
 pub(crate) use self::keep::{Kept, Known};
 
 /// Resources that one PediaCluster may name: nobody names so many, and each is looked for in what the member serves.
@@ -43,6 +43,10 @@ pub(crate) struct Plan {
     pub(crate) missing: Vec<Missing>,
     /// What stays although it is not in `types`.
     pub(crate) kept: Kept,
+    /// Those of `types` that were not known.
+    pub(crate) begin: usize,
+    /// Others that were not are to come later.
+    pub(crate) wait: usize,
 }
 
 /// A spec that asks for what cannot be.
@@ -148,18 +152,20 @@ impl Plan {
 }
 
 /// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone. No
-/// more than `most` are chosen, what is kept among them: how much a member serves, and ceases to serve, is for the member to say.
+/// more are chosen than the limits allow, what is kept among them: how much a member serves, and ceases to serve, is for the member to say.
 #[must_use]
 pub(crate) fn negotiate(
     wanted: &[GroupResources],
     served: &Discovery,
     known: &Known,
-    most: usize,
+    limits: Limits,
 ) -> Plan {
     let mut chosen = choose(wanted, served);
     let kept = keep::keep(&mut chosen, wanted, served, known);
-    chosen.cut(&known.types, (most, kept.types.len()));
+    let (begin, wait) = chosen.cut(&known.types, limits, kept.types.len());
     Plan {
+        begin,
+        wait,
         types: chosen.types.into_values().collect(),
         missing: chosen.missing.into_iter().collect(),
         kept,

@@ -162,6 +162,7 @@ impl Streams {
         let hidden = self.close_unwanted(plan).await;
         self.stored = Vec::new();
         self.doubts.are(&plan.kept.doubted, Instant::now());
+        self.metrics.waiting_types.set(plan.wait as u64);
         self.known = true;
         hidden && !was_unseen && !self.unseen
     }

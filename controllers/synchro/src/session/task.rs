@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audits;
 use crate::config::Shared;
+use crate::session::new_types::NewTypes;
 use crate::told::board::Board;
 
 /// What a session is to do; replaced as the PediaCluster and its Secrets change.
@@ -34,6 +35,7 @@ pub(crate) struct Session {
     pub(crate) board: Arc<Board>,
     pub(crate) wanted: watch::Receiver<Wanted>,
     pub(crate) audits: Arc<Audits>,
+    pub(crate) new_types: Arc<NewTypes>,
     /// Which audit is asked for.
     pub(crate) asked: watch::Receiver<String>,
     pub(crate) cancel: CancellationToken,

@@ -52,6 +52,8 @@ pub struct ClusterMetrics {
     pub healthy: Counter,
     /// Streams that run.
     pub streams: Counter,
+    /// Types that are new and wait, for there were many of them of late.
+    pub waiting_types: Counter,
     /// Types that were compared with the member and are what it has.
     pub proved: Counter,
     /// Types that could not be compared, or differ after a new list as well.

@@ -139,6 +139,7 @@ impl Tree {
             board: Arc::clone(&branches.standing.board),
             wanted: receiver,
             audits: Arc::new(Audits::new(self.shared.config.audit_every, last)),
+            new_types: Arc::clone(&branches.standing.new_types),
             asked,
             released: released.clone(),
             cancel: cancel.clone(),

@@ -15,6 +15,7 @@ use tracing::warn;
 
 use crate::config::Shared;
 use crate::lock::lock;
+use crate::session::new_types::NewTypes;
 use crate::told::applied::Applied;
 use crate::told::board::{Board, Facts};
 use crate::told::keeper::{Claims, StatusKeeper};
@@ -27,6 +28,8 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// How one cluster is told of.
 pub(super) struct Standing {
     pub(super) board: Arc<Board>,
+    /// A session that begins anew has no more of them.
+    pub(super) new_types: Arc<NewTypes>,
     shared: Arc<Shared>,
     name: ClusterName,
     /// Its number in the store, as far as it is known.
@@ -79,6 +82,7 @@ impl Standing {
         };
         Self {
             board,
+            new_types: Arc::new(NewTypes::new(shared.config.max_resources)),
             shared: Arc::clone(shared),
             name: name.clone(),
             entry: Mutex::default(),

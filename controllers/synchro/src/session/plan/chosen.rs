@@ -27,6 +27,15 @@ pub(crate) struct Missing {
     pub(crate) why: String,
 }
 
+/// How many types a plan may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// In all, what is kept among them.
+    pub(crate) most: usize,
+    /// Of those that were not known.
+    pub(crate) new: usize,
+}
+
 /// By group and resource, so that there is one version of each.
 #[derive(Default)]
 pub(super) struct Chosen {
@@ -53,16 +62,26 @@ impl Chosen {
         }
     }
 
-    /// Leaves `most` types beside those that are kept, those first that are synced already, and tells of so much that is missing as a status
-    /// can hold.
-    pub(super) fn cut(&mut self, known: &[ResourceType], (most, kept): (usize, usize)) {
+    /// Leaves as many types as there may be beside those that are kept, those first that are synced already, and tells of so much that is missing as a
+    /// status can hold. Returns how many begin, and how many more are to.
+    pub(super) fn cut(
+        &mut self,
+        known: &[ResourceType],
+        limits: Limits,
+        kept: usize,
+    ) -> (usize, usize) {
+        let Limits { most, new: at_once } = limits;
         let room = most.saturating_sub(kept);
         let known: BTreeSet<_> = known.iter().map(|known| &known.gvr).collect();
         let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
             .into_iter()
             .partition(|(_, resource)| known.contains(&resource.gvr));
         let beyond = (stay.len() + new.len()).saturating_sub(room);
-        self.types = stay.into_iter().chain(new).take(room).collect();
+        let fit = room.saturating_sub(stay.len()).min(new.len());
+        let begin = fit.min(at_once);
+        let wait = fit - begin;
+        let stay = stay.into_iter().take(room);
+        self.types = stay.chain(new.into_iter().take(begin)).collect();
         let untold = self.missing.len().saturating_sub(MOST_MISSING);
         let missing = std::mem::take(&mut self.missing);
         self.missing = missing.into_iter().take(MOST_MISSING).collect();
@@ -71,6 +90,12 @@ impl Chosen {
                 beyond,
                 format!(
                     "{beyond} more resources are not synced: a cluster may have {most} (--max-resources-per-cluster)"
+                ),
+            ),
+            (
+                wait,
+                format!(
+                    "{wait} more resources are new and are synced by and by: a cluster may have {most} new ones in an hour (--max-resources-per-cluster)"
                 ),
             ),
             (
@@ -83,6 +108,7 @@ impl Chosen {
                 self.miss(ALL, ALL, "", &why);
             }
         }
+        (begin, wait)
     }
 
     /// Everything of a group that can be synced; what cannot was not asked for by name.

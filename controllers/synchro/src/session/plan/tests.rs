@@ -103,12 +103,17 @@ fn wanted(text: &str) -> Vec<GroupResources> {
         .collect()
 }
 
+fn most(most: usize) -> Limits {
+    let new = usize::MAX;
+    Limits { most, new }
+}
+
 fn shown(text: &str) -> String {
     told(&negotiate(
         &wanted(text),
         &member(),
         &Known::default(),
-        usize::MAX,
+        most(usize::MAX),
     ))
 }
 
@@ -226,19 +231,19 @@ fn with(resources: usize) -> Discovery {
 #[test]
 fn a_member_with_very_many_resources_has_so_many_streams_and_those_that_run_go_on() {
     let all = wanted("example.com: *");
-    let few = negotiate(&all, &with(12), &Known::default(), 10);
+    let few = negotiate(&all, &with(12), &Known::default(), most(10));
     assert_eq!(few.types.len(), 10);
     let known = Known {
         types: negotiate(
             &wanted("example.com: r000011"),
             &with(12),
             &Known::default(),
-            10,
+            most(10),
         )
         .types,
         ..Known::default()
     };
-    let plan = negotiate(&all, &with(12), &known, 10);
+    let plan = negotiate(&all, &with(12), &known, most(10));
     assert!(plan.types.contains(&known.types[0]) && plan.types.len() == 10);
     assert_eq!(plan.missing.len(), 1);
     let why = &plan.missing[0].why;
@@ -246,6 +251,30 @@ fn a_member_with_very_many_resources_has_so_many_streams_and_those_that_run_go_o
         why.starts_with("2 more resources") && why.contains("--max-resources-per-cluster"),
         "{why}"
     );
+}
+
+#[test]
+fn of_many_that_are_new_some_wait_and_those_that_run_do_not() {
+    let limits = |new| Limits { most: 10, new };
+    let all = wanted("example.com: *");
+    let first = negotiate(&all, &with(12), &Known::default(), limits(4));
+    assert_eq!((first.types.len(), first.begin, first.wait), (4, 4, 6));
+    let words: Vec<_> = first.missing.iter().map(|missing| &missing.why).collect();
+    assert_eq!(
+        words,
+        [
+            "2 more resources are not synced: a cluster may have 10 (--max-resources-per-cluster)",
+            "6 more resources are new and are synced by and by: a cluster may have 10 new ones in an hour (--max-resources-per-cluster)",
+        ]
+    );
+    let known = Known {
+        types: first.types,
+        ..Known::default()
+    };
+    let same = negotiate(&all, &with(12), &known, limits(0));
+    assert_eq!((same.types.len(), same.begin, same.wait), (4, 0, 6));
+    let more = negotiate(&all, &with(12), &known, limits(10));
+    assert_eq!((more.types.len(), more.begin, more.wait), (10, 6, 0));
 }
 
 #[test]
@@ -257,7 +286,7 @@ fn what_is_missing_fits_into_a_status() {
         &wanted(&format!("example.com: {}", names.join(" "))),
         &with(10_000),
         &Known::default(),
-        10,
+        most(10),
     );
     assert_eq!(plan.missing.len(), MOST_MISSING + 1);
     assert_eq!(
@@ -325,7 +354,12 @@ fn a_kind_of_kubernetes_is_not_what_a_member_says_that_it_is() {
             }
         }
         let wanted = wanted(": pods\nexample.com: foos");
-        told(&negotiate(&wanted, &member, &Known::default(), usize::MAX))
+        told(&negotiate(
+            &wanted,
+            &member,
+            &Known::default(),
+            most(usize::MAX),
+        ))
     };
     let cluster_wide = |found: &mut ServedResource| found.namespaced = false;
     assert_snapshot!(other(cluster_wide), @r"

@@ -40,7 +40,7 @@ fn plans<const N: usize>(asked: &str, stored: &str, answers: [&str; N]) -> [Stri
         doubted: BTreeSet::new(),
     };
     answers.map(|versions| {
-        let plan = negotiate(&wanted(asked), &answer(versions), &known, usize::MAX);
+        let plan = negotiate(&wanted(asked), &answer(versions), &known, most(usize::MAX));
         known.doubted.clone_from(&plan.kept.doubted);
         told(&plan)
     })
@@ -123,7 +123,7 @@ fn a_type_that_is_described_anew_is_one_stream() {
         &wanted("example.com: foos"),
         &answer("v2"),
         &known,
-        usize::MAX,
+        most(usize::MAX),
     );
     assert!(!plan.runs_on(&before), "its stream begins anew");
     assert!(plan.keeps(&before.gvr), "its rows stay");
@@ -147,7 +147,7 @@ fn a_member_that_tells_other_names_each_time_has_no_more_streams_than_it_may() {
         let served = Discovery {
             groups: [("example.com".to_owned(), group)].into(),
         };
-        let plan = negotiate(&wanted("example.com: *"), &served, &known, MOST);
+        let plan = negotiate(&wanted("example.com: *"), &served, &known, most(MOST));
         let known_before = known.types.iter().cloned();
         known.types = known_before
             .filter(|resource| plan.runs_on(resource))
