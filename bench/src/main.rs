@@ -3,6 +3,7 @@
 //! Not a test: `footprint` fails nowhere because a machine is slow. `fleet`, `hostile` and `member` have bounds, and end with an error
 //! when one is broken. Results that are worth keeping go into `docs/performance.md` with the command and the machine.
 
+mod catalogue;
 mod fleet;
 mod footprint;
 mod hostile;
@@ -27,6 +28,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// What a large fleet costs those who read: a change of its catalogue and the page after it, in the store alone.
+    Catalogue(catalogue::Flags),
     /// Many small clusters that come and go at once: wall time, CPU time per cluster, memory, warnings, and searches meanwhile.
     Fleet(fleet::Flags),
     /// Initial sync, listing everything and restart: wall time, CPU time and peak memory of each process.
@@ -42,6 +45,7 @@ enum Command {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
+        Command::Catalogue(flags) => catalogue::run(flags).await,
         Command::Fleet(flags) => fleet::run(flags).await,
         Command::Footprint(flags) => footprint::run(flags).await,
         Command::Hostile(flags) => hostile::run(flags).await,

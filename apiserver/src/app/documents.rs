@@ -41,7 +41,7 @@ struct Key {
 #[derive(Clone, Debug)]
 struct TypesOf {
     all: Weak<BTreeMap<GroupVersionResource, Arc<ResourceType>>>,
-    chosen: Option<Weak<BTreeSet<GroupVersionResource>>>,
+    chosen: Option<Weak<BTreeSet<Arc<GroupVersionResource>>>>,
 }
 
 impl TypesOf {

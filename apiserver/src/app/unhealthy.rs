@@ -1,6 +1,6 @@
 //! The clusters of a catalogue that may be behind, sorted so that those of a list are found without looking at all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use armadex_model::query::{Scope, Searched};
@@ -15,9 +15,9 @@ pub(super) struct Unhealthy {
     groups: Vec<Group>,
 }
 
-/// Those that have the same types, by name. In a large fleet there are few such sets.
+/// Those that have the same types, by name.
 struct Group {
-    resources: Arc<BTreeSet<GroupVersionResource>>,
+    resources: Arc<BTreeSet<Arc<GroupVersionResource>>>,
     clusters: Vec<One>,
 }
 
@@ -32,19 +32,23 @@ pub(super) struct Few<'a> {
 impl Unhealthy {
     pub(super) fn of(catalog: &Catalog) -> Self {
         let mut groups: Vec<Group> = Vec::new();
-        for (name, entry) in &catalog.clusters {
+        // Sets are shared, so the same ones are known by their place.
+        let mut known: HashMap<_, usize> = HashMap::new();
+        for (name, entry) in catalog.clusters.iter() {
             if is_healthy(entry) {
                 continue;
             }
             let one = (name.clone(), Arc::clone(entry));
-            let same = |group: &&mut Group| Arc::ptr_eq(&group.resources, &entry.resources);
-            match groups.iter_mut().find(same) {
-                Some(group) => group.clusters.push(one),
-                None => groups.push(Group {
-                    resources: Arc::clone(&entry.resources),
-                    clusters: vec![one],
-                }),
-            }
+            let group = *known
+                .entry(Arc::as_ptr(&entry.resources))
+                .or_insert_with(|| {
+                    groups.push(Group {
+                        resources: Arc::clone(&entry.resources),
+                        clusters: Vec::new(),
+                    });
+                    groups.len() - 1
+                });
+            groups[group].clusters.push(one);
         }
         Self { groups }
     }

@@ -123,7 +123,7 @@ mod tests {
             let entry = ClusterEntry {
                 health,
                 version: None,
-                resources: Arc::new(resources.iter().cloned().collect()),
+                resources: Arc::new(resources.iter().cloned().map(Arc::new).collect()),
             };
             let name = ClusterName::new(name).expect("a name");
             catalog.clusters.insert(name, Arc::new(entry));
@@ -227,10 +227,11 @@ mod tests {
     #[test]
     fn of_clusters_with_different_types_the_first_are_named() {
         let mut fleet = fleet(8);
-        for (name, entry) in &mut fleet.clusters {
+        for (name, entry) in fleet.clone().clusters.iter() {
             if name.as_str() >= "down-3" {
-                let resources = BTreeSet::clone(&entry.resources);
-                Arc::make_mut(entry).resources = Arc::new(resources);
+                let mut other = ClusterEntry::clone(entry);
+                other.resources = Arc::new(BTreeSet::clone(&entry.resources));
+                fleet.clusters.insert(name.clone(), Arc::new(other));
             }
         }
         let expected = "down-0, down-1, down-2, down-3, down-4 and 3 more are not ready and the resources obtained may be inaccurate";
@@ -245,8 +246,10 @@ mod tests {
     #[test]
     fn a_cluster_that_was_never_asked_for_its_health_is_not_ready() {
         let mut catalog = fleet(1);
-        for entry in catalog.clusters.values_mut() {
-            Arc::make_mut(entry).health = None;
+        for (name, entry) in catalog.clone().clusters.iter() {
+            let mut other = ClusterEntry::clone(entry);
+            other.health = None;
+            catalog.clusters.insert(name.clone(), Arc::new(other));
         }
         let expected = "down-0 is not ready and the resources obtained may be inaccurate.";
         let query = list(&NameFilter::only("down-0"));

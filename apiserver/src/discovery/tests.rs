@@ -32,8 +32,8 @@ fn catalog() -> Catalog {
         resource("example.com", "v1", "widgets", "Widget", true),
     ];
     let mut catalog = Catalog::default();
-    let all: BTreeSet<_> = types.iter().map(|one| one.gvr.clone()).collect();
-    let pods = BTreeSet::from([GroupVersionResource::new("", "v1", "pods")]);
+    let all: BTreeSet<_> = types.iter().map(|one| Arc::new(one.gvr.clone())).collect();
+    let pods = BTreeSet::from([Arc::new(GroupVersionResource::new("", "v1", "pods"))]);
     for (name, resources) in [("a", all), ("b", pods)] {
         let entry = ClusterEntry {
             health: None,
@@ -72,7 +72,7 @@ fn the_fleet_has_the_types_of_all_clusters_and_a_cluster_its_own() {
     );
     let core = resources(&fleet, "", "v1").expect("the core group");
     assert_eq!(names(&core["resources"]), ["nodes", "pods"]);
-    let b = catalog.clusters.values().last().map(|entry| &**entry);
+    let b = catalog.clusters.values().next_back().map(|entry| &**entry);
     let of_b = Types::of(&catalog, b);
     assert_eq!(
         names(&group_list(&of_b)["groups"]),

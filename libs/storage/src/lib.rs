@@ -9,6 +9,7 @@ pub mod conformance;
 mod change;
 mod error;
 mod search;
+mod shared_map;
 mod sink;
 
 pub use change::{
@@ -16,4 +17,5 @@ pub use change::{
 };
 pub use error::{Outage, StoreError};
 pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
+pub use shared_map::SharedMap;
 pub use sink::{Health, Heard, Joined, Purged, Sink, StoredVersion, Stream, StreamState};

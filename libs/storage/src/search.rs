@@ -8,13 +8,13 @@ use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query, Resourc
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Health, MemberPosition, StoreError};
+use crate::{Health, MemberPosition, SharedMap, StoreError};
 
 /// What is in the store: clusters, their types and their health. Small, shared and immutable.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Every cluster that has joined and not left, by name.
-    pub clusters: BTreeMap<ClusterName, Arc<ClusterEntry>>,
+    pub clusters: SharedMap<ClusterName, Arc<ClusterEntry>>,
     /// Every type that some cluster has, by what a URL names. The same value as before as long as none comes, goes or is described
     /// otherwise: what is made of types alone may be kept as long as it is.
     pub types: Arc<BTreeMap<GroupVersionResource, Arc<ResourceType>>>,
@@ -27,8 +27,8 @@ pub struct ClusterEntry {
     pub health: Option<Health>,
     /// The member's `gitVersion`, once known.
     pub version: Option<String>,
-    /// The types that are stored of it; clusters that have the same share one set.
-    pub resources: Arc<BTreeSet<GroupVersionResource>>,
+    /// The types that are stored of it; clusters that have the same share one set, and all sets the names.
+    pub resources: Arc<BTreeSet<Arc<GroupVersionResource>>>,
 }
 
 /// The store's revision and the incarnation it belongs to.

@@ -22,7 +22,7 @@ async fn ask(
     made.await.expect("a document")
 }
 
-fn cluster(types: &Arc<BTreeSet<GroupVersionResource>>) -> ClusterEntry {
+fn cluster(types: &Arc<BTreeSet<Arc<GroupVersionResource>>>) -> ClusterEntry {
     ClusterEntry {
         health: None,
         version: None,

@@ -1,6 +1,7 @@
 //! Clusters that have a type, in the order in which they are walked: what every page needs to know, and what does not change from page to page.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use armadex_model::ClusterName;
@@ -53,37 +54,71 @@ impl FromIterator<(ClusterName, i64)> for Holders {
 
 /// The clusters of the types that were asked for, made when they are asked for first. Types that the same clusters have share them.
 #[derive(Debug, Default)]
-pub(super) struct KnownHolders(RwLock<HashMap<i32, Arc<Holders>>>);
+pub(super) struct KnownHolders {
+    known: RwLock<HashMap<i32, Arc<Kept>>>,
+    /// How often any were asked for.
+    clock: AtomicU64,
+}
+
+/// A set of clusters, and when it was asked for last.
+#[derive(Debug)]
+struct Kept {
+    holders: Arc<Holders>,
+    asked: AtomicU64,
+}
 
 impl KnownHolders {
     pub(super) fn of(&self, resource: i32, make: impl FnOnce() -> Holders) -> Arc<Holders> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(holders) = known.get(&resource) {
-            return Arc::clone(holders);
+        let now = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = known.get(&resource) {
+            kept.asked.store(now, Ordering::Relaxed);
+            return Arc::clone(&kept.holders);
         }
         drop(known);
-        let made = Arc::new(make());
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let mut sets: Vec<&Arc<Holders>> = known.values().collect();
+        let made = make();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sets: Vec<&Arc<Kept>> = known.values().collect();
         sets.sort_unstable_by_key(|set| Arc::as_ptr(set));
         sets.dedup_by_key(|set| Arc::as_ptr(set));
-        let equal = sets.iter().find(|set| ***set == made);
-        let (made, is_kept) = match equal {
-            Some(equal) => (Arc::clone(equal), true),
-            None => (made, sets.len() < MOST_SETS),
+        let equal = sets.iter().find(|set| *set.holders == made);
+        let kept = match equal {
+            Some(equal) => Arc::clone(equal),
+            None => {
+                let oldest = sets
+                    .iter()
+                    .min_by_key(|set| set.asked.load(Ordering::Relaxed));
+                let oldest = oldest.filter(|_| sets.len() >= MOST_SETS);
+                if let Some(oldest) = oldest.map(|&oldest| Arc::clone(oldest)) {
+                    known.retain(|_, kept| !Arc::ptr_eq(kept, &oldest));
+                }
+                Arc::new(Kept {
+                    holders: Arc::new(made),
+                    asked: AtomicU64::default(),
+                })
+            }
         };
-        if is_kept {
-            known.insert(resource, Arc::clone(&made));
-        }
-        made
+        kept.asked.store(now, Ordering::Relaxed);
+        let holders = Arc::clone(&kept.holders);
+        known.insert(resource, kept);
+        holders
+    }
+
+    /// Forgets the clusters of types that others have now.
+    pub(super) fn forget(&mut self, types: &BTreeSet<i32>) {
+        let known = self.known.get_mut().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|resource, _| !types.contains(resource));
     }
 }
 
-/// What is known goes along: whoever changes clusters or streams forgets it.
+/// What is known goes along: whoever changes clusters or streams forgets what they change.
 impl Clone for KnownHolders {
     fn clone(&self) -> Self {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        Self(RwLock::new(known.clone()))
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            known: RwLock::new(known.clone()),
+            clock: AtomicU64::new(self.clock.load(Ordering::Relaxed)),
+        }
     }
 }
 
@@ -128,8 +163,42 @@ mod tests {
             let others = known.of(number, || holders([1, 2, i64::from(number)]));
             assert_eq!(others.len(), 3);
         }
-        assert!(Arc::ptr_eq(&first, &known.of(100, || holders([1, 2]))));
-        let known = known.0.into_inner().expect("whole");
-        assert_eq!(known.len(), 3 + MOST_SETS - 1);
+        let sets = |known: &KnownHolders| {
+            let known = known.known.read().expect("whole");
+            BTreeSet::from_iter(known.values().map(Arc::as_ptr)).len()
+        };
+        assert_eq!(sets(&known), MOST_SETS);
+    }
+
+    /// Which types are asked for first says nothing of which are asked for.
+    #[test]
+    fn what_is_asked_for_stays_known() {
+        let known = KnownHolders::default();
+        let number = i64::from;
+        for other in 1..1000 {
+            known.of(other, || holders([number(other)]));
+            if other % 10 == 0 {
+                let pods = || holders([0, 7]);
+                let made = std::cell::Cell::new(false);
+                known.of(0, || {
+                    made.set(true);
+                    pods()
+                });
+                assert_eq!(made.get(), other == 10, "after {other} others");
+            }
+        }
+    }
+
+    #[test]
+    fn what_changes_is_forgotten_and_what_does_not_stays() {
+        let mut known = KnownHolders::default();
+        let [pods, nodes] = [1, 2].map(|resource| known.of(resource, || holders([1, 2])));
+        assert!(Arc::ptr_eq(&pods, &nodes));
+        known.forget(&BTreeSet::from([1]));
+        assert!(Arc::ptr_eq(
+            &nodes,
+            &known.of(2, || unreachable!("it is known"))
+        ));
+        assert_eq!(known.of(1, || holders([1])).len(), 1);
     }
 }

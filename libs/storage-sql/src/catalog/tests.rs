@@ -1,4 +1,6 @@
+use super::delta::Delta;
 use super::*;
+use crate::sql::catalog::{ClusterRow, HealthRow, TypeRow};
 use armadex_storage::Health;
 
 fn cluster(id: i64, name: &str, active: bool) -> ClusterRow {
@@ -69,7 +71,7 @@ fn clusters_with_the_same_types_share_one_set() {
 
 #[test]
 fn what_does_not_change_is_not_made_anew() {
-    let before = fleet();
+    let before = large_fleet();
     let ill = after(&before, |delta| {
         delta.health = vec![HealthRow {
             cluster: 2,
@@ -80,12 +82,93 @@ fn what_does_not_change_is_not_made_anew() {
             version: None,
         }];
     });
-    assert!(Arc::ptr_eq(&before.members, &ill.members));
     let opened = after(&before, |delta| delta.streams = vec![(2, 3, true)]);
-    assert!(Arc::ptr_eq(&before.names, &opened.names));
+    for (what, now, own_members) in [("health", &ill, 0), ("a stream", &opened, NEAR)] {
+        // What is shared has the same place.
+        let entry = |name: &ClusterName| {
+            let [now, before] = [now, &before].map(|state| state.catalog.clusters.get(name));
+            !std::ptr::eq(now.expect("shown"), before.expect("shown"))
+        };
+        let entries = now
+            .catalog
+            .clusters
+            .keys()
+            .filter(|name| entry(name))
+            .count();
+        let member = |name: &ClusterName| {
+            let [now, before] = [now, &before].map(|state| state.member(name));
+            !std::ptr::eq(now.expect("shown"), before.expect("shown"))
+        };
+        let members = now.members.keys().filter(|name| member(name)).count();
+        assert!(
+            entries <= NEAR && members <= own_members,
+            "{what}: {entries} entries, {members} members"
+        );
+    }
     let same = after(&opened, |delta| delta.streams = vec![(1, 3, true)]);
-    let [a, b] = ["a", "b"].map(|at| &same.member(&name(at)).expect("a member").types);
-    assert!(Arc::ptr_eq(a, b));
+    let [one, two] = [1, 2].map(|id| &same.members[&same.names[&id]].types);
+    assert!(Arc::ptr_eq(one, two));
+    let closed = after(&same, |delta| delta.streams = vec![(2, 3, false)]);
+    let [three, two] = [3, 2].map(|id| &closed.members[&closed.names[&id]].types);
+    assert!(Arc::ptr_eq(three, two));
+}
+
+/// Of a state that follows another, so many entries may stand beside one that changed.
+const NEAR: usize = 128;
+
+/// Two thousand clusters, all alike, of three types.
+fn large_fleet() -> Snapshot {
+    let ids = 1..=2000;
+    after(&Snapshot::default(), |delta| {
+        delta.clusters = ids
+            .clone()
+            .map(|id| cluster(id, &format!("c{id:04}"), true))
+            .collect();
+        delta.types = vec![kind(1, "pods"), kind(2, "nodes"), kind(3, "secrets")];
+        delta.streams = ids.flat_map(|id| [(id, 1, true), (id, 2, true)]).collect();
+    })
+}
+
+/// The clusters of a type that a page asked for are known until that type has others.
+#[test]
+fn what_is_known_of_a_types_clusters_outlives_changes_of_other_types() {
+    let before = large_fleet();
+    let [pods, nodes] = [1, 2].map(|id| before.all_holders(id));
+    let now = after(&before, |delta| {
+        delta.streams = vec![(2, 3, true), (5, 2, false)];
+    });
+    assert!(Arc::ptr_eq(&pods, &now.all_holders(1)));
+    assert_eq!(
+        (
+            nodes.len(),
+            now.all_holders(2).len(),
+            now.all_holders(3).len()
+        ),
+        (2000, 1999, 1)
+    );
+    let left = after(&now, |delta| {
+        delta.clusters = vec![cluster(2, "c0002", false)];
+    });
+    assert_eq!(
+        [1, 2, 3].map(|id| left.all_holders(id).len()),
+        [1999, 1998, 0]
+    );
+    let joined = after(&left, |delta| {
+        delta.clusters = vec![cluster(9000, "c0002", true)];
+        delta.streams = vec![(9000, 1, true)];
+    });
+    assert_eq!(joined.all_holders(1).at(9000), Some(1));
+}
+
+/// Clusters that differ by a type share the names of all.
+#[test]
+fn sets_share_the_names_of_types() {
+    let fleet = after(&fleet(), |delta| delta.streams = vec![(1, 3, true)]);
+    let resources = |at| &fleet.catalog.clusters[&name(at)].resources;
+    for one in resources("b").iter() {
+        let other = resources("a").get(one).expect("it has more");
+        assert!(Arc::ptr_eq(one, other), "{one}");
+    }
 }
 
 #[test]

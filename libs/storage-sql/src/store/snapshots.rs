@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::Transaction;
 use crate::backend::error::{broken, closed};
-use crate::catalog::{Delta, Snapshot};
+use crate::catalog::Snapshot;
+use crate::catalog::delta::Delta;
 use crate::sql::head::HeadRow;
 
 /// Rows that are worked into a state beside the async threads: a millisecond of it.

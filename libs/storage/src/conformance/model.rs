@@ -12,6 +12,7 @@ mod settle;
 
 use std::time::Duration;
 
+use armadex_model::GroupVersionResource;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -60,7 +61,10 @@ async fn compare_catalog(fixture: &Fixture, fleet: &Fleet) {
         .clusters
         .iter()
         .map(|(name, entry)| {
-            let resources = Vec::from_iter(entry.resources.iter().cloned());
+            let resources = entry.resources.iter();
+            let resources: Vec<_> = resources
+                .map(|gvr| GroupVersionResource::clone(gvr))
+                .collect();
             (name.to_string(), resources, entry.health.clone())
         })
         .collect();

@@ -8,7 +8,7 @@ use armadex_model::label::{Operator, Requirement};
 use armadex_storage::Health;
 
 use super::*;
-use crate::catalog::Delta;
+use crate::catalog::delta::Delta;
 use crate::sql::catalog::{ClusterRow, HealthRow, TypeRow};
 
 fn gvr(plural: &str) -> GroupVersionResource {

@@ -3,7 +3,7 @@
 use armadex_model::ClusterName;
 
 use super::*;
-use crate::catalog::Delta;
+use crate::catalog::delta::Delta;
 
 /// One stream more is one row more to learn, whatever is there already.
 #[tokio::test]
