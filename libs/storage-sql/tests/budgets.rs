@@ -573,7 +573,8 @@ async fn what_an_index_seldom_leads_to_is_fetched_and_sorted() {
         .collect();
     let expected: Vec<String> = expected.into_iter().map(|(_, path)| path).collect();
     assert_eq!(paths, expected);
-    assert!(found.looked_at < 5000, "{} looked at", found.looked_at);
+    // The index is not walked as far as a page may before that is known.
+    assert!(found.looked_at < 1500, "{} looked at", found.looked_at);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

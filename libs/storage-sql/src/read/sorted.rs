@@ -55,6 +55,7 @@ pub(crate) async fn page(
                 return Ok(None);
             }
             // It would cost the page as much once more, and probably in vain.
+            reading.begin();
             let walked = along_index(reading, plan, column, after, collector.reach());
             let (rows, until) = walked.await?;
             collector.extend(rows);
@@ -85,6 +86,7 @@ async fn unindexed_page(
         // The database looks at all of them to sort them.
         reading.looked_at += all;
         let wanted = collector.reach();
+        reading.begin();
         if let Some((rows, until)) = along::page(reading, plan, column, after, wanted).await? {
             collector.extend(rows);
             return Ok(until);
@@ -96,8 +98,11 @@ async fn unindexed_page(
     }
 }
 
+/// By how much less than a page may an index is walked at first, to see how often something matches.
+const GLANCE: u64 = 8;
+
 /// A page along an index, unless that would take longer than to fetch all that matches: a few thousand objects among millions are
-/// met too seldom.
+/// met too seldom. The first stretch of it tells.
 async fn indexed_page(
     reading: &mut Reading<'_>,
     plan: &Plan,
@@ -105,11 +110,12 @@ async fn indexed_page(
     after: Option<&Rank>,
     collector: &mut Collector,
 ) -> Result<Option<Rank>, StoreError> {
-    let (wanted, before) = (collector.reach(), reading.looked_at);
-    let (rows, until) = along_index(reading, plan, column, after, wanted).await?;
-    if until.is_some() && rows.len() < wanted {
-        let looked_at = reading.looked_at - before;
-        let whole_page = looked_at.saturating_mul(wanted as u64) / rows.len().max(1) as u64;
+    let (wanted, work, before) = (collector.reach(), reading.tuning.work, reading.looked_at);
+    reading.allow(work / GLANCE);
+    let (mut rows, mut until) = along_index(reading, plan, column, after, wanted).await?;
+    let looked_at = reading.looked_at - before;
+    let whole_page = looked_at.saturating_mul(wanted as u64) / rows.len().max(1) as u64;
+    if is_short(&rows, until.as_ref(), wanted) && whole_page > work {
         let bound = Bound::of_page(reading.tuning, reading.tuning.refetched);
         let objects = at_most(reading, plan, bound).await?;
         if objects.is_ok_and(|objects| (objects as u64) < whole_page)
@@ -118,8 +124,20 @@ async fn indexed_page(
             return Ok(None);
         }
     }
+    if let Some(reached) = until.take_if(|reached| is_short(&rows, Some(reached), wanted)) {
+        reading.allow(work.saturating_sub(looked_at));
+        let missing = wanted - rows.len();
+        let (more, end) = along_index(reading, plan, column, Some(&reached), missing).await?;
+        rows.extend(more);
+        until = end;
+    }
     collector.extend(rows);
     Ok(until)
+}
+
+/// Whether there is less than was wanted, and more to look at.
+fn is_short(rows: &[Located], until: Option<&Rank>, wanted: usize) -> bool {
+    until.is_some() && rows.len() < wanted
 }
 
 /// The first rows of an order that has an index, and how far was looked.

@@ -33,6 +33,7 @@ struct Known {
 
 /// The first `wanted` rows, and how far everything is known; `None` for it if nothing follows. Each type has an index of its own, so its
 /// first rows are found for each and put together. `None` instead of them where too many objects have one value of a column that has no index.
+/// What may be looked at is for all types: each of them looks at one value at least.
 pub(crate) async fn page(
     reading: &mut Reading<'_>,
     plan: &Plan,
@@ -42,8 +43,6 @@ pub(crate) async fn page(
 ) -> Result<Option<(Vec<Located>, Option<Rank>)>, StoreError> {
     let mut rows: Vec<(Rank, Located)> = Vec::new();
     let mut until: Option<Rank> = None;
-    // One for all types: each of them looks at one value at least.
-    reading.begin();
     for planned in &plan.types {
         let Some(known) = first_rows(reading, plan, planned, column, after, wanted).await? else {
             return Ok(None);
