@@ -24,7 +24,7 @@ use crate::answer::rewrite::Rewrite;
 use crate::answer::searches::Searches;
 use crate::answer::status::{ApiError, chain};
 use crate::request::negotiate::Form;
-use crate::request::token::{InvalidToken, Progress, Token, fingerprint};
+use crate::request::token::{Counted, InvalidToken, Progress, Token, fingerprint};
 use crate::seldom::Seldom;
 
 /// Rows read at a time: enough that the store is asked seldom, few enough that a page is small.
@@ -101,7 +101,7 @@ impl ListStream {
         let total = params.limits.total.map(std::num::NonZeroU64::get);
         let fingerprint = fingerprint(&params.query, total);
         let token = token(&params.start, &fingerprint)?;
-        let progress = match &token {
+        let mut progress = match &token {
             Some(token) => token.progress(total)?,
             None => beginning(&params),
         };
@@ -117,7 +117,7 @@ impl ListStream {
         };
         let held = reader.allowance.reserve(PAGE).await?;
         let start = start(&reader.params.start, token.as_ref());
-        let (first, rows) = reader.first(&start, wanted, held).await?;
+        let (first, remaining) = reader.first(&start, &mut progress, held).await?;
         let now = &first.page.head;
         check_revision(reader.params.revision, now)?;
         // All pages carry the revision that was there before the first row: a client that goes on from it misses nothing.
@@ -135,7 +135,7 @@ impl ListStream {
             fingerprint,
             head,
             progress,
-            remaining: rows.map(|rows| remaining(rows, total, progress)),
+            remaining,
             first,
         })
     }
@@ -278,21 +278,38 @@ impl Reader {
         Some(self.read(start, left, held).await)
     }
 
-    /// Reads the first page, and how many rows there are of all pages if the client wants to know and they can be counted.
+    /// Reads the first page, and says how many rows there are from it on if the client wants to know and they can be counted. What a response before
+    /// this one has counted is as good, unless there are more than that.
     async fn first(
         &self,
         start: &Start,
-        left: Option<u64>,
+        progress: &mut Progress,
         mut held: Reservation,
     ) -> Result<(HeldPage, Option<u64>), StoreError> {
-        if !self.params.with_remaining_count {
-            return Ok((self.read(start, left, held).await?, None));
+        let is_known = progress.counted == Counted::TooMany
+            || self
+                .remaining(*progress)
+                .is_some_and(|remaining| remaining > 0);
+        if !self.params.with_remaining_count || is_known {
+            let page = self.read(start, self.wanted, held).await?;
+            return Ok((page, self.remaining(*progress)));
         }
         let outbox = Outbox::out_of(&mut held, self.allowance.clone());
-        let (query, budget) = (&self.params.query, budget(left, held.bytes()));
-        let counted = self.searches.counted_page(query, start, budget).await;
-        let (page, rows) = counted?;
-        Ok((HeldPage::new(page, held, outbox), rows))
+        let (query, budget) = (&self.params.query, budget(self.wanted, held.bytes()));
+        let (page, rows) = self.searches.counted_page(query, start, budget).await?;
+        progress.counted = rows.map_or(Counted::TooMany, Counted::Rows);
+        Ok((HeldPage::new(page, held, outbox), self.remaining(*progress)))
+    }
+
+    /// Rows from the beginning of this response on, as far as they were counted for a client that wants to know.
+    fn remaining(&self, progress: Progress) -> Option<u64> {
+        let total = self.params.limits.total.map(std::num::NonZeroU64::get);
+        match progress.counted {
+            Counted::Rows(rows) if self.params.with_remaining_count => {
+                Some(remaining(rows, total, progress))
+            }
+            Counted::Rows(_) | Counted::TooMany | Counted::NotYet => None,
+        }
     }
 
     async fn read(
@@ -505,6 +522,7 @@ fn beginning(params: &ListParams) -> Progress {
             Continue::Beginning | Continue::Token(_) => 0,
         },
         exact: matches!(params.revision, Revision::Exactly(_)),
+        counted: Counted::NotYet,
     }
 }
 

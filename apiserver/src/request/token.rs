@@ -49,6 +49,24 @@ pub(crate) struct Progress {
     /// Every page is to be of the first one's revision.
     #[serde(rename = "x", default, skip_serializing_if = "is_default")]
     pub(crate) exact: bool,
+    /// How many rows all pages have. Counted once: a fleet takes longer to be counted than a page to be read.
+    #[serde(rename = "c", default, skip_serializing_if = "is_default")]
+    pub(crate) counted: Counted,
+}
+
+/// What is known of how many rows a list has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Counted {
+    /// Nobody has asked.
+    #[default]
+    #[serde(rename = "?")]
+    NotYet,
+    /// It would take too much to tell.
+    #[serde(rename = "-")]
+    TooMany,
+    /// So many when they were counted, those before the first page among them.
+    #[serde(rename = "n")]
+    Rows(u64),
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -293,6 +311,16 @@ mod tests {
     }
 
     #[test]
+    fn a_token_of_a_list_that_was_not_counted_has_no_word_of_it_and_is_read() {
+        let print = fingerprint(&query(), None);
+        let token = Token::new(&print, &head(), served(5), position("a", 1));
+        let json = URL_SAFE_NO_PAD.decode(token.encode()).expect("base64");
+        let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+        assert_eq!(json.get("c"), None);
+        assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
+    }
+
+    #[test]
     fn a_list_of_one_revision_ends_with_it() {
         let print = fingerprint(&query(), None);
         for (exact, revision, expected) in [
@@ -355,9 +383,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_is_read_back(name in "\\PC{0,20}", key in any::<i64>(), served in any::<u64>(), skipped in any::<u64>(), exact in any::<bool>()) {
+        fn a_token_is_read_back(name in "\\PC{0,20}", key in any::<i64>(), served in any::<u64>(), skipped in any::<u64>(), exact in any::<bool>(), counted in any::<Option<Option<u64>>>()) {
+            let counted = match counted {
+                None => Counted::NotYet,
+                Some(None) => Counted::TooMany,
+                Some(Some(rows)) => Counted::Rows(rows),
+            };
             let print = fingerprint(&query(), None);
-            let progress = Progress { served, skipped, exact };
+            let progress = Progress { served, skipped, exact, counted };
             let token = Token::new(&print, &head(), progress, position(&name, key));
             prop_assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
         }

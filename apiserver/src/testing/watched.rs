@@ -28,6 +28,8 @@ pub(crate) struct Watched {
     pub(crate) writing_page: AtomicUsize,
     /// How many pages were read.
     pub(crate) pages: AtomicUsize,
+    /// How many of them with a count of all rows.
+    pub(crate) counts: AtomicUsize,
     /// Reads that find nothing before the first that does.
     pub(crate) empty_pages: AtomicUsize,
     /// How often the catalogue was read by itself.
@@ -73,6 +75,7 @@ impl Watched {
             failing_page: AtomicUsize::new(0),
             writing_page: AtomicUsize::new(0),
             pages: AtomicUsize::new(0),
+            counts: AtomicUsize::new(0),
             empty_pages: AtomicUsize::new(0),
             catalogs: AtomicUsize::new(0),
             heads: AtomicUsize::new(0),
@@ -259,6 +262,7 @@ impl Search for Watched {
         self.begin().await;
         let _still = Still::begin();
         self.before_page(budget).await?;
+        self.counts.fetch_add(1, Ordering::Relaxed);
         let (page, rows) = self.store.counted_page(query, start, budget).await?;
         Ok((self.after_page(query, page), rows))
     }

@@ -192,7 +192,10 @@ async fn a_client_may_want_no_token_and_may_want_a_count() {
             vec![2, 1, 0],
         ),
     ] {
+        let before = server.store.counts.load(Ordering::Relaxed);
         assert_eq!(remaining(&server, &query).await, expected, "{query}");
+        let counts = server.store.counts.load(Ordering::Relaxed) - before;
+        assert_eq!(counts, 1, "{query}: a token knows what was counted");
     }
     let capped = "limit=1&withRemainingCount=true&labelSelector=search.clusterpedia.io/limit%3D3";
     assert_eq!(metadata(capped).await["remainingItemCount"], 2);
@@ -204,6 +207,41 @@ async fn a_client_may_want_no_token_and_may_want_a_count() {
         metadata(&format!("{capped}&continue={token}")).await["remainingItemCount"],
         1
     );
+}
+
+/// What a token says of the number of rows is an estimate, and none where it is too low; one that was made before tokens said it is read.
+#[tokio::test]
+async fn a_list_is_counted_anew_where_more_follows_than_was_counted() {
+    let server = Server::open(fleet()).await;
+    let query = "limit=1&withRemainingCount=true";
+    let first = server.get(&format!("{PODS}?{query}")).await.json()["metadata"].clone();
+    assert_eq!(first["remainingItemCount"], 4);
+    let token = first["continue"].as_str().expect("a token");
+    for (said, expected, counts) in [
+        (json!({"n": 5}), json!(3), 0),
+        (json!({"n": 9}), json!(7), 0),
+        (json!({"n": 1}), json!(3), 1),
+        (json!({"n": 0}), json!(3), 1),
+        (json!("-"), Value::Null, 0),
+        (json!("?"), json!(3), 1),
+        (Value::Null, json!(3), 1),
+    ] {
+        let token = match &said {
+            Value::Null => without(token, "c"),
+            said => forged(token, "c", said),
+        };
+        let before = server.store.counts.load(Ordering::Relaxed);
+        let answer = server
+            .get(&format!("{PODS}?{query}&continue={token}"))
+            .await;
+        assert_eq!(
+            answer.json()["metadata"]["remainingItemCount"],
+            expected,
+            "{said}"
+        );
+        let counted = server.store.counts.load(Ordering::Relaxed) - before;
+        assert_eq!(counted, counts, "{said}");
+    }
 }
 
 /// The counts of a list's pages. A token replaces the offset in `continue`, if there is one.
@@ -226,6 +264,14 @@ async fn remaining(server: &Server, query: &str) -> Vec<u64> {
         }
         assert!(counts.len() < 20, "no end");
     }
+}
+
+/// What a token says, but for one of its fields.
+fn without(token: &str, field: &str) -> String {
+    let json = URL_SAFE_NO_PAD.decode(token).expect("base64");
+    let mut token: Value = serde_json::from_slice(&json).expect("JSON");
+    token.as_object_mut().expect("fields").remove(field);
+    URL_SAFE_NO_PAD.encode(token.to_string())
 }
 
 /// What a token says, with one of its fields changed.
