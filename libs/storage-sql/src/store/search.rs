@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::{Moment, SqlStore};
 use crate::aside::aside;
-use crate::backend::error::broken;
+use crate::backend::error::{broken, is_collision};
 use crate::backend::{Lane, Transaction, row};
 use crate::read::bodies::{self, Chosen};
 use crate::read::place::{Located, Place};
@@ -22,20 +22,26 @@ use crate::sql::{select, stream};
 #[async_trait]
 impl Search for SqlStore {
     async fn catalog(&self) -> Result<Arc<Catalog>, StoreError> {
-        let moment = self.moment(Lane::Short).await?;
-        let catalog = Arc::clone(&moment.snapshot.catalog);
-        moment.transaction.rollback().await?;
-        Ok(catalog)
+        once_more(|| async {
+            let moment = self.moment(Lane::Short).await?;
+            let catalog = Arc::clone(&moment.snapshot.catalog);
+            moment.transaction.rollback().await?;
+            Ok(catalog)
+        })
+        .await
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
-        // Of no catalogue: whoever asks only whether the store answers needs none, and may be the only one who ever asks.
-        let (transaction, head) = self.begin(Lane::Short).await?;
-        transaction.rollback().await?;
-        Ok(Head {
-            revision: head.revision,
-            incarnation: head.incarnation,
+        once_more(|| async {
+            // Of no catalogue: whoever asks only whether the store answers needs none, and may be the only one who ever asks.
+            let (transaction, head) = self.begin(Lane::Short).await?;
+            transaction.rollback().await?;
+            Ok(Head {
+                revision: head.revision,
+                incarnation: head.incarnation,
+            })
         })
+        .await
     }
 
     async fn page(
@@ -44,8 +50,11 @@ impl Search for SqlStore {
         start: &Start,
         budget: PageBudget,
     ) -> Result<Page, StoreError> {
-        let planned = self.planned(query).await?;
-        self.paged(planned, query, start, budget).await
+        once_more(|| async {
+            let planned = self.planned(query).await?;
+            self.paged(planned, query, start, budget).await
+        })
+        .await
     }
 
     async fn counted_page(
@@ -54,22 +63,28 @@ impl Search for SqlStore {
         start: &Start,
         budget: PageBudget,
     ) -> Result<(Page, Option<u64>), StoreError> {
-        let mut planned = self.planned(query).await?;
-        match self.counted(&mut planned).await {
-            Ok((count, looked_at)) => {
-                let mut page = self.paged(planned, query, start, budget).await?;
-                page.looked_at += looked_at;
-                Ok((page, count))
+        once_more(|| async {
+            let mut planned = self.planned(query).await?;
+            match self.counted(&mut planned).await {
+                Ok((count, looked_at)) => {
+                    let mut page = self.paged(planned, query, start, budget).await?;
+                    page.looked_at += looked_at;
+                    Ok((page, count))
+                }
+                Err(err) => ended(planned.transaction, Err(err)).await,
             }
-            Err(err) => ended(planned.transaction, Err(err)).await,
-        }
+        })
+        .await
     }
 
     async fn count(&self, query: &Query) -> Result<Option<u64>, StoreError> {
-        let mut planned = self.planned(query).await?;
-        let count = self.counted(&mut planned).await;
-        let (count, _) = ended(planned.transaction, count).await?;
-        Ok(count)
+        once_more(|| async {
+            let mut planned = self.planned(query).await?;
+            let count = self.counted(&mut planned).await;
+            let (count, _) = ended(planned.transaction, count).await?;
+            Ok(count)
+        })
+        .await
     }
 
     async fn get(
@@ -78,10 +93,13 @@ impl Search for SqlStore {
         resource: &GroupVersionResource,
         key: &ObjectKey,
     ) -> Result<Option<Found>, StoreError> {
-        let mut moment = self.moment(Lane::Short).await?;
-        let found = one(&mut moment, cluster, resource, key).await;
-        let found = ended(moment.transaction, found).await?;
-        Ok(unpacked(found).await?.pop())
+        once_more(|| async {
+            let mut moment = self.moment(Lane::Short).await?;
+            let found = one(&mut moment, cluster, resource, key).await;
+            let found = ended(moment.transaction, found).await?;
+            Ok(unpacked(found).await?.pop())
+        })
+        .await
     }
 
     async fn position(
@@ -89,20 +107,12 @@ impl Search for SqlStore {
         cluster: &ClusterName,
         resource: &GroupVersionResource,
     ) -> Result<Option<MemberPosition>, StoreError> {
-        let mut moment = self.moment(Lane::Short).await?;
-        let shown = moment.snapshot.type_id(resource).and_then(|id| {
-            let member = moment.snapshot.member(cluster)?;
-            member.shows(id).then_some((member.id, id))
-        });
-        let found = match shown {
-            Some(stream) => {
-                let statement = stream::several(moment.transaction.dialect(), &[stream]);
-                row(&mut *moment.transaction, statement, stream::decode).await
-            }
-            None => Ok(None),
-        };
-        let found = ended(moment.transaction, found).await?;
-        Ok(found.and_then(|stream| stream.position))
+        once_more(|| async {
+            let mut moment = self.moment(Lane::Short).await?;
+            let found = position(&mut moment, cluster, resource).await;
+            ended(moment.transaction, found).await
+        })
+        .await
     }
 
     async fn has_namespace(
@@ -110,19 +120,24 @@ impl Search for SqlStore {
         cluster: &ClusterName,
         namespace: &str,
     ) -> Result<bool, StoreError> {
-        let Moment {
-            mut transaction,
-            snapshot,
-            ..
-        } = self.moment(Lane::Short).await?;
-        let found = match snapshot.member(cluster) {
-            Some(member) => {
-                let (id, types) = (member.id, member.types());
-                streams::has_namespace(&mut *transaction, id, types, namespace).await
-            }
-            None => Ok(false),
-        };
-        ended(transaction, found).await
+        once_more(|| async {
+            let mut moment = self.moment(Lane::Short).await?;
+            let found = has_namespace(&mut moment, cluster, namespace).await;
+            ended(moment.transaction, found).await
+        })
+        .await
+    }
+}
+
+/// Does a read, and once more where another transaction was in its way: nobody has been told anything of it. Whoever is in the way again and again is
+/// told, for the same would happen to all who read.
+async fn once_more<T, F>(read: impl Fn() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    match read().await {
+        Err(err) if is_collision(&err) => read().await,
+        done => done,
     }
 }
 
@@ -135,6 +150,42 @@ async fn ended<T>(
     // The first error says what went wrong.
     let value = done?;
     ended.map(|()| value)
+}
+
+/// Where the stream of a type stands in its member, if that is shown.
+async fn position(
+    moment: &mut Moment,
+    cluster: &ClusterName,
+    resource: &GroupVersionResource,
+) -> Result<Option<MemberPosition>, StoreError> {
+    let Moment {
+        transaction,
+        snapshot,
+        ..
+    } = moment;
+    let shown = snapshot.type_id(resource).and_then(|id| {
+        let member = snapshot.member(cluster)?;
+        member.shows(id).then_some((member.id, id))
+    });
+    let Some(stream) = shown else {
+        return Ok(None);
+    };
+    let statement = stream::several(transaction.dialect(), &[stream]);
+    let found = row(&mut **transaction, statement, stream::decode).await?;
+    Ok(found.and_then(|stream| stream.position))
+}
+
+/// Whether a cluster that is shown has a namespace.
+async fn has_namespace(
+    moment: &mut Moment,
+    cluster: &ClusterName,
+    namespace: &str,
+) -> Result<bool, StoreError> {
+    let Some(member) = moment.snapshot.member(cluster) else {
+        return Ok(false);
+    };
+    let (id, types) = (member.id, member.types());
+    streams::has_namespace(&mut *moment.transaction, id, types, namespace).await
 }
 
 /// The row of one object, if it is there and is shown.

@@ -5,10 +5,17 @@ use armadex_model::label::{Operator, Requirement};
 use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{Fixture, object};
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 use crate::aside::tests::HANDED_OVER;
+use crate::backend::error::collided;
+use crate::backend::sqlite::SqliteDatabase;
+use crate::backend::{Connection, Database, RowSink, SharedDatabase};
 use crate::options::Options;
 use crate::read::Tuning;
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::Statement;
 
 /// 2,000 pods of one namespace, most of them with two labels and one with a hundred.
 async fn store(directory: &tempfile::TempDir) -> Arc<SqlStore> {
@@ -85,5 +92,142 @@ async fn what_takes_long_is_done_in_other_threads() {
         let handed_over = handed_over(&store, &query, rows).await;
         assert!(handed_over >= expected, "{what}: {handed_over}");
         assert!(expected > 0 || handed_over == 0, "{what}: {handed_over}");
+    }
+}
+
+/// A database of which the first statements of one name collide with another transaction.
+struct Colliding {
+    inner: SharedDatabase,
+    statement: &'static str,
+    left: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Database for Colliding {
+    fn dialect(&self) -> Dialect {
+        self.inner.dialect()
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        Ok(Box::new(CollidingTransaction {
+            inner: self.inner.read(lane).await?,
+            statement: self.statement,
+            left: Arc::clone(&self.left),
+        }))
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.inner.write().await
+    }
+
+    fn note_committed(&self, incarnation: &str, revision: i64) {
+        self.inner.note_committed(incarnation, revision);
+    }
+
+    async fn catch_up(&self) {
+        self.inner.catch_up().await;
+    }
+
+    async fn rest(&self) {
+        self.inner.rest().await;
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}
+
+struct CollidingTransaction {
+    inner: Box<dyn Transaction>,
+    statement: &'static str,
+    left: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Connection for CollidingTransaction {
+    fn dialect(&self) -> Dialect {
+        self.inner.dialect()
+    }
+
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        self.inner.execute(statement).await
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        let collides = |left: usize| left.checked_sub(1);
+        if statement.name == self.statement
+            && self
+                .left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, collides)
+                .is_ok()
+        {
+            return Err(collided("a table is newer than the snapshot"));
+        }
+        self.inner.fetch(statement, each).await
+    }
+}
+
+#[async_trait]
+impl Transaction for CollidingTransaction {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        self.inner.commit().await
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
+        self.inner.rollback().await
+    }
+}
+
+/// What one read meets, as when a table is changed meanwhile, is nothing for a client to hear of.
+#[tokio::test]
+async fn a_read_that_collides_is_done_once_more() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = Options::default();
+    let path = directory.path().join("store.db");
+    let inner = SqliteDatabase::open(&path, &options)
+        .await
+        .expect("a database");
+    let left = Arc::new(AtomicUsize::new(0));
+    let database = Colliding {
+        inner: Arc::new(inner),
+        statement: "head.select",
+        left: Arc::clone(&left),
+    };
+    let store = SqlStore::start(Arc::new(database), &options).await;
+    let store = Arc::new(store.expect("a store"));
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("ns", "one")]).await;
+    let (name, query) = ("m".parse().expect("a name"), all_pods());
+    let gvr = &query.types[0].resource;
+    let key = ObjectKey::new("ns", "one");
+    let budget = PageBudget {
+        rows: 1,
+        bytes: 1 << 20,
+    };
+    for (collisions, succeeds) in [(1, true), (2, false)] {
+        let collide = || left.store(collisions, Ordering::SeqCst);
+        let start = Start::Beginning;
+        collide();
+        assert_eq!(store.catalog().await.is_ok(), succeeds);
+        collide();
+        assert_eq!(store.head().await.is_ok(), succeeds);
+        collide();
+        assert_eq!(store.page(&query, &start, budget).await.is_ok(), succeeds);
+        collide();
+        assert_eq!(
+            store.counted_page(&query, &start, budget).await.is_ok(),
+            succeeds
+        );
+        collide();
+        assert_eq!(store.count(&query).await.is_ok(), succeeds);
+        collide();
+        assert_eq!(store.get(&name, gvr, &key).await.is_ok(), succeeds);
+        collide();
+        assert_eq!(store.position(&name, gvr).await.is_ok(), succeeds);
+        collide();
+        let there = store.has_namespace(&name, "ns").await;
+        assert_eq!(there.is_ok_and(|there| there), succeeds);
+        assert_eq!(left.load(Ordering::SeqCst), 0);
     }
 }
