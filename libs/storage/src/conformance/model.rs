@@ -6,6 +6,7 @@ mod draw;
 mod evaluate;
 mod fleet;
 pub mod former;
+mod lists;
 mod map;
 mod orders;
 mod settle;
@@ -20,8 +21,9 @@ use self::compare::compare;
 use self::dice::{Dice, SEED, seed};
 use self::draw::query;
 use self::fleet::Fleet;
+use self::lists::Lists;
 use self::map::{KINDS, Model, described};
-use self::orders::orders_at_once;
+use self::orders::{Beside, orders_at_once};
 use super::fixture::Fixture;
 
 /// Longer than a test takes.
@@ -37,11 +39,14 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
     let mut dice = Dice(StdRng::seed_from_u64(seed));
     let mut model = Model::new();
     let mut fleet = Fleet::new();
+    let (mut lists, mut beside) = (Lists::default(), Beside::default());
     for round in 0..ROUNDS {
-        orders_at_once(fixture, &mut dice, &mut fleet, round, &mut model).await;
+        let orders = orders_at_once(fixture, &mut dice, &mut fleet, round, &mut model);
+        beside.add(lists.during(fixture, orders).await);
         if dice.one_in(3) {
             let grace = dice.pick(&[GRACE, Duration::ZERO]);
-            fixture.sink.purge(10, grace).await.expect("purged");
+            let purge = fixture.sink.purge(10, grace);
+            lists.during(fixture, purge).await.expect("purged");
             let away = fleet.values_mut().flat_map(|called| &mut called.away);
             away.for_each(|away| away.may_be_gone |= grace.is_zero());
         }
@@ -52,6 +57,7 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
             compare(fixture, &model, &query, &mut dice).await;
         }
     }
+    beside.check();
 }
 
 /// Readers know which clusters there are, what is shown of them, and how they are.

@@ -33,6 +33,35 @@ enum Answer {
     Joined(ClusterId),
 }
 
+/// Batches beside which something takes their stream or their cluster away: which of the two comes first is the store's to say, and both are
+/// right.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Beside {
+    stored: usize,
+    refused: usize,
+}
+
+impl Beside {
+    pub(super) fn add(&mut self, more: Self) {
+        let Self { stored, refused } = more;
+        self.stored += stored;
+        self.refused += refused;
+    }
+
+    /// A store that refused all of them would agree with the map as well.
+    #[allow(
+        clippy::print_stdout,
+        reason = "what was met is shown when the test fails"
+    )]
+    pub(super) fn check(&self) {
+        let Self { stored, refused } = self;
+        println!(
+            "of the batches beside which something took their stream away {stored} were stored and {refused} refused"
+        );
+        assert!(*stored > 0, "none was stored, {refused} were refused");
+    }
+}
+
 /// A round: streams are opened at once, then orders are given at once.
 pub(super) async fn orders_at_once(
     fixture: &Fixture,
@@ -40,7 +69,7 @@ pub(super) async fn orders_at_once(
     fleet: &mut Fleet,
     round: u64,
     model: &mut Model,
-) {
+) -> Beside {
     let mut orders: Vec<Order> = CLUSTERS
         .iter()
         .filter_map(|cluster| step(dice, fleet, cluster))
@@ -59,7 +88,7 @@ pub(super) async fn orders_at_once(
     let given = join_all(orders.iter().map(|order| give(fixture, fleet, order)));
     let (begun, answers) = join(fixture.sink.begin(OWNER), given).await;
     begun.expect("a tenure");
-    apply(fixture, fleet, orders, answers, model).await;
+    apply(fixture, fleet, orders, answers, model).await
 }
 
 /// Whether a cluster comes, goes, or takes over what a former one had.
@@ -223,13 +252,19 @@ async fn apply(
     orders: Vec<Order>,
     answers: Vec<Result<Answer, StoreError>>,
     model: &mut Model,
-) {
+) -> Beside {
     let refused: Vec<bool> = orders
         .iter()
         .map(|order| may_be_refused(order, &orders))
         .collect();
-    let mut carried_out = Vec::new();
+    let (mut carried_out, mut beside) = (Vec::new(), Beside::default());
     for ((order, answer), refused) in orders.into_iter().zip(answers).zip(refused) {
+        if refused && matches!(order, Order::Write(..)) {
+            match &answer {
+                Ok(_) => beside.stored += 1,
+                Err(_) => beside.refused += 1,
+            }
+        }
         match answer {
             Ok(answer) => carried_out.push((order, answer)),
             Err(StoreError::Fenced { .. } | StoreError::Left { .. }) if refused => {}
@@ -266,6 +301,7 @@ async fn apply(
     for (at, stream) in opened {
         settled(fixture, fleet, at, stream, model).await;
     }
+    beside
 }
 
 /// Whether another order of the same moment may have come first.
