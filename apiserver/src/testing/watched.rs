@@ -36,6 +36,8 @@ pub(crate) struct Watched {
     pub(crate) catalogs: AtomicUsize,
     /// How often the head was read.
     pub(crate) heads: AtomicUsize,
+    /// How often it was asked whether a namespace is there.
+    pub(crate) namespaces: AtomicUsize,
     /// The largest number of rows that was asked for at a time.
     pub(crate) largest_budget: AtomicUsize,
     /// The largest number of bytes that was asked for at a time.
@@ -79,6 +81,7 @@ impl Watched {
             empty_pages: AtomicUsize::new(0),
             catalogs: AtomicUsize::new(0),
             heads: AtomicUsize::new(0),
+            namespaces: AtomicUsize::new(0),
             largest_budget: AtomicUsize::new(0),
             largest_bytes: AtomicUsize::new(0),
             read_bytes: AtomicUsize::new(0),
@@ -302,6 +305,7 @@ impl Search for Watched {
     ) -> Result<bool, StoreError> {
         let _still = Still::begin();
         self.check()?;
+        self.namespaces.fetch_add(1, Ordering::Relaxed);
         self.store.has_namespace(cluster, namespace).await
     }
 }

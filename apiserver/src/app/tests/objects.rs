@@ -147,6 +147,8 @@ async fn a_namespace_that_is_not_stored_exists_if_it_has_rows() {
         (&namespace["kind"], path_of(&namespace)),
         (&json!("Namespace"), "m1//x".to_owned())
     );
+    // Whichever of its types has rows there.
+    assert_eq!(server.store.namespaces.load(Ordering::Relaxed), 1);
     let answer = server
         .get("resources/clusters/m1/api/v1/namespaces/z")
         .await;

@@ -466,3 +466,39 @@ fn the_texts_of_all_statements() {
     });
     insta::assert_snapshot!(Vec::from_iter(texts).join("\n\n"));
 }
+
+/// Which index a statement is run by is looked at for those that have an example: all of them. Their names are the texts of this form in these files.
+#[test]
+fn every_statement_has_an_example() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    let samples = [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql].map(samples);
+    let known: BTreeSet<&str> = samples.iter().flatten().map(|sample| sample.name).collect();
+    let mut without = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).expect("the statements") {
+        let path = entry.expect("a file").path();
+        if path.is_dir() || path.ends_with("samples.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).expect("text");
+        let names = text
+            .split('"')
+            .skip(1)
+            .step_by(2)
+            .filter(|text| is_name(text));
+        without.extend(
+            names
+                .filter(|name| !known.contains(name))
+                .map(str::to_owned),
+        );
+    }
+    assert!(known.len() > 100, "{} statements", known.len());
+    assert_eq!(without, BTreeSet::new());
+}
+
+/// `table.what`. A column of a table that has a short name in a statement has one letter before the dot.
+fn is_name(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    let is_word =
+        |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    matches!(parts[..], [table, _] if table.len() > 1) && parts.iter().all(is_word)
+}
