@@ -9,6 +9,8 @@
 //! knows and no API version lets through (`name` of namespaces, `status.replicas` of ReplicaSets, `spec.leaseName` of
 //! LeaseCandidates): a kube-apiserver refuses them.
 
+use crate::term::Term;
+
 /// A field label whose values are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -20,6 +22,21 @@ pub struct Field {
     pub fallback: Option<&'static str>,
     /// Its value if no place has one.
     pub absent: &'static str,
+    /// Whether nearly every object has a value of its own: an index of these costs a place of its own for each object and leads to one, to which
+    /// another field beside it leads as well.
+    pub own: bool,
+}
+
+impl Field {
+    /// What an object with this value is found by.
+    #[must_use]
+    pub fn term(&self, value: String) -> Term {
+        let path = self.label;
+        match self.own {
+            true => Term::OwnField { path, value },
+            false => Term::Field { path, value },
+        }
+    }
 }
 
 /// What a label of a selector stands for.
@@ -85,9 +102,9 @@ const TABLE: &[Row] = &[
             text("involvedObject.kind"),
             text("involvedObject.namespace"),
             text("involvedObject.name"),
-            text("involvedObject.uid"),
+            own("involvedObject.uid"),
             text("involvedObject.apiVersion"),
-            text("involvedObject.resourceVersion"),
+            own("involvedObject.resourceVersion"),
             text("involvedObject.fieldPath"),
             text("reason"),
             text("reportingComponent"),
@@ -106,9 +123,9 @@ const TABLE: &[Row] = &[
             text("regarding.kind"),
             text("regarding.namespace"),
             text("regarding.name"),
-            text("regarding.uid"),
+            own("regarding.uid"),
             text("regarding.apiVersion"),
-            text("regarding.resourceVersion"),
+            own("regarding.resourceVersion"),
             text("regarding.fieldPath"),
             text("reason"),
             text("reportingController"),
@@ -153,6 +170,15 @@ const fn text(label: &'static str) -> Field {
         path: label,
         fallback: None,
         absent: "",
+        own: false,
+    }
+}
+
+/// Of these `*.name` leads to the few events of one object. Pods' and services' addresses have nothing beside them that would.
+const fn own(label: &'static str) -> Field {
+    Field {
+        own: true,
+        ..text(label)
     }
 }
 

@@ -35,9 +35,12 @@ fn describe(group: &str, resource: &str, pruning: &str) -> String {
             path,
             fallback,
             absent,
+            own,
         } = field;
         let or = fallback.map_or_else(String::new, |path| format!(" or {path}"));
-        text.push_str(&format!("field {label}: {path}{or} or {absent:?}\n"));
+        // Those that are as they were keep their number.
+        let own = if *own { ", its own" } else { "" };
+        text.push_str(&format!("field {label}: {path}{or} or {absent:?}{own}\n"));
     }
     text
 }

@@ -23,6 +23,13 @@ pub enum Term {
         /// Its value as text.
         value: String,
     },
+    /// An indexed field has this value, which hardly any other object has. Nothing leads to it: the object itself tells.
+    OwnField {
+        /// The field's label, for example `involvedObject.uid`.
+        path: &'static str,
+        /// Its value as text.
+        value: String,
+    },
     /// The controller owner reference has this uid.
     Owner {
         /// `metadata.ownerReferences[].uid` of the controller.

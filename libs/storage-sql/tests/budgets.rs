@@ -9,7 +9,7 @@ use armadex_model::label::{Operator, Requirement};
 use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Start};
 use armadex_model::{NameFilter, Query};
 use armadex_storage::conformance::fixture::all_pods;
-use armadex_storage::conformance::{Fixture, Writer, object};
+use armadex_storage::conformance::{Fixture, Writer, object, resource};
 use armadex_storage::{Change, Page, PageBudget, StoreError};
 use armadex_storage_sql::{Options, SqlStore, Tuning};
 
@@ -876,4 +876,53 @@ async fn many_values_of_many_objects_are_one_page_of_work() {
     let found = found.expect("a page");
     assert!(found.next.is_some());
     assert!(found.looked_at < 200, "{} looked at", found.looked_at);
+}
+
+/// As `kubectl describe` asks for the events of a pod: kind and namespace are those of many, and the uid is in no index.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_of_one_object_cost_what_its_name_leads_to() {
+    let fixture = empty().await;
+    let kind = resource("", "events", "Event", true);
+    for cluster in ["m1", "m2"] {
+        let events = fixture.writer(cluster, &kind).await;
+        for part in 0..4 {
+            let event = |n: usize| {
+                let of = n / 2;
+                object("shop", &format!("event-{n:04}"))
+                    .field("involvedObject.kind", "Pod")
+                    .field("involvedObject.namespace", "shop")
+                    .field("involvedObject.name", &format!("pod-{of}"))
+                    .own_field("involvedObject.uid", &format!("{cluster}-{of}"))
+            };
+            fixture
+                .put(&events, (part * 500..(part + 1) * 500).map(event))
+                .await;
+        }
+    }
+    let field =
+        |key: &str, value: &str| Requirement::is_in(format!("involvedObject.{key}"), [value]);
+    let of = |fields: Vec<Requirement>| Query {
+        fields,
+        ..Query::all(kind.gvr.clone())
+    };
+    let all = vec![
+        field("kind", "Pod"),
+        field("namespace", "shop"),
+        field("name", "pod-300"),
+        field("uid", "m2-300"),
+    ];
+    let described = page(&fixture, &of(all), &Start::Beginning, 100).await;
+    let described = described.expect("a page");
+    assert_eq!(described.rows.len(), 2);
+    assert!(
+        described.looked_at < 200,
+        "{} looked at",
+        described.looked_at
+    );
+    // By the uid alone each event tells, and a page is at its end when it has looked at as much as it may.
+    let by_uid = of(vec![field("uid", "m2-300")]);
+    let found = page(&fixture, &by_uid, &Start::Beginning, 100).await;
+    let found = found.expect("a page");
+    assert_eq!(found.rows.len(), 2);
+    assert!(found.looked_at < 3 * 4000, "{} looked at", found.looked_at);
 }

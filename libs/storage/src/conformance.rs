@@ -62,6 +62,7 @@ macro_rules! conformance {
             orders::what_goes_between_two_pages_takes_nothing_else_along,
             orders::rows_of_equal_value_come_in_page_order,
             selectors::fields_select_as_labels_do,
+            selectors::own_fields_select_whether_or_not_they_were_indexed_before,
             selectors::labels_follow_their_object,
             selectors::names_restrict_a_list,
             selectors::negative_requirements_admit_objects_without_the_key,

@@ -70,7 +70,7 @@ fn weight_of_term(term: &Term) -> usize {
     let texts = match term {
         Term::Label { key, value } => text(key) + text(value),
         Term::LabelKey { key } => text(key),
-        Term::Field { path: _, value } => text(value),
+        Term::Field { path: _, value } | Term::OwnField { path: _, value } => text(value),
         Term::Owner { uid } => text(uid),
     };
     size_of::<Term>() + texts

@@ -27,7 +27,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 4] = [
+static POSTGRES: [Migration; 5] = [
     Migration {
         version: 1,
         name: "store",
@@ -52,9 +52,16 @@ static POSTGRES: [Migration; 4] = [
         serves: 1,
         sql: include_str!("../../migrations/postgres/0004_types.sql"),
     },
+    // Who does not know of fields that are not posted would not find what has them.
+    Migration {
+        version: 5,
+        name: "own_fields",
+        serves: 5,
+        sql: include_str!("../../migrations/postgres/0005_own_fields.sql"),
+    },
 ];
 
-static SQLITE: [Migration; 7] = [
+static SQLITE: [Migration; 8] = [
     Migration {
         version: 1,
         name: "store",
@@ -98,9 +105,16 @@ static SQLITE: [Migration; 7] = [
         serves: 4,
         sql: include_str!("../../migrations/sqlite/0007_types.sql"),
     },
+    // Who does not know of fields that are not posted would not find what has them.
+    Migration {
+        version: 8,
+        name: "own_fields",
+        serves: 8,
+        sql: include_str!("../../migrations/sqlite/0008_own_fields.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 4] = [
+static MYSQL: [Migration; 5] = [
     Migration {
         version: 1,
         name: "store",
@@ -124,6 +138,13 @@ static MYSQL: [Migration; 4] = [
         name: "types",
         serves: 1,
         sql: include_str!("../../migrations/mysql/0004_types.sql"),
+    },
+    // Who does not know of fields that are not posted would not find what has them.
+    Migration {
+        version: 5,
+        name: "own_fields",
+        serves: 5,
+        sql: include_str!("../../migrations/mysql/0005_own_fields.sql"),
     },
 ];
 
@@ -230,12 +251,12 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5, 6, 7])
+            (None, vec![1, 2, 3, 4, 5, 6, 7, 8])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7]);
-        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5, 6, 7]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8]).is_ahead());
     }
 
     #[test]

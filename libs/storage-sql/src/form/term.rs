@@ -38,7 +38,10 @@ impl TermHasher {
         match term {
             Term::Label { key, value } => self.parts(1, key, value),
             Term::LabelKey { key } => self.parts(2, key, ""),
-            Term::Field { path, value } => self.parts(3, path, value),
+            // Whether it is posted makes no other term of it: rows of both kinds are told by it.
+            Term::Field { path, value } | Term::OwnField { path, value } => {
+                self.parts(3, path, value)
+            }
             Term::Owner { uid } => self.parts(4, uid, ""),
         }
     }
@@ -51,7 +54,7 @@ impl TermHasher {
 
     /// The numbers of an object's terms, and the labels among them.
     pub(crate) fn terms_and_labels(&self, terms: &[Term]) -> (TermSet, Vec<Label>) {
-        let mut posted: Vec<i64> = terms.iter().map(|term| self.term(term)).collect();
+        let numbers: Vec<i64> = terms.iter().map(|term| self.term(term)).collect();
         let label = |(term, &value): (&Term, &i64)| match term {
             Term::Label { key, .. } => Some(Label {
                 key: self.parts(2, key, ""),
@@ -59,10 +62,11 @@ impl TermHasher {
             }),
             _ => None,
         };
-        let labels = terms.iter().zip(&posted).filter_map(label).collect();
-        posted.sort_unstable();
-        posted.dedup();
-        let unposted = Vec::new();
+        let labels = terms.iter().zip(&numbers).filter_map(label).collect();
+        let is_own = |(_, term): &(i64, &Term)| matches!(term, Term::OwnField { .. });
+        let numbered = numbers.into_iter().zip(terms);
+        let (unposted, posted): (Vec<_>, Vec<_>) = numbered.partition(is_own);
+        let [posted, unposted] = [posted, unposted].map(in_order);
         (TermSet { posted, unposted }, labels)
     }
 
@@ -132,10 +136,12 @@ impl TermSet {
         &self.unposted
     }
 
-    /// The same terms, of which these are not posted. All of them have been so far.
+    /// The same terms, of which these are not posted either.
     pub(crate) fn without_posting(&self, terms: &[i64]) -> Self {
-        debug_assert!(self.unposted.is_empty(), "posting is decided once");
-        let (unposted, posted) = self.posted.iter().partition(|term| terms.contains(term));
+        let (more, posted): (Vec<i64>, _) =
+            self.posted.iter().partition(|term| terms.contains(term));
+        let mut unposted = [self.unposted.as_slice(), &more].concat();
+        unposted.sort_unstable();
         Self { posted, unposted }
     }
 
@@ -185,6 +191,13 @@ impl TermSet {
         all.sort_unstable();
         bytes_of(all.iter())
     }
+}
+
+fn in_order(terms: Vec<(i64, &Term)>) -> Vec<i64> {
+    let mut numbers: Vec<i64> = terms.into_iter().map(|(number, _)| number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// Whether two sorted lists have a number in common: those of the shorter one are looked for in what is left of the longer one.

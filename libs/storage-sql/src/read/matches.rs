@@ -58,6 +58,10 @@ pub(crate) async fn matches(
     if !plan.has_terms() {
         return Ok(vec![Matches::All; places.len()]);
     }
+    // What blocks exclude is of no use where each object has to be looked at.
+    if plan.has.is_empty() && plan.has_told() {
+        return Ok(vec![Matches::Unknown; places.len()]);
+    }
     let mut count = at_once(reading, plan, planned, places);
     loop {
         let here = &places[..count];
@@ -107,7 +111,7 @@ async fn narrow(
     let others = plan.has.iter().enumerate().filter(|(at, _)| *at != first);
     let others = others.map(|(_, clause)| (clause, true));
     let excluding = plan.has_not.iter().map(|clause| (clause, false));
-    let mut certain = lead.decides;
+    let mut certain = lead.decides && !plan.has_told();
     for (clause, wanted) in others.chain(excluding) {
         let lead = clause.lead(&planned.unposted);
         certain &= lead.decides;

@@ -18,6 +18,7 @@ use crate::catalog::{Member, Snapshot};
 use crate::form::namespace_id::ids_of;
 use crate::form::term::TermHasher;
 
+use clause::Clauses;
 pub(crate) use clause::{Clause, Lead};
 pub(crate) use spaces::{Space, Spaces};
 
@@ -32,6 +33,10 @@ pub(crate) struct Plan {
     pub(crate) has: Arc<[Clause]>,
     /// Each of these must hold: the object has none of the terms.
     pub(crate) has_not: Arc<[Clause]>,
+    /// As `has`, on fields that no index leads to: the object itself tells.
+    pub(crate) told: Arc<[Clause]>,
+    /// As `has_not`, on fields that no index leads to.
+    pub(crate) told_not: Arc<[Clause]>,
     /// The order as it was asked for; positions carry its values.
     pub(crate) order: Vec<OrderBy>,
     /// Whether the query names one cluster. How many there are just now says nothing: the next page is to be planned alike.
@@ -90,7 +95,12 @@ impl Plan {
     /// Whether posting blocks tell which objects of a type match.
     pub(crate) fn is_decided(&self, planned: &TypePlan) -> bool {
         let mut clauses = self.has.iter().chain(&*self.has_not);
-        clauses.all(|clause| clause.lead(&planned.unposted).decides)
+        !self.has_told() && clauses.all(|clause| clause.lead(&planned.unposted).decides)
+    }
+
+    /// Whether some terms are in no posting block.
+    pub(crate) fn has_told(&self) -> bool {
+        !(self.told.is_empty() && self.told_not.is_empty())
     }
 
     /// How many terms are looked for in each place: those of the clause that leads there and, where it is known that something matches it,
@@ -112,7 +122,7 @@ impl Plan {
 
     /// Whether objects are chosen by terms.
     pub(crate) fn has_terms(&self) -> bool {
-        !(self.has.is_empty() && self.has_not.is_empty())
+        self.has_told() || !(self.has.is_empty() && self.has_not.is_empty())
     }
 }
 
@@ -127,8 +137,8 @@ pub(crate) fn plan(
     snapshot: &Snapshot,
     hasher: &TermHasher,
 ) -> Result<Plan, StoreError> {
-    let (has, has_not) = clause::clauses(query, hasher)?;
-    check_size("requirements", has.len() + has_not.len(), MOST_CLAUSES)?;
+    let clauses = clause::clauses(query, hasher)?;
+    check_clauses(&clauses)?;
     for (what, names) in [
         ("names", &query.names),
         ("namespaces", &query.namespaces),
@@ -136,13 +146,19 @@ pub(crate) fn plan(
     ] {
         check_size(what, names_in(names), MOST_VALUES)?;
     }
-    let values = has.iter().chain(&has_not).map(|clause| clause.terms.len());
-    check_size("values", values.sum(), MOST_VALUES)?;
+    let Clauses {
+        has,
+        has_not,
+        told,
+        told_not,
+    } = clauses;
     let mut plan = Plan {
         types: types(query, snapshot),
         names: query.names.clone(),
         has: has.into(),
         has_not: has_not.into(),
+        told: told.into(),
+        told_not: told_not.into(),
         order: query.order.clone(),
         one_cluster: matches!(&query.clusters, NameFilter::In(names) if names.len() == 1),
         one_namespace: match &query.namespaces {
@@ -153,6 +169,20 @@ pub(crate) fn plan(
     };
     plan.strategy = strategy(&plan, query.types.len());
     Ok(plan)
+}
+
+fn check_clauses(clauses: &Clauses) -> Result<(), StoreError> {
+    let Clauses {
+        has,
+        has_not,
+        told,
+        told_not,
+    } = clauses;
+    let all = [has, has_not, told, told_not];
+    let requirements = all.iter().map(|clauses| clauses.len()).sum();
+    check_size("requirements", requirements, MOST_CLAUSES)?;
+    let values = all.into_iter().flatten().map(|clause| clause.terms.len());
+    check_size("values", values.sum(), MOST_VALUES)
 }
 
 fn check_size(what: &str, count: usize, most: usize) -> Result<(), StoreError> {
@@ -323,6 +353,12 @@ impl fmt::Display for Plan {
         }
         for clause in &*self.has_not {
             write!(f, "\n  has not {clause}")?;
+        }
+        for clause in &*self.told {
+            write!(f, "\n  is told to have {clause}")?;
+        }
+        for clause in &*self.told_not {
+            write!(f, "\n  is told not to have {clause}")?;
         }
         for key in &self.order {
             let direction = if key.descending {

@@ -45,21 +45,23 @@ pub(crate) async fn tested<T>(
 
 /// What the terms of an object have to be.
 struct Test {
-    has: Arc<[Clause]>,
-    has_not: Arc<[Clause]>,
+    /// Of each list each.
+    has: [Arc<[Clause]>; 2],
+    has_not: [Arc<[Clause]>; 2],
 }
 
 impl Test {
     fn of(plan: &Plan) -> Self {
         Self {
-            has: Arc::clone(&plan.has),
-            has_not: Arc::clone(&plan.has_not),
+            has: [&plan.has, &plan.told].map(Arc::clone),
+            has_not: [&plan.has_not, &plan.told_not].map(Arc::clone),
         }
     }
 
     /// How many terms are compared at most: for each clause those of the shorter side, and all to read them.
     fn cost(&self, terms: &TermSet) -> u64 {
-        let clauses = self.has.iter().chain(&*self.has_not);
+        let clauses = self.has.iter().chain(&self.has_not);
+        let clauses = clauses.flat_map(|clauses| clauses.iter());
         let shorter = clauses.map(|clause| clause.terms.len().min(terms.len()));
         (terms.len() / TERMS_READ + shorter.sum::<usize>()) as u64
     }
@@ -72,7 +74,9 @@ impl Test {
 
     fn holds(&self, terms: &TermSet) -> bool {
         let has = |clause: &Clause| terms.has_any(&clause.terms);
-        self.has.iter().all(has) && !self.has_not.iter().any(has)
+        let all = |clauses: &Arc<[Clause]>| clauses.iter().all(has);
+        let any = |clauses: &Arc<[Clause]>| clauses.iter().any(has);
+        self.has.iter().all(all) && !self.has_not.iter().any(any)
     }
 }
 

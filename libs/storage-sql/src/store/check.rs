@@ -10,12 +10,13 @@ use armadex_postings::Block;
 use armadex_storage::StoreError;
 use siphasher::sip::SipHasher13;
 
-use crate::backend::{Connection, Lane, Row, head_row, row, rows};
+use crate::backend::{Connection, Lane, Row, head_row, row};
 use crate::form::namespace_id::cluster_of;
 use crate::form::term::{TermHasher, TermSet};
+use crate::sql::audit;
 use crate::sql::head::HeadRow;
-use crate::sql::{audit, unposted};
 use crate::store::SqlStore;
+use crate::write::unposting::unposting;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -143,19 +144,14 @@ pub(super) async fn examine(
     Ok((report, faults.at))
 }
 
-/// The types of which some labels are not posted.
-async fn unposting(connection: &mut dyn Connection) -> Result<BTreeSet<i64>, StoreError> {
-    let found = rows(connection, unposted::since(0), unposted::decode).await?;
-    Ok(found.iter().map(|row| i64::from(row.resource)).collect())
-}
-
 /// What the objects and the terms of their versions say.
 async fn tally_objects(
     connection: &mut dyn Connection,
     hasher: &TermHasher,
     faults: &mut Faults,
 ) -> Result<Tallies, StoreError> {
-    let unposting = unposting(connection).await?;
+    let unposting = unposting(connection).await?.into_iter().map(i64::from);
+    let unposting: BTreeSet<i64> = unposting.collect();
     let mut tallies = Tallies::new();
     connection
         .fetch(audit::objects(), &mut |row| {

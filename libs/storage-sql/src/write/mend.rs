@@ -18,15 +18,15 @@ use crate::sql::namespace::{self, NamespaceRow};
 use crate::sql::object;
 use crate::sql::post::{self, RunKey};
 use crate::sql::stream::{self, Fence};
-use crate::sql::unposted;
 use crate::write::index::IndexChange;
 use crate::write::purge;
 use crate::write::session::Session;
+use crate::write::unposting::unposting;
 
 /// By which the terms of an object are told from damage.
 struct Rules {
     hasher: TermHasher,
-    /// No label of the type is left unposted.
+    /// No term of the type is left unposted.
     posts_all: bool,
 }
 
@@ -87,12 +87,6 @@ async fn fence(
     connection.execute(fence).await.map(drop)
 }
 
-/// Whether no label of a type is left unposted, as of now: objects that were indexed otherwise since are sound.
-async fn posts_all(connection: &mut dyn Connection, resource: i32) -> Result<bool, StoreError> {
-    let found = rows(connection, unposted::since(0), unposted::decode).await?;
-    Ok(found.iter().all(|row| row.resource != resource))
-}
-
 async fn count_types(connection: &mut dyn Connection, nsid: i64) -> Result<(), StoreError> {
     connection.execute(mend::hold_namespace(nsid)).await?;
     connection.execute(mend::count_types(nsid)).await.map(drop)
@@ -108,7 +102,8 @@ async fn mend_place(
     fence(session.connection, cluster_of(nsid), resource).await?;
     let rules = Rules {
         hasher,
-        posts_all: posts_all(session.connection, resource).await?,
+        // Objects that were indexed otherwise since are sound.
+        posts_all: !unposting(session.connection).await?.contains(&resource),
     };
     let name = name_of(session.connection, nsid).await?;
     let found = mend::objects(session.dialect, resource, nsid);

@@ -350,6 +350,16 @@ impl ObjectBuilder {
         self
     }
 
+    /// With one more indexed field that nearly every object has a value of its own of.
+    #[must_use]
+    pub fn own_field(mut self, path: &'static str, value: &str) -> Self {
+        self.0.terms.push(Term::OwnField {
+            path,
+            value: value.into(),
+        });
+        self
+    }
+
     /// The object.
     #[must_use]
     pub fn build(self) -> Object {

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use armadex_model::label::{Operator, Requirement};
+use armadex_model::query::{OrderBy, OrderField};
 use armadex_model::{NameFilter, Query};
 
-use super::fixture::{Fixture, all_pods, object};
-use crate::StoreError;
+use super::fixture::{Fixture, ObjectBuilder, RULES, Writer, all_pods, live, object, resource};
+use crate::{Change, Rules, StoreError};
 
 /// Pods named after their labels, in two clusters.
 async fn fleet(fixture: &Fixture) {
@@ -165,6 +166,107 @@ pub async fn fields_select_as_labels_do(fixture: &Fixture) {
         fixture.list(&query(not_running, web()), 5).await,
         ["m1/a/failed"]
     );
+}
+
+const ABOUT: &str = "involvedObject.name";
+const UID: &str = "involvedObject.uid";
+
+/// An event by its number: three are of one pod, and one in three namespaces has a pod of this name.
+fn event(number: usize) -> (ObjectBuilder, String) {
+    let namespace = format!("ns-{}", number % 3);
+    let uid = format!("uid-{}-{}", number % 3, number / 9);
+    let about = format!("pod-{}", number / 9);
+    let event = object(&namespace, &format!("event-{number:02}"));
+    (event.field(ABOUT, &about).label("app", "web"), uid)
+}
+
+async fn put_events(fixture: &Fixture, events: &Writer, rules: Rules, objects: Vec<ObjectBuilder>) {
+    let changes = objects
+        .into_iter()
+        .map(|object| Change::Put(object.build()));
+    let mut batch = events.batch(changes, Some(live("7")));
+    batch.rules = rules;
+    fixture.sink.write(batch).await.expect("written");
+}
+
+/// Whatever is asked by a field that tells objects apart.
+async fn check_own_fields(fixture: &Fixture) {
+    let events = Query::all(resource("", "events", "Event", true).gvr);
+    let uid = |values: &[&str]| Requirement::is_in(UID, values.iter().copied());
+    let of = |fields: Vec<Requirement>| Query {
+        fields,
+        ..events.clone()
+    };
+    let one = ["m1/ns-1/event-10", "m1/ns-1/event-13", "m1/ns-1/event-16"];
+    let about = |name: &str| Requirement::is_in(ABOUT, [name]);
+    let named = Query {
+        names: NameFilter::only("event-13"),
+        ..of(vec![uid(&["uid-1-1"])])
+    };
+    let sorted = |field| Query {
+        order: vec![OrderBy {
+            field,
+            descending: false,
+        }],
+        ..of(vec![uid(&["uid-1-1"])])
+    };
+    let cases = [
+        (of(vec![uid(&["uid-1-1"])]), &one[..]),
+        (of(vec![about("pod-1"), uid(&["uid-1-1"])]), &one),
+        (of(vec![about("pod-2"), uid(&["uid-1-1"])]), &[]),
+        (of(vec![uid(&["uid-1-1"]), uid(&["uid-0-0"])]), &[]),
+        (of(vec![uid(&[])]), &[]),
+        (named, &one[1..2]),
+        (sorted(OrderField::Name), &one),
+        (sorted(OrderField::Cluster), &one),
+    ];
+    for (query, expected) in cases {
+        for rows in [1, 2, 100] {
+            assert_eq!(fixture.list(&query, rows).await, expected, "{query:?}");
+        }
+        assert_eq!(fixture.count(&query).await, expected.len() as u64);
+    }
+    let not = Requirement::is_not_in(UID, ["uid-1-1", "uid-0-0"]);
+    let web = Requirement::is_in("app", ["web"]);
+    for labels in [vec![], vec![web]] {
+        let others = Query {
+            labels,
+            ..of(vec![not.clone()])
+        };
+        assert_eq!(fixture.list(&others, 5).await.len(), 27 - 6);
+        assert_eq!(fixture.count(&others).await, 27 - 6);
+    }
+}
+
+/// A release that no longer indexes a field finds what an earlier one has indexed by it, and leaves nothing of that behind.
+pub async fn own_fields_select_whether_or_not_they_were_indexed_before(fixture: &Fixture) {
+    let kind = resource("", "events", "Event", true);
+    let events = fixture.writer("m1", &kind).await;
+    let indexed = |number| {
+        let (event, uid) = event(number);
+        event.field(UID, &uid)
+    };
+    put_events(fixture, &events, RULES, (0..27).map(indexed).collect()).await;
+    check_own_fields(fixture).await;
+    let newer = Rules(RULES.0 + 1);
+    let opened = fixture.sink.open(events.cluster, &kind, newer).await;
+    let stream = opened.expect("opened");
+    let events = Writer { stream, ..events };
+    let own = |number| {
+        let (event, uid) = event(number);
+        event.own_field(UID, &uid)
+    };
+    for numbers in [0..14, 14..27] {
+        put_events(fixture, &events, newer, numbers.map(own).collect()).await;
+        check_own_fields(fixture).await;
+        fixture.assert_sound().await;
+    }
+    let names: Vec<String> = (0..9).map(|n| format!("event-{:02}", 3 * n)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    fixture.delete(&events, "ns-0", &names).await;
+    let left = fixture.list(&Query::all(kind.gvr), 100).await;
+    assert_eq!(left.len(), 18);
+    fixture.assert_sound().await;
 }
 
 /// The index holds what the object has now.

@@ -25,9 +25,7 @@ pub(super) fn terms(
     }
     let mut parts = Parts::new(object);
     for field in fields {
-        let path = field.label;
-        let value = parts.value(field);
-        terms.push(Term::Field { path, value });
+        terms.push(field.term(parts.value(field)));
     }
     terms.extend(owner(metadata)?.map(|uid| Term::Owner { uid }));
     Ok(terms)

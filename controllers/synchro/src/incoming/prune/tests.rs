@@ -211,7 +211,9 @@ fn check_field(group: &str, resource: &str, label: &str, members: &str, expected
     let json = format!(r#"{{"metadata":{{"name":"a"}}{members}}}"#);
     let object = prune(json.as_bytes(), &rules).unwrap();
     let found = object.terms.iter().find_map(|term| match term {
-        Term::Field { path, value } if *path == label => Some(value.as_str()),
+        Term::Field { path, value } | Term::OwnField { path, value } if *path == label => {
+            Some(value.as_str())
+        }
         _ => None,
     });
     assert_eq!(found, Some(expected), "{resource} {label} {members}");

@@ -112,7 +112,7 @@ async fn only_the_owner_may_read_the_file_and_its_log() {
 }
 
 const SERVES_99: &str = "UPDATE head SET serves = 99";
-const SERVES_ALL: &str = "UPDATE head SET serves = 4";
+const SERVES_ALL: &str = "UPDATE head SET serves = 8";
 
 /// Whoever meets it is told what to do.
 #[track_caller]
@@ -145,7 +145,7 @@ async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
     assert_eq!(store.head().await.expect("a head").revision, 1);
     store.shutdown().await;
     let standing = look(&place.path()).await.expect("a schema");
-    assert_eq!((standing.version, standing.newest), (Some(99), 7));
+    assert_eq!((standing.version, standing.newest), (Some(99), 8));
     assert!(standing.pending.is_empty());
 }
 
@@ -179,18 +179,25 @@ async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
     assert_eq!(
         names(&standing),
         [
-            "store", "leaving", "owners", "upkeep", "tenures", "streams", "types"
+            "store",
+            "leaving",
+            "owners",
+            "upkeep",
+            "tenures",
+            "streams",
+            "types",
+            "own_fields"
         ]
     );
     assert!(!place.path().exists());
     place
-        .run("DELETE FROM _sqlx_migrations WHERE version = 7")
+        .run("DELETE FROM _sqlx_migrations WHERE version = 8")
         .await;
     let before = std::fs::read(place.path()).expect("a file");
     let standing = look(&place.path()).await.expect("a schema");
     assert_eq!(
         (standing.version, names(&standing)),
-        (Some(6), vec!["types"])
+        (Some(7), vec!["own_fields"])
     );
     assert_eq!(std::fs::read(place.path()).expect("a file"), before);
 }

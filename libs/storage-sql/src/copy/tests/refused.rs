@@ -45,12 +45,14 @@ async fn what_an_earlier_release_made_is_refused_as_it_is() {
     let (from, to) = (Place::in_a_file(), Place::in_a_file());
     one_pod(&from).await;
     one_pod(&to).await;
-    to.run("DELETE FROM _sqlx_migrations WHERE version = 7")
-        .await;
+    to.run(
+        "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)",
+    )
+    .await;
     let words = ["TO: ", "made by an earlier release", "an empty database"];
     says(copied(&from, &to).await, &words);
-    let standing = schema_standing(&to.location).await;
-    assert_eq!(standing.expect("a standing").version, Some(6));
+    let standing = schema_standing(&to.location).await.expect("a standing");
+    assert_eq!(standing.version, Some(standing.newest - 1));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use armadex_model::field::indexed;
+use armadex_model::field::{Field, indexed};
 use armadex_model::label::{Operator, Requirement};
 use armadex_model::{Query, Term};
 use armadex_storage::StoreError;
@@ -50,12 +50,21 @@ impl fmt::Display for Clause {
     }
 }
 
-/// The positive and the negative clauses of a query.
-pub(crate) fn clauses(
-    query: &Query,
-    hasher: &TermHasher,
-) -> Result<(Vec<Clause>, Vec<Clause>), StoreError> {
-    let (mut has, mut has_not) = (Vec::new(), Vec::new());
+/// The clauses of a query.
+#[derive(Debug, Default)]
+pub(crate) struct Clauses {
+    /// Each of these must hold: the object has one of the terms.
+    pub(crate) has: Vec<Clause>,
+    /// Each of these must hold: the object has none of the terms.
+    pub(crate) has_not: Vec<Clause>,
+    /// As `has`, on fields that no index leads to.
+    pub(crate) told: Vec<Clause>,
+    /// As `has_not`, on fields that no index leads to.
+    pub(crate) told_not: Vec<Clause>,
+}
+
+pub(crate) fn clauses(query: &Query, hasher: &TermHasher) -> Result<Clauses, StoreError> {
+    let mut clauses = Clauses::default();
     let labels = query
         .labels
         .iter()
@@ -66,6 +75,9 @@ pub(crate) fn clauses(
         .map(|field| (field, None, field_terms(query, field)));
     for (requirement, key, terms) in labels.chain(fields) {
         let (positive, terms) = terms?;
+        let is_own = terms
+            .iter()
+            .any(|term| matches!(term, Term::OwnField { .. }));
         let mut terms: Vec<i64> = terms.iter().map(|term| hasher.term(term)).collect();
         terms.sort_unstable();
         let clause = Clause {
@@ -73,13 +85,15 @@ pub(crate) fn clauses(
             key: key.map(|key| hasher.term(&key)),
             text: requirement.to_string(),
         };
-        if positive {
-            push_new(&mut has, clause);
-        } else if !clause.terms.is_empty() {
-            push_new(&mut has_not, clause);
+        match (positive, is_own) {
+            (true, false) => push_new(&mut clauses.has, clause),
+            (true, true) => push_new(&mut clauses.told, clause),
+            (false, _) if clause.terms.is_empty() => {}
+            (false, false) => push_new(&mut clauses.has_not, clause),
+            (false, true) => push_new(&mut clauses.told_not, clause),
         }
     }
-    Ok((has, has_not))
+    Ok(clauses)
 }
 
 /// The same requirement twice is one.
@@ -121,11 +135,8 @@ fn label_terms(requirement: &Requirement) -> Result<Terms, StoreError> {
 
 fn field_terms(query: &Query, requirement: &Requirement) -> Result<Terms, StoreError> {
     let Requirement { key, operator } = requirement;
-    let path = indexed_path(query, key)?;
-    let field = |value: &String| Term::Field {
-        path,
-        value: value.clone(),
-    };
+    let indexed = indexed_field(query, key)?;
+    let field = |value: &String| indexed.term(value.clone());
     match operator {
         Operator::In(values) => Ok((true, values.iter().map(field).collect())),
         Operator::NotIn(values) => Ok((false, values.iter().map(field).collect())),
@@ -133,16 +144,14 @@ fn field_terms(query: &Query, requirement: &Requirement) -> Result<Terms, StoreE
     }
 }
 
-/// The path, if every type that is searched has it indexed.
-fn indexed_path(query: &Query, key: &str) -> Result<&'static str, StoreError> {
-    let mut found = None;
+/// The field, if every type that is searched has it indexed; one that is not posted, if any type does not.
+fn indexed_field(query: &Query, key: &str) -> Result<&'static Field, StoreError> {
+    let mut found: Option<&Field> = None;
     for searched in &query.types {
-        let fields = indexed(&searched.resource.group, &searched.resource.resource);
-        let path = fields
-            .iter()
-            .map(|field| field.label)
-            .find(|label| *label == key);
-        found = Some(path.ok_or_else(|| unsupported(&format!("a selector on the field {key}")))?);
+        let mut fields = indexed(&searched.resource.group, &searched.resource.resource).iter();
+        let field = fields.find(|field| field.label == key);
+        let field = field.ok_or_else(|| unsupported(&format!("a selector on the field {key}")))?;
+        found = found.filter(|found| found.own).or(Some(field));
     }
     found.ok_or_else(|| unsupported(&format!("a selector on the field {key} of no type")))
 }

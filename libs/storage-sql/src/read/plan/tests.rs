@@ -39,13 +39,16 @@ fn fleet() -> Snapshot {
         incarnation: String::new(),
         clusters: [(7, "a"), (3, "b"), (5, "c")].map(cluster).to_vec(),
         gone: vec![],
-        types: [(1, "pods"), (2, "nodes")].map(kind).to_vec(),
+        types: [(1, "pods"), (2, "nodes"), (3, "events")]
+            .map(kind)
+            .to_vec(),
         streams: vec![
             (7, 1, true),
             (3, 1, true),
             (5, 1, true),
             (7, 2, true),
             (3, 2, true),
+            (7, 3, true),
         ],
         health: vec![],
         unposted: vec![],
@@ -97,6 +100,29 @@ fn a_plan_says_what_it_does() {
       has 2 terms of app in (db,web)
       has not 1 terms of !tier
       by CreatedAt, descending
+    ");
+}
+
+/// As `kubectl describe` asks.
+#[test]
+fn what_no_index_leads_to_is_told_by_the_objects_that_the_rest_leads_to() {
+    let field = |key: &str, value: &str| Requirement::is_in(key, [value]);
+    let query = Query {
+        fields: vec![
+            field("involvedObject.uid", "u-1"),
+            field("involvedObject.name", "web-1"),
+            Requirement::is_not_in("involvedObject.resourceVersion", ["7"]),
+        ],
+        ..Query::all(gvr("events"))
+    };
+    let plan = planned(&query);
+    assert!(plan.has_terms() && !plan.is_decided(&plan.types[0]));
+    insta::assert_snapshot!(plan, @r"
+    walk namespaces in page order
+      events/v1 (type 3) in 1 clusters
+      has 1 terms of involvedObject.name in (web-1)
+      is told to have 1 terms of involvedObject.uid in (u-1)
+      is told not to have 1 terms of involvedObject.resourceVersion notin (7)
     ");
 }
 

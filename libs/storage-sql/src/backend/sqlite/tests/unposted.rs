@@ -2,7 +2,8 @@
 
 use armadex_model::Query;
 use armadex_model::label::Requirement;
-use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage::Rules;
+use armadex_storage::conformance::fixture::{all_pods, live};
 
 use super::*;
 
@@ -69,4 +70,31 @@ async fn a_database_that_has_forgotten_what_is_not_indexed_has_it_indexed_again(
     let pods = fixture.pods_of("b").await;
     fixture.put(&pods, [identified("6")]).await;
     assert_found(&place, "b/ns/6").await;
+}
+
+/// By other rules what was indexed is so no more: each object, and all at once in a check.
+#[tokio::test]
+async fn a_field_that_is_not_indexed_any_more_leaves_the_index_with_the_next_list() {
+    const UID: &str = "involvedObject.uid";
+    let place = Place::new();
+    let store = Arc::new(open_store(&place).await);
+    let fixture = fixture_of(&store);
+    let events = resource("", "events", "Event", true);
+    let mut writer = fixture.writer("m", &events).await;
+    let former = ["1", "2", "3"].map(|name| object("ns", name).field(UID, name));
+    fixture.put(&writer, former).await;
+    assert_eq!(store.check().await.expect("a check").entries, 3);
+    let newer = Rules(RULES.0 + 1);
+    let opened = store.open(writer.cluster, &events, newer).await;
+    writer.stream = opened.expect("opened");
+    let own = ["1", "2", "3"].map(|name| object("ns", name).own_field(UID, name).build());
+    let mut batch = writer.batch(own.map(Change::Put), Some(live("7")));
+    batch.rules = newer;
+    store.write(batch).await.expect("written");
+    let report = store.check().await.expect("a check");
+    assert_eq!((report.entries, report.faults), (0, vec![]));
+    place.run("UPDATE counter SET n = 2").await;
+    let mended = store.mend().await.expect("mended");
+    assert_eq!(mended.removed, 0);
+    fixture.assert_sound().await;
 }
