@@ -96,7 +96,7 @@ pub enum Phase {
 }
 
 /// The how manieth time it is that a process began to look after what an owner has ([`crate::Sink::begin`]): grows with each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tenure(pub i64);
 
 /// What a batch did.

@@ -110,8 +110,8 @@ pub trait Sink: Send + Sync + 'static {
     async fn begin(&self, owner: &str) -> Result<Tenure, StoreError>;
 
     /// Says that this owner lives, for [`Sink::clusters`]: whoever shares the store tells by it a synchro whose members are silent from one
-    /// that is no more. `false` if another tenure of this owner has begun since: nothing is noted then, and its clusters are another's. A store
-    /// that knows of none, as one that was restored, goes on with this one.
+    /// that is no more. `false` if a later tenure of this owner has begun: its clusters are another's. A store that knows of none, as one that
+    /// was restored, or of a former one only, goes on with this one.
     async fn keep_alive(&self, owner: &str, tenure: Tenure) -> Result<bool, StoreError>;
 
     /// Gives a cluster that has joined and has no stream yet the rows and positions of the one that left last under its name and was

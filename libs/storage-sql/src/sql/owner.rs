@@ -52,6 +52,15 @@ pub(crate) fn begin_as(owner: &str, Tenure(number): Tenure) -> Statement {
     )
 }
 
+/// Makes this tenure of an owner the one that lasts, where a former one does.
+pub(crate) fn go_on_as(owner: &str, Tenure(number): Tenure) -> Statement {
+    Statement::fixed(
+        "owner.go_on_as",
+        "UPDATE tenure SET number = ? WHERE owner = ? AND number < ?",
+        [number.into(), owner.into(), number.into()],
+    )
+}
+
 /// The tenure of an owner that lasts.
 pub(crate) fn tenure(owner: &str) -> Statement {
     Statement::fixed(

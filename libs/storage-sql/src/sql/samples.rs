@@ -97,6 +97,7 @@ fn owners(dialect: Dialect) -> Vec<Statement> {
         owner::forget("b", 1_700_000_000),
         owner::begin_next("b"),
         owner::begin_as("b", Tenure(1)),
+        owner::go_on_as("b", Tenure(2)),
         owner::tenure("b"),
     ]
 }
@@ -194,6 +195,7 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         stream::of_cluster(CLUSTER),
         stream::elsewhere(dialect, TYPE, CLUSTER),
         stream::several(dialect, &keys),
+        stream::hold(dialect, &keys),
         stream::closed(dialect, 32),
         stream::objects(dialect, TYPE, &[CLUSTER]),
         stream::all_objects(dialect, TYPE),

@@ -72,21 +72,44 @@ pub(crate) fn elsewhere(dialect: Dialect, resource: i32, cluster: i64) -> Statem
 
 /// Those of these that there are: (cluster, type).
 pub(crate) fn several(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
+    by_keys(dialect, "stream.several", keys, "")
+}
+
+/// The same, which nobody else changes until the transaction ends. What one waits for is read as it is then. In a SQLite file nobody else writes anyway.
+pub(crate) fn hold(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
+    let held = match dialect {
+        Dialect::Sqlite => "",
+        Dialect::Postgres | Dialect::MySql => " FOR UPDATE",
+    };
+    by_keys(dialect, "stream.hold", keys, held)
+}
+
+fn by_keys(
+    dialect: Dialect,
+    name: &'static str,
+    keys: &[(i64, i32)],
+    held: &'static str,
+) -> Statement {
     let columns = "SELECT s.cluster, s.type, s.is_open, s.epoch, s.phase, s.rv, s.member, s.rules, s.objects FROM ";
     let (sql, keys) = (
-        Sql::new(dialect, "stream.several", columns),
+        Sql::new(dialect, name, columns),
         keys.iter().map(key_params),
     );
     match dialect.many() {
-        Many::Arrays => sql.table("k (cluster, type)", keys).push(
-            " CROSS JOIN LATERAL (SELECT * FROM stream s \
-             WHERE s.cluster = k.cluster AND s.type = k.type LIMIT 1) s",
-        ),
+        Many::Arrays => sql
+            .table("k (cluster, type)", keys)
+            .push(
+                " CROSS JOIN LATERAL (SELECT * FROM stream s \
+                 WHERE s.cluster = k.cluster AND s.type = k.type LIMIT 1",
+            )
+            .push(held)
+            .push(") s"),
         Many::Values | Many::Selects => sql
             .push("stream s")
             .push(dialect.by_key())
             .push(" WHERE ")
-            .keys("(s.cluster, s.type)", keys),
+            .keys("(s.cluster, s.type)", keys)
+            .push(held),
     }
     .build()
 }

@@ -32,20 +32,36 @@ pub(crate) async fn begin(session: &mut Session<'_>, owner: &str) -> Result<Tenu
     begun.ok_or_else(|| broken("it has no row for a tenure that was just begun"))
 }
 
-/// Notes that an owner lives; `false`, and nothing is noted, if another tenure has begun. Where none is known this one goes on: a store that was
-/// restored knows of none, and an earlier release takes away what its host's clock finds old. Here tenures stay, a row for each owner there ever was.
+/// Notes that an owner lives; `false` if a later tenure has begun. Where none is known, or a former one, this one goes on: a store that was
+/// restored knows of none, and an earlier release takes away what its host's clock finds old, after which one that was replaced may be the first to
+/// say that it lives. Here tenures stay, a row for each owner there ever was.
 pub(crate) async fn keep_alive(
     session: &mut Session<'_>,
     owner: &str,
     own: Tenure,
 ) -> Result<bool, StoreError> {
-    match tenure(session, owner).await? {
-        Some(last) if last != own => return Ok(false),
-        Some(_) => {}
-        None => begin_as(session, owner, own).await?,
+    let last = tenure(session, owner).await?;
+    if last > Some(own) {
+        return Ok(false);
     }
     see(session, owner).await?;
+    if last < Some(own) && !go_on_as(session, owner, own).await? {
+        return Ok(false);
+    }
     forget_owners(session).await?;
+    Ok(true)
+}
+
+/// Makes this tenure the one that lasts, unless a later one has begun: whoever begins one has the owner's row, as the caller has it now.
+async fn go_on_as(session: &mut Session<'_>, owner: &str, own: Tenure) -> Result<bool, StoreError> {
+    match tenure(session, owner).await? {
+        None => begin_as(session, owner, own).await?,
+        Some(last) if last > own => return Ok(false),
+        Some(_) => {
+            let go_on = owner::go_on_as(owner, own);
+            session.connection.execute(go_on).await?;
+        }
+    }
     Ok(true)
 }
 
@@ -305,7 +321,7 @@ pub(crate) async fn open(
         close(session, opening.cluster, TypeId(meant.id)).await?;
     }
     note_in_use(session, &fences).await?;
-    let known = known(session, &fences).await?;
+    let known = hold(session, &fences).await?;
     take_over(session, &fences).await?;
     let mut fences = fences.into_iter();
     let opened = openings.iter().zip(types).map(|(opening, meant)| {
@@ -372,18 +388,19 @@ fn opened(
     }
 }
 
-/// Those of these streams that there are.
-async fn known(
+/// Those of these streams that there are, as they are when nobody else changes them any more: whether a stream is shown anew is told by what it was.
+async fn hold(
     session: &mut Session<'_>,
     fences: &[Fence],
 ) -> Result<HashMap<(i64, i32), StreamRow>, StoreError> {
-    let keys: Vec<(i64, i32)> = fences
+    let keys: BTreeSet<(i64, i32)> = fences
         .iter()
         .map(|fence| (fence.cluster, fence.resource))
         .collect();
+    let keys = Vec::from_iter(keys);
     let mut known = HashMap::with_capacity(keys.len());
     for part in keys.chunks(session.dialect.most_values()) {
-        let statement = stream::several(session.dialect, part);
+        let statement = stream::hold(session.dialect, part);
         let found = rows(session.connection, statement, stream::decode).await?;
         known.extend(
             found

@@ -554,6 +554,10 @@ pub async fn a_tenure_lasts_until_the_next_one_of_its_owner_begins(fixture: &Fix
     assert!(lasts("cp/c", present).await);
     let next = begin("cp/c").await;
     assert!(!lasts("cp/c", present).await && lasts("cp/c", next).await);
+    // Nor does it know of any where a former one is the first to say that it lives.
+    let (former, latter) = (begin("cp/d").await, begin("cp/a").await);
+    assert!(lasts("cp/e", former).await && lasts("cp/e", latter).await);
+    assert!(!lasts("cp/e", former).await && lasts("cp/e", latter).await);
 }
 
 /// Lists of one revision are alike, whoever came or went between them; what no list shows takes none.

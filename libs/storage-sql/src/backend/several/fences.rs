@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use armadex_storage::conformance::fixture::{all_pods, live};
 use armadex_storage::conformance::object;
-use armadex_storage::{Change, Sink as _, StoreError, Written};
+use armadex_storage::{Change, Search as _, Sink as _, StoreError, Written};
 
 use super::place::{Place, fixture_of, wait_until_somebody_waits};
 use crate::sql::head::Numbered;
@@ -63,6 +63,28 @@ async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
             ["elsewhere/ns/x", "m/ns/a", "m/ns/b"]
         );
         latter.assert_sound().await;
+    }
+}
+
+/// It is about to open a stream that somebody closes meanwhile: readers that have heard so have to hear of it again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_is_closed_while_it_is_opened_is_shown_by_a_revision() {
+    for place in Place::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let fixture = fixture_of(&one);
+        let pods = fixture.pods_of("m").await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+        let before = one.head().await.expect("a head").revision;
+        let mut closes = one.database.write().await.expect("a transaction");
+        let close = stream::close(pods.cluster.0, pods.stream.resource.0);
+        closes.execute(close).await.expect("closed");
+        let opening = tokio::spawn(async move { fixture_of(&other).pods_of("m").await });
+        wait_until_somebody_waits(&place, &one).await;
+        closes.commit().await.expect("closed");
+        opening.await.expect("opened");
+        assert_eq!(one.head().await.expect("a head").revision, before + 1);
+        assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a"]);
+        fixture.assert_sound().await;
     }
 }
 
