@@ -33,6 +33,11 @@ impl Statement {
             params: params.into(),
         }
     }
+
+    /// Whether its rows are sums, each of which may take as long as all of them.
+    pub(crate) fn adds_up(&self) -> bool {
+        self.sql.contains(" GROUP BY ")
+    }
 }
 
 impl fmt::Display for Statement {

@@ -57,7 +57,7 @@ impl MysqlTransaction {
     /// Ends it by a statement, and gives the connection back.
     async fn end(mut self, doing: &str, how: &'static str) -> Result<(), StoreError> {
         let ended = sqlx::raw_sql(how).execute(&mut *self.lent);
-        let ended = within(self.limits.statement, ended).await;
+        let ended = within(self.limits.silence, ended).await;
         ended.map_err(|err| classify(doing, err))?;
         self.lent.give_back().await;
         Ok(())
@@ -94,10 +94,17 @@ impl Connection for MysqlTransaction {
         let _watched = Watched::new(statement.name);
         let name = statement.name;
         self.is_sound = false;
+        let between = self.limits.between(&statement);
         let mut found = query(statement, self.limits.prepared).fetch(&mut *self.lent);
         let reading = async {
-            while let Some(row) = found.try_next().await.map_err(|err| classify(name, err))? {
+            // What comes first may have to be looked for as long as all of it.
+            let mut limit = None;
+            while let Some(row) = within_any(limit, found.try_next())
+                .await
+                .map_err(|err| classify(name, err))?
+            {
                 each(&row)?;
+                limit = between;
             }
             Ok(())
         };
@@ -131,6 +138,17 @@ async fn within<T>(
     timeout(limit, done)
         .await
         .unwrap_or_else(|_| Err(silence()))
+}
+
+/// The same, where there is a limit.
+async fn within_any<T>(
+    limit: Option<Duration>,
+    done: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    match limit {
+        Some(limit) => within(limit, done).await,
+        None => done.await,
+    }
 }
 
 fn silence() -> sqlx::Error {

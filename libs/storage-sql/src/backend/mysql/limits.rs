@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::location::Server;
+use crate::sql::statement::Statement;
 
 /// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
 const GRACE: Duration = Duration::from_secs(5);
@@ -17,6 +18,8 @@ pub(super) struct Limits {
     pub(super) begin: Duration,
     /// For a statement's whole answer.
     pub(super) statement: Duration,
+    /// Where the server has nothing to add up: between two rows of an answer, and at the end of a transaction.
+    pub(super) silence: Duration,
     pub(super) prepared: bool,
 }
 
@@ -25,8 +28,14 @@ impl Limits {
         Self {
             begin: server.timeouts.connect,
             statement: server.timeouts.statement + GRACE,
+            silence: server.timeouts.statement + GRACE,
             prepared: server.prepared,
         }
+    }
+
+    /// How long a row may be waited for after another, where that is less than for the whole answer.
+    pub(super) fn between(&self, statement: &Statement) -> Option<Duration> {
+        (self.silence < self.statement && !statement.adds_up()).then_some(self.silence)
     }
 
     /// For who reads everything.

@@ -79,6 +79,7 @@ mod tests {
         let limits = Limits {
             begin: Duration::from_secs(5),
             statement: Duration::from_secs(30),
+            silence: Duration::from_secs(35),
             lock: Duration::from_millis(1500),
             prepared: true,
         };

@@ -63,7 +63,7 @@ impl PostgresTransaction {
 
     /// Ends it by a statement, and gives the connection back.
     async fn end(mut self, doing: &str, how: &'static str) -> Result<(), StoreError> {
-        let limit = self.limits.statement + GRACE;
+        let limit = self.limits.silence;
         let ended = sqlx::raw_sql(how).execute(&mut self.lent.connection);
         let ended = within(limit, ended).await;
         ended.map_err(|err| classify(doing, err))?;
@@ -113,14 +113,18 @@ impl Connection for PostgresTransaction {
         let _watched = Watched::new(statement.name);
         let name = statement.name;
         self.is_sound = false;
+        let between = self.limits.between(&statement);
         let mut found = query(statement, self.limits.prepared).fetch(&mut self.lent.connection);
         let mut refused = None;
         let reading = async {
-            while let Some(row) = found.try_next().await? {
+            // What comes first may have to be looked for as long as all of it.
+            let mut limit = None;
+            while let Some(row) = within_any(limit, found.try_next()).await? {
                 if let Err(err) = each(&row) {
                     refused = Some(err);
                     break;
                 }
+                limit = between;
             }
             Ok(())
         };
@@ -156,6 +160,17 @@ async fn within<T>(
 ) -> Result<T, sqlx::Error> {
     let silence = || Err(sqlx::Error::Io(ErrorKind::TimedOut.into()));
     timeout(limit, done).await.unwrap_or_else(|_| silence())
+}
+
+/// The same, where there is a limit.
+async fn within_any<T>(
+    limit: Option<Duration>,
+    done: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    match limit {
+        Some(limit) => within(limit, done).await,
+        None => done.await,
+    }
 }
 
 /// The text is safe because [`crate::sql::statement::Sql`] is the only maker of texts that are not constants.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::location::Server;
+use crate::sql::statement::Statement;
 
 /// What the server itself ends after the statement timeout has this long to say so before the connection is given up.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -16,6 +17,8 @@ pub(super) struct Limits {
     pub(super) begin: Duration,
     pub(super) statement: Duration,
     pub(super) lock: Duration,
+    /// Where the server has nothing to add up: between two rows of an answer, and at the end of a transaction.
+    pub(super) silence: Duration,
     pub(super) prepared: bool,
 }
 
@@ -25,8 +28,14 @@ impl Limits {
             begin: server.timeouts.connect,
             statement: server.timeouts.statement,
             lock: server.timeouts.lock,
+            silence: server.timeouts.statement + GRACE,
             prepared: server.prepared,
         }
+    }
+
+    /// How long a row may be waited for after another, where that is less than for the whole answer.
+    pub(super) fn between(&self, statement: &Statement) -> Option<Duration> {
+        (self.silence < self.statement && !statement.adds_up()).then_some(self.silence)
     }
 
     /// For who reads everything.

@@ -4,7 +4,9 @@ use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::object;
 use armadex_storage::{Change, Search as _};
 
-use super::place::{Place, fixture_of, open, persist};
+use tokio::time::timeout;
+
+use super::place::{PATIENCE, Place, fixture_of, open, persist};
 use super::proxy::{Cut, Proxy};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,6 +28,34 @@ async fn a_batch_whose_commit_was_not_sent_is_stored_once() {
 async fn a_batch_that_was_cut_off_in_the_middle_is_stored_once() {
     for place in Place::on_each_server() {
         check(place, Cut::At("INTO ver"), 3).await;
+    }
+}
+
+/// Reading everything may take an hour; to hear nothing in the middle of an answer may not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_whose_link_falls_silent_ends() {
+    for place in Place::on_each_server() {
+        let proxy = Proxy::to(place.database.server()).await;
+        let url = place.url_by(proxy.port());
+        let url = match url.starts_with("postgres") {
+            true => format!("{url}&statement_timeout=5s"),
+            false => format!("{url}&statement-timeout=5s"),
+        };
+        let store = open(&url).await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("m").await;
+        let labelled = |n: usize| {
+            let object = object("ns", &format!("pod-{n}"));
+            (0..8).fold(object, |object, label| {
+                object.label(&format!("l-{label}"), "x")
+            })
+        };
+        fixture.put(&pods, (0..1000).map(labelled)).await;
+        assert_eq!(store.check().await.expect("a report").faults, [""; 0]);
+        proxy.cut_next(Cut::Silent("SELECT o.type, o.nsid, o.id, o.form"));
+        let checked = timeout(PATIENCE, store.check()).await.expect("an end");
+        assert!(proxy.has_cut());
+        assert!(checked.is_err_and(|err| err.is_transient()));
     }
 }
 
