@@ -25,11 +25,14 @@ const VERSIONS: &str = "CREATE TABLE migration (version BIGINT NOT NULL PRIMARY 
 /// Who only looks is not held up.
 const LOCK: &str = "LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE";
 
-/// Whoever has the table of versions, or is making it: its process on the server, its name, its host, and since when.
-const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server (' || a.application_name || ' at ' || COALESCE(host(a.client_addr), 'a socket') || ', since ' \
-     || to_char(a.xact_start, 'HH24:MI:SS') || ')' FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid \
-     WHERE l.relation = to_regclass('migration') AND l.granted AND l.mode IN ('ShareRowExclusiveLock', 'AccessExclusiveLock') \
-     AND l.pid <> pg_backend_pid() LIMIT 1";
+/// Whoever has the table of versions, else whoever has read or written any of the tables for longest, which nobody changes meanwhile: its process on
+/// the server and, where that may be known, its name, its host, and since when.
+const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server' || COALESCE(' (' || a.application_name || ' at ' || COALESCE(host(a.client_addr), 'a socket') \
+     || ', since ' || to_char(a.xact_start, 'HH24:MI:SS') || ')', '') FROM pg_locks l JOIN pg_class c ON c.oid = l.relation \
+     JOIN pg_stat_activity a ON a.pid = l.pid \
+     WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+     AND c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND l.pid <> pg_backend_pid() \
+     ORDER BY c.relname = 'migration' AND l.mode IN ('ShareRowExclusiveLock', 'AccessExclusiveLock') DESC, a.xact_start, a.pid LIMIT 1";
 
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
@@ -67,7 +70,10 @@ impl Migrating for Schema<'_> {
     }
 }
 
-async fn holder(pool: &Pool<Connector>, server: &Server) -> Result<Option<String>, StoreError> {
+pub(super) async fn holder(
+    pool: &Pool<Connector>,
+    server: &Server,
+) -> Result<Option<String>, StoreError> {
     let begun = PostgresTransaction::begin(pool, Purpose::Read, Limits::of(server));
     let mut transaction = begun.await?;
     let statement = Statement::fixed("migration.holder", HOLDERS, []);

@@ -320,3 +320,39 @@ async fn a_schema_that_another_process_changes_is_waited_for_as_long_as_that_tak
     Box::new(changes).rollback().await.expect("ended");
     waits.await.expect("no panic").expect("migrated");
 }
+
+/// Whoever is at the schema, and whoever reads a table that is to be changed.
+#[tokio::test]
+async fn who_keeps_the_schema_from_being_changed_is_named() {
+    let Some((_place, server)) = place() else {
+        return;
+    };
+    open(&server).await.expect("a database");
+    let pool = Pool::new(Connector::new(&server), 3);
+    let named = async || {
+        let found = schema::holder(&pool, &server).await.expect("an answer");
+        found.unwrap_or_default()
+    };
+    assert_eq!(named().await, "");
+    let begin = async |text| {
+        let begun = PostgresTransaction::begin(&pool, Purpose::Migrate, Limits::of(&server));
+        let mut transaction = begun.await.expect("a transaction");
+        transaction.run("test", text).await.expect("run");
+        let statement = Statement::fixed("test", "SELECT CAST(pg_backend_pid() AS TEXT)", []);
+        let own = rows(&mut transaction, statement, |row| row.text(0)).await;
+        let own = format!(
+            "process {} of the server (armadex at ",
+            own.expect("a number")[0]
+        );
+        (transaction, own)
+    };
+    let (reads, reader) = begin("SELECT COUNT(*) FROM type").await;
+    let found = named().await;
+    assert!(found.starts_with(&reader), "{found} is not {reader}");
+    let (changes, changer) = begin("LOCK TABLE migration IN SHARE ROW EXCLUSIVE MODE").await;
+    let found = named().await;
+    assert!(found.starts_with(&changer), "{found} is not {changer}");
+    for transaction in [reads, changes] {
+        Box::new(transaction).rollback().await.expect("ended");
+    }
+}
