@@ -40,11 +40,12 @@ impl NewTypes {
             .saturating_sub(usize::try_from(missing).unwrap_or(usize::MAX))
     }
 
-    /// So many have begun.
+    /// So many have begun, maybe more than there was room for: a new version of a type does not wait.
     pub(crate) fn begin(&self, types: usize) {
         let took = self.each * u32::try_from(types).unwrap_or(u32::MAX);
         let mut all_at = lock(&self.all_at);
-        *all_at = (*all_at).max(Instant::now()) + took;
+        let now = Instant::now();
+        *all_at = ((*all_at).max(now) + took).min(now + IN);
     }
 }
 
@@ -68,6 +69,13 @@ mod tests {
             types.begin(types.left());
         }
         assert!((23_000..=24_000).contains(&invented), "{invented} in a day");
+        types.begin(1_000);
+        sleep(IN).await;
+        assert_eq!(
+            types.left(),
+            1_000,
+            "what did not wait takes no room for longer"
+        );
         sleep(2 * IN).await;
         assert_eq!(types.left(), 1_000, "and no more");
     }

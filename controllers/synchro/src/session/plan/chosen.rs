@@ -32,7 +32,7 @@ pub(crate) struct Missing {
 pub(crate) struct Limits {
     /// In all, what is kept among them.
     pub(crate) most: usize,
-    /// Of those that were not known.
+    /// Of those that were known in no version.
     pub(crate) new: usize,
 }
 
@@ -72,16 +72,23 @@ impl Chosen {
     ) -> (usize, usize) {
         let Limits { most, new: at_once } = limits;
         let room = most.saturating_sub(kept);
-        let known: BTreeSet<_> = known.iter().map(|known| &known.gvr).collect();
+        let versions: BTreeSet<_> = known.iter().map(|known| &known.gvr).collect();
+        let resources: BTreeSet<_> = known.iter().map(|known| key_of(&known.gvr)).collect();
+        // Another version of what is known takes its place at once: nobody finds either while it waits.
         let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
             .into_iter()
-            .partition(|(_, resource)| known.contains(&resource.gvr));
+            .partition(|(key, _)| resources.contains(key));
         let beyond = (stay.len() + new.len()).saturating_sub(room);
         let fit = room.saturating_sub(stay.len()).min(new.len());
         let begin = fit.min(at_once);
         let wait = fit - begin;
-        let stay = stay.into_iter().take(room);
-        self.types = stay.chain(new.into_iter().take(begin)).collect();
+        let stay: Vec<_> = stay.into_iter().take(room).collect();
+        let known = |(_, resource): &&(_, ResourceType)| versions.contains(&resource.gvr);
+        let others = stay.len() - stay.iter().filter(known).count();
+        self.types = stay
+            .into_iter()
+            .chain(new.into_iter().take(begin))
+            .collect();
         let untold = self.missing.len().saturating_sub(MOST_MISSING);
         let missing = std::mem::take(&mut self.missing);
         self.missing = missing.into_iter().take(MOST_MISSING).collect();
@@ -108,7 +115,7 @@ impl Chosen {
                 self.miss(ALL, ALL, "", &why);
             }
         }
-        (begin, wait)
+        (others + begin, wait)
     }
 
     /// Everything of a group that can be synced; what cannot was not asked for by name.

@@ -40,7 +40,9 @@ fn plans<const N: usize>(asked: &str, stored: &str, answers: [&str; N]) -> [Stri
         doubted: BTreeSet::new(),
     };
     answers.map(|versions| {
-        let plan = negotiate(&wanted(asked), &answer(versions), &known, most(usize::MAX));
+        // No room for anything new: what is there is not.
+        let none = Limits { most: 10, new: 0 };
+        let plan = negotiate(&wanted(asked), &answer(versions), &known, none);
         known.doubted.clone_from(&plan.kept.doubted);
         told(&plan)
     })
