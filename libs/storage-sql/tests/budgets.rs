@@ -878,6 +878,42 @@ async fn many_values_of_many_objects_are_one_page_of_work() {
     assert!(found.looked_at < 200, "{} looked at", found.looked_at);
 }
 
+/// One name in each namespace, as `default` and `kube-root-ca.crt` have: a page that begins among them is full, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_begins_among_many_of_one_name_is_full() {
+    let tuning = Tuning {
+        ties: 100,
+        work: 400,
+        rows: 50,
+        sorted: 10,
+        refetched: 50,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    for cluster in ["m0", "m1"] {
+        let pods = fixture.pods_of(cluster).await;
+        let pod = |n: usize| object(&format!("ns-{n:04}"), "default");
+        fixture.put(&pods, (0..1000).map(pod)).await;
+    }
+    let named = by(OrderField::Name, false);
+    let of_one = Query {
+        clusters: NameFilter::only("m1"),
+        ..named.clone()
+    };
+    for query in [named, of_one] {
+        let mut start = Start::Beginning;
+        for _ in 0..3 {
+            let found = page(&fixture, &query, &start, 50).await.expect("a page");
+            let Page {
+                rows, looked_at, ..
+            } = &found;
+            assert_eq!(rows.len(), 50, "{looked_at} looked at");
+            assert!(*looked_at < 1000, "{looked_at} looked at");
+            start = Start::After(found.next.expect("more"));
+        }
+    }
+}
+
 /// As `kubectl describe` asks for the events of a pod: kind and namespace are those of many, and the uid is in no index.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_of_one_object_cost_what_its_name_leads_to() {

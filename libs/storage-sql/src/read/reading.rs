@@ -84,6 +84,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) looked_at: u64,
     /// How many may have been when the page ends.
     limit: u64,
+    /// Whether the page has walked through many objects of one value.
+    has_walked_ties: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -98,6 +100,7 @@ impl<'a> Reading<'a> {
             tuning,
             looked_at: 0,
             limit: tuning.work,
+            has_walked_ties: false,
         }
     }
 
@@ -126,6 +129,14 @@ impl<'a> Reading<'a> {
     /// Gives what follows the whole budget: what led to it was bounded otherwise.
     pub(crate) fn begin(&mut self) {
         self.allow(self.tuning.work);
+    }
+
+    /// Gives a walk through many objects of one value the whole budget, once a page: to find out that they are many has taken as much as `ties` says,
+    /// which may be more than was left, and would be taken again by the next page.
+    pub(crate) fn begin_ties(&mut self) {
+        if !std::mem::replace(&mut self.has_walked_ties, true) {
+            self.begin();
+        }
     }
 
     /// Gives what follows the budget of ten pages, for an answer that cannot come in parts.

@@ -4,7 +4,7 @@ mod along;
 mod top;
 
 use armadex_model::NameFilter;
-use armadex_model::query::{OrderBy, OrderField};
+use armadex_model::query::{END, OrderBy, OrderField};
 use armadex_storage::StoreError;
 
 use super::collect::Collector;
@@ -115,7 +115,7 @@ async fn indexed_page(
     let (mut rows, mut until) = along_index(reading, plan, column, after, wanted).await?;
     let looked_at = reading.looked_at - before;
     let whole_page = looked_at.saturating_mul(wanted as u64) / rows.len().max(1) as u64;
-    if is_short(&rows, until.as_ref(), wanted) && whole_page > work {
+    if until.is_some() && rows.len() < wanted && whole_page > work {
         let bound = Bound::of_page(reading.tuning, reading.tuning.refetched);
         let objects = at_most(reading, plan, bound).await?;
         if objects.is_ok_and(|objects| (objects as u64) < whole_page)
@@ -124,7 +124,9 @@ async fn indexed_page(
             return Ok(None);
         }
     }
-    if let Some(reached) = until.take_if(|reached| is_short(&rows, Some(reached), wanted)) {
+    // Who goes on among many objects of one value reads again how many they are.
+    let goes_on = |reached: &Rank| reached.cluster == END && rows.len() < wanted;
+    if let Some(reached) = until.take_if(|reached| goes_on(reached)) {
         reading.allow(work.saturating_sub(looked_at));
         let missing = wanted - rows.len();
         let (more, end) = along_index(reading, plan, column, Some(&reached), missing).await?;
@@ -133,11 +135,6 @@ async fn indexed_page(
     }
     collector.extend(rows);
     Ok(until)
-}
-
-/// Whether there is less than was wanted, and more to look at.
-fn is_short(rows: &[Located], until: Option<&Rank>, wanted: usize) -> bool {
-    until.is_some() && rows.len() < wanted
 }
 
 /// The first rows of an order that has an index, and how far was looked.

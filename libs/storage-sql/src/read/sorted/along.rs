@@ -96,6 +96,7 @@ async fn first_rows(
         }
         top.retain(|rank| rank.keys[0] != value);
         let missing = wanted.saturating_sub(top.count(|_| true));
+        reading.begin_ties();
         let (rows, until) = walk(reading, plan, planned, (&value, after), missing).await?;
         top.extend(rows);
         let until = until.or_else(|| {
