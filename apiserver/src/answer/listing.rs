@@ -228,7 +228,9 @@ impl ListStream {
             served: self.progress.served.saturating_add(rows),
             ..self.progress
         };
+        let next = next.filter(|_| !total_reached(&reader.params, progress));
         let metadata = ListMeta {
+            remaining_item_count: remaining_after(self.remaining, rows, next.is_none()),
             resource_version: self.head.revision.to_string(),
             next: next_token(
                 &reader.params,
@@ -237,9 +239,6 @@ impl ListStream {
                 progress,
                 next,
             ),
-            remaining_item_count: self
-                .remaining
-                .map(|remaining| remaining.saturating_sub(rows)),
         };
         out.end(&metadata, &outbox).await
     }
@@ -340,14 +339,24 @@ fn next_token(
     progress: Progress,
     next: Option<Position>,
 ) -> Option<String> {
-    let total_reached = params
-        .limits
-        .total
-        .is_some_and(|total| progress.served >= total.get());
-    if !params.with_continue || total_reached {
-        return None;
-    }
+    let next = next.filter(|_| params.with_continue);
     next.map(|position| Token::new(fingerprint, head, progress, position).encode())
+}
+
+/// Whether a list has as many rows as its client wants of it.
+fn total_reached(params: &ListParams, progress: Progress) -> bool {
+    let total = params.limits.total;
+    total.is_some_and(|total| progress.served >= total.get())
+}
+
+/// Rows that follow a response, of those that were counted from its beginning on. That may have been long ago: a list that is over has no more, and of one
+/// that goes on beyond them nobody knows.
+fn remaining_after(counted: Option<u64>, rows: u64, is_over: bool) -> Option<u64> {
+    match counted?.saturating_sub(rows) {
+        _ if is_over => Some(0),
+        0 => None,
+        left => Some(left),
+    }
 }
 
 /// The first cluster and the last one that a response is made from, where it comes cluster by cluster: it begins after a place, and ends with

@@ -244,6 +244,30 @@ async fn a_list_is_counted_anew_where_more_follows_than_was_counted() {
     }
 }
 
+/// Rows come and go while a client reads pages: what was counted before is not said where the list itself shows better.
+#[tokio::test]
+async fn a_list_that_is_over_has_nothing_left_and_one_that_goes_on_has_not_nothing() {
+    let server = Server::open(fleet()).await;
+    let query = "withRemainingCount=true";
+    let first = server.get(&format!("{PODS}?{query}&limit=1")).await.json()["metadata"].clone();
+    let token = first["continue"].as_str().expect("a token");
+    for (counted, limit, goes_on, expected) in [
+        (9, 4, false, json!(0)),
+        (9, 3, true, json!(5)),
+        (3, 2, true, Value::Null),
+        (3, 4, false, json!(0)),
+    ] {
+        let token = forged(token, "c", &json!({"n": counted}));
+        let path = format!("{PODS}?{query}&limit={limit}&continue={token}");
+        let metadata = server.get(&path).await.json()["metadata"].clone();
+        let found = (
+            metadata["continue"].is_string(),
+            &metadata["remainingItemCount"],
+        );
+        assert_eq!(found, (goes_on, &expected), "{counted} counted, {limit}");
+    }
+}
+
 /// The counts of a list's pages. A token replaces the offset in `continue`, if there is one.
 async fn remaining(server: &Server, query: &str) -> Vec<u64> {
     let mut counts = Vec::new();
