@@ -49,6 +49,10 @@ pub(crate) struct StoreFlags {
     /// at all. All processes that write one store should have the same.
     #[arg(long, value_name = "SECONDS", default_value_t = 60 * 60)]
     watch_window: u64,
+    /// How much of that is kept at most, in MiB as it is stored: beyond it the oldest goes before its time is over, and those who follow changes from before
+    /// list anew. 0: any number. All processes that write one store should have the same.
+    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    watch_window_mib: u64,
 }
 
 /// One that searches beside the others.
@@ -81,6 +85,7 @@ impl StoreFlags {
         let mut options = Options {
             writes: Some(writes.clone()),
             watch_window: Duration::from_secs(self.watch_window),
+            watch_window_bytes: self.watch_window_mib.saturating_mul(1 << 20),
             ..Options::default()
         };
         if let Some(connections) = connections {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use armadex_storage_sql::{Availability, SqlStore};
+use armadex_storage_sql::{Availability, Past, SqlStore};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -56,6 +56,24 @@ impl Collector for Store {
         ] {
             let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(value).encode(family)?;
+        }
+        let Some(Past { bytes, age }) = self.0.past() else {
+            return Ok(());
+        };
+        for (name, help, value) in [
+            (
+                "store_past_bytes",
+                "Superseded versions that are kept, where this process does the store's periodic work",
+                bytes,
+            ),
+            (
+                "store_past_seconds",
+                "Time since the oldest of them was superseded",
+                age.as_secs(),
+            ),
+        ] {
+            let family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(family)?;
         }
         Ok(())
     }

@@ -40,3 +40,4 @@ pub use store::check::CheckReport;
 pub use store::mend::Mended;
 pub use store::stats::{Share, StoreStats};
 pub use write::Portions;
+pub use write::past::Past;

@@ -19,6 +19,9 @@ pub struct Options {
     /// How long superseded versions and tombstones are kept, for whoever follows changes. 0 keeps none and writes no tombstone; what is older
     /// than any other time is removed by [`armadex_storage::Sink::purge`]. All processes that write one store should have the same.
     pub watch_window: Duration,
+    /// The most bytes of superseded versions that are kept, packed; what was superseded first goes before its time is over. 0: any number. All processes
+    /// that write one store should have the same.
+    pub watch_window_bytes: u64,
     /// How long a process sees that nobody does the store's periodic work before it does: several times as long as whoever does it pauses.
     pub patience: Duration,
     /// Beyond this a database's log of its own is emptied, even if that means to wait for those who read: copying it back while somebody
@@ -56,6 +59,8 @@ impl Default for Options {
             queue: 128,
             busy_timeout: Duration::from_secs(5),
             watch_window: Duration::from_secs(60 * 60),
+            // Four thousand changes a second of 300 bytes each, for an hour.
+            watch_window_bytes: 4 << 30,
             // Purges are 24 s apart at most.
             patience: Duration::from_secs(60),
             // Three rounds of copying SQLite's log back, 128 MiB each.

@@ -10,6 +10,7 @@ pub(crate) mod stats;
 
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use armadex_storage::{Head, StoreError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -30,6 +31,7 @@ use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
+use crate::write::past::{self, Past, PastKnown};
 use crate::write::work::{Done, Order, Work};
 use crate::write::writer::Writer;
 use families::Families;
@@ -47,6 +49,7 @@ pub struct SqlStore {
     searches: u32,
     snapshots: Arc<Snapshots>,
     seen: Seen,
+    past: past::Seen,
     families: Families,
     /// One for each batch that may be packed at the same time.
     packing: Arc<Semaphore>,
@@ -85,10 +88,13 @@ impl SqlStore {
             incarnation: head.incarnation,
             revision: head.revision,
         };
+        let past = PastKnown::new(options.watch_window_bytes);
+        let past_seen = past.seen();
         let writer = Writer {
             database: Arc::clone(&database),
             portions: options.portions.clone(),
             watch_window: options.watch_window,
+            past,
             lease: Lease::new(options.patience),
             left_off: LeftOff::default(),
             rest: options.rest,
@@ -111,6 +117,7 @@ impl SqlStore {
             searches: options.readers,
             snapshots: Arc::new(Snapshots::new(stop.clone())),
             seen: Seen(Mutex::new(committed)),
+            past: past_seen,
             families: Families::default(),
             packing: Arc::new(Semaphore::new(cores())),
             orders,
@@ -130,6 +137,12 @@ impl SqlStore {
     #[must_use]
     pub fn availability(&self) -> Availability {
         self.guarded.availability()
+    }
+
+    /// What the store keeps of the past, where this process does its periodic work.
+    #[must_use]
+    pub fn past(&self) -> Option<Past> {
+        self.past.at(Instant::now())
     }
 
     /// Searches that can be made at the same time.

@@ -21,6 +21,7 @@ pub(crate) mod lease;
 pub(crate) mod left_off;
 pub(crate) mod mend;
 pub(crate) mod numbers;
+pub(crate) mod past;
 pub(crate) mod places;
 mod portions;
 pub(crate) mod prepare;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use armadex_databases::{Database, Engine};
 use armadex_storage::conformance::fixture::{all_pods, live};
-use armadex_storage::conformance::{Fixture, Writer, object};
+use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer, object};
 use armadex_storage::{Change, Purged, Search as _, Sink as _, StoreError};
 use armadex_storage_sql::{Location, Mended, Options, SqlStore, open_with, renew};
 
@@ -45,6 +45,7 @@ on_each_database! {
     a_process_that_ends_lets_the_next_one_work_at_once,
     a_process_that_pauses_loses_the_work_and_does_no_harm_when_it_comes_back,
     what_is_past_is_kept_for_the_window_and_no_longer,
+    what_is_past_is_kept_as_far_as_its_bytes_fit,
     stats_add_up_what_is_stored,
     a_store_that_is_renewed_is_another_one_to_whoever_knew_it,
     processes_that_purge_and_write_at_once_leave_a_sound_store,
@@ -75,11 +76,15 @@ impl Home {
     }
 
     async fn open(&self, patience: Duration, watch_window: Duration) -> Arc<SqlStore> {
-        let options = Options {
+        self.open_with(Options {
             patience,
             watch_window,
             ..Options::default()
-        };
+        })
+        .await
+    }
+
+    async fn open_with(&self, options: Options) -> Arc<SqlStore> {
         let store = open_with(&self.location, &options).await;
         Arc::new(store.expect("a store"))
     }
@@ -168,6 +173,73 @@ async fn what_is_past_is_kept_for_the_window_and_no_longer(home: Home) {
         .await
         .expect("pruned");
     assert_eq!(faults(&store).await, [""; 0]);
+    store.shutdown().await;
+}
+
+async fn past_bytes(store: &SqlStore) -> u64 {
+    let stats = store.stats().await.expect("stats");
+    stats.shares.iter().map(|share| share.past_bytes).sum()
+}
+
+/// One that hardly packs, with other digits in each version.
+fn large(version: u64) -> ObjectBuilder {
+    let digits = |n: u64| (version * 1000 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let noise: String = (0..60).map(|n| format!("{:016x}", digits(n))).collect();
+    let body = format!(r#""name":"greedy","namespace":"ns"}},"data":{{"noise":"{noise}"}}}}"#);
+    object("ns", "greedy")
+        .version(&version.to_string())
+        .body(body)
+}
+
+/// Whoever changes one large object without end takes what may be kept, and no more.
+async fn what_is_past_is_kept_as_far_as_its_bytes_fit(home: Home) {
+    const MOST: u64 = 20_000;
+    let bounded = |watch_window_bytes| Options {
+        watch_window_bytes,
+        ..Options::default()
+    };
+    let mut store = home.open_with(bounded(MOST)).await;
+    for version in 1..=100 {
+        let fixture = Fixture::of(&store);
+        let pods = fixture.pods_of("member1").await;
+        fixture.put(&pods, [large(version)]).await;
+        if version % 20 == 0 {
+            // It ends in the middle, and another one goes on.
+            store.purge(3, Duration::ZERO).await.expect("a step");
+            assert_eq!(faults(&store).await, [""; 0]);
+            store.shutdown().await;
+            store = home.open_with(bounded(MOST)).await;
+        }
+        if version % 30 == 0 {
+            while !store
+                .purge(3, Duration::ZERO)
+                .await
+                .expect("a step")
+                .finished
+            {}
+            let kept = past_bytes(&store).await;
+            assert!(kept <= MOST && kept > MOST / 2, "{kept}");
+            let counted = store.past().expect("this process counts");
+            assert_eq!(counted.bytes, kept);
+            assert_eq!(store.stats().await.expect("stats").past.bytes, kept);
+            assert_eq!(faults(&store).await, [""; 0]);
+        }
+    }
+    let stats = store.stats().await.expect("stats");
+    assert!(stats.pruned > 30, "{}", stats.pruned);
+    store.shutdown().await;
+    let store = home.open_with(bounded(0)).await;
+    while !store
+        .purge(3, Duration::ZERO)
+        .await
+        .expect("a step")
+        .finished
+    {}
+    assert_eq!(
+        store.stats().await.expect("stats").pruned,
+        stats.pruned,
+        "there is no bound"
+    );
     store.shutdown().await;
 }
 

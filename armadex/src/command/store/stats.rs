@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use anyhow::Context as _;
-use armadex_storage_sql::{Disk, Share, StoreStats};
+use armadex_storage_sql::{Disk, Past, Share, StoreStats};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -106,10 +106,16 @@ fn text(stats: &StoreStats) -> String {
         format!("{}{left}", share.cluster)
     });
     let StoreStats {
-        revision, pruned, ..
+        revision,
+        pruned,
+        past: Past { bytes: past, age },
+        ..
     } = stats;
+    let (past, seconds) = (bytes(*past), age.as_secs());
     let disk = disk(&stats.disk);
-    format!("revision {revision}, changes since {pruned}\n{disk}\n{by_type}\n{by_cluster}")
+    format!(
+        "revision {revision}, changes since {pruned}: {past} of the last {seconds} s\n{disk}\n{by_type}\n{by_cluster}"
+    )
 }
 
 /// One line for each of `name`, the largest first, and one for all.
@@ -188,6 +194,7 @@ fn json(stats: &StoreStats) -> Value {
     let StoreStats {
         revision,
         pruned,
+        past: Past { bytes, age },
         disk,
         shares,
     } = stats;
@@ -196,6 +203,7 @@ fn json(stats: &StoreStats) -> Value {
     json!({
         "revision": revision,
         "pruned": pruned,
+        "past": { "bytes": bytes, "seconds": age.as_secs() },
         "disk": {
             "total": disk.total,
             "free": disk.free,
@@ -240,6 +248,8 @@ fn json_of_share(share: &Share) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn share(cluster: &str, resource: &str, objects: u64) -> Share {
@@ -264,6 +274,10 @@ mod tests {
         StoreStats {
             revision: 41,
             pruned: 12,
+            past: Past {
+                bytes: 2700,
+                age: Duration::from_secs(1200),
+            },
             disk: Disk {
                 tables: vec![("ver".into(), 1_500_000), ("post".into(), 9_999)],
                 total: 2_000_000,
@@ -280,7 +294,7 @@ mod tests {
     #[test]
     fn stats_are_told_by_type_and_by_cluster_the_largest_first() {
         let expected = "\
-revision 41, changes since 12
+revision 41, changes since 12: 2.70 kB of the last 1200 s
 2.00 MB on disk, 16.4 kB of it free
 
 TABLE OR INDEX    BYTES

@@ -27,7 +27,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 5] = [
+static POSTGRES: [Migration; 6] = [
     Migration {
         version: 1,
         name: "store",
@@ -59,9 +59,15 @@ static POSTGRES: [Migration; 5] = [
         serves: 5,
         sql: include_str!("../../migrations/postgres/0005_own_fields.sql"),
     },
+    Migration {
+        version: 6,
+        name: "past",
+        serves: 5,
+        sql: include_str!("../../migrations/postgres/0006_past.sql"),
+    },
 ];
 
-static SQLITE: [Migration; 8] = [
+static SQLITE: [Migration; 9] = [
     Migration {
         version: 1,
         name: "store",
@@ -112,9 +118,15 @@ static SQLITE: [Migration; 8] = [
         serves: 8,
         sql: include_str!("../../migrations/sqlite/0008_own_fields.sql"),
     },
+    Migration {
+        version: 9,
+        name: "past",
+        serves: 8,
+        sql: include_str!("../../migrations/sqlite/0009_past.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 5] = [
+static MYSQL: [Migration; 6] = [
     Migration {
         version: 1,
         name: "store",
@@ -145,6 +157,12 @@ static MYSQL: [Migration; 5] = [
         name: "own_fields",
         serves: 5,
         sql: include_str!("../../migrations/mysql/0005_own_fields.sql"),
+    },
+    Migration {
+        version: 6,
+        name: "past",
+        serves: 5,
+        sql: include_str!("../../migrations/mysql/0006_past.sql"),
     },
 ];
 
@@ -251,12 +269,12 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5, 6, 7, 8])
+            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8]);
-        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).is_ahead());
     }
 
     #[test]

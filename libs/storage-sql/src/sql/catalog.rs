@@ -47,6 +47,15 @@ pub(crate) fn clusters_since(seq: i64) -> Statement {
     )
 }
 
+/// A cluster that has rows.
+pub(crate) fn cluster(id: i64) -> Statement {
+    Statement::fixed(
+        "cluster.by_id",
+        "SELECT id, name, incarnation, active FROM cluster WHERE id = ?",
+        [id.into()],
+    )
+}
+
 /// The present and former incarnations of a cluster that have rows.
 pub(crate) fn clusters_called(name: &str) -> Statement {
     Statement::fixed(

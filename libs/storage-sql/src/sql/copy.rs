@@ -61,7 +61,7 @@ pub(crate) static TABLES: [Table; 17] = [
             ("clock", Int),
         ],
     ),
-    table("milestone", 1, &[("rev", Int), ("at", Int)]),
+    table("milestone", 1, &[("rev", Int), ("at", Int), ("bytes", Int)]),
     table("owner", 1, &[("name", Text), ("seen", Int)]),
     table("tenure", 1, &[("owner", Text), ("number", Int)]),
     Table {

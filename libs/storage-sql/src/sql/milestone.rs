@@ -1,37 +1,79 @@
-//! Milestones: which revision the head was at, and since when at the latest.
+//! Milestones: which revision the head was at, since when at the latest, and what of the past lies before it.
 
 use armadex_storage::StoreError;
 
 use crate::backend::Row;
+use crate::form::namespace_id::cluster_of;
 use crate::sql::statement::Statement;
 
-/// The last milestone: (revision, milliseconds of the lease's clock).
-pub(crate) fn last() -> Statement {
+/// A milestone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Milestone {
+    pub(crate) rev: i64,
+    /// Milliseconds of the lease's clock.
+    pub(crate) at: i64,
+    /// Of versions that were superseded after the milestone before and up to this one. Less than 0: an earlier release noted it, and nobody has counted yet.
+    pub(crate) bytes: i64,
+}
+
+/// Those after a revision, in their order. They are few.
+pub(crate) fn after(revision: i64) -> Statement {
     Statement::fixed(
-        "milestone.last",
-        "SELECT rev, at FROM milestone ORDER BY rev DESC LIMIT 1",
-        [],
+        "milestone.after",
+        "SELECT rev, at, bytes FROM milestone WHERE rev > ? ORDER BY rev",
+        [revision.into()],
     )
 }
 
-pub(crate) fn decode(row: &dyn Row) -> Result<(i64, i64), StoreError> {
-    Ok((row.int(0)?, row.int(1)?))
+pub(crate) fn decode(row: &dyn Row) -> Result<Milestone, StoreError> {
+    Ok(Milestone {
+        rev: row.int(0)?,
+        at: row.int(1)?,
+        bytes: row.int(2)?,
+    })
 }
 
-pub(crate) fn insert(revision: i64, at: i64) -> Statement {
+/// What one revision superseded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superseding {
+    pub(crate) rev: i64,
+    pub(crate) cluster: i64,
+    /// Packed, as they are stored; 0 of what was added.
+    pub(crate) bytes: i64,
+}
+
+/// What revisions after one and up to another superseded, in their order: [`decode_superseding`].
+pub(crate) fn measure((after, until): (i64, i64), limit: u32) -> Statement {
+    Statement::fixed(
+        "milestone.measure",
+        "SELECT l.rev, l.nsid, COALESCE(LENGTH(p.terms) + LENGTH(p.body), 0) FROM ver l \
+         LEFT JOIN ver p ON p.rev = l.prev_rev WHERE l.rev > ? AND l.rev <= ? ORDER BY l.rev LIMIT ?",
+        [after.into(), until.into(), limit.into()],
+    )
+}
+
+pub(crate) fn decode_superseding(row: &dyn Row) -> Result<Superseding, StoreError> {
+    Ok(Superseding {
+        rev: row.int(0)?,
+        cluster: cluster_of(row.int(1)?),
+        bytes: row.int(2)?,
+    })
+}
+
+pub(crate) fn insert(milestone: &Milestone) -> Statement {
+    let Milestone { rev, at, bytes } = *milestone;
     Statement::fixed(
         "milestone.insert",
-        "INSERT INTO milestone (rev, at) VALUES (?, ?)",
-        [revision.into(), at.into()],
+        "INSERT INTO milestone (rev, at, bytes) VALUES (?, ?, ?)",
+        [rev.into(), at.into(), bytes.into()],
     )
 }
 
-/// The last revision that was the head at this time or before. They are few.
-pub(crate) fn until(at: i64) -> Statement {
+pub(crate) fn delete(revision: i64) -> Statement {
     Statement::fixed(
-        "milestone.until",
-        "SELECT rev, at FROM milestone WHERE at <= ? ORDER BY rev DESC LIMIT 1",
-        [at.into()],
+        "milestone.delete",
+        "DELETE FROM milestone WHERE rev = ?",
+        [revision.into()],
     )
 }
 

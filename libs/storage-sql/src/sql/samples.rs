@@ -9,6 +9,7 @@ use armadex_storage::{Health, MemberPosition, Phase, Tenure};
 use super::counter::CounterKey;
 use super::head::{HeadRow, Numbered};
 use super::lease::LeaseRow;
+use super::milestone::Milestone;
 use super::namespace::NamespaceRow;
 use super::object::{ObjectRow, Operation, VersionRow};
 use super::post::{BlockRow, RunKey, RunPart};
@@ -72,9 +73,14 @@ fn heads() -> Vec<Statement> {
         lease::select(),
         lease::hold("process", &held, 61_000),
         lease::give_back("process"),
-        milestone::last(),
-        milestone::insert(40, 61_000),
-        milestone::until(1_000),
+        milestone::after(35),
+        milestone::measure((35, 40), 2000),
+        milestone::insert(&Milestone {
+            rev: 40,
+            at: 61_000,
+            bytes: 900,
+        }),
+        milestone::delete(38),
         milestone::drop_until(35),
     ]
 }
@@ -114,6 +120,7 @@ fn catalogs(dialect: Dialect) -> Vec<Statement> {
         gone::note_cluster(CLUSTER),
         gone::since(9),
         gone::drop_until(3),
+        catalog::cluster(CLUSTER),
         catalog::clusters_called("member1"),
         catalog::insert_cluster(CLUSTER, "member1", "uid", "b"),
         catalog::expire_cluster(CLUSTER, true),

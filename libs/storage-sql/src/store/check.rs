@@ -2,6 +2,8 @@
 //!
 //! Both sides are folded into a tally for each type and namespace, so that memory grows with the number of namespaces and not of objects.
 
+mod notes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::Hasher;
@@ -54,6 +56,8 @@ pub(crate) struct Findings {
     /// (cluster, type) of streams whose number of objects is wrong, or that are missing.
     pub(crate) streams: BTreeSet<(i64, i64)>,
     pub(crate) is_log_damaged: bool,
+    /// What is noted of the log.
+    pub(crate) are_notes_wrong: bool,
 }
 
 /// What a check says, in words, and where.
@@ -348,6 +352,10 @@ async fn check_versions(
         beyond != 0,
         format!("{beyond} versions are beyond the head"),
     );
+    for words in notes::faults(connection, pruned).await? {
+        faults.at.are_notes_wrong = true;
+        faults.say(words);
+    }
     Ok(())
 }
 

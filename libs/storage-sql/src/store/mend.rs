@@ -61,6 +61,7 @@ impl SqlStore {
             namespaces,
             streams,
             is_log_damaged,
+            are_notes_wrong,
         } = found;
         places.extend(rows(connection, mend::without_version(), Place::decode).await?);
         let mut plan = Vec::new();
@@ -77,6 +78,7 @@ impl SqlStore {
             let resource = type_id(resource)?;
             plan.push(Mending::Stream { cluster, resource });
         }
+        plan.extend(are_notes_wrong.then_some(Mending::Notes));
         plan.extend(is_log_damaged.then_some(Mending::Log));
         Ok(plan)
     }

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use armadex_model::GroupVersionResource;
 use armadex_storage::StoreError;
 
-use crate::backend::{Connection, Disk, Lane, head_row, rows};
-use crate::sql::catalog;
+use crate::backend::{Connection, Disk, Lane, head_row, row, rows};
 use crate::sql::stats::{self, IndexSums, Shared, VersionSums};
+use crate::sql::{catalog, lease, milestone};
 use crate::store::SqlStore;
+use crate::write::past::Past;
 use crate::write::shown::EVERY_TYPE;
 
 /// What a store holds.
@@ -18,6 +19,8 @@ pub struct StoreStats {
     pub revision: i64,
     /// The log reaches back to this revision.
     pub pruned: i64,
+    /// What is kept of the past, as it is counted for the watch window.
+    pub past: Past,
     /// What the database takes on its disk, by table or index.
     pub disk: Disk,
     /// One for each type of each cluster that has anything, clusters that left included.
@@ -81,6 +84,7 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     for (key, index) in rows(connection, index, stats::decode_index).await? {
         sums.entry(key).or_default().1 = index;
     }
+    let past = past(connection, head.pruned).await?;
     let disk = disk(connection).await?;
     let shares = sums
         .into_iter()
@@ -90,9 +94,17 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     Ok(StoreStats {
         revision: head.revision,
         pruned: head.pruned,
+        past,
         disk,
         shares: shares.collect(),
     })
+}
+
+/// What is noted of the log.
+async fn past(connection: &mut dyn Connection, pruned: i64) -> Result<Past, StoreError> {
+    let notes = rows(connection, milestone::after(pruned), milestone::decode).await?;
+    let held = row(connection, lease::select(), lease::decode).await?;
+    Ok(Past::of(&notes, held.map_or(0, |held| held.clock)))
 }
 
 /// What a server says that its tables take.

@@ -54,6 +54,8 @@ pub(crate) enum Mending {
     Namespace(i64),
     /// How many objects a stream has; one that is missing is made, closed.
     Stream { cluster: i64, resource: i32 },
+    /// What is noted of the log: the periodic work notes it anew, so what is kept is kept for the whole window from then on.
+    Notes,
     /// The log: it begins anew, with nothing in it.
     Log,
 }
@@ -73,6 +75,7 @@ pub(crate) async fn mend(session: &mut Session<'_>, mending: &Mending) -> Result
             fence(session.connection, *cluster, *resource).await?;
             mend_stream(session, *cluster, *resource).await.map(|()| 0)
         }
+        Mending::Notes => drop_notes(session.connection).await.map(|()| 0),
         Mending::Log => mend_log(session.connection).await.map(|()| 0),
     }
 }
@@ -237,6 +240,11 @@ async fn mend_stream(
     session.connection.execute(counted).await.map(drop)
 }
 
+async fn drop_notes(connection: &mut dyn Connection) -> Result<(), StoreError> {
+    let dropped = milestone::drop_until(i64::MAX);
+    connection.execute(dropped).await.map(drop)
+}
+
 /// Versions that one look takes.
 const LOOK: u32 = 2000;
 
@@ -248,7 +256,7 @@ async fn mend_log(connection: &mut dyn Connection) -> Result<(), StoreError> {
     let head = head_row::read(connection).await?;
     let pruned = head::set_pruned(head.pruned, head.revision);
     connection.execute(pruned).await?;
-    connection.execute(milestone::drop_until(i64::MAX)).await?;
+    drop_notes(connection).await?;
     let mut after = -1;
     loop {
         let looked = mend::versions_after(after, LOOK);

@@ -1,6 +1,7 @@
 //! Removing what has left or is past the watch window, a bounded number of rows at a time. Rows leave with their index entries and counters, so
 //! that a stream that is opened again in the middle finds a sound index; a crash between two steps loses nothing.
 
+mod notes;
 mod prune;
 mod rows;
 mod types;
@@ -28,6 +29,7 @@ pub(crate) async fn purge(
     let limit = limit.max(1);
     let held = session.lease.hold(session.connection, session.instant);
     let Some(clock) = held.await? else {
+        session.past.set(None, session.instant);
         return Ok(Purged {
             objects: 0,
             finished: true,

@@ -13,6 +13,7 @@ use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
+use crate::write::past::PastKnown;
 use crate::write::shown::Shown;
 
 /// What a transaction needs besides its work.
@@ -25,6 +26,8 @@ pub(crate) struct Session<'a> {
     pub(crate) portions: &'a Portions,
     /// How long superseded versions and tombstones are kept.
     pub(crate) watch_window: Duration,
+    /// How much of that is kept at most, and what is known of it.
+    pub(crate) past: &'a mut PastKnown,
     /// On the work that one process does at a time.
     pub(crate) lease: &'a mut Lease,
     /// Where this process left its streams.

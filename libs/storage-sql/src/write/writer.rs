@@ -21,6 +21,7 @@ use crate::write::label_keys::LabelKeys;
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
+use crate::write::past::PastKnown;
 use crate::write::prepare::Prepared;
 use crate::write::publish::publish;
 use crate::write::session::Session;
@@ -38,6 +39,7 @@ pub(crate) struct Writer {
     pub(crate) database: SharedDatabase,
     pub(crate) portions: Portions,
     pub(crate) watch_window: Duration,
+    pub(crate) past: PastKnown,
     pub(crate) lease: Lease,
     pub(crate) rest: Duration,
     pub(crate) object_ids: ObjectIds,
@@ -204,6 +206,7 @@ impl Writer {
             labels: &mut self.labels,
             portions: &self.portions,
             watch_window: self.watch_window,
+            past: &mut self.past,
             lease: &mut self.lease,
             left_off: &mut self.left_off,
             instant: Instant::now(),

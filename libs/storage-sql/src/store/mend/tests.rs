@@ -9,7 +9,7 @@ use super::Mended;
 use crate::sql::statement::Statement;
 use crate::{Location, Options, SqlStore, open_with};
 
-const DAMAGES: [&str; 9] = [
+const DAMAGES: [&str; 10] = [
     "UPDATE counter SET n = n + 1",
     "DELETE FROM post",
     "UPDATE stream SET objects = 7",
@@ -19,6 +19,7 @@ const DAMAGES: [&str; 9] = [
     "DELETE FROM ver WHERE rev = 1",
     "UPDATE ver SET rev = 1000 WHERE rev = 1",
     "UPDATE obj SET form = form + 1073741824 WHERE rev = 1",
+    "UPDATE milestone SET bytes = 0",
 ];
 
 async fn run(store: &SqlStore, sql: &'static str) {
@@ -40,6 +41,8 @@ async fn check_mended(location: &Location, damage: &'static str) {
     fixture
         .put(&nodes, [object("", "n").label("name", "n")])
         .await;
+    fixture.put(&pods, [labelled("b").version("2")]).await;
+    fixture.purge(10).await;
     run(&store, damage).await;
     let faults = async || store.check().await.expect("a report").faults;
     assert!(!faults().await.is_empty(), "{damage}");

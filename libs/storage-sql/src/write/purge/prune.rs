@@ -1,21 +1,19 @@
-//! Versions that were superseded longer ago than the watch window: walking the log and following `prev_rev` costs as much as there were changes,
-//! whatever the store's size.
+//! Versions that were superseded longer ago than the watch window, or whose successors alone take as much as it may: walking the log and following
+//! `prev_rev` costs as much as there were changes, whatever the store's size.
 //!
 //! How old a version is nobody notes; the store notes now and then which revision the head was at. So a version is kept for the window, and up to
 //! the time between two notes longer.
 
-use std::time::Duration;
-
 use armadex_storage::StoreError;
+use tracing::warn;
 
+use super::notes::{self, milliseconds};
 use crate::backend::{Connection, head_row, row, rows};
 use crate::sql::head::{self, HeadRow};
-use crate::sql::milestone;
 use crate::sql::object::{self, LogRow};
+use crate::sql::{catalog, milestone};
+use crate::write::past::Past;
 use crate::write::session::Session;
-
-/// Notes in a window: a minute between them at an hour.
-const NOTES: i64 = 60;
 
 /// Removes what the next `limit` revisions of the log superseded, and their tombstones; whether the log is pruned as far as it may be. `clock` is that
 /// of the lease.
@@ -24,18 +22,38 @@ pub(super) async fn prune(
     clock: i64,
     limit: u32,
 ) -> Result<bool, StoreError> {
-    let connection = &mut *session.connection;
-    let head = head_row::read(connection).await?;
-    let until = match session.watch_window {
-        Duration::ZERO => head.revision,
-        window => {
-            let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
-            note(connection, &head, clock, window / NOTES).await?;
-            past_window(connection, clock.saturating_sub(window)).await?
-        }
-    };
+    let head = head_row::read(session.connection).await?;
+    if session.watch_window.is_zero() {
+        session.past.set(Some(Past::default()), session.instant);
+        let walked = walk(session.connection, &head, head.revision, limit).await?;
+        return Ok(walked == head.revision);
+    }
+    let notes = notes::take(session, &head, clock, limit).await?;
+    let window = milliseconds(session.watch_window);
+    let (old, too_much) = (
+        notes.until(clock.saturating_sub(window)),
+        notes.beyond(session.past.most),
+    );
+    if too_much > old.max(head.pruned) {
+        tell(session, &notes.past(too_much, clock)).await?;
+    }
+    let until = old.max(too_much).max(head.pruned);
+    let walked = walk(session.connection, &head, until, limit).await?;
+    session
+        .past
+        .set(Some(notes.past(walked, clock)), session.instant);
+    Ok(walked == until && notes.are_complete)
+}
+
+/// Walks the log up to a revision, or so many revisions; gives how far.
+async fn walk(
+    connection: &mut dyn Connection,
+    head: &HeadRow,
+    until: i64,
+    limit: u32,
+) -> Result<i64, StoreError> {
     if head.pruned >= until {
-        return Ok(true);
+        return Ok(until);
     }
     let statement = object::log(head.pruned, until, limit);
     let log = rows(connection, statement, object::decode_log).await?;
@@ -47,29 +65,30 @@ pub(super) async fn prune(
     delete(connection, &past(&log)).await?;
     let pruned = head::set_pruned(head.pruned, walked);
     connection.execute(pruned).await?;
-    Ok(walked == until)
+    Ok(walked)
 }
 
-/// Notes where the head is, if it is anywhere else than at the last note and that was long enough ago.
-async fn note(
-    connection: &mut dyn Connection,
-    head: &HeadRow,
-    clock: i64,
-    every: i64,
-) -> Result<(), StoreError> {
-    let last = row(connection, milestone::last(), milestone::decode).await?;
-    let (noted, at) = last.unwrap_or((head.pruned, i64::MIN));
-    if head.revision > noted && clock.saturating_sub(at) >= every {
-        let note = milestone::insert(head.revision, clock);
-        connection.execute(note).await?;
+/// Says now and then that bytes and not time bound what is kept, and who had most of them.
+async fn tell(session: &mut Session<'_>, kept: &Past) -> Result<(), StoreError> {
+    if !session.past.is_due(session.instant) {
+        return Ok(());
     }
+    let mut name = None;
+    if let Some((cluster, _)) = session.past.largest() {
+        let called = catalog::cluster(cluster);
+        let called = row(session.connection, called, catalog::decode_cluster).await?;
+        name = called.map(|row| row.name);
+    }
+    let percent = session.past.largest().map(|(_, percent)| percent);
+    warn!(
+        bytes = kept.bytes,
+        seconds = kept.age.as_secs(),
+        cluster = name,
+        percent,
+        "what was superseded takes more than --watch-window-mib: it is kept for a shorter time than --watch-window says, and whoever follows changes from \
+         before lists anew"
+    );
     Ok(())
-}
-
-/// What was superseded up to this revision was so at this time or before; 0 if nothing is that old.
-async fn past_window(connection: &mut dyn Connection, at: i64) -> Result<i64, StoreError> {
-    let noted = row(connection, milestone::until(at), milestone::decode).await?;
-    Ok(noted.map_or(0, |(revision, _)| revision))
 }
 
 /// Takes the newest versions of objects that go away as if they had never been: at once where what they superseded is gone. Others give their

@@ -161,3 +161,34 @@ async fn lowering_the_window_to_nothing_leaves_no_version_behind() {
         store.shutdown().await;
     }
 }
+
+/// A binary that counts no bytes was there before: the next steps count what is there, and it goes no later than it would have.
+#[tokio::test]
+async fn what_an_earlier_release_noted_is_counted_and_stays_as_old() {
+    let place = Place::new();
+    let store = open_with(&place, HOUR).await;
+    let fixture = fixture_of(&store);
+    let pods = fixture.pods_of("member1").await;
+    let put = async |version: &str| {
+        let pod = object("ns", "a").version(version);
+        fixture.put(&pods, [pod]).await;
+    };
+    put("1").await;
+    put("2").await;
+    fixture.purge(10).await;
+    let counted = store.past().expect("it counts").bytes;
+    assert!(counted > 0);
+    place.run(A_MINUTE_PASSES).await;
+    for version in ["3", "4", "5"] {
+        put(version).await;
+    }
+    fixture.purge(10).await;
+    place.run("UPDATE milestone SET bytes = -1").await;
+    fixture.assert_sound().await;
+    fixture.purge(1).await;
+    let past = store.past().expect("it counts");
+    assert_eq!(past.bytes, 4 * counted);
+    assert!(past.age >= Duration::from_secs(60), "{past:?}");
+    fixture.assert_sound().await;
+    store.shutdown().await;
+}

@@ -1,0 +1,163 @@
+//! What is known of the past that is kept, by the process that does the store's periodic work: for a metric, and a line in the log where it is more than
+//! it may be.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::sql::milestone::{Milestone, Superseding};
+
+/// What a store keeps of the past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Bytes of superseded versions, packed, as the store's periodic work has counted them: some seconds behind.
+    pub bytes: u64,
+    /// How long ago the oldest of them were superseded, at least, by the clock of the periodic work.
+    pub age: Duration,
+}
+
+impl Past {
+    /// What is noted of it, oldest first, at a time of the clock.
+    pub(crate) fn of(notes: &[Milestone], clock: i64) -> Self {
+        let age = notes
+            .first()
+            .map_or(0, |oldest| clock.saturating_sub(oldest.at));
+        let counted = notes.iter().map(|note| note.bytes.max(0).unsigned_abs());
+        Self {
+            bytes: counted.sum(),
+            age: Duration::from_millis(age.max(0).unsigned_abs()),
+        }
+    }
+}
+
+/// What the periodic work of this process has last seen; nothing where another process does it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen(Arc<Mutex<Option<(Past, Instant)>>>);
+
+impl Seen {
+    /// Of what was seen a while ago nothing is said: another process may do the work since.
+    pub(crate) fn at(&self, now: Instant) -> Option<Past> {
+        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.filter(|(_, seen)| now.saturating_duration_since(*seen) < HOLDS)
+            .map(|(past, _)| past)
+    }
+}
+
+/// Several of the pauses between two steps.
+const HOLDS: Duration = Duration::from_secs(120);
+
+/// Between two lines that say the same.
+const SELDOM: Duration = Duration::from_secs(10 * 60);
+
+/// What this process knows of the past.
+#[derive(Debug)]
+pub(crate) struct PastKnown {
+    /// The most bytes of superseded versions that are kept.
+    pub(crate) most: i64,
+    seen: Seen,
+    /// Of each cluster the bytes of what it superseded lately.
+    by_cluster: HashMap<i64, i64>,
+    told: Option<Instant>,
+}
+
+impl PastKnown {
+    /// With a bound in bytes; 0: without one.
+    pub(crate) fn new(most: u64) -> Self {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        Self {
+            most: if most == 0 { i64::MAX } else { most },
+            seen: Seen::default(),
+            by_cluster: HashMap::new(),
+            told: None,
+        }
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        self.seen.clone()
+    }
+
+    pub(crate) fn set(&self, past: Option<Past>, now: Instant) {
+        let seen = past.map(|past| (past, now));
+        *self.seen.0.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    }
+
+    /// Counts whose versions were superseded. What was so long ago that as much came after it as may be kept counts for half.
+    pub(crate) fn count(&mut self, found: &[Superseding]) {
+        for Superseding { cluster, bytes, .. } in found {
+            *self.by_cluster.entry(*cluster).or_default() += bytes;
+        }
+        if self.all() > self.most {
+            self.by_cluster.retain(|_, bytes| {
+                *bytes /= 2;
+                *bytes > 0
+            });
+        }
+    }
+
+    fn all(&self) -> i64 {
+        self.by_cluster
+            .values()
+            .fold(0, |all: i64, bytes| all.saturating_add(*bytes))
+    }
+
+    /// The cluster of which most was superseded lately, and how many hundredths of all that is; nothing as long as little was counted.
+    pub(crate) fn largest(&self) -> Option<(i64, i64)> {
+        if self.all() < self.most / 4 {
+            return None;
+        }
+        let largest = self.by_cluster.iter().max_by_key(|(_, bytes)| **bytes);
+        largest.map(|(cluster, bytes)| (*cluster, bytes.saturating_mul(100) / self.all().max(1)))
+    }
+
+    /// Whether it is time for a line; from then on it was told.
+    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self.told.is_none_or(|told| now - told >= SELDOM);
+        if is_due {
+            self.told = Some(now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_fills_the_log_is_told_seldom_and_by_what_was_written_lately() {
+        let row = |cluster, bytes| Superseding {
+            rev: 1,
+            cluster,
+            bytes,
+        };
+        let mut past = PastKnown::new(1000);
+        past.count(&[row(1, 100)]);
+        assert_eq!(past.largest(), None);
+        let mut past = PastKnown::new(1000);
+        past.count(&[row(1, 600), row(2, 300)]);
+        assert_eq!(past.largest(), Some((1, 66)));
+        past.count(&[row(2, 600)]);
+        past.count(&[row(2, 600)]);
+        assert_eq!(past.largest(), Some((2, 77)));
+        let begun = Instant::now();
+        assert!(past.is_due(begun));
+        assert!(!past.is_due(begun + SELDOM / 2));
+        assert!(past.is_due(begun + SELDOM));
+    }
+
+    #[test]
+    fn what_was_seen_long_ago_is_not_told() {
+        let past = PastKnown::new(1000);
+        let now = Instant::now();
+        assert_eq!(past.seen().at(now), None);
+        past.set(Some(Past::default()), now);
+        assert_eq!(past.seen().at(now + HOLDS / 2), Some(Past::default()));
+        assert_eq!(past.seen().at(now + HOLDS), None);
+    }
+
+    #[test]
+    fn without_a_bound_any_number_of_bytes_is_kept() {
+        assert_eq!(PastKnown::new(0).most, i64::MAX);
+        assert_eq!(PastKnown::new(7).most, 7);
+    }
+}
