@@ -103,6 +103,26 @@ impl SqliteDatabase {
         })
     }
 
+    /// Says that the database is open, before anything is committed: what is only read loses nothing when the machine goes down.
+    fn open_mark(&self) -> Result<(), StoreError> {
+        let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
+        if marked.closed {
+            // Others may have committed since it was looked at, and have said so.
+            let on_disk = MarkFile::read(&self.path).ok().flatten();
+            let last = on_disk.unwrap_or_else(|| marked.clone());
+            let opened = Mark {
+                closed: false,
+                ..last.clone()
+            };
+            if last.closed {
+                let written = self.mark.write_through(&opened);
+                written.map_err(|err| out_of_reach(&self.path, err))?;
+            }
+            *marked = opened;
+        }
+        Ok(())
+    }
+
     /// Says that the database was closed in order, unless another process has it open, be it one that writes nothing for now. The last that closes it speaks
     /// for those that wrote before, whose commits its own last connection has brought to the disk.
     fn close_mark(&self) {
@@ -111,7 +131,7 @@ impl SqliteDatabase {
             return;
         };
         let on_disk = MarkFile::read(&self.path).ok().flatten();
-        let Some(last) = on_disk.filter(|last| !own.is_ahead_of(last)) else {
+        let Some(last) = on_disk.filter(|last| !last.closed && !own.is_ahead_of(last)) else {
             return;
         };
         let closed = Mark {
@@ -167,7 +187,8 @@ impl Identity {
 }
 
 /// Gives a database that is behind its mark another incarnation, and writes the mark that it has from now on. Nobody commits meanwhile, so the mark is not ahead of
-/// a database that has lost nothing; and of processes that open one together the first does so, which leaves a mark of what the others find.
+/// a database that has lost nothing; and of processes that open one together the first does so, which leaves a mark of what the others find. One that was closed
+/// in order keeps its mark for as long as nobody writes to it.
 async fn check_mark(
     writer: &SqlitePool,
     path: &Path,
@@ -185,17 +206,21 @@ async fn check_mark(
         closed: false,
     };
     let marked = MarkFile::read(path).map_err(|err| out_of_reach(path, err))?;
-    let is_behind = match marked {
+    let is_behind = match &marked {
         Some(mark) => mark.is_ahead_of(&found),
         // A file that came here without its mark.
         None => found.revision > 0,
     };
     if is_behind {
         found.incarnation = incarnation::renew(connection).await?;
+    } else {
+        found.closed = marked.is_some_and(|mark| mark.closes(&found));
     }
-    // Before the end: one whose transaction was not committed after all is of no database, and the next to come renews it again.
-    mark.write_through(&found)
-        .map_err(|err| out_of_reach(path, err))?;
+    if !found.closed {
+        // Before the end: one whose transaction was not committed after all is of no database, and the next to come renews it again.
+        mark.write_through(&found)
+            .map_err(|err| out_of_reach(path, err))?;
+    }
     transaction.commit().await?;
     Ok(found)
 }
@@ -242,7 +267,9 @@ impl Database for SqliteDatabase {
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
         self.file.check(&self.path)?;
-        begin(&self.writer, "BEGIN IMMEDIATE").await
+        let transaction = begin(&self.writer, "BEGIN IMMEDIATE").await?;
+        self.open_mark()?;
+        Ok(transaction)
     }
 
     fn note_committed(&self, incarnation: &str, revision: i64) {

@@ -4,9 +4,9 @@
 //! were written over what stood there, the mark is older than its file: it says when it was written, and the system when the file was
 //! changed, by whomever: a new owner of the mark is taken for a copy as well, rather one 410 too many than one too few. The mark is written
 //! after each commit and not forced to the disk, so it is never ahead of a database that lost nothing: a process that is killed loses
-//! neither. That the database is open is on the disk before anything is committed. When the machine itself goes down without notice, the last
-//! commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells. That it was closed in order only the last process says
-//! that had it open: each holds a lock on the mark.
+//! neither. That the database is open is on the disk before anything is committed, and not before that: what is only read loses nothing. When the machine
+//! itself goes down without notice, the last commits and the mark may be lost alike (synchronous=NORMAL), which only the machine's life tells. That it was
+//! closed in order only the last process says that had it open: each holds a lock on the mark.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Result};
@@ -38,6 +38,11 @@ impl Mark {
             || self.revision > found.revision
             || self.inode != found.inode
             || other_life
+    }
+
+    /// Whether this mark says of the very database that `found` is the mark of that it was closed in order.
+    pub(super) fn closes(&self, found: &Self) -> bool {
+        self.closed && self.revision == found.revision && !self.is_ahead_of(found)
     }
 
     /// Always as long as any other, so that writing over one leaves nothing of it.
@@ -248,5 +253,8 @@ mod tests {
         let (same, mut copied) = (mark(10, true), found(10, "first"));
         copied.inode = 8;
         assert!(same.is_ahead_of(&copied));
+        assert!(same.closes(&found(10, "second")));
+        assert!(!same.closes(&found(11, "second")) && !same.closes(&copied));
+        assert!(!mark(10, false).closes(&found(10, "first")));
     }
 }

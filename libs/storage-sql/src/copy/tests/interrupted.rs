@@ -56,6 +56,27 @@ async fn a_copy_that_is_stopped_after_any_step_goes_on() {
     }
 }
 
+/// Nobody writes to the original, so nothing of it is lost when the machine goes down.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_goes_on_after_the_machine_was_started_anew() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    fill_a_little(&from).await;
+    let tables = from.tables().await;
+    assert!(!stopped_after(3, &from, &to).await);
+    for place in [&from, &to] {
+        let Location::Sqlite(path) = &place.location else {
+            unreachable!("a file");
+        };
+        let mark = path.with_extension("db-mark");
+        let text = std::fs::read_to_string(&mark).expect("a mark");
+        let life = text.split(' ').nth(4).expect("a life of the machine");
+        let other = text.replacen(life, &"0".repeat(life.len()), 1);
+        std::fs::write(&mark, other).expect("written");
+    }
+    copied(&from, &to).await.expect("copied");
+    assert_eq!(to.tables().await, tables);
+}
+
 /// Whether it is whole; until then it is refused in these words.
 async fn serves(to: &Place) -> bool {
     let refused = match crate::open(&to.location).await {

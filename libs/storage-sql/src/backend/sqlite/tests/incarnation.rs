@@ -86,6 +86,37 @@ async fn processes_that_open_a_copy_at_once_agree_what_it_is() {
     }
 }
 
+/// What was only read has lost nothing when the machine goes down; of what was written the last commits may be lost.
+#[tokio::test]
+async fn a_file_that_was_only_read_when_the_machine_went_down_keeps_its_incarnation() {
+    for writes in [false, true] {
+        let place = Place::new();
+        let store = open_store(&place).await;
+        some_revisions(&store, 0..3).await;
+        store.shutdown().await;
+        let store = open_store(&place).await;
+        let before = store.head().await.expect("a head");
+        if writes {
+            some_revisions(&store, 3..4).await;
+        }
+        let mark = place.directory.path().join("store.db-mark");
+        let text = std::fs::read_to_string(&mark).expect("a mark");
+        std::fs::write(&mark, of_another_life(&text)).expect("written");
+        let again = open_store(&place).await;
+        let after = again.head().await.expect("a head");
+        let is_same = after.incarnation == before.incarnation;
+        assert_eq!(is_same, !writes);
+        again.shutdown().await;
+        store.shutdown().await;
+    }
+}
+
+/// A mark that was written before the machine was started anew: its fifth word names the life of the machine.
+fn of_another_life(mark: &str) -> String {
+    let words: Vec<&str> = mark.split(' ').collect();
+    mark.replacen(words[4], &"0".repeat(words[4].len()), 1)
+}
+
 /// A process that is killed has written no last word; its file and mark stay as they are.
 #[tokio::test]
 async fn a_store_that_was_not_closed_keeps_its_incarnation() {
