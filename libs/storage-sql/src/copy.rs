@@ -23,7 +23,7 @@ use pace::Tell;
 use progress::Progress;
 use range::Range;
 use source::{Chunk, Source};
-use target::Target;
+use target::{Begun, Target};
 
 /// Copies a store, or goes on with a copy of it.
 pub async fn copy(
@@ -103,18 +103,47 @@ impl Copying<'_> {
                 place: self.names.0.clone(),
             });
         }
-        let mut progress = self.target.begin(standing, &key).await?;
+        let (progress, was_whole) = match self.target.begin(standing, &key).await? {
+            Begun::Copying(begun) => (self.copy(begun, tell).await?, false),
+            Begun::Whole(progress) => (progress, true),
+        };
+        Ok(Copied {
+            revision: progress.from.head.revision,
+            rows: progress.rows,
+            was_whole,
+        })
+    }
+
+    /// All that is left to be copied, to the last step.
+    async fn copy(&self, begun: Progress, tell: Tell<'_>) -> Result<Progress, CopyError> {
+        let mut progress = begun;
         for number in progress.table..TABLES.len() {
             self.copy_table(number, &mut progress, tell).await?;
         }
+        tell(CopyStep::Counting);
+        self.count().await?;
         if !self.source.retire(&progress).await? {
             return Err(self.changed());
         }
         self.target.finish(&progress).await?;
-        Ok(Copied {
-            revision: progress.from.head.revision,
-            rows: progress.rows,
-        })
+        Ok(progress)
+    }
+
+    /// As many rows are there as are read, of each table.
+    async fn count(&self) -> Result<(), CopyError> {
+        for table in &TABLES {
+            let (there, copied) = tokio::join!(self.source.count(table), self.target.count(table));
+            let (there, copied) = (there?, copied?);
+            if there != copied {
+                return Err(CopyError::Differs {
+                    place: self.names.1.clone(),
+                    table: table.name,
+                    there,
+                    copied,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The next rows are read while the last ones are written.

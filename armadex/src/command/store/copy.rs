@@ -45,11 +45,19 @@ pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let mut tell = |step| teller.tell(&step);
     let copied = armadex_storage_sql::copy(&from, &to, &Pace::default(), &mut tell).await;
     teller.end();
-    let Copied { revision, rows } =
-        copied.with_context(|| format!("cannot copy {from} to {to}"))?;
+    let copied = copied.with_context(|| format!("cannot copy {from} to {to}"))?;
+    let Copied {
+        revision,
+        rows,
+        was_whole,
+    } = copied;
+    let what = match was_whole {
+        true => format!("{to} is the whole copy of {from} already"),
+        false => format!("copied {from} to {to}"),
+    };
     writeln!(
         std::io::stdout().lock(),
-        "copied {from} to {to}: {rows} rows, up to revision {revision}"
+        "{what}: {rows} rows, up to revision {revision}"
     )?;
     Ok(())
 }
@@ -114,6 +122,7 @@ fn words(step: &CopyStep) -> String {
             let share = share.unwrap_or_default();
             format!("copied {rows} rows: {table}{share}, table {number} of {tables}")
         }
+        CopyStep::Counting => "copied all rows: counting those of both".to_owned(),
     }
 }
 

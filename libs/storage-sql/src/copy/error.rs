@@ -81,6 +81,20 @@ pub enum CopyError {
         /// Where it is.
         place: String,
     },
+    /// Rows of what is read are missing where they were written, or some are there that are not.
+    #[error(
+        "TO: {place} has {copied} rows of the table {table}, and FROM has {there}: remove {place} (the file, or the database) and copy again"
+    )]
+    Differs {
+        /// Where it is.
+        place: String,
+        /// The table.
+        table: &'static str,
+        /// The rows of what is read.
+        there: i64,
+        /// The rows of the copy.
+        copied: i64,
+    },
     /// Two processes make the same copy.
     #[error("TO: another process copies to {place}, and goes on")]
     Overtaken {

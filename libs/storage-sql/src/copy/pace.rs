@@ -54,6 +54,8 @@ pub enum CopyStep {
         /// The rows that were copied so far, of all tables and since the copy began.
         rows: u64,
     },
+    /// All rows were copied; those of both are counted.
+    Counting,
 }
 
 /// Is told of each step.
@@ -66,6 +68,8 @@ pub struct Copied {
     pub revision: i64,
     /// The rows of all tables.
     pub rows: u64,
+    /// It was whole before, and nothing was written.
+    pub was_whole: bool,
 }
 
 #[cfg(test)]

@@ -94,6 +94,15 @@ impl Progress {
         }
         expected == *found
     }
+
+    /// Whether a copy that serves, and what it was made of, are as the last step left them.
+    pub(super) fn is_whole(&self, from: &Standing, to: &HeadRow) -> bool {
+        let expected = HeadRow {
+            serves: to.serves,
+            ..self.from.head.clone()
+        };
+        from.head.incarnation == self.next && self.is_of(from) && expected == *to
+    }
 }
 
 #[cfg(test)]
@@ -165,5 +174,19 @@ mod tests {
         assert!(!other(|found| found.beat += 1));
         assert!(!other(|found| found.head.incarnation = "third".into()));
         assert!(other(|found| found.head.incarnation = "second".into()));
+    }
+
+    #[test]
+    fn a_copy_is_whole_where_nobody_wrote_to_either_since_the_last_step() {
+        let (mut from, mut to) = (progress().from, progress().from.head);
+        to.serves = 9;
+        assert!(!progress().is_whole(&from, &to), "it has not been retired");
+        from.head.incarnation = "second".into();
+        assert!(progress().is_whole(&from, &to));
+        to.revision += 1;
+        assert!(!progress().is_whole(&from, &to));
+        to.revision -= 1;
+        from.numbers += 1;
+        assert!(!progress().is_whole(&from, &to));
     }
 }

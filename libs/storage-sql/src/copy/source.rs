@@ -3,7 +3,7 @@
 
 use armadex_storage::StoreError;
 
-use super::end::end;
+use super::end::{count, end};
 use super::error::CopyError;
 use super::pace::{CopyStep, Pace, Tell};
 use super::progress::Progress;
@@ -126,6 +126,12 @@ impl Source {
     pub(super) async fn end(&self, table: &Table, at: End) -> Result<Option<Cells>, CopyError> {
         let found = end(&self.database, table, at).await;
         found.map_err(|err| self.failed(err))
+    }
+
+    /// How many rows a table has.
+    pub(super) async fn count(&self, table: &Table) -> Result<i64, CopyError> {
+        let counted = count(&self.database, table).await;
+        counted.map_err(|err| self.failed(err))
     }
 
     /// Gives it its next incarnation, so that what becomes of it from now on and what becomes of its copy are never taken for the same, and whoever

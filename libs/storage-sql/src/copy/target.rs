@@ -2,7 +2,7 @@
 
 use armadex_storage::StoreError;
 
-use super::end::end;
+use super::end::{count, end};
 use super::error::CopyError;
 use super::progress::Progress;
 use crate::backend::error::broken;
@@ -30,8 +30,18 @@ pub(super) struct Target {
 enum Found {
     New,
     Begun(Progress),
+    Whole(Progress),
     AnotherCopy,
     Other,
+}
+
+/// A copy that is to be made.
+#[derive(Debug)]
+pub(super) enum Begun {
+    /// It goes on from here.
+    Copying(Progress),
+    /// All is there, and neither of the two was written since.
+    Whole(Progress),
 }
 
 impl Target {
@@ -50,14 +60,14 @@ impl Target {
         &self,
         from: Standing,
         key: &[u8; HASH_KEY_BYTES],
-    ) -> Result<Progress, CopyError> {
+    ) -> Result<Begun, CopyError> {
         let begun = async {
             let mut transaction = self.database.write().await?;
             // First, for it holds the head: what somebody is about to write there is waited for, and seen.
             let closed = head::raise_serves(schema::UNFINISHED);
             let found = match transaction.execute(closed).await? {
                 0 => look_at_copy(&mut *transaction, key).await?,
-                _ => look_at_store(&mut *transaction).await?,
+                _ => look_at_store(&mut *transaction, &from, key).await?,
             };
             if matches!(found, Found::New) {
                 let progress = Progress {
@@ -75,7 +85,8 @@ impl Target {
         };
         let place = self.place.clone();
         match begun.await.map_err(|err| self.failed(err))? {
-            Found::Begun(progress) => Ok(progress),
+            Found::Begun(progress) => Ok(Begun::Copying(progress)),
+            Found::Whole(progress) => Ok(Begun::Whole(progress)),
             Found::AnotherCopy => Err(CopyError::AnotherCopy { place }),
             Found::New | Found::Other => Err(CopyError::NotEmpty { place }),
         }
@@ -124,7 +135,14 @@ impl Target {
         self.ours(stored)
     }
 
-    /// All of it is there: from now on it serves, as what was copied was.
+    /// How many rows a table has.
+    pub(super) async fn count(&self, table: &Table) -> Result<i64, CopyError> {
+        let counted = count(&self.database, table).await;
+        counted.map_err(|err| self.failed(err))
+    }
+
+    /// All of it is there: from now on it serves, as what was copied was. How far the copy was stays written down, for who copies once more because nobody
+    /// told them that it was whole.
     pub(super) async fn finish(&self, progress: &Progress) -> Result<(), CopyError> {
         let finished = async {
             let mut transaction = self.database.write().await?;
@@ -137,7 +155,6 @@ impl Target {
                 transaction.rollback().await?;
                 return Ok(false);
             }
-            transaction.execute(meta::delete(PROGRESS)).await?;
             transaction.commit().await?;
             self.database
                 .note_committed(&head.incarnation, head.revision);
@@ -183,8 +200,19 @@ async fn look_at_copy(
     })
 }
 
-/// What serves is a store, which may be empty.
-async fn look_at_store(connection: &mut dyn Connection) -> Result<Found, StoreError> {
+/// What serves is a store, which may be empty, or the very copy that is asked for.
+async fn look_at_store(
+    connection: &mut dyn Connection,
+    from: &Standing,
+    key: &[u8; HASH_KEY_BYTES],
+) -> Result<Found, StoreError> {
+    let head = head_row::read(connection).await?;
+    let written = row(connection, meta::select(PROGRESS), |row| row.blob(0)).await?;
+    let is_same = identity::hash_key(connection).await? == *key;
+    let copied = written.and_then(|written| Progress::parse(&written));
+    if let Some(progress) = copied.filter(|copied| is_same && copied.is_whole(from, &head)) {
+        return Ok(Found::Whole(progress));
+    }
     for table in TABLES
         .iter()
         .filter(|table| !PREFILLED.contains(&table.name))
@@ -194,7 +222,7 @@ async fn look_at_store(connection: &mut dyn Connection) -> Result<Found, StoreEr
             return Ok(Found::Other);
         }
     }
-    Ok(match head_row::read(connection).await?.revision {
+    Ok(match head.revision {
         0 => Found::New,
         _ => Found::Other,
     })

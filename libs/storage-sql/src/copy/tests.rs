@@ -31,6 +31,15 @@ async fn copied(from: &Place, to: &Place) -> Result<Copied, CopyError> {
     copy(&from.location, &to.location, &small(), &mut |_| {}).await
 }
 
+/// A copy that is begun, or goes on.
+async fn begun(source: &Source, target: &Target) -> Progress {
+    let (standing, key) = source.standing().await.expect("a standing");
+    match target.begin(standing, &key).await.expect("begun") {
+        Begun::Copying(progress) => progress,
+        Begun::Whole(progress) => panic!("it is whole: {progress:?}"),
+    }
+}
+
 /// Whatever the model does, and what is followed.
 async fn fill(place: &Place) {
     let store = place.store().await;

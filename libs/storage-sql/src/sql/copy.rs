@@ -247,6 +247,12 @@ impl Table {
         self.in_order(sql, None, direction).push(" LIMIT 1").build()
     }
 
+    /// How many rows there are.
+    pub(crate) fn count(&self, dialect: Dialect) -> Statement {
+        let sql = Sql::new(dialect, "copy.count", "SELECT COUNT(*) FROM ");
+        sql.push(self.name).build()
+    }
+
     /// New rows.
     pub(crate) fn insert(&self, dialect: Dialect, rows: &[Cells]) -> Statement {
         let columns = self.columns.iter().map(|(name, _)| *name);

@@ -35,11 +35,3 @@ pub(crate) fn swap(name: &str, known: &[u8], value: &[u8]) -> Statement {
         [value.to_vec().into(), name.into(), known.to_vec().into()],
     )
 }
-
-pub(crate) fn delete(name: &str) -> Statement {
-    Statement::fixed(
-        "meta.delete",
-        "DELETE FROM meta WHERE name = ?",
-        [name.into()],
-    )
-}

@@ -66,7 +66,6 @@ fn heads() -> Vec<Statement> {
         meta::insert("hash-key", &[1, 2]),
         meta::update("hash-key", &[1, 2]),
         meta::swap("copy", &[1], &[2]),
-        meta::delete("copy"),
         head::set_incarnation("other"),
         head::take_numbers(Numbered::Object, 10_000),
         head::next_number(Numbered::Object),
@@ -435,6 +434,7 @@ fn copies(dialect: Dialect) -> Vec<Statement> {
         copies.extend(table.sizes(dialect, Some(key), 2000));
         copies.push(table.end(dialect, copy::End::First));
         copies.push(table.end(dialect, copy::End::Last));
+        copies.push(table.count(dialect));
         copies.push(table.insert(dialect, std::slice::from_ref(&row)));
         if copy::PREFILLED.contains(&table.name) {
             copies.push(table.clear(dialect));

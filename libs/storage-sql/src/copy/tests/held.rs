@@ -33,8 +33,7 @@ async fn what_is_being_written_to_a_store_while_its_copy_ends_is_waited_for_and_
         fill_a_little(&from).await;
         let source = Source::open(&from.location).await.expect("a source");
         let target = Target::open(&to.location).await.expect("a target");
-        let (standing, key) = source.standing().await.expect("a standing");
-        let progress = target.begin(standing, &key).await.expect("begun");
+        let progress = begun(&source, &target).await;
         let elsewhere = from.database().await;
         let late = who_writes(&elsewhere).await;
         let (is_retired, ()) = tokio::join!(
@@ -82,8 +81,7 @@ async fn what_somebody_has_written_to_a_table_that_a_copy_comes_to_ends_it() {
         fill_a_little(&from).await;
         let source = Source::open(&from.location).await.expect("a source");
         let target = Target::open(&to.location).await.expect("a target");
-        let (standing, key) = source.standing().await.expect("a standing");
-        target.begin(standing, &key).await.expect("begun");
+        begun(&source, &target).await;
         source.close().await;
         target.close().await;
         to.run("INSERT INTO tenure (owner, number) VALUES ('stranger', 7)")

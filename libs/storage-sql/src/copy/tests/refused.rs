@@ -16,6 +16,15 @@ async fn one_pod(place: &Place) {
     store.shutdown().await;
 }
 
+/// One more.
+async fn another_pod(place: &Place) {
+    let store = place.store().await;
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("ns", "b")]).await;
+    store.shutdown().await;
+}
+
 #[track_caller]
 fn says(refused: Result<Copied, CopyError>, words: &[&str]) {
     let refused = refused.expect_err("refused").to_string();
@@ -55,12 +64,72 @@ async fn what_an_earlier_release_made_is_refused_as_it_is() {
     assert_eq!(standing.version, Some(standing.newest - 1));
 }
 
+/// Whoever was not told that a copy is whole, because the machine went down or the connection was lost, copies again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_is_whole_is_found_to_be_so_until_somebody_writes_to_it() {
+    for to in Place::kinds() {
+        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+            continue;
+        };
+        one_pod(&from).await;
+        let first = copied(&from, &to).await.expect("copied");
+        assert!(!first.was_whole);
+        let tables = to.tables().await;
+        let again = copied(&from, &to).await.expect("it is there");
+        let was_whole = true;
+        assert_eq!(again, Copied { was_whole, ..first });
+        assert_eq!(to.tables().await, tables);
+        let another = Place::in_a_file();
+        one_pod(&another).await;
+        let words = ["TO: ", "a store of its own already"];
+        says(copied(&another, &to).await, &words);
+        another_pod(&to).await;
+        says(copied(&from, &to).await, &words);
+    }
+}
+
+/// What was written to before the copy is no copy any more, either.
 #[tokio::test]
-async fn a_copy_that_is_whole_is_not_copied_to_again() {
+async fn a_copy_of_what_was_written_since_is_a_store_of_its_own() {
     let (from, to) = (Place::in_a_file(), Place::in_a_file());
     one_pod(&from).await;
     copied(&from, &to).await.expect("copied");
+    another_pod(&from).await;
     says(copied(&from, &to).await, &["a store of its own already"]);
+}
+
+/// However that came: FROM is left as it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_has_lost_a_row_does_not_take_the_place_of_its_store() {
+    for to in Place::kinds() {
+        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+            continue;
+        };
+        one_pod(&from).await;
+        let source = Source::open(&from.location).await.expect("a source");
+        let (standing, _) = source.standing().await.expect("a standing");
+        source.close().await;
+        let stop = tokio_util::sync::CancellationToken::new();
+        let stopping = stop.clone();
+        let mut tell = move |step: CopyStep| {
+            if step == CopyStep::Counting {
+                stopping.cancel();
+            }
+        };
+        let pace = small();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            done = copy(&from.location, &to.location, &pace, &mut tell) => panic!("{done:?}"),
+        }
+        to.run("DELETE FROM counter").await;
+        let words = ["TO: ", "rows of the table counter", "copy again"];
+        says(copied(&from, &to).await, &words);
+        let source = Source::open(&from.location).await.expect("a source");
+        let (after, _) = source.standing().await.expect("a standing");
+        assert_eq!(after, standing);
+        source.close().await;
+    }
 }
 
 #[tokio::test]
@@ -132,8 +201,7 @@ async fn what_is_written_to_a_store_while_it_is_copied_is_found() {
             one_pod(&from).await;
             let source = Source::open(&from.location).await.expect("a source");
             let target = Target::open(&to.location).await.expect("a target");
-            let (standing, key) = source.standing().await.expect("a standing");
-            let progress = target.begin(standing, &key).await.expect("begun");
+            let progress = begun(&source, &target).await;
             from.run(change).await;
             let chunk = source.chunk(&progress, &TABLES[0], None, (7, 300)).await;
             assert!(matches!(chunk, Ok(Chunk::Changed)), "{change}");
@@ -164,8 +232,7 @@ async fn what_is_mended_in_a_store_while_it_is_copied_is_found() {
             from.run(damage).await;
             let source = Source::open(&from.location).await.expect("a source");
             let target = Target::open(&to.location).await.expect("a target");
-            let (standing, key) = source.standing().await.expect("a standing");
-            let progress = target.begin(standing, &key).await.expect("begun");
+            let progress = begun(&source, &target).await;
             let store = from.store().await;
             store.mend().await.expect("mended");
             assert_eq!(store.check().await.expect("a report").faults, [""; 0]);
@@ -204,8 +271,7 @@ async fn two_stores_are_not_copied_into_one() {
     one_pod(&other).await;
     let target = Target::open(&to.location).await.expect("a target");
     let source = Source::open(&from.location).await.expect("a source");
-    let (standing, key) = source.standing().await.expect("a standing");
-    target.begin(standing, &key).await.expect("begun");
+    begun(&source, &target).await;
     source.close().await;
     target.close().await;
     says(
@@ -224,8 +290,7 @@ async fn two_processes_do_not_make_one_copy() {
     one_pod(&from).await;
     let source = Source::open(&from.location).await.expect("a source");
     let target = Target::open(&to.location).await.expect("a target");
-    let (standing, key) = source.standing().await.expect("a standing");
-    let progress = target.begin(standing, &key).await.expect("begun");
+    let progress = begun(&source, &target).await;
     let next = Progress {
         rows: 1,
         ..progress.clone()
