@@ -3,6 +3,9 @@
 //! [`fill`] is what that release ran, on its own store: it needs nothing of the write side that was not there from the beginning. What it leaves is kept
 //! as a fixture; [`a_store_of_an_earlier_release_is_answered_as_before`] knows without it what is in there.
 
+pub mod unposted;
+
+use armadex_model::Query;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -13,11 +16,15 @@ use super::map::{
     CLUSTERS, Changed, ID, KEYS, KINDS, Key, Known, Model, NAMES, NAMESPACES, PHASES, VALUES,
     change, described,
 };
-use crate::conformance::fixture::{Fixture, RULES, Writer, live, name};
-use crate::{Health, Sink};
+use crate::conformance::fixture::{Fixture, RULES, Writer, live, name, path};
+use crate::{Change, Health, Sink};
 
 /// The incarnation of each cluster.
 const INCARNATION: &str = "incarnation-1";
+/// Who looks after them.
+const OWNER: &str = "owner";
+/// What the members run.
+const VERSION: &str = "v1.30.0";
 /// It has left, and may come back.
 const LEFT: &str = "gamma";
 /// A type of a cluster that was closed.
@@ -31,7 +38,7 @@ const QUERIES_LATER: usize = 50;
 /// cluster leaves.
 pub async fn fill(sink: &dyn Sink) {
     for cluster in CLUSTERS {
-        let id = sink.join(&name(cluster), INCARNATION, "owner").await;
+        let id = sink.join(&name(cluster), INCARNATION, OWNER).await;
         let id = id.expect("joined");
         for number in 0..KINDS.len() {
             let stream = sink.open(id, &described(number), RULES).await;
@@ -49,15 +56,19 @@ pub async fn fill(sink: &dyn Sink) {
                 closed.expect("closed");
             }
         }
-        let health = Health {
-            healthy: false,
-            reason: format!("{cluster} was refused"),
-        };
-        let told = sink.set_health(id, &health, Some("v1.30.0")).await;
+        let told = sink.set_health(id, &refused(cluster), Some(VERSION)).await;
         told.expect("told");
     }
     let left = sink.leave(&name(LEFT), INCARNATION).await;
     left.expect("left");
+}
+
+/// How a cluster is.
+fn refused(cluster: &str) -> Health {
+    Health {
+        healthy: false,
+        reason: format!("{cluster} was refused"),
+    }
 }
 
 /// What is in the batches of a stream: all that comes, and what is changed and deleted of it.
@@ -144,16 +155,74 @@ pub async fn a_store_of_an_earlier_release_is_answered_as_before(fixture: &Fixtu
         .flat_map(|(cluster, kind)| left_in(cluster, kind))
         .collect();
     fixture.assert_sound().await;
+    assert_same_catalog(fixture).await;
+    assert_same_objects(fixture, &model).await;
     ask(fixture, &model, &mut dice, QUERIES).await;
     for kind in 0..KINDS.len() {
         model.append(&mut left_in(LEFT, kind));
     }
     goes_on(fixture, &mut model).await;
+    assert_same_objects(fixture, &model).await;
     fixture.assert_sound().await;
     ask(fixture, &model, &mut dice, QUERIES_LATER).await;
     fixture.purge(100).await;
     fixture.assert_sound().await;
     ask(fixture, &model, &mut dice, QUERIES_LATER).await;
+}
+
+/// Which clusters are shown and whose they are, with their types, and how they were.
+async fn assert_same_catalog(fixture: &Fixture) {
+    let catalog = fixture.search.catalog().await.expect("a catalogue");
+    let found: Vec<_> = catalog
+        .clusters
+        .iter()
+        .map(|(name, entry)| {
+            let resources: Vec<_> = entry.resources.iter().map(|gvr| (**gvr).clone()).collect();
+            let told = (entry.health.clone(), entry.version.clone());
+            (name.to_string(), resources, told)
+        })
+        .collect();
+    let present = CLUSTERS.into_iter().filter(|cluster| *cluster != LEFT);
+    let expected = present.map(|cluster| {
+        let open = (0..KINDS.len()).filter(|kind| (cluster, *kind) != CLOSED);
+        let mut resources: Vec<_> = open.map(|kind| described(kind).gvr).collect();
+        resources.sort();
+        let told = (Some(refused(cluster)), Some(VERSION.to_owned()));
+        (cluster.to_owned(), resources, told)
+    });
+    assert_eq!(found, Vec::from_iter(expected));
+    let joined = fixture.sink.clusters().await.expect("clusters");
+    let joined = joined.into_iter();
+    let mut joined: Vec<_> = joined
+        .map(|joined| (joined.name.to_string(), joined.incarnation, joined.owner))
+        .collect();
+    joined.sort();
+    let present = CLUSTERS.into_iter().filter(|cluster| *cluster != LEFT);
+    let expected =
+        present.map(|cluster| (cluster.to_owned(), INCARNATION.to_owned(), OWNER.to_owned()));
+    assert_eq!(joined, Vec::from_iter(expected));
+}
+
+/// With their bodies, versions and times.
+async fn assert_same_objects(fixture: &Fixture, model: &Model) {
+    for kind in 0..KINDS.len() {
+        let query = Query::all(described(kind).gvr);
+        let found = fixture.rows(&query, 100).await;
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|row| (path(&row), row.resource_version, row.created, row.body))
+            .collect();
+        let there = model.iter().filter(|((number, _), _)| *number == kind);
+        let expected = there.map(|(key, known)| {
+            let (cluster, namespace, name) = key.1;
+            let Change::Put(object) = change(&(*key, Some(known.clone()))) else {
+                unreachable!("it is there");
+            };
+            let path = format!("{cluster}/{namespace}/{name}");
+            (path, object.resource_version, object.created, object.body)
+        });
+        assert_eq!(found, Vec::from_iter(expected));
+    }
 }
 
 async fn ask(fixture: &Fixture, model: &Model, dice: &mut Dice, queries: usize) {
@@ -166,10 +235,7 @@ async fn ask(fixture: &Fixture, model: &Model, dice: &mut Dice, queries: usize) 
 /// Every cluster joins again, and its streams are opened and written.
 async fn goes_on(fixture: &Fixture, model: &mut Model) {
     for cluster in CLUSTERS {
-        let id = fixture
-            .sink
-            .join(&name(cluster), INCARNATION, "owner")
-            .await;
+        let id = fixture.sink.join(&name(cluster), INCARNATION, OWNER).await;
         let id = id.expect("joined");
         for number in (0..KINDS.len()).filter(|number| (cluster, *number) != CLOSED) {
             let stream = fixture.sink.open(id, &described(number), RULES).await;
@@ -179,6 +245,11 @@ async fn goes_on(fixture: &Fixture, model: &mut Model) {
                 cluster: id,
                 stream,
             };
+            let there = model
+                .iter()
+                .filter(|((kind, path), _)| *kind == number && path.0 == cluster);
+            let changes = there.map(|(key, known)| change(&(*key, Some(known.clone()))));
+            assert_nothing_is_written(fixture, &writer, changes.collect()).await;
             let next = next(model, (cluster, number));
             fixture
                 .write(&writer, next.iter().map(change))
@@ -192,6 +263,15 @@ async fn goes_on(fixture: &Fixture, model: &mut Model) {
             }
         }
     }
+}
+
+/// What is there already, as to uids, versions and all that it is found by.
+async fn assert_nothing_is_written(fixture: &Fixture, writer: &Writer, changes: Vec<Change>) {
+    let before = fixture.search.head().await.expect("a head").revision;
+    let written = fixture.write(writer, changes).await;
+    written.expect("written");
+    let after = fixture.search.head().await.expect("a head").revision;
+    assert_eq!(after, before);
 }
 
 /// Some of what is there goes, some changes, and what once was deleted comes again.
