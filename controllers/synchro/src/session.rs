@@ -37,7 +37,6 @@ use tracing::{info, warn};
 use crate::audit::{AuditedCluster, Auditor};
 use crate::backoff::{Backoff, LIVED, jittered};
 use crate::session::health::{Health, PROBE_PERIOD, Verdict};
-use crate::session::plan::Limits;
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
 use crate::session::streams::Streams;
@@ -273,18 +272,14 @@ impl Session {
                 return Found::Unclear;
             }
         };
-        let limits = Limits {
-            most: self.shared.config.max_resources,
-            new: self.new_types.left(),
-        };
-        let plan = plan::negotiate(resources, discovery, &known, limits);
-        self.new_types.begin(plan.begin);
+        let plan = plan::negotiate(resources, discovery, &known, &self.new_types);
         let hidden = streams.apply(&plan).await;
-        let is_clear = hidden && plan.kept.doubted.is_empty() && plan.wait == 0;
-        let found = match (is_clear, plan.missing.is_empty()) {
-            (false, _) => Found::Unclear,
-            (true, false) => Found::Some,
-            (true, true) => Found::All,
+        let found = match &plan {
+            _ if !hidden => Found::Unclear,
+            plan if plan.wait > 0 => Found::Waiting,
+            plan if !plan.kept.doubted.is_empty() => Found::Unclear,
+            plan if !plan.missing.is_empty() => Found::Some,
+            _ => Found::All,
         };
         self.board.update(|facts| facts.missing = plan.missing);
         found

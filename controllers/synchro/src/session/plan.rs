@@ -1,4 +1,4 @@
-//! What to sync: from the spec and what the member serves to a list of types. Pure.
+//! What to sync: from the spec and what the member serves to a list of types. Pure, but that `NewTypes` knows what began of late.
 //!
 //! Of each type one version is kept. For Kubernetes' own groups the member's first version counts, as there `versions` has no
 //! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone: `keep`.
@@ -16,9 +16,10 @@ use armadex_model::{GroupVersionResource, ResourceType};
 
 use self::asked::ALL;
 pub(crate) use self::asked::is_wanted;
+pub(crate) use self::chosen::Missing;
 use self::chosen::{Chosen, Names};
-pub(crate) use self::chosen::{Limits, Missing};
 pub(crate) use self::keep::{Kept, Known};
+use crate::session::new_types::NewTypes;
 
 /// Resources that one PediaCluster may name: nobody names so many, and each is looked for in what the member serves.
 const MOST_ASKED: usize = 5_000;
@@ -43,9 +44,7 @@ pub(crate) struct Plan {
     pub(crate) missing: Vec<Missing>,
     /// What stays although it is not in `types`.
     pub(crate) kept: Kept,
-    /// Those of `types` that were not known.
-    pub(crate) begin: usize,
-    /// Others that were not are to come later.
+    /// How many that are new are to come later.
     pub(crate) wait: usize,
 }
 
@@ -152,19 +151,20 @@ impl Plan {
 }
 
 /// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone. No
-/// more are chosen than the limits allow, what is kept among them: how much a member serves, and ceases to serve, is for the member to say.
+/// more are chosen than there may be, and no more that are new than may begin now, what is kept among them: how much a member serves, and ceases to serve, is for the member to say.
 #[must_use]
 pub(crate) fn negotiate(
     wanted: &[GroupResources],
     served: &Discovery,
     known: &Known,
-    limits: Limits,
+    new: &NewTypes,
 ) -> Plan {
     let mut chosen = choose(wanted, served);
-    let kept = keep::keep(&mut chosen, wanted, served, known);
-    let (begin, wait) = chosen.cut(&known.types, limits, kept.types.len());
+    let mut kept = keep::keep(&mut chosen, wanted, served, known);
+    keep::replace(&mut chosen, &mut kept, served, known, new);
+    let stay = (kept.types.len(), kept.replaced_later);
+    let wait = chosen.cut(&known.types, stay, new);
     Plan {
-        begin,
         wait,
         types: chosen.types.into_values().collect(),
         missing: chosen.missing.into_iter().collect(),

@@ -28,6 +28,9 @@ const SETTLED_PERIOD: Duration = Duration::from_secs(60);
 /// nothing were missing.
 const MISSING_PERIOD: Duration = Duration::from_secs(10);
 
+/// While there is no room for something: a good many have some by then, and each look is at all that the member serves.
+const WAITING_PERIOD: Duration = Duration::from_secs(75);
+
 /// What the last answer led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
@@ -35,6 +38,8 @@ pub(super) enum Found {
     All,
     /// Not everything.
     Some,
+    /// Not everything that is new: the next whole answer has more of it.
+    Waiting,
     /// It is not known yet, or not all is done: the next answer has to be a whole one.
     Unclear,
 }
@@ -99,9 +104,12 @@ impl Rediscovery {
             Found::All | Found::Some if self.changes.are_told() => TOLD_PERIOD,
             Found::All => SETTLED_PERIOD,
             Found::Some => self.missing.next(1.0),
-            Found::Unclear => {
+            Found::Waiting | Found::Unclear => {
                 self.known = Etags::default();
-                MISSING_PERIOD
+                match found {
+                    Found::Waiting => WAITING_PERIOD,
+                    _ => MISSING_PERIOD,
+                }
             }
         };
         self.again_in(period);
@@ -236,6 +244,21 @@ mod tests {
             Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
         assert!(ask(&mut rediscovery).await.is_some());
         rediscovery.found(Found::Unclear);
+        assert!(ask(&mut rediscovery).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn while_something_waits_for_room_all_is_asked_for_once_a_minute_at_the_most() {
+        let member = ScriptedMember::start("uid", &[]).await;
+        let mut rediscovery =
+            Rediscovery::new(member.connect(), turns(), Etags::default(), Found::All);
+        assert!(ask(&mut rediscovery).await.is_some());
+        for _ in 0..10 {
+            rediscovery.soon = None;
+            rediscovery.found(Found::Waiting);
+            let wait = rediscovery.due.deadline() - Instant::now();
+            assert!((59..=90).contains(&wait.as_secs()), "{wait:?}");
+        }
         assert!(ask(&mut rediscovery).await.is_some());
     }
 

@@ -191,6 +191,7 @@ impl Streams {
             stream.stop(reason, "").await;
         }
         self.metrics.streams.set(0);
+        self.metrics.waiting_types.set(0);
         self.connected = None;
     }
 

@@ -101,6 +101,7 @@ impl Standing {
         let metrics = self.shared.metrics.of(&self.name);
         metrics.healthy.set(0);
         metrics.streams.set(0);
+        metrics.waiting_types.set(0);
         let Some(cluster) = *lock(&self.entry) else {
             return;
         };

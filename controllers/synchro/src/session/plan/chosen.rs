@@ -8,6 +8,7 @@ use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::asked::{ALL, is_any};
 use super::builtin;
+use crate::session::new_types::NewTypes;
 
 /// Versions that a message names.
 const TOLD_VERSIONS: usize = 3;
@@ -25,15 +26,6 @@ pub(crate) struct Missing {
     pub(crate) version: String,
     /// Why, in words.
     pub(crate) why: String,
-}
-
-/// How many types a plan may have.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// In all, what is kept among them.
-    pub(crate) most: usize,
-    /// Of those that were known in no version.
-    pub(crate) new: usize,
 }
 
 /// By group and resource, so that there is one version of each.
@@ -62,60 +54,58 @@ impl Chosen {
         }
     }
 
-    /// Leaves as many types as there may be beside those that are kept, those first that are synced already, and tells of so much that is missing as a
-    /// status can hold. Returns how many begin, and how many more are to.
+    /// The version that is chosen of this resource.
+    pub(super) fn version_of(&self, gvr: &GroupVersionResource) -> Option<&GroupVersionResource> {
+        self.types.get(&key_of(gvr)).map(|chosen| &chosen.gvr)
+    }
+
+    /// Leaves as many types as there may be beside those that are kept, of which some are to be replaced later, those first that are synced already, and tells of so much that is missing as a
+    /// status can hold. Returns how many are to come later.
     pub(super) fn cut(
         &mut self,
         known: &[ResourceType],
-        limits: Limits,
-        kept: usize,
-    ) -> (usize, usize) {
-        let Limits { most, new: at_once } = limits;
-        let room = most.saturating_sub(kept);
-        let versions: BTreeSet<_> = known.iter().map(|known| &known.gvr).collect();
-        let resources: BTreeSet<_> = known.iter().map(|known| key_of(&known.gvr)).collect();
-        // Another version of what is known takes its place at once: nobody finds either while it waits.
-        let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
+        (kept, replaced_later): (usize, usize),
+        new: &NewTypes,
+    ) -> usize {
+        let places = new.most().saturating_sub(kept);
+        let known: BTreeSet<_> = known.iter().map(|known| key_of(&known.gvr)).collect();
+        let (stay, others): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
             .into_iter()
-            .partition(|(key, _)| resources.contains(key));
-        let beyond = (stay.len() + new.len()).saturating_sub(room);
-        let fit = room.saturating_sub(stay.len()).min(new.len());
-        let begin = fit.min(at_once);
-        let wait = fit - begin;
-        let stay: Vec<_> = stay.into_iter().take(room).collect();
-        let known = |(_, resource): &&(_, ResourceType)| versions.contains(&resource.gvr);
-        let others = stay.len() - stay.iter().filter(known).count();
-        self.types = stay
-            .into_iter()
-            .chain(new.into_iter().take(begin))
-            .collect();
+            .partition(|(key, _)| known.contains(key));
+        let beyond = (stay.len() + others.len()).saturating_sub(places);
+        let free = places.saturating_sub(stay.len());
+        let fit = free.min(others.len());
+        let begin = new.begin(others.values().map(|other| &other.gvr), free);
+        let wait = fit - begin.len() + replaced_later;
+        let others = others.into_iter();
+        let begin = others.filter(|(_, other)| begin.contains(&other.gvr));
+        self.types = stay.into_iter().take(places).chain(begin).collect();
+        self.tell_of_the_rest(beyond, wait, new.most());
+        wait
+    }
+
+    /// In one row: there is one of each group and resource. What waits is told without its number, which is another each time.
+    fn tell_of_the_rest(&mut self, beyond: usize, wait: usize, most: usize) {
         let untold = self.missing.len().saturating_sub(MOST_MISSING);
         let missing = std::mem::take(&mut self.missing);
         self.missing = missing.into_iter().take(MOST_MISSING).collect();
         let told = [
-            (
-                beyond,
+            (beyond > 0).then(|| {
                 format!(
                     "{beyond} more resources are not synced: a cluster may have {most} (--max-resources-per-cluster)"
-                ),
-            ),
-            (
-                wait,
+                )
+            }),
+            (wait > 0).then(|| {
                 format!(
-                    "{wait} more resources are new and are synced by and by: a cluster may have {most} new ones in an hour (--max-resources-per-cluster)"
-                ),
-            ),
-            (
-                untold,
-                format!("{untold} more are asked for and not served"),
-            ),
+                    "others are new and are synced by and by: a cluster may have {most} new ones in an hour (--max-resources-per-cluster)"
+                )
+            }),
+            (untold > 0).then(|| format!("{untold} more are asked for and not served")),
         ];
-        for (number, why) in told {
-            if number > 0 {
-                self.miss(ALL, ALL, "", &why);
-            }
+        let told: Vec<_> = told.into_iter().flatten().collect();
+        if !told.is_empty() {
+            self.miss(ALL, ALL, "", &told.join("; "));
         }
-        (others + begin, wait)
     }
 
     /// Everything of a group that can be synced; what cannot was not asked for by name.

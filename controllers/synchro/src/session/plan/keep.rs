@@ -12,6 +12,7 @@ use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::asked::is_asked;
 use super::chosen::{Chosen, obstacle, resource_type};
+use crate::session::new_types::NewTypes;
 
 /// What is stored or synced of a cluster when a plan is made.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Kept {
     pub(crate) types: BTreeSet<GroupVersionResource>,
     /// Those that leave if the next whole answer has no place for them either.
     pub(crate) doubted: BTreeSet<GroupVersionResource>,
+    /// How many types stay because another version of them has to wait.
+    pub(crate) replaced_later: usize,
 }
 
 /// Puts what is known, and not yet proven to be gone, in the place of what was chosen instead.
@@ -49,16 +52,51 @@ pub(super) fn keep(
         if failure.is_none() {
             kept.doubted.insert(gvr.clone());
         }
+        let why = failure.unwrap_or("the member has just ceased to serve it");
+        kept.stay(chosen, served, gvr, why);
+    }
+    kept
+}
+
+/// Leaves those as they are that another version has to wait for: nobody would find either.
+pub(super) fn replace(
+    chosen: &mut Chosen,
+    kept: &mut Kept,
+    served: &Discovery,
+    known: &Known,
+    new: &NewTypes,
+) {
+    for ResourceType { gvr, .. } in &known.types {
+        if chosen.is_one_of(&known.types, gvr) {
+            continue;
+        }
+        let another = chosen.version_of(gvr);
+        if another.is_some_and(|another| !new.replaces(another)) {
+            kept.replaced_later += 1;
+            // It is gone as soon as there is room.
+            kept.doubted.insert(gvr.clone());
+            kept.stay(chosen, served, gvr, "another version is synced by and by");
+        }
+    }
+}
+
+impl Kept {
+    /// What the member still serves is synced on, of the rest is kept what there is.
+    fn stay(
+        &mut self,
+        chosen: &mut Chosen,
+        served: &Discovery,
+        gvr: &GroupVersionResource,
+        why: &str,
+    ) {
         match described(served, gvr) {
             Some(described) => chosen.replace(described),
             None => {
-                let why = failure.unwrap_or("the member has just ceased to serve it");
                 chosen.withdraw(gvr, why);
-                kept.types.insert(gvr.clone());
+                self.types.insert(gvr.clone());
             }
         }
     }
-    kept
 }
 
 /// Why the answer of a group is not whole.

@@ -103,9 +103,19 @@ fn wanted(text: &str) -> Vec<GroupResources> {
         .collect()
 }
 
-fn most(most: usize) -> Limits {
-    let new = usize::MAX;
-    Limits { most, new }
+/// So many may be there and begin.
+fn most(most: usize) -> NewTypes {
+    NewTypes::new(most)
+}
+
+/// The same, of which so many others have begun.
+fn most_but(most: usize, began: usize) -> NewTypes {
+    let new = NewTypes::new(most);
+    let began: Vec<_> = (0..began)
+        .map(|number| GroupVersionResource::new("other.example", "v1", format!("r{number}")))
+        .collect();
+    assert_eq!(new.begin(began.iter(), most).len(), began.len());
+    new
 }
 
 fn shown(text: &str) -> String {
@@ -113,7 +123,7 @@ fn shown(text: &str) -> String {
         &wanted(text),
         &member(),
         &Known::default(),
-        most(usize::MAX),
+        &most(usize::MAX),
     ))
 }
 
@@ -231,19 +241,19 @@ fn with(resources: usize) -> Discovery {
 #[test]
 fn a_member_with_very_many_resources_has_so_many_streams_and_those_that_run_go_on() {
     let all = wanted("example.com: *");
-    let few = negotiate(&all, &with(12), &Known::default(), most(10));
+    let few = negotiate(&all, &with(12), &Known::default(), &most(10));
     assert_eq!(few.types.len(), 10);
     let known = Known {
         types: negotiate(
             &wanted("example.com: r000011"),
             &with(12),
             &Known::default(),
-            most(10),
+            &most(10),
         )
         .types,
         ..Known::default()
     };
-    let plan = negotiate(&all, &with(12), &known, most(10));
+    let plan = negotiate(&all, &with(12), &known, &most(10));
     assert!(plan.types.contains(&known.types[0]) && plan.types.len() == 10);
     assert_eq!(plan.missing.len(), 1);
     let why = &plan.missing[0].why;
@@ -255,26 +265,26 @@ fn a_member_with_very_many_resources_has_so_many_streams_and_those_that_run_go_o
 
 #[test]
 fn of_many_that_are_new_some_wait_and_those_that_run_do_not() {
-    let limits = |new| Limits { most: 10, new };
     let all = wanted("example.com: *");
-    let first = negotiate(&all, &with(12), &Known::default(), limits(4));
-    assert_eq!((first.types.len(), first.begin, first.wait), (4, 4, 6));
+    let first = negotiate(&all, &with(12), &Known::default(), &most_but(10, 6));
+    assert_eq!((first.types.len(), first.wait), (4, 6));
     let words: Vec<_> = first.missing.iter().map(|missing| &missing.why).collect();
     assert_eq!(
         words,
         [
-            "2 more resources are not synced: a cluster may have 10 (--max-resources-per-cluster)",
-            "6 more resources are new and are synced by and by: a cluster may have 10 new ones in an hour (--max-resources-per-cluster)",
-        ]
+            "2 more resources are not synced: a cluster may have 10 (--max-resources-per-cluster); others are new and are synced by and by: a cluster may \
+             have 10 new ones in an hour (--max-resources-per-cluster)"
+        ],
+        "a status has one row of each resource"
     );
     let known = Known {
         types: first.types,
         ..Known::default()
     };
-    let same = negotiate(&all, &with(12), &known, limits(0));
-    assert_eq!((same.types.len(), same.begin, same.wait), (4, 0, 6));
-    let more = negotiate(&all, &with(12), &known, limits(10));
-    assert_eq!((more.types.len(), more.begin, more.wait), (10, 6, 0));
+    let same = negotiate(&all, &with(12), &known, &most_but(10, 10));
+    assert_eq!((same.types.len(), same.wait), (4, 6));
+    let more = negotiate(&all, &with(12), &known, &most(10));
+    assert_eq!((more.types.len(), more.wait), (10, 0));
 }
 
 #[test]
@@ -286,7 +296,7 @@ fn what_is_missing_fits_into_a_status() {
         &wanted(&format!("example.com: {}", names.join(" "))),
         &with(10_000),
         &Known::default(),
-        most(10),
+        &most(10),
     );
     assert_eq!(plan.missing.len(), MOST_MISSING + 1);
     assert_eq!(
@@ -358,7 +368,7 @@ fn a_kind_of_kubernetes_is_not_what_a_member_says_that_it_is() {
             &wanted,
             &member,
             &Known::default(),
-            most(usize::MAX),
+            &most(usize::MAX),
         ))
     };
     let cluster_wide = |found: &mut ServedResource| found.namespaced = false;

@@ -41,8 +41,7 @@ fn plans<const N: usize>(asked: &str, stored: &str, answers: [&str; N]) -> [Stri
     };
     answers.map(|versions| {
         // No room for anything new: what is there is not.
-        let none = Limits { most: 10, new: 0 };
-        let plan = negotiate(&wanted(asked), &answer(versions), &known, none);
+        let plan = negotiate(&wanted(asked), &answer(versions), &known, &most_but(10, 10));
         known.doubted.clone_from(&plan.kept.doubted);
         told(&plan)
     })
@@ -98,6 +97,24 @@ fn whole_answers_are_believed_when_they_agree() {
 }
 
 #[test]
+fn who_has_too_many_new_versions_keeps_the_former_ones() {
+    let new = most_but(1, 1);
+    assert!(new.replaces(&foos("v9").gvr));
+    let stays = |served: &str| {
+        let known = Known {
+            types: vec![foos("v1")],
+            doubted: [foos("v1").gvr].into(),
+        };
+        let plan = negotiate(&wanted("example.com: foos"), &answer(served), &known, &new);
+        assert_eq!((plan.wait, plan.kept.doubted), (1, known.doubted));
+        assert!(plan.missing.iter().any(|missing| missing.resource == "*"));
+        (plan.types, plan.kept.types)
+    };
+    assert_eq!(stays("v2 v1"), (vec![foos("v1")], [].into()));
+    assert_eq!(stays("v2"), (vec![], [foos("v1").gvr].into()));
+}
+
+#[test]
 fn a_group_that_is_gone_is_gone_the_second_time() {
     let [first, second] = plans("example.com: foos", "v2", ["", ""]);
     let gone = "- foos.example.com/: the member has no such group";
@@ -125,7 +142,7 @@ fn a_type_that_is_described_anew_is_one_stream() {
         &wanted("example.com: foos"),
         &answer("v2"),
         &known,
-        most(usize::MAX),
+        &most(usize::MAX),
     );
     assert!(!plan.runs_on(&before), "its stream begins anew");
     assert!(plan.keeps(&before.gvr), "its rows stay");
@@ -149,7 +166,7 @@ fn a_member_that_tells_other_names_each_time_has_no_more_streams_than_it_may() {
         let served = Discovery {
             groups: [("example.com".to_owned(), group)].into(),
         };
-        let plan = negotiate(&wanted("example.com: *"), &served, &known, most(MOST));
+        let plan = negotiate(&wanted("example.com: *"), &served, &known, &most(MOST));
         let known_before = known.types.iter().cloned();
         known.types = known_before
             .filter(|resource| plan.runs_on(resource))
