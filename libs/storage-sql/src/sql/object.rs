@@ -141,6 +141,14 @@ pub(crate) fn some(dialect: Dialect, (resource, nsid): (i32, i64), limit: i64) -
     after_name(sql, resource, (nsid, ""), limit).build()
 }
 
+/// Rows by id.
+pub(crate) fn numbered(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "obj.numbered", PURGED)
+        .push("obj o WHERE ")
+        .within("o.id", ids)
+        .build()
+}
+
 pub(crate) fn decode_purged(row: &dyn Row) -> Result<PurgedRow, StoreError> {
     Ok(PurgedRow {
         id: row.int(0)?,

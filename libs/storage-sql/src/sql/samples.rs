@@ -302,6 +302,7 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         object::old(dialect, &[(TYPE, 1000, "web-1"), (TYPE, 1001, "web-2")]),
         object::of_places(dialect, &[(TYPE, 1000), (TYPE, 1001)]),
         object::some(dialect, (TYPE, 1000), 100),
+        object::numbered(dialect, &[5]),
         object::log(10, 40, 100),
         object::terms(dialect, &[17]),
         object::insert(dialect, std::slice::from_ref(&row)),

@@ -14,6 +14,8 @@ pub struct Portions {
     /// The most streams or clusters that one step of a purge removes: where they are small a step is as long as one with many rows. A stream of a small
     /// cluster has some 30 objects.
     pub removed: u32,
+    /// The most terms of the objects that one step of a purge removes, each of which is an edit of the index: some 2,000 usual objects have so many.
+    pub terms: usize,
 }
 
 impl Default for Portions {
@@ -23,6 +25,7 @@ impl Default for Portions {
             changes: 8000,
             ids_in_block: MAX_IDS,
             removed: 128,
+            terms: 65_536,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Removing what has left or is past the watch window, a bounded number of rows at a time. Rows leave with their index entries and counters, so
 //! that a stream that is opened again in the middle finds a sound index; a crash between two steps loses nothing.
 
+mod dense;
 mod notes;
 mod prune;
 mod rows;
@@ -79,6 +80,8 @@ async fn nothing_left(connection: &mut dyn Connection) -> Result<bool, StoreErro
 async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, StoreError> {
     let closed = stream::closed(session.dialect, session.portions.removed);
     let closed = rows(session.connection, closed, stream::decode).await?;
+    // From here on nobody else changes what they have.
+    hold(session.connection, &rows::nothing_of(&closed)).await?;
     let chosen = rows::choose(session, &closed, limit).await?;
     let losses = chosen.by_stream(&closed);
     hold(session.connection, &losses).await?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use armadex_storage::StoreError;
 
-use super::prune;
+use super::{dense, prune};
 use crate::backend::rows;
 use crate::form::term::TermSet;
 use crate::sql::counter::{self, CounterKey, Keyed};
@@ -24,6 +24,14 @@ pub(super) struct Chosen {
     whole: Vec<Keyed>,
     /// One that is too large for a step, and how many objects it loses.
     part: Option<(Keyed, i64)>,
+    rows: Vec<PurgedRow>,
+    /// What these are indexed by, by revision.
+    terms: HashMap<i64, TermSet>,
+}
+
+/// Streams that lose nothing.
+pub(super) fn nothing_of(streams: &[StreamRow]) -> Vec<Loss> {
+    Chosen::default().by_stream(streams)
 }
 
 impl Chosen {
@@ -82,54 +90,150 @@ pub(super) async fn choose(
     // Each has an object at least.
     let statement = counter::of_streams(session.dialect, &keys, limit);
     let found = rows(session.connection, statement, counter::decode_keyed).await?;
-    Ok(fill(found, limit))
+    match fill(found, limit) {
+        Filled::Whole(places) => choose_whole(session, places, limit).await,
+        Filled::Part(place) => choose_part(session, place, limit).await,
+        Filled::Nothing => Ok(Chosen::default()),
+    }
+}
+
+/// What has room in a step by the number of objects.
+#[derive(Debug, PartialEq, Eq)]
+enum Filled {
+    Whole(Vec<Keyed>),
+    /// No namespace fits.
+    Part(Keyed),
+    Nothing,
 }
 
 /// Takes whole namespaces as long as they fit, and a part of one only where none does.
-fn fill(places: Vec<Keyed>, limit: i64) -> Chosen {
+fn fill(places: Vec<Keyed>, limit: i64) -> Filled {
     let mut room = limit;
     let (whole, large): (Vec<Keyed>, Vec<Keyed>) = places.into_iter().partition(|place| {
         let fits = place.2 <= room;
         room -= if fits { place.2 } else { 0 };
         fits
     });
-    let part = match whole.is_empty() {
-        true => large.into_iter().next().map(|place| (place, limit)),
-        false => None,
+    match (whole.is_empty(), large.into_iter().next()) {
+        (false, _) => Filled::Whole(whole),
+        (true, Some(place)) => Filled::Part(place),
+        (true, None) => Filled::Nothing,
+    }
+}
+
+/// As many of these namespaces as have room by their terms; a part of the first if that has none.
+async fn choose_whole(
+    session: &mut Session<'_>,
+    mut places: Vec<Keyed>,
+    limit: i64,
+) -> Result<Chosen, StoreError> {
+    places.sort_by_key(place_of);
+    let first = places[0].clone();
+    let keys: Vec<(i32, i64)> = places.iter().map(place_of).collect();
+    let mut found = Vec::new();
+    for part in keys.chunks(session.dialect.most_values()) {
+        let statement = object::of_places(session.dialect, part);
+        found.extend(rows(session.connection, statement, object::decode_purged).await?);
+    }
+    found.sort_unstable_by_key(|row| (row.resource, row.nsid, row.id));
+    let (terms, room) = weigh(session, &found).await?;
+    if let Some(next) = found.get(room) {
+        let end = (next.resource, next.nsid);
+        places.retain(|place| place_of(place) < end);
+        found.retain(|row| (row.resource, row.nsid) < end);
+    }
+    if places.is_empty() {
+        return choose_part(session, first, limit).await;
+    }
+    Ok(Chosen {
+        whole: places,
+        part: None,
+        rows: found,
+        terms,
+    })
+}
+
+/// Objects of one namespace, as many as have room.
+async fn choose_part(
+    session: &mut Session<'_>,
+    place: Keyed,
+    limit: i64,
+) -> Result<Chosen, StoreError> {
+    let wanted = limit.min(place.2);
+    let mut found = dense::choose(session, place_of(&place), wanted).await?;
+    let (terms, room) = weigh(session, &found).await?;
+    // Where there are fewer than were counted they are all that there is.
+    let count = |rows: usize| i64::try_from(rows).expect("at most the limit");
+    let gone = match count(found.len()) < wanted && room == found.len() {
+        true => place.2,
+        false => count(room),
     };
-    Chosen { whole, part }
+    found.truncate(room);
+    Ok(Chosen {
+        whole: vec![],
+        part: Some((place, gone)),
+        rows: found,
+        terms,
+    })
+}
+
+/// Of these objects in their order, how many have room by their terms: one at least. With those that were read to know it.
+async fn weigh(
+    session: &mut Session<'_>,
+    found: &[PurgedRow],
+) -> Result<(HashMap<i64, TermSet>, usize), StoreError> {
+    let mut terms = HashMap::new();
+    let (mut sum, mut room) = (0, 0);
+    for part in found.chunks(session.dialect.most_values()) {
+        let revs: Vec<i64> = part.iter().map(|row| row.rev).collect();
+        terms.extend(terms_of(session.connection, &revs).await?);
+        for rev in revs {
+            sum += terms[&rev].posted().len();
+            if sum > session.portions.terms && room > 0 {
+                return Ok((terms, room));
+            }
+            room += 1;
+        }
+    }
+    Ok((terms, room))
+}
+
+fn place_of((CounterKey { resource, .. }, nsid, _): &Keyed) -> (i32, i64) {
+    (*resource, *nsid)
 }
 
 /// Removes them; gives how many objects that were.
 pub(super) async fn remove(session: &mut Session<'_>, chosen: Chosen) -> Result<u64, StoreError> {
     let deltas: Vec<CounterDelta> = chosen.deltas().collect();
-    let Chosen { whole, part } = chosen;
-    let mut removed = remove_whole(session, &whole).await?;
-    if let Some((place, gone)) = part {
-        removed += remove_part(session, &place, gone).await?;
+    remove_rows(session, &chosen.rows).await?;
+    match chosen.part {
+        Some(_) => unpost(session, &chosen).await?,
+        None => drop_runs(session, &chosen).await?,
     }
     counters::write(session.connection, session.dialect, deltas, vec![]).await?;
-    Ok(removed)
+    Ok(chosen.rows.len() as u64)
 }
 
-async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64, StoreError> {
-    let places: Vec<(i32, i64)> = whole
-        .iter()
-        .map(|(CounterKey { resource, .. }, nsid, _)| (*resource, *nsid))
-        .collect();
-    let mut found = Vec::new();
-    for part in places.chunks(session.dialect.most_values()) {
-        let statement = object::of_places(session.dialect, part);
-        found.extend(rows(session.connection, statement, object::decode_purged).await?);
+/// Deletes objects and their versions.
+async fn remove_rows(session: &mut Session<'_>, found: &[PurgedRow]) -> Result<(), StoreError> {
+    let (dialect, connection) = (session.dialect, &mut *session.connection);
+    let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
+    let ids: Vec<i64> = found.iter().map(|row| row.id).collect();
+    for part in ids.chunks(dialect.most_values()) {
+        connection.execute(object::delete(dialect, part)).await?;
     }
-    let terms = remove_rows(session, &found).await?;
-    let runs = found.iter().flat_map(|row| {
+    prune::delete_newest(connection, &revs).await
+}
+
+/// Drops all that leads to objects of whole namespaces.
+async fn drop_runs(session: &mut Session<'_>, chosen: &Chosen) -> Result<(), StoreError> {
+    let runs = chosen.rows.iter().flat_map(|row| {
         let run = |&term: &i64| RunKey {
             term,
             resource: row.resource,
             nsid: row.nsid,
         };
-        terms[&row.rev].posted().iter().map(run)
+        chosen.terms[&row.rev].posted().iter().map(run)
     });
     // In the order of the index, each once.
     let mut runs: Vec<RunKey> = runs.collect();
@@ -139,43 +243,19 @@ async fn remove_whole(session: &mut Session<'_>, whole: &[Keyed]) -> Result<u64,
         let statement = post::delete_runs(session.dialect, part);
         session.connection.execute(statement).await?;
     }
-    Ok(found.len() as u64)
+    Ok(())
 }
 
-async fn remove_part(
-    session: &mut Session<'_>,
-    (key, nsid, _): &Keyed,
-    gone: i64,
-) -> Result<u64, StoreError> {
-    let place = (key.resource, *nsid);
-    let statement = object::some(session.dialect, place, gone);
-    let found = rows(session.connection, statement, object::decode_purged).await?;
-    let terms = remove_rows(session, &found).await?;
+/// Takes some objects of a namespace out of its runs.
+async fn unpost(session: &mut Session<'_>, chosen: &Chosen) -> Result<(), StoreError> {
     let mut change = IndexChange::default();
-    for row in &found {
-        change.remove(place, row.id, &terms[&row.rev]);
+    for row in &chosen.rows {
+        change.remove((row.resource, row.nsid), row.id, &chosen.terms[&row.rev]);
     }
     let capacity = session.capacity();
     change
         .write(session.connection, session.dialect, capacity)
-        .await?;
-    Ok(found.len() as u64)
-}
-
-/// Deletes objects and their versions; gives what those were indexed by.
-async fn remove_rows(
-    session: &mut Session<'_>,
-    found: &[PurgedRow],
-) -> Result<HashMap<i64, TermSet>, StoreError> {
-    let (dialect, connection) = (session.dialect, &mut *session.connection);
-    let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
-    let ids: Vec<i64> = found.iter().map(|row| row.id).collect();
-    let terms = terms_of(connection, &revs).await?;
-    for part in ids.chunks(dialect.most_values()) {
-        connection.execute(object::delete(dialect, part)).await?;
-    }
-    prune::delete_newest(connection, &revs).await?;
-    Ok(terms)
+        .await
 }
 
 #[cfg(test)]
@@ -192,21 +272,23 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(places: &[(&str, i64)], whole: &[&str], part: Option<(&str, i64)>) {
+    fn check(places: &[(&str, i64)], whole: &[&str], part: Option<&str>) {
         let places = places.iter().map(|&(name, objects)| place(name, objects));
-        let chosen = fill(places.collect(), 10);
         let name = |place: &Keyed| place.0.namespace.clone();
-        assert_eq!(chosen.whole.iter().map(name).collect::<Vec<_>>(), whole);
-        let found = chosen.part.as_ref();
-        let found = found.map(|(place, gone)| (place.0.namespace.as_str(), *gone));
-        assert_eq!(found, part);
+        let (found_whole, found_part) = match fill(places.collect(), 10) {
+            Filled::Whole(places) => (places.iter().map(name).collect(), None),
+            Filled::Part(place) => (vec![], Some(name(&place))),
+            Filled::Nothing => (vec![], None),
+        };
+        assert_eq!(found_whole, whole);
+        assert_eq!(found_part.as_deref(), part);
     }
 
     #[test]
     fn whole_namespaces_go_as_long_as_they_fit_and_parts_of_those_that_never_do() {
         check(&[("a", 4), ("b", 7), ("c", 6)], &["a", "c"], None);
         check(&[("a", 11), ("b", 10)], &["b"], None);
-        check(&[("a", 11), ("b", 12)], &[], Some(("a", 10)));
+        check(&[("a", 11), ("b", 12)], &[], Some("a"));
         check(&[], &[], None);
     }
 }

@@ -1,5 +1,7 @@
 //! How many statements a transaction takes: a figure that grows with rows, not with orders. SQLite.
 
+mod purge;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,7 +13,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::backend::sqlite::SqliteDatabase;
-use crate::backend::{Connection, Database, Lane, RowSink};
+use crate::backend::{Connection, Database, Lane, Row, RowSink};
 use crate::form::codec::Family;
 use crate::form::term::TermHasher;
 use crate::options::Options;
@@ -23,10 +25,12 @@ fn pods() -> ResourceType {
     resource("", "pods", "Pod", true)
 }
 
-/// A connection that counts statements, and notes which tables are written to.
+/// A connection that counts statements, and blocks of the index, and notes which tables are written to.
 struct Counted<'a> {
     connection: &'a mut dyn Connection,
     statements: usize,
+    /// That were read or written.
+    blocks: u64,
     /// In the order in which they were first.
     tables: Vec<String>,
 }
@@ -56,12 +60,21 @@ impl Connection for Counted<'_> {
         if self.tables.iter().all(|known| known != table) {
             self.tables.push(table.to_owned());
         }
-        self.connection.execute(statement).await
+        let is_of_index = table == "post";
+        let touched = self.connection.execute(statement).await?;
+        self.blocks += if is_of_index { touched } else { 0 };
+        Ok(touched)
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
         self.statements += 1;
-        self.connection.fetch(statement, each).await
+        let is_of_index = statement.name.starts_with("post.");
+        let blocks = &mut self.blocks;
+        let mut counted = |row: &dyn Row| {
+            *blocks += u64::from(is_of_index);
+            each(row)
+        };
+        self.connection.fetch(statement, &mut counted).await
     }
 }
 
@@ -77,6 +90,9 @@ struct Fleet {
     past: PastKnown,
     lease: Lease,
     left_off: LeftOff,
+    portions: Portions,
+    /// Blocks of the index that all transactions read or wrote.
+    blocks: u64,
     /// The tables that the last transaction wrote to.
     tables: Vec<String>,
     _place: tempfile::TempDir,
@@ -105,6 +121,8 @@ impl Fleet {
             past: PastKnown::new(0),
             lease: Lease::new(Duration::ZERO),
             left_off: LeftOff::default(),
+            portions: Portions::default(),
+            blocks: 0,
             tables: vec![],
             _place: place,
         };
@@ -127,6 +145,7 @@ impl Fleet {
         let mut counted = Counted {
             connection: &mut *transaction,
             statements: 0,
+            blocks: 0,
             tables: vec![],
         };
         let mut session = Session {
@@ -134,7 +153,7 @@ impl Fleet {
             dialect: self.database.dialect(),
             object_ids: &mut self.object_ids,
             labels: &mut self.labels,
-            portions: &Portions::default(),
+            portions: &self.portions,
             watch_window: self.watch_window,
             past: &mut self.past,
             lease: &mut self.lease,
@@ -148,6 +167,7 @@ impl Fleet {
         let done = do_all(&mut session, &work).await.expect("done");
         self.committed = session.committed;
         let statements = counted.statements;
+        self.blocks += counted.blocks;
         self.tables = counted.tables;
         transaction.commit().await.expect("committed");
         (done, statements)
@@ -190,12 +210,16 @@ impl Fleet {
                     phase: Phase::Live,
                 }),
             };
-            let hasher = TermHasher::new([7; 16]);
-            let prepared = prepare(batch, Family::of(&pods().gvr), &hasher);
-            Work::Write(prepared.expect("prepared"))
+            Work::Write(prepared(batch))
         });
         self.carry_out(batches.collect()).await.1
     }
+}
+
+fn prepared(batch: Batch) -> Prepared {
+    let hasher = TermHasher::new([7; 16]);
+    let prepared = prepare(batch, Family::of(&pods().gvr), &hasher);
+    prepared.expect("prepared")
 }
 
 /// Four objects in two namespaces, with a label each.
