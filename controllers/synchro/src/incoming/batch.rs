@@ -9,6 +9,8 @@ use armadex_storage::Change;
 const MAX_CHANGES: usize = 500;
 /// Half a thousand small objects, or a few large ones.
 const MAX_BYTES: usize = 1 << 20;
+/// Half a thousand usual objects, or eight with a thousand labels. Each may be an edit of the store's index at a place of its own, and nobody else writes meanwhile.
+const MAX_TERMS: usize = 1 << 14;
 /// A change without its body, for the size of a batch: key, terms, bookkeeping.
 const OVERHEAD: usize = 512;
 /// A short text is rounded up to the classes of the allocator.
@@ -19,20 +21,23 @@ const TEXT: usize = 16;
 pub(crate) struct Pending {
     changes: HashMap<ObjectKey, Change>,
     bytes: usize,
+    terms: usize,
 }
 
 impl Pending {
     /// Adds a change, in the place of an earlier one of the same key.
     pub(crate) fn push(&mut self, change: Change) {
         self.bytes += size(&change);
+        self.terms += terms(&change);
         if let Some(earlier) = self.changes.insert(change.key().clone(), change) {
             self.bytes -= size(&earlier);
+            self.terms -= terms(&earlier);
         }
     }
 
     /// Whether it is time to write.
     pub(crate) fn is_full(&self) -> bool {
-        self.changes.len() >= MAX_CHANGES || self.bytes >= MAX_BYTES
+        self.changes.len() >= MAX_CHANGES || self.bytes >= MAX_BYTES || self.terms >= MAX_TERMS
     }
 
     /// Whether there is nothing to write.
@@ -48,7 +53,7 @@ impl Pending {
 
     /// All of it, in no order.
     pub(crate) fn take(&mut self) -> Vec<Change> {
-        self.bytes = 0;
+        (self.bytes, self.terms) = (0, 0);
         std::mem::take(&mut self.changes).into_values().collect()
     }
 }
@@ -85,6 +90,13 @@ fn size(change: &Change) -> usize {
     match change {
         Change::Put(object) => object.body.len() + OVERHEAD,
         Change::Delete(_) => OVERHEAD,
+    }
+}
+
+fn terms(change: &Change) -> usize {
+    match change {
+        Change::Put(object) => object.terms.len(),
+        Change::Delete(_) => 0,
     }
 }
 
@@ -136,6 +148,30 @@ mod tests {
         let labelled = weight(&Change::Put(object));
         // Each label is two texts of 32 and 16 bytes in an enum of 48 or more, here and in the copy.
         assert!(labelled >= bare + 20 * 2 * 96, "{labelled}");
+    }
+
+    #[test]
+    fn terms_bound_a_batch() {
+        let labelled = |name: &str| {
+            let Change::Put(mut object) = put(name, 10) else {
+                panic!("it is put");
+            };
+            let label = |index: usize| Term::LabelKey {
+                key: index.to_string(),
+            };
+            object.terms = (0..MAX_TERMS / 8).map(label).collect();
+            Change::Put(object)
+        };
+        let mut pending = Pending::default();
+        for _ in 0..2 {
+            for name in ["a", "b", "c", "d", "e", "f", "g", "g"] {
+                pending.push(labelled(name));
+                assert!(!pending.is_full());
+            }
+            pending.push(labelled("h"));
+            assert!(pending.is_full());
+            pending.take();
+        }
     }
 
     #[test]
