@@ -11,6 +11,7 @@ use http::{Method, Request, Response};
 use kube::client::Body;
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 /// What it has, what was asked of it, and in which words.
 #[derive(Clone, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct ControlPlane {
     swallows: Arc<AtomicBool>,
     /// No Event is answered.
     hangs_on_events: Arc<AtomicBool>,
+    /// One is not answered.
+    event_hangs: Arc<Notify>,
 }
 
 /// A request: path with its query, and body.
@@ -64,6 +67,11 @@ impl ControlPlane {
         self.hangs_on_events.store(true, Ordering::Release);
     }
 
+    /// Until somebody waits for the answer to an Event that does not come.
+    pub(crate) async fn an_event_hangs(&self) {
+        self.event_hangs.notified().await;
+    }
+
     /// The statuses that were written of a PediaCluster, oldest first.
     pub(crate) fn statuses(&self, cluster: &str) -> Vec<Asked> {
         let path = format!("/pediaclusters/{cluster}/status");
@@ -100,6 +108,7 @@ impl ControlPlane {
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
         if path.contains("/events") && self.hangs_on_events.load(Ordering::Acquire) {
+            self.event_hangs.notify_one();
             std::future::pending::<()>().await;
         }
         let body = body.collect_bytes().await.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Writes the status of one PediaCluster when it changed, not more often than the floor allows and in turns with all others, and tells
 //! transitions as Events. The last word of a process is not said where another one has spoken since.
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +34,10 @@ const HIGHEST_FLOOR: Duration = Duration::from_secs(8);
 /// What changes together is written together.
 const SETTLE: Duration = Duration::from_millis(150);
 const LAST_RETRY: Duration = Duration::from_secs(30);
-/// For the Events of a cluster whose last word was said.
-const LAST_EVENTS: Duration = Duration::from_secs(5);
+/// For which the next status of a cluster waits for its Events, and the end of a process for the last ones.
+const EVENTS: Duration = Duration::from_secs(5);
+/// Events that wait while none is taken; the oldest go first.
+const MOST_UNTOLD: usize = 32;
 /// Between two times that what somebody else wrote is written over for no other reason: an edit is put right at
 /// once, and a program that keeps the same fields is not fought with more often than this.
 const CLAIM: Duration = Duration::from_secs(60);
@@ -53,8 +56,8 @@ pub(crate) struct StatusKeeper {
     /// What an earlier process said of resources, until this one has something to say of them.
     pub(crate) found: Vec<GroupResourcesStatus>,
     pub(crate) claims: Claims,
-    /// What was written and is to be told. No status waits for it.
-    pub(crate) untold: Vec<Event>,
+    /// What was written and is to be told.
+    pub(crate) untold: VecDeque<Event>,
 }
 
 /// When what somebody else wrote may be written over.
@@ -92,15 +95,18 @@ impl StatusKeeper {
                 () = cancel.cancelled() => break,
                 () = tokio::time::sleep(SETTLE) => {}
             }
-            self.look().await;
+            self.take_in();
             if self.is_written() {
+                self.tell_events(cancel).await;
                 continue;
             }
             tokio::select! {
                 () = cancel.cancelled() => break,
                 () = self.shared.statuses.turn() => {}
             }
-            let wait = if Box::pin(self.write()).await {
+            let is_written = Box::pin(self.put()).await;
+            self.tell_events(cancel).await;
+            let wait = if is_written {
                 backoff.reset();
                 floor
             } else {
@@ -117,11 +123,6 @@ impl StatusKeeper {
 
     /// Takes in how the object is. What somebody else has made of the status is what is written, so that what is told here is
     /// written again: at once after the last word of a process that was replaced by this one, which is said once, and else in turn.
-    async fn look(&mut self) {
-        self.take_in();
-        self.publish_untold().await;
-    }
-
     fn take_in(&mut self) {
         if let Some(object) = self.board.take_object() {
             self.applied.saw(&object);
@@ -168,11 +169,8 @@ impl StatusKeeper {
         if !shared.last_words.of(self).await {
             warn!(cluster = %self.name, "the last status was not written");
         }
-        // Nobody is left to wait for long.
-        let told = tokio::time::timeout(LAST_EVENTS, self.publish_untold()).await;
-        if told.is_err() {
-            debug!(cluster = %self.name, "the last Events were not written");
-        }
+        // Nobody is left to cancel it.
+        self.tell_events(&CancellationToken::new()).await;
     }
 
     /// What the status should be now.
@@ -190,12 +188,6 @@ impl StatusKeeper {
     }
 
     /// Whether the status is as it should be now.
-    async fn write(&mut self) -> bool {
-        let is_written = self.put().await;
-        self.publish_untold().await;
-        is_written
-    }
-
     async fn put(&mut self) -> bool {
         for _ in 0..TRIES {
             match self.try_to_write().await {
@@ -251,13 +243,27 @@ impl StatusKeeper {
                 continue;
             };
             info!(cluster = %self.name, reason = event.reason, note = event.note, "transition");
-            self.untold.push(event);
+            self.untold.push_back(event);
         }
         self.untold.extend(differences(&self.written, status));
+        while self.untold.len() > MOST_UNTOLD {
+            self.untold.pop_front();
+            self.shared.metrics.events_failed.add(1);
+        }
+    }
+
+    /// Tells what is to be told, for as long as the next status can wait. The Event that takes longer is lost, those behind it are tried again.
+    async fn tell_events(&mut self, cancel: &CancellationToken) {
+        let told = tokio::time::timeout(EVENTS, self.publish_untold());
+        if let Some(Err(_elapsed)) = cancel.run_until_cancelled(told).await {
+            debug!(cluster = %self.name, "an Event was not written in time");
+            self.shared.metrics.events_failed.add(1);
+            self.board.changed().notify_one();
+        }
     }
 
     async fn publish_untold(&mut self) {
-        for event in std::mem::take(&mut self.untold) {
+        while let Some(event) = self.untold.pop_front() {
             publish(&self.shared, &self.recorder, &self.reference, &event).await;
         }
     }

@@ -1,5 +1,6 @@
 //! How a cluster is told of: its board and whoever writes its status. Both outlive the work of its tree, so that of work that breaks off it is told that it did.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -73,7 +74,7 @@ impl Standing {
             found: status.sync_resources.clone(),
             written: status,
             claims: Claims::default(),
-            untold: Vec::new(),
+            untold: VecDeque::new(),
         };
         let cancel = CancellationToken::new();
         let keeper = Keeper {

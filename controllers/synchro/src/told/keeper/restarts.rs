@@ -36,13 +36,13 @@ async fn when_a_copy_was_proved_is_told_on_by_a_process_that_has_not_reached_its
     keeper
         .board
         .update(|facts| facts.running = Running::Failed("refused".to_owned()));
-    assert!(keeper.write().await);
+    assert!(keeper.put().await);
     assert!(keeper.written.sync_resources.is_empty());
     let report = Report::new(Arc::clone(keeper.board.changed()), Timestamp::UNIX_EPOCH);
     let pods = (Arc::new(named("pods")), Arc::new(report));
     keeper.board.show_streams(vec![pods]);
     for _ in 0..2 {
-        assert!(keeper.write().await);
+        assert!(keeper.put().await);
         let pods = &keeper.written.sync_resources[0].resources[0];
         assert_eq!(pods.sync_conditions[0].audit, Some(audit()));
         keeper.board.update(|facts| facts.running = Running::Yes);

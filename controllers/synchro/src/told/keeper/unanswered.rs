@@ -32,10 +32,11 @@ pub(super) async fn keeper(stage: &Stage) -> StatusKeeper {
         written: PediaClusterStatus::default(),
         found: Vec::new(),
         claims: Claims::default(),
-        untold: Vec::new(),
+        untold: VecDeque::new(),
     };
     says(&keeper, true);
-    assert!(keeper.write().await);
+    assert!(keeper.put().await);
+    keeper.publish_untold().await;
     keeper
 }
 
@@ -53,7 +54,7 @@ fn says(keeper: &StatusKeeper, well: bool) {
 async fn is_not_answered(stage: &Stage, keeper: &mut StatusKeeper) {
     stage.control_plane.swallow_an_answer();
     says(keeper, false);
-    assert!(!keeper.write().await);
+    assert!(!keeper.put().await);
 }
 
 /// As the control plane has it.
@@ -74,9 +75,9 @@ async fn what_is_there_and_does_not_hold_any_more_is_put_right() {
     is_not_answered(&stage, &mut keeper).await;
     says(&keeper, true);
     keeper.board.read(&Arc::new(there(&stage)));
-    keeper.look().await;
+    keeper.take_in();
     assert!(!keeper.is_written(), "that it is not well is there");
-    assert!(keeper.write().await);
+    assert!(keeper.put().await);
     let health = condition(&there(&stage), ClusterCondition::ClusterHealthy);
     assert_eq!(health, "Healthy");
 }
@@ -104,7 +105,7 @@ async fn an_edit_that_is_carried_over_does_not_silence_the_last_word() {
     edited.metadata.resource_version = Some("1000".to_owned());
     stage.control_plane.has([edited.clone()]);
     keeper.board.read(&Arc::new(edited));
-    keeper.look().await;
+    keeper.take_in();
     assert!(keeper.is_written(), "nothing has to be written");
     keeper
         .board
@@ -128,8 +129,9 @@ async fn what_was_not_answered_and_is_seen_to_be_there_is_told() {
     is_not_answered(&stage, &mut keeper).await;
     assert_eq!(told(&stage), ["ClusterConnected"]);
     keeper.board.read(&Arc::new(there(&stage)));
-    keeper.look().await;
+    keeper.take_in();
     assert!(keeper.is_written());
+    keeper.publish_untold().await;
     assert_eq!(told(&stage), ["ClusterConnected", "ClusterUnreachable"]);
 }
 
@@ -138,7 +140,8 @@ async fn what_was_not_answered_and_is_met_by_the_next_status_is_told() {
     let stage = Stage::new().await;
     let mut keeper = keeper(&stage).await;
     is_not_answered(&stage, &mut keeper).await;
-    assert!(keeper.write().await);
+    assert!(keeper.put().await);
+    keeper.publish_untold().await;
     assert_eq!(told(&stage), ["ClusterConnected", "ClusterUnreachable"]);
 }
 
@@ -158,5 +161,27 @@ async fn the_last_word_does_not_wait_for_events() {
     let running = condition(&there(&stage), ClusterCondition::SynchroRunning);
     assert_eq!(running, "Shutdown");
     let took = begun.elapsed();
-    assert!(took <= LAST_EVENTS + Duration::from_secs(1), "{took:?}");
+    assert!(took <= EVENTS + Duration::from_secs(1), "{took:?}");
+}
+
+/// So does a process that ends in the middle of an Event.
+#[tokio::test]
+async fn a_process_that_ends_waits_for_no_event_that_hangs() {
+    let stage = Stage::new().await;
+    let keeper = keeper(&stage).await;
+    stage.control_plane.takes_no_events();
+    says(&keeper, false);
+    let board = Arc::clone(&keeper.board);
+    let cancel = CancellationToken::new();
+    let task = tokio::spawn(keeper.run(cancel.clone()));
+    board.changed().notify_one();
+    stage.control_plane.an_event_hangs().await;
+    board.update(|facts| facts.running = Running::Shutdown);
+    cancel.cancel();
+    let begun = Instant::now();
+    task.await.expect("it ends");
+    let running = condition(&there(&stage), ClusterCondition::SynchroRunning);
+    assert_eq!(running, "Shutdown");
+    let took = begun.elapsed();
+    assert!(took <= EVENTS + Duration::from_secs(2), "{took:?}");
 }
