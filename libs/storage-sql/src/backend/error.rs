@@ -13,6 +13,8 @@ pub(crate) enum Class {
     Passing,
     /// Two transactions met, and one of them gave way: the same work succeeds when it is done anew, at once.
     Collision,
+    /// The same, but that one of them had waited for the other as long as it may.
+    Waited,
     /// The server has no place for one more connection; those that there are go on.
     Full,
     /// It will not pass.
@@ -30,9 +32,12 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
             reason: format!("{doing} did not succeed"),
             source: Box::new(Full(err)),
         },
-        Class::Collision => StoreError::Unavailable {
+        Class::Collision | Class::Waited => StoreError::Unavailable {
             reason: format!("{doing} gave way to another transaction"),
-            source: Box::new(Collision(Some(err))),
+            source: Box::new(Collision {
+                has_waited: class == Class::Waited,
+                source: Some(err),
+            }),
         },
         Class::Fault => {
             error!(statement = doing, error = %err, "the database refused a statement");
@@ -49,7 +54,10 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
 /// Why work is done anew; a driver's error, or what the rows that were found said.
 #[derive(Debug, thiserror::Error)]
 #[error("another transaction was in the way")]
-struct Collision(#[source] Option<sqlx::Error>);
+struct Collision {
+    has_waited: bool,
+    source: Option<sqlx::Error>,
+}
 
 /// A server refused a connection because it has too many.
 #[derive(Debug, thiserror::Error)]
@@ -65,14 +73,25 @@ pub(crate) fn is_full(err: &StoreError) -> bool {
 pub(crate) fn collided(reason: &str) -> StoreError {
     StoreError::Unavailable {
         reason: reason.to_owned(),
-        source: Box::new(Collision(None)),
+        source: Box::new(Collision {
+            has_waited: false,
+            source: None,
+        }),
     }
 }
 
 /// Whether the same work is to be done anew at once.
 pub(crate) fn is_collision(err: &StoreError) -> bool {
-    err.source()
-        .is_some_and(<dyn Error + 'static>::is::<Collision>)
+    collision(err).is_some()
+}
+
+/// Whether the same work is to be done anew at once, and it was no lock that was waited for as long as one may: that would be waited for once more.
+pub(crate) fn is_short_collision(err: &StoreError) -> bool {
+    collision(err).is_some_and(|collision| !collision.has_waited)
+}
+
+fn collision(err: &StoreError) -> Option<&Collision> {
+    err.source()?.downcast_ref()
 }
 
 /// The store is closed, or its writer is gone: nothing can be done with it any more.
@@ -101,5 +120,8 @@ mod tests {
         assert!(!is_collision(&of(Class::Passing)) && of(Class::Passing).is_transient());
         assert!(!is_collision(&of(Class::Fault)) && !of(Class::Fault).is_transient());
         assert!(is_collision(&collided("a row was taken")));
+        let waited = of(Class::Waited);
+        assert!(is_collision(&waited) && !is_short_collision(&waited));
+        assert!(is_short_collision(&of(Class::Collision)));
     }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::{Moment, SqlStore};
 use crate::aside::aside;
-use crate::backend::error::{broken, is_collision};
+use crate::backend::error::{broken, is_short_collision};
 use crate::backend::{Lane, Transaction, row};
 use crate::read::bodies::{self, Chosen};
 use crate::read::place::{Located, Place};
@@ -130,13 +130,13 @@ impl Search for SqlStore {
 }
 
 /// Does a read, and once more where another transaction was in its way: nobody has been told anything of it. Whoever is in the way again and again is
-/// told, for the same would happen to all who read.
+/// told, for the same would happen to all who read; so is who has waited for it, and holds a connection meanwhile.
 async fn once_more<T, F>(read: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
     match read().await {
-        Err(err) if is_collision(&err) => read().await,
+        Err(err) if is_short_collision(&err) => read().await,
         done => done,
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn is_lost(err: &sqlx::Error) -> bool {
 
 /// Whether the connection can go on after a rollback.
 pub(super) fn is_usable_after(err: &sqlx::Error) -> bool {
-    let is_left_alone = matches!(class(err), Class::Collision | Class::Fault);
+    let is_left_alone = matches!(class(err), Class::Collision | Class::Waited | Class::Fault);
     matches!(err, sqlx::Error::Database(_)) && is_left_alone
 }
 
@@ -62,7 +62,7 @@ fn class_of(code: &str) -> Class {
         // Too many connections: all, or those of one user or database.
         "53300" => Class::Full,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
-        "55P03" => Class::Collision,
+        "55P03" => Class::Waited,
         // A transaction that may not write, here or at all: a replica, or a primary that was told not to. We said
         // nothing for too long; a replica had to overwrite what was read; who knows whether it was committed.
         "25006" | "25P03" | "40003" => Class::Passing,
@@ -86,6 +86,7 @@ mod tests {
                 Class::Collision,
                 ["40001", "40P01", "23505", "42P07"].as_slice(),
             ),
+            (Class::Waited, &["55P03"]),
             (Class::Full, &["53300"]),
             (
                 Class::Passing,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::aside::tests::HANDED_OVER;
-use crate::backend::error::collided;
+use crate::backend::error::{Class, classified, collided};
 use crate::backend::sqlite::SqliteDatabase;
 use crate::backend::{Connection, Database, RowSink, SharedDatabase};
 use crate::options::Options;
@@ -100,6 +100,7 @@ struct Colliding {
     inner: SharedDatabase,
     statement: &'static str,
     left: Arc<AtomicUsize>,
+    meets: fn() -> StoreError,
 }
 
 #[async_trait]
@@ -113,6 +114,7 @@ impl Database for Colliding {
             inner: self.inner.read(lane).await?,
             statement: self.statement,
             left: Arc::clone(&self.left),
+            meets: self.meets,
         }))
     }
 
@@ -141,6 +143,7 @@ struct CollidingTransaction {
     inner: Box<dyn Transaction>,
     statement: &'static str,
     left: Arc<AtomicUsize>,
+    meets: fn() -> StoreError,
 }
 
 #[async_trait]
@@ -161,7 +164,7 @@ impl Connection for CollidingTransaction {
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, collides)
                 .is_ok()
         {
-            return Err(collided("a table is newer than the snapshot"));
+            return Err((self.meets)());
         }
         self.inner.fetch(statement, each).await
     }
@@ -178,10 +181,11 @@ impl Transaction for CollidingTransaction {
     }
 }
 
-/// What one read meets, as when a table is changed meanwhile, is nothing for a client to hear of.
-#[tokio::test]
-async fn a_read_that_collides_is_done_once_more() {
-    let directory = tempfile::tempdir().expect("a directory");
+/// A store of one pod `ns/one` in cluster `m`, and how many of its readers are still to meet something.
+async fn colliding(
+    directory: &tempfile::TempDir,
+    meets: fn() -> StoreError,
+) -> (Arc<SqlStore>, Arc<AtomicUsize>) {
     let options = Options::default();
     let path = directory.path().join("store.db");
     let inner = SqliteDatabase::open(&path, &options)
@@ -192,12 +196,22 @@ async fn a_read_that_collides_is_done_once_more() {
         inner: Arc::new(inner),
         statement: "head.select",
         left: Arc::clone(&left),
+        meets,
     };
     let store = SqlStore::start(Arc::new(database), &options).await;
     let store = Arc::new(store.expect("a store"));
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("m").await;
     fixture.put(&pods, [object("ns", "one")]).await;
+    (store, left)
+}
+
+/// What one read meets, as when a table is changed meanwhile, is nothing for a client to hear of.
+#[tokio::test]
+async fn a_read_that_collides_is_done_once_more() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let newer = || collided("a table is newer than the snapshot");
+    let (store, left) = colliding(&directory, newer).await;
     let (name, query) = ("m".parse().expect("a name"), all_pods());
     let gvr = &query.types[0].resource;
     let key = ObjectKey::new("ns", "one");
@@ -230,4 +244,15 @@ async fn a_read_that_collides_is_done_once_more() {
         assert_eq!(there.is_ok_and(|there| there), succeeds);
         assert_eq!(left.load(Ordering::SeqCst), 0);
     }
+}
+
+/// Who has waited for a lock as long as one may holds a connection that others wait for.
+#[tokio::test]
+async fn a_read_that_has_waited_for_a_lock_does_not_wait_once_more() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let waited = || classified("a read", sqlx::Error::RowNotFound, Class::Waited);
+    let (store, left) = colliding(&directory, waited).await;
+    left.store(2, Ordering::SeqCst);
+    assert!(store.head().await.is_err());
+    assert_eq!(left.load(Ordering::SeqCst), 1);
 }
