@@ -185,6 +185,21 @@ async fn a_process_that_was_killed_is_waited_for_no_longer_than_others_wait() {
     assert_eq!(told[0], CopyStep::Watching(pace.patience));
 }
 
+/// Its rows are more by then than were copied, which is no fault of the copy.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_before_rows_are_counted_is_found() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    one_pod(&from).await;
+    let mut tell = |step| {
+        if step == CopyStep::Counting {
+            let handle = tokio::runtime::Handle::current();
+            tokio::task::block_in_place(|| handle.block_on(another_pod(&from)));
+        }
+    };
+    let done = copy(&from.location, &to.location, &small(), &mut tell).await;
+    says(done, &["FROM: ", "was written while it was copied"]);
+}
+
 /// Before a chunk is read, and after the last of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_written_to_a_store_while_it_is_copied_is_found() {
