@@ -11,7 +11,7 @@ use crate::sql::statement::Statement;
 /// next to nothing, so that every continuation is taken.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// Rows and index blocks that one page looks at before it ends where it is. 20,000 take some 30 ms.
+    /// Rows and index blocks that one page looks at before it ends where it is; as many again among those of one value that it begins with. 20,000 take some 30 ms.
     pub work: u64,
     /// Index blocks or named objects that are read to find where a search has hits at all.
     pub probe: usize,

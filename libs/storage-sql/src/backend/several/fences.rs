@@ -88,7 +88,7 @@ async fn a_stream_that_is_closed_while_it_is_opened_is_shown_by_a_revision() {
     }
 }
 
-/// It has chosen what it removes, and waits for the row of the stream, which somebody opens meanwhile.
+/// It waits for the row of the stream, which somebody opens meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_purge_takes_nothing_from_a_stream_that_was_opened_again() {
     for place in Place::on_each_server() {
