@@ -20,6 +20,7 @@ use crate::process::{Guard, stop_all};
 use crate::progress::note;
 use crate::record::Record;
 use crate::requests;
+use crate::seats::{self, Seat};
 use crate::store::{Store, StoreKind};
 use crate::tools::Tools;
 
@@ -71,6 +72,8 @@ impl Description {
 enum Lifetime {
     /// This harness, with what it needs for that.
     Owned {
+        /// What somebody else runs takes none.
+        _seat: Option<Seat>,
         _guard: Guard,
         controllers: Option<Controllers>,
         temporary: Option<TempDir>,
@@ -93,9 +96,13 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Starts a fleet that ends with this value.
+    /// Starts a fleet that ends with this value, when there is room for one: see [`seats`].
     pub async fn start(options: Options) -> Result<Self> {
         install_crypto();
+        let seat = match options.attach_to {
+            Some(_) => None,
+            None => Some(seats::take().await?),
+        };
         let temporary = match options.folder {
             Some(_) => None,
             None => Some(tempfile::Builder::new().prefix("armadex-e2e-").tempdir()?),
@@ -123,6 +130,7 @@ impl Harness {
         };
         half_way.succeeded();
         harness.lifetime = Lifetime::Owned {
+            _seat: seat,
             _guard: guard,
             controllers: None,
             temporary,

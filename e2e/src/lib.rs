@@ -30,6 +30,7 @@ pub mod requests;
 pub mod restore;
 pub mod rights;
 pub mod scenario;
+pub mod seats;
 pub mod seed;
 pub mod stand_in;
 pub mod store;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::scenario::SOON;
-use armadex_e2e::{Folder, Kubectl, Record, Tools, armadex, log, wait_until};
+use armadex_e2e::{Folder, Kubectl, Record, Tools, armadex, log, seats, wait_until};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -19,6 +19,8 @@ const END: Duration = Duration::from_secs(40);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_demo_runs_from_nothing_to_ctrl_c_whenever_that_comes() -> Result<()> {
+    // The demo is another program, whose own seats are free.
+    let _seat = seats::take().await?;
     let place = tempfile::tempdir()?;
     for (process, signal) in [("etcd", Signal::INT), ("member1-apiserver", Signal::TERM)] {
         ends_in_peace_while_it_starts(place.path(), process, signal).await?;

@@ -1,5 +1,5 @@
 //! What is shown on small fleets. Each test starts its own and mostly waits: for a probe, a lease, a second look. One program has them all, so that as many go on
-//! at the same time as there are cores; they begin by their names, and those that wait longest are among the first.
+//! at the same time as there are cores and memory for (`seats`); they begin by their names, and those that wait longest are among the first.
 
 mod answers;
 mod attached;
