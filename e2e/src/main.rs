@@ -6,6 +6,7 @@ use clap::Parser;
 
 fn main() -> std::process::ExitCode {
     armadex_e2e::install_crypto();
+    armadex_e2e::ports::leave_those_of_tests();
     match cli::run(cli::Arguments::parse()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
