@@ -6,10 +6,19 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Prints one line for the person who waits.
+/// Prints one line for the person who waits. Tests run beside each other, so each names itself.
 pub fn note(text: impl Display) {
     // A closed standard error leaves nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}{text}", test());
+}
+
+/// The name of the test that this thread runs, to stand before its words; nothing in a program that is no test.
+fn test() -> String {
+    let thread = std::thread::current();
+    match thread.name() {
+        None | Some("main" | "tokio-rt-worker") => String::new(),
+        Some(name) => format!("{name}: "),
+    }
 }
 
 /// Prints one line of a result.
@@ -66,10 +75,13 @@ impl Counter {
     pub fn finish(self) {
         let seconds = self.started.elapsed().as_secs_f32();
         let start = if self.terminal { "\r" } else { "" };
-        note(format_args!(
-            "{start}  {}: done in {seconds:.1} s\x20\x20\x20\x20",
+        // A closed standard error leaves nobody to tell.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{start}{}  {}: done in {seconds:.1} s\x20\x20\x20\x20",
+            test(),
             self.title
-        ));
+        );
     }
 
     fn draw(&self, end: &str) {
@@ -77,7 +89,32 @@ impl Counter {
         let seconds = self.started.elapsed().as_secs();
         let mut stderr = std::io::stderr();
         // A closed standard error leaves nobody to tell.
-        let _ = write!(stderr, "  {title}: {done} of {total}, {seconds} s{end}");
+        let _ = write!(
+            stderr,
+            "{}  {title}: {done} of {total}, {seconds} s{end}",
+            test()
+        );
         let _ = stderr.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_a_thread(name: &str) -> String {
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let said = thread.spawn(test).expect("a thread").join();
+        said.expect("no panic")
+    }
+
+    #[test]
+    fn tests_that_run_beside_each_other_are_named() {
+        assert_eq!(on_a_thread("faults::goes_on"), "faults::goes_on: ");
+        assert_eq!(on_a_thread("main"), "");
+        let runtime = tokio::runtime::Builder::new_multi_thread().build();
+        let worker = async { tokio::spawn(async { test() }).await };
+        let said = runtime.expect("a runtime").block_on(worker);
+        assert_eq!(said.expect("no panic"), "");
     }
 }
