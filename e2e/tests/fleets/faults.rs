@@ -127,19 +127,9 @@ async fn a_member_that_falls_silent_is_told_and_goes_on_where_it_was(
     fleet: &Harness,
     armadex: &Armadex,
 ) -> Result<()> {
-    let (member, host) = (fleet.member("member1")?, fleet.host().client().await?);
+    let member = fleet.member("member1")?;
     let lists = armadex.counter(armadex::LISTS).await?;
-    let before = list_fleet(&host, &SEEDED_KINDS).await?;
-    let frozen = member.freeze_apiserver()?;
-    let health = wait_for_condition(fleet, "pediacluster/member1", "ClusterHealthy", "False");
-    let (reason, message) = health.await?;
-    ensure!(reason == "NotReachable", "{reason}: {message}");
-    let meanwhile = list_fleet(&host, &SEEDED_KINDS).await?;
-    ensure!(
-        before == meanwhile,
-        "{}",
-        Difference::between(&before, &meanwhile)
-    );
+    let frozen = is_served_as_before(fleet, || member.freeze_apiserver()).await?;
     is_said_to_be_old(fleet).await?;
     drop(frozen);
     wait_for_condition(fleet, "pediacluster/member1", "Ready", "True").await?;
@@ -149,6 +139,26 @@ async fn a_member_that_falls_silent_is_told_and_goes_on_where_it_was(
     let after = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == after, "{lists} lists before, {after} after");
     Ok(())
+}
+
+/// Takes `member1` away and waits until that is told: its rows are listed as they were.
+async fn is_served_as_before<T>(
+    fleet: &Harness,
+    take_away: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let host = fleet.host().client().await?;
+    let before = list_fleet(&host, &SEEDED_KINDS).await?;
+    let away = take_away()?;
+    let health = wait_for_condition(fleet, "pediacluster/member1", "ClusterHealthy", "False");
+    let (reason, message) = health.await?;
+    ensure!(reason == "NotReachable", "{reason}: {message}");
+    let meanwhile = list_fleet(&host, &SEEDED_KINDS).await?;
+    ensure!(
+        before == meanwhile,
+        "{}",
+        Difference::between(&before, &meanwhile)
+    );
+    Ok(away)
 }
 
 /// What the store knows of a member is served within a second.
@@ -173,19 +183,13 @@ async fn a_member_that_is_killed_goes_on_where_it_was(
     fleet: &Harness,
     armadex: &Armadex,
 ) -> Result<()> {
-    let (member, host) = (fleet.member("member1")?, fleet.host().client().await?);
+    let member = fleet.member("member1")?;
     let lists = armadex.counter(armadex::LISTS).await?;
-    let before = list_fleet(&host, &SEEDED_KINDS).await?;
-    member.kill_all();
-    let health = wait_for_condition(fleet, "pediacluster/member1", "ClusterHealthy", "False");
-    let (reason, _) = health.await?;
-    ensure!(reason == "NotReachable", "{reason}");
-    let meanwhile = list_fleet(&host, &SEEDED_KINDS).await?;
-    ensure!(
-        before == meanwhile,
-        "{}",
-        Difference::between(&before, &meanwhile)
-    );
+    is_served_as_before(fleet, || {
+        member.kill_all();
+        Ok(())
+    })
+    .await?;
     member.start(fleet.tools()).await?;
     wait_for_condition(fleet, "pediacluster/member1", "Ready", "True").await?;
     let create = [
