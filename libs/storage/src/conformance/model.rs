@@ -46,7 +46,7 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
         if dice.one_in(3) {
             let grace = dice.pick(&[GRACE, Duration::ZERO]);
             let purge = fixture.sink.purge(10, grace);
-            lists.during(fixture, purge).await.expect("purged");
+            lists.across(fixture, purge).await.expect("purged");
             let away = fleet.values_mut().flat_map(|called| &mut called.away);
             away.for_each(|away| away.may_be_gone |= grace.is_zero());
         }
@@ -57,6 +57,8 @@ pub async fn random_batches_and_queries_agree_with_a_map(fixture: &Fixture) {
             compare(fixture, &model, &query, &mut dice).await;
         }
     }
+    let purge = fixture.sink.purge(10, GRACE);
+    lists.across(fixture, purge).await.expect("purged");
     beside.print();
 }
 

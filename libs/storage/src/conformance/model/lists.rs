@@ -13,7 +13,10 @@ use crate::{Found, PageBudget};
 
 /// Lists of everything, by the revision that they are of.
 #[derive(Default)]
-pub(super) struct Lists(BTreeMap<i64, Vec<String>>);
+pub(super) struct Lists {
+    known: BTreeMap<i64, Vec<String>>,
+    compared: u64,
+}
 
 impl Lists {
     /// Lists again and again until some work is done, and once after it.
@@ -35,6 +38,22 @@ impl Lists {
             self.look(fixture).await;
         };
         join(working, looking).await.0
+    }
+
+    /// The same for work that takes no revision: what it leaves is held against what there was.
+    pub(super) async fn across<T>(
+        &mut self,
+        fixture: &Fixture,
+        work: impl Future<Output = T>,
+    ) -> T {
+        self.look(fixture).await;
+        let compared = self.compared;
+        let done = self.during(fixture, work).await;
+        assert!(
+            self.compared > compared,
+            "no list of the revision that was before"
+        );
+        done
     }
 
     /// Lists everything once. Pages of different revisions are no list of any.
@@ -60,8 +79,15 @@ impl Lists {
             }
         }
         let revision = revision.unwrap_or_default();
-        let before = self.0.entry(revision).or_insert_with(|| all.clone());
-        assert_eq!(*before, all, "two lists of revision {revision}");
+        match self.known.get(&revision) {
+            Some(before) => {
+                assert_eq!(*before, all, "two lists of revision {revision}");
+                self.compared += 1;
+            }
+            None => {
+                self.known.insert(revision, all);
+            }
+        }
     }
 }
 

@@ -61,7 +61,8 @@ impl Beside {
     }
 }
 
-/// A round: streams are opened at once, then orders are given at once.
+/// A round: streams are opened at once, then orders are given at once. In every other round batches are given first: what has been answered may not have been
+/// refused, whatever takes its stream away afterwards.
 pub(super) async fn orders_at_once(
     fixture: &Fixture,
     dice: &mut Dice,
@@ -84,6 +85,22 @@ pub(super) async fn orders_at_once(
         }
     }
     orders.shuffle(&mut dice.0);
+    let are_first = round.is_multiple_of(2);
+    let is_first = |order: &mut Order| are_first && matches!(order, Order::Write(..));
+    let first = orders.extract_if(.., is_first).collect();
+    let mut beside = Beside::default();
+    for orders in [first, orders] {
+        beside.add(carry_out(fixture, fleet, orders, model).await);
+    }
+    beside
+}
+
+async fn carry_out(
+    fixture: &Fixture,
+    fleet: &mut Fleet,
+    orders: Vec<Order>,
+    model: &mut Model,
+) -> Beside {
     let given = join_all(orders.iter().map(|order| give(fixture, fleet, order)));
     let (begun, answers) = join(fixture.sink.begin(OWNER), given).await;
     begun.expect("a tenure");
