@@ -70,6 +70,7 @@ macro_rules! conformance {
             selectors::what_is_not_served_is_named,
             selectors::lists_of_names_longer_than_a_statement_are_read_to_the_end,
             selectors::a_namespace_with_many_hits_is_paged,
+            writes::a_batch_that_was_answered_outlives_its_stream,
             writes::a_body_comes_back_byte_for_byte,
             writes::a_deleted_object_is_gone,
             writes::a_new_uid_under_an_old_key_is_a_delete_and_an_add,

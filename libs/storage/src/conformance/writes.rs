@@ -190,6 +190,24 @@ pub async fn a_stream_that_was_taken_over_is_fenced(fixture: &Fixture) {
     );
 }
 
+/// What was answered is there, whatever takes its stream away next.
+pub async fn a_batch_that_was_answered_outlives_its_stream(fixture: &Fixture) {
+    let closed = fixture.pods_of("member1").await;
+    fixture.put(&closed, [object("ns", "a")]).await;
+    let (cluster, resource) = (closed.cluster, closed.stream.resource);
+    let done = fixture.sink.close(cluster, resource).await;
+    done.expect("closed");
+    let taken_over = fixture.pods_of("member1").await;
+    fixture.put(&taken_over, [object("ns", "b")]).await;
+    let left = fixture.pods_of("member1").await;
+    fixture.put(&left, [object("ns", "c")]).await;
+    let done = fixture.sink.leave(&name("member1"), "incarnation-1").await;
+    done.expect("left");
+    fixture.pods_of("member1").await;
+    let all = ["member1/ns/a", "member1/ns/b", "member1/ns/c"];
+    assert_eq!(fixture.list(&all_pods(), 10).await, all);
+}
+
 /// A cluster that left takes no more rows, not even by a stream of the same name that is opened later. Its writer can tell that from
 /// another writer: the one has to join again, the other must not.
 pub async fn a_writer_of_a_cluster_that_left_is_told_so(fixture: &Fixture) {

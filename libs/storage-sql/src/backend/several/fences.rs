@@ -66,6 +66,36 @@ async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
     }
 }
 
+/// Who closes its stream comes behind it in the same process: what was given first is there when the stream is opened again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_is_under_way_when_its_stream_is_closed_is_stored() {
+    for place in Place::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let fixture = fixture_of(&other);
+        let pods = fixture.pods_of("m").await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+        let mut holder = one.database.write().await.expect("a transaction");
+        let hold = crate::sql::head::take_numbers(Numbered::Object, 1);
+        holder.execute(hold).await.expect("held");
+        let third = place.store().await;
+        let writes = fixture_of(&third);
+        let changes = [Change::Put(object("ns", "late").build())];
+        let late = pods.clone();
+        let late = tokio::spawn(async move { writes.write(&late, changes).await });
+        wait_until_somebody_waits(&place, &other).await;
+        let (cluster, resource) = (pods.cluster, pods.stream.resource);
+        let closes = tokio::spawn(async move { third.close(cluster, resource).await });
+        holder.rollback().await.expect("let go");
+        let written = late.await.expect("no panic").expect("written");
+        assert_eq!(written.added, 1);
+        closes.await.expect("no panic").expect("closed");
+        assert!(fixture.list(&all_pods(), 10).await.is_empty());
+        fixture.pods_of("m").await;
+        assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a", "m/ns/late"]);
+        fixture.assert_sound().await;
+    }
+}
+
 /// It is about to open a stream that somebody closes meanwhile: readers that have heard so have to hear of it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_closed_while_it_is_opened_is_shown_by_a_revision() {
