@@ -1,5 +1,6 @@
 //! Holds the documents to what there is: every difference of docs/compatibility.md and every invariant of ARCHITECTURE.md names the tests that
-//! hold it, and each of these is a test of this repository; the numbers of docs/limits.md are those of the sources.
+//! hold it, and each of these is a test of this repository; the numbers of docs/limits.md are those of the sources; the rooms that ARCHITECTURE.md tells
+//! are all that there are.
 
 use std::path::{Path, PathBuf};
 
@@ -247,4 +248,96 @@ fn what_is_not_there_is_seen() {
     ] {
         assert_eq!(is_there(&root(), name), expected, "{name}");
     }
+}
+
+/// Which section of ARCHITECTURE.md tells the rooms of these sources, and in which of their folders it names every one. Of others it says what they are for.
+const ROOMS: [(&str, &str, &[&str]); 5] = [
+    (
+        "The rooms of the API server",
+        "apiserver/src",
+        &["request", "caller", "app"],
+    ),
+    (
+        "The rooms of the store",
+        "libs/storage-sql/src",
+        &["write", "read"],
+    ),
+    (
+        "The rooms of the synchro",
+        "controllers/synchro/src",
+        &[
+            "incoming",
+            "told",
+            "credentials",
+            "stream",
+            "audit",
+            "session",
+            "tree",
+            "fleet",
+        ],
+    ),
+    (
+        "The rooms of the binary",
+        "armadex/src",
+        &["command", "store", "admin"],
+    ),
+    ("The rooms of the bench", "bench/src", &[]),
+];
+
+/// The item of a section that begins with this folder.
+fn item_of<'a>(section: &'a str, folder: &str) -> &'a str {
+    let begins = format!("`{folder}/`");
+    let item = section.split("\n- ").find(|item| item.starts_with(&begins));
+    item.unwrap_or_else(|| panic!("no item of {begins}"))
+}
+
+/// The modules in `folder` of which `text` has no name in backticks, alone or as a part of a path.
+fn untold(text: &str, folder: &Path) -> Vec<PathBuf> {
+    let names: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+    let is_told = |module: &str| {
+        names
+            .iter()
+            .any(|name| name.split('/').any(|part| part == module))
+    };
+    let entries = std::fs::read_dir(folder).expect("readable");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut untold: Vec<_> = paths
+        .filter(|path| {
+            let module = path.file_stem().and_then(|stem| stem.to_str());
+            let module = module.expect("a name");
+            !["lib", "main", "tests"].contains(&module) && !is_told(module)
+        })
+        .collect();
+    untold.sort();
+    untold
+}
+
+#[test]
+fn every_room_of_a_crate_whose_rooms_are_told_is_named() {
+    let text = document("ARCHITECTURE.md");
+    let mut missing = Vec::new();
+    for (title, sources, folders) in ROOMS {
+        let section = text.split(&format!("\n## {title}\n")).nth(1);
+        let section = section.and_then(|text| text.split("\n## ").next());
+        let section = section.unwrap_or_else(|| panic!("no section {title}"));
+        let sources = root().join(sources);
+        missing.extend(untold(section, &sources));
+        for folder in folders {
+            missing.extend(untold(item_of(section, folder), &sources.join(folder)));
+        }
+    }
+    assert!(missing.is_empty(), "not told: {missing:#?}");
+}
+
+#[test]
+fn a_room_that_is_not_named_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["kept.rs", "tests.rs", "walk.rs"] {
+        std::fs::write(folder.path().join(name), "").expect("written");
+    }
+    std::fs::create_dir(folder.path().join("deep")).expect("made");
+    let text = "`deep/` is far down, kept is not told and `read/walk` is.";
+    assert_eq!(untold(text, folder.path()), [folder.path().join("kept.rs")]);
+    let item = item_of("Rooms:\n\n- `a/` has `b`.\n- `c/` has `d`.", "c");
+    assert_eq!(item, "`c/` has `d`.");
 }
