@@ -339,6 +339,37 @@ fn creation_waits_for_its_condition() {
 }
 
 #[test]
+fn what_all_templates_of_a_lifecycle_take_is_bounded_together() {
+    let name = "east{{#each source.items}}{{#if this}}{{/if}}{{/each}}";
+    let reference = |number: usize| {
+        json!({"key": format!("k{number}"), "group": "", "version": "v1", "resource": "configmaps",
+            "namespaceTemplate": "x", "nameTemplate": name})
+    };
+    let references: Vec<Value> = (0..64).map(reference).collect();
+    let source = json!({"items": vec![1; 5_000]}).to_string();
+    let world = World {
+        source: found("east", &source, false),
+        ..world()
+            .set("/spec/references", references.into())
+            .set("/spec/template", json!("spec: {syncResources: []}"))
+    };
+    let resolved = world.plan().references.len();
+    assert!(
+        (4..16).contains(&resolved),
+        "{resolved} of 64: {}",
+        world.told()
+    );
+    let told = world.told();
+    assert!(
+        told.ends_with(
+            "the templates of one object take more than 400000 steps together, or their functions handle more than 67108864 bytes: \
+             have fewer of them repeat things or handle large texts"
+        ),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_template_that_does_not_render_to_a_pediacluster_is_told_by_path_and_never_by_value() {
     let aliases = vec!["*a"; 98].join(", ");
     let bomb = format!("spec: [&a {}, {aliases}]", "a".repeat(30 << 10));

@@ -32,8 +32,8 @@ pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
 pub use reads::Reads;
 pub use rules::{
-    STEP_LIMIT, Scope, TAG_LIMIT, TAGS_LIMIT, TEMPLATE_LIMIT, TEMPLATES_LIMIT, TemplateError,
-    WORK_LIMIT,
+    STEP_LIMIT, STEPS_LIMIT, Scope, TAG_LIMIT, TAGS_LIMIT, TEMPLATE_LIMIT, TEMPLATES_LIMIT,
+    TemplateError, WORK_LIMIT, WORKS_LIMIT,
 };
 pub use shape::{BRACES_LIMIT, OPENING_LIMIT};
 
@@ -63,10 +63,11 @@ pub enum UnsupportedEngine {
 }
 
 /// The values that a template is rendered over: `source` and `references`. Made once for an object and borrowed by each template: to
-/// copy it takes longer than to render.
+/// copy it takes longer than to render, and what all of them may take is bounded.
 #[derive(Clone, Debug)]
 pub struct TemplateData {
     context: Sensitive<Context>,
+    left: Arc<Budget>,
 }
 
 const SOURCE: &str = "source";
@@ -81,6 +82,7 @@ impl TemplateData {
         let context = Context::from(Value::Object(Map::from_iter(fields)));
         Self {
             context: context.into(),
+            left: Arc::new(Budget::of_all()),
         }
     }
 
@@ -177,7 +179,7 @@ impl Template {
     pub fn render(&self, data: &TemplateData) -> Result<String, TemplateError> {
         let context = data.context.expose();
         let mut out = bounded::Bounded::default();
-        let budget = Arc::new(Budget::default());
+        let budget = Arc::new(Budget::of_one(&data.left));
         let mut rendering = RenderContext::new(None);
         metered::register(&mut rendering, &budget);
         let rendered = self

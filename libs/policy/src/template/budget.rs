@@ -1,17 +1,20 @@
 //! What one rendering may take: steps, which bound its time, and bytes, which bound its memory.
-//! Both are spent by whatever a template can repeat or make longer.
+//! Both are spent by whatever a template can repeat or make longer, of what one rendering has and of what all over the same values have together.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use super::rules::{STEP_LIMIT, TemplateError, WORK_LIMIT};
+use super::rules::{STEP_LIMIT, STEPS_LIMIT, TemplateError, WORK_LIMIT, WORKS_LIMIT};
 
-/// What is left for one rendering.
+/// What is left for one rendering, or for all of an object.
 #[derive(Debug)]
 pub(super) struct Budget {
     steps: AtomicUsize,
     bytes: AtomicUsize,
+    /// What is spent is spent of this as well.
+    all: Option<Arc<Budget>>,
     /// Steps that the longest path so far takes.
     longest_path: AtomicUsize,
 }
@@ -23,23 +26,38 @@ pub(super) enum Exceeded {
     Bytes,
 }
 
-impl Default for Budget {
-    fn default() -> Self {
+impl Budget {
+    /// For all renderings over the same values.
+    pub(super) fn of_all() -> Self {
+        Self::new(STEPS_LIMIT, WORKS_LIMIT, None)
+    }
+
+    /// For one of them.
+    pub(super) fn of_one(all: &Arc<Self>) -> Self {
+        Self::new(STEP_LIMIT, WORK_LIMIT, Some(Arc::clone(all)))
+    }
+
+    fn new(steps: usize, bytes: usize, all: Option<Arc<Self>>) -> Self {
         Self {
-            steps: AtomicUsize::new(STEP_LIMIT),
-            bytes: AtomicUsize::new(WORK_LIMIT),
+            steps: AtomicUsize::new(steps),
+            bytes: AtomicUsize::new(bytes),
+            all,
             longest_path: AtomicUsize::new(0),
         }
     }
-}
 
-impl Budget {
     pub(super) fn spend_steps(&self, steps: usize) -> Result<(), Exceeded> {
-        spend(&self.steps, steps).ok_or(Exceeded::Steps)
+        spend(&self.steps, steps).ok_or(Exceeded::Steps)?;
+        self.all
+            .as_ref()
+            .map_or(Ok(()), |all| all.spend_steps(steps))
     }
 
     pub(super) fn spend_bytes(&self, bytes: usize) -> Result<(), Exceeded> {
-        spend(&self.bytes, bytes).ok_or(Exceeded::Bytes)
+        spend(&self.bytes, bytes).ok_or(Exceeded::Bytes)?;
+        self.all
+            .as_ref()
+            .map_or(Ok(()), |all| all.spend_bytes(bytes))
     }
 
     /// A path of so many steps leads to where the rendering is.
@@ -78,7 +96,8 @@ impl Budget {
         } else if self.bytes.load(Ordering::Relaxed) == 0 {
             Some(TemplateError::TooMuchWork)
         } else {
-            None
+            let all = self.all.as_ref()?;
+            all.exceeded().map(|_| TemplateError::TooMuchTogether)
         }
     }
 }

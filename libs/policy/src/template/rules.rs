@@ -25,6 +25,13 @@ pub const STEP_LIMIT: usize = 100_000;
 /// as large as an API server stores.
 pub const WORK_LIMIT: usize = 16 * 1024 * 1024;
 
+/// Steps of all renderings of one object together. A lifecycle has up to 130 templates, two for each of 64 references; that each takes nearly as much as
+/// one may would be 50 s at every look, where four take 1.5 s.
+pub const STEPS_LIMIT: usize = 4 * STEP_LIMIT;
+
+/// Bytes that the functions of all of them take and give.
+pub const WORKS_LIMIT: usize = 4 * WORK_LIMIT;
+
 /// What is wrong with a template or with its result. Says where and what, never a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
@@ -91,6 +98,12 @@ pub enum TemplateError {
         "the functions of the template handle more than {WORK_LIMIT} bytes: they make texts too long, or take too large ones too often"
     )]
     TooMuchWork,
+    /// It does not itself, but with those before it.
+    #[error(
+        "the templates of one object take more than {STEPS_LIMIT} steps together, or their functions handle more than {WORKS_LIMIT} bytes: have fewer \
+         of them repeat things or handle large texts"
+    )]
+    TooMuchTogether,
 }
 
 impl TemplateError {

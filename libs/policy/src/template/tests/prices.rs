@@ -197,3 +197,22 @@ fn the_budget_is_each_renderings_own_and_wide_enough_for_a_hundred_labels() {
         assert_eq!(template.render(&data).unwrap().lines().count(), 100);
     }
 }
+
+#[test]
+fn templates_of_one_object_take_no_more_together_than_four_may() {
+    let steps = "{{#each source.few}}{{#each @root.source.few}}{{this}}{{/each}}{{/each}}";
+    let work = "{{#each source.six}}{{#if (upper @root.source.text)}}{{/if}}{{/each}}";
+    for text in [steps, work] {
+        let template = compile(text).unwrap();
+        let source =
+            json!({"few": vec![1; 60], "six": vec![1; 6], "text": "k".repeat(1024 * 1024)});
+        let data = TemplateData::of(source.clone());
+        let mut rendered = (0..20).map(|_| template.render(&data).err());
+        let alone = rendered.by_ref().take_while(Option::is_none).count();
+        assert!((4..12).contains(&alone), "{alone} times {text}");
+        let more = rendered.next().flatten();
+        assert_eq!(more, Some(TemplateError::TooMuchTogether), "{text}");
+        // Another object has nothing to do with it.
+        assert!(template.render(&TemplateData::of(source)).is_ok());
+    }
+}
