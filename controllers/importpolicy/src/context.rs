@@ -1,12 +1,13 @@
 //! What reconciles share.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
-use armadex_policy::template::TEMPLATES_LIMIT;
+use armadex_policy::template::KEPT_LIMIT;
 use armadex_policy::{Served, Shared, controlled_by};
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
@@ -65,8 +66,10 @@ impl Context {
         policy: &ClusterImportPolicy,
     ) -> Option<Result<Memory, Invalid>> {
         let memories = lock(&self.memories);
-        let known = memories.get(&policy.name_any())?;
-        (known.of == Version::of(policy)).then(|| known.found.clone())
+        match &find(&memories, policy)?.found {
+            Ok(valid) => valid.memory().map(Ok),
+            Err(invalid) => Some(Err(invalid.clone())),
+        }
     }
 
     /// The same, found out if it was not. Takes its time.
@@ -76,10 +79,17 @@ impl Context {
         }
         let found = validate(&policy.spec).map(|compiled| Memory {
             compiled: Arc::new(compiled),
-            looks: Arc::default(),
+            looks: self.looks(policy),
         });
         self.remember(policy, found.clone());
         found
+    }
+
+    /// What has come of looks at this very policy, whose templates may have made room since.
+    fn looks(&self, policy: &ClusterImportPolicy) -> Arc<Mutex<Looks>> {
+        let memories = lock(&self.memories);
+        let valid = find(&memories, policy).and_then(|known| known.found.as_ref().ok());
+        valid.map(|valid| valid.looks.clone()).unwrap_or_default()
     }
 
     /// What may be found otherwise the next time is not remembered.
@@ -89,9 +99,12 @@ impl Context {
         }
         let known = Remembered {
             of: Version::of(policy),
-            found,
-            text: text_of(policy),
-            at: Instant::now(),
+            found: found.map(|memory| Valid {
+                compiled: Some(memory.compiled),
+                text: text_of(policy),
+                at: Instant::now(),
+                looks: memory.looks,
+            }),
         };
         let mut memories = lock(&self.memories);
         memories.insert(policy.name_any(), known);
@@ -117,16 +130,33 @@ impl Context {
 /// What a policy, as it was then, was found to be. That it is not valid is remembered too: it takes as long to find out.
 pub(crate) struct Remembered {
     of: Version,
-    found: Result<Memory, Invalid>,
+    found: Result<Valid, Invalid>,
+}
+
+/// What is kept of a policy that can be followed.
+struct Valid {
+    /// Unless it made room for others: it is compiled again, and no source object is looked at again for it.
+    compiled: Option<Arc<Compiled>>,
     /// Bytes of what is compiled.
     text: usize,
     at: Instant,
+    looks: Arc<Mutex<Looks>>,
 }
 
-/// Text of all templates that are kept compiled: hundreds of policies as long as the shipped one. What is compiled of nothing but names takes 500 times
-/// its text, so all that is kept takes 128 MiB at the worst.
-const KEPT_BYTES: usize = 256 * 1024;
-const _: () = assert!(TEMPLATES_LIMIT <= KEPT_BYTES, "one at least is kept");
+impl Valid {
+    fn memory(&self) -> Option<Memory> {
+        let (compiled, looks) = (self.compiled.clone()?, self.looks.clone());
+        Some(Memory { compiled, looks })
+    }
+}
+
+fn find<'a>(
+    memories: &'a HashMap<String, Remembered>,
+    policy: &ClusterImportPolicy,
+) -> Option<&'a Remembered> {
+    let known = memories.get(&policy.name_any());
+    known.filter(|known| known.of == Version::of(policy))
+}
 
 /// What is compiled of a policy for the looks to come; of one that is not valid nothing.
 fn text_of(policy: &ClusterImportPolicy) -> usize {
@@ -134,18 +164,19 @@ fn text_of(policy: &ClusterImportPolicy) -> usize {
     spec.name_template.len() + spec.source.selector_template.len()
 }
 
-/// Forgets what was found first of the policies that have too much text together: it is found out again.
+/// Of the policies that have too much text together the longest have nothing kept that is compiled, of those that are as long the oldest: who writes short
+/// ones does not wait for who writes long ones.
 fn make_room(memories: &mut HashMap<String, Remembered>) {
-    let held = |known: &Remembered| known.found.as_ref().map_or(0, |_| known.text);
-    let mut bytes: usize = memories.values().map(held).sum();
-    while bytes > KEPT_BYTES {
-        let holding = memories.iter().filter(|(_, known)| held(known) > 0);
-        let Some(oldest) = holding.min_by_key(|(_, known)| known.at) else {
+    let valid = memories.values_mut().flat_map(|known| &mut known.found);
+    let mut held: Vec<&mut Valid> = valid.filter(|valid| valid.compiled.is_some()).collect();
+    let mut bytes: usize = held.iter().map(|valid| valid.text).sum();
+    held.sort_by_key(|valid| (Reverse(valid.text), valid.at));
+    for longest in held {
+        if bytes <= KEPT_LIMIT {
             return;
-        };
-        let (name, freed) = (oldest.0.clone(), held(oldest.1));
-        memories.remove(&name);
-        bytes -= freed;
+        }
+        longest.compiled = None;
+        bytes -= longest.text;
     }
 }
 

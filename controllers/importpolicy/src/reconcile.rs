@@ -332,6 +332,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn policies_with_long_templates_make_room_for_those_with_short_ones() {
+        let context = context(&Host::new(&[]));
+        let named = |name: String, length: usize| {
+            let mut policy = policy(1);
+            policy.metadata.name = Some(name);
+            policy.spec.name_template = "x".repeat(length);
+            policy
+        };
+        let short = |number: usize| named(format!("short{number}"), 1000);
+        let long = |number: usize| named(format!("long{number}"), 60 * 1024 + number);
+        for number in 0..20 {
+            memory(&short(number), &context).await.unwrap();
+        }
+        let looks = async |number| memory(&long(number), &context).await.unwrap().looks;
+        let before = looks(4).await;
+        for number in (0..5).chain(0..5) {
+            looks(number).await;
+        }
+        let is_kept = |policy: &ClusterImportPolicy| context.remembered(policy).is_some();
+        assert!((0..20).all(|number| is_kept(&short(number))));
+        let kept = Vec::from_iter((0..5).filter(|number| is_kept(&long(*number))));
+        assert_eq!(kept, [0, 1, 2], "there is no room for another");
+        let after = looks(4).await;
+        assert!(
+            Arc::ptr_eq(&before, &after),
+            "what came of its looks is kept"
+        );
+    }
+
+    #[tokio::test]
     async fn that_a_template_could_not_be_compiled_now_is_not_remembered() {
         let context = context(&Host::new(&[]));
         let no_thread = Invalid {

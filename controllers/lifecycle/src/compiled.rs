@@ -7,13 +7,10 @@ use std::{
 };
 
 use armadex_crds::PediaClusterLifecycleSpec;
+use armadex_policy::template::KEPT_LIMIT;
 use serde_json::json;
 
 use crate::{Compiled, Problem, validate};
-
-/// Text of all templates that are kept: a hundred policies as long as the shipped one. What is compiled of 64 KiB of nothing but names takes
-/// 32 MiB, so all that is kept takes 128 MiB at the worst.
-const KEPT_BYTES: usize = 256 * 1024;
 
 pub(crate) type Outcome = Result<Arc<Compiled>, Problem>;
 
@@ -60,12 +57,12 @@ impl Kept {
 
     fn keep(&mut self, text: String, outcome: Outcome) {
         let may_pass = outcome.as_ref().is_err_and(|problem| problem.may_pass);
-        if may_pass || text.len() > KEPT_BYTES {
+        if may_pass || text.len() > KEPT_LIMIT {
             return;
         }
         self.bytes += text.len();
         self.outcomes.push_back((text, outcome));
-        while self.bytes > KEPT_BYTES
+        while self.bytes > KEPT_LIMIT
             && let Some((oldest, _)) = self.outcomes.pop_front()
         {
             self.bytes -= oldest.len();
@@ -153,7 +150,7 @@ mod tests {
         let kept = lock(&compilations.kept);
         let bytes: usize = kept.outcomes.iter().map(|(text, _)| text.len()).sum();
         assert_eq!(kept.bytes, bytes);
-        assert!(bytes <= KEPT_BYTES && bytes > KEPT_BYTES / 2, "{bytes}");
+        assert!(bytes <= KEPT_LIMIT && bytes > KEPT_LIMIT / 2, "{bytes}");
         assert!(
             kept.outcomes
                 .iter()

@@ -32,8 +32,8 @@ pub use functions::{FUNCTIONS, Function};
 pub use go_syntax::GoSyntax;
 pub use reads::Reads;
 pub use rules::{
-    STEP_LIMIT, STEPS_LIMIT, Scope, TAG_LIMIT, TAGS_LIMIT, TEMPLATE_LIMIT, TEMPLATES_LIMIT,
-    TemplateError, WORK_LIMIT, WORKS_LIMIT,
+    KEPT_LIMIT, STEP_LIMIT, STEPS_LIMIT, Scope, TAG_LIMIT, TAGS_LIMIT, TEMPLATE_LIMIT,
+    TEMPLATES_LIMIT, TemplateError, WORK_LIMIT, WORKS_LIMIT,
 };
 pub use shape::{BRACES_LIMIT, OPENING_LIMIT};
 
