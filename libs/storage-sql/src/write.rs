@@ -30,6 +30,7 @@ pub(crate) mod purge;
 pub(crate) mod session;
 pub(crate) mod shown;
 pub(crate) mod stage;
+pub(crate) mod terms;
 pub(crate) mod types;
 pub(crate) mod unposting;
 pub(crate) mod work;

@@ -16,7 +16,8 @@ pub struct TypeId(pub i32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules(pub i64);
 
-/// Changes of one stream that are stored together with the position they lead to, or not at all.
+/// Changes of one stream that are stored together with the position they lead to, or not at all; a large one in parts, the position with the last
+/// ([`crate::Sink::write`]).
 ///
 /// A key occurs at most once: the last write of a key wins before the batch is made.
 #[derive(Clone, Debug)]
@@ -110,4 +111,19 @@ pub struct Written {
     pub deleted: u64,
     /// Objects that were stored already, and deletions of absent ones.
     pub unchanged: u64,
+}
+
+impl std::ops::AddAssign for Written {
+    fn add_assign(&mut self, more: Self) {
+        let Self {
+            added,
+            changed,
+            deleted,
+            unchanged,
+        } = more;
+        self.added += added;
+        self.changed += changed;
+        self.deleted += deleted;
+        self.unchanged += unchanged;
+    }
 }

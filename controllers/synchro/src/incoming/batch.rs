@@ -13,6 +13,8 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_TERMS: usize = 1 << 14;
 /// A change without its body, for the size of a batch: key, terms, bookkeeping.
 const OVERHEAD: usize = 512;
+/// What goes is taken for a usual object: only the store knows what it is indexed by, and stores a batch of more in several transactions.
+const TERMS_OF_DELETED: usize = 32;
 /// A short text is rounded up to the classes of the allocator.
 const TEXT: usize = 16;
 
@@ -96,7 +98,7 @@ fn size(change: &Change) -> usize {
 fn terms(change: &Change) -> usize {
     match change {
         Change::Put(object) => object.terms.len(),
-        Change::Delete(_) => 0,
+        Change::Delete(_) => TERMS_OF_DELETED,
     }
 }
 

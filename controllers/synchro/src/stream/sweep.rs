@@ -6,7 +6,7 @@ use crate::stream::Stream;
 use crate::stream::step::{Outcome, Sweep};
 use crate::stream::writer::Halt;
 
-/// Keys that are compared at a time: some 60 KB.
+/// Keys that are compared at a time: some 60 KB. All of them may go at once: where that is too much for one transaction the store makes several of it.
 const KEYS: u32 = 1000;
 
 impl Stream {

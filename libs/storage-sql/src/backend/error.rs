@@ -94,6 +94,25 @@ fn collision(err: &StoreError) -> Option<&Collision> {
     err.source()?.downcast_ref()
 }
 
+/// What was to be done in one transaction is more than one may take.
+#[derive(Debug, thiserror::Error)]
+#[error("it is more than one transaction may take")]
+struct TooMuch;
+
+/// A transaction was given up because it would have taken too much: what was to be done in it succeeds in several.
+pub(crate) fn too_much(edits: usize) -> StoreError {
+    StoreError::Unavailable {
+        reason: format!("a transaction would have edited the index in {edits} places or more"),
+        source: Box::new(TooMuch),
+    }
+}
+
+/// Whether the same work is to be done in smaller transactions.
+pub(crate) fn is_too_much(err: &StoreError) -> bool {
+    err.source()
+        .is_some_and(<dyn Error + 'static>::is::<TooMuch>)
+}
+
 /// The store is closed, or its writer is gone: nothing can be done with it any more.
 pub(crate) fn closed() -> StoreError {
     StoreError::Unavailable {
@@ -123,5 +142,7 @@ mod tests {
         let waited = of(Class::Waited);
         assert!(is_collision(&waited) && !is_short_collision(&waited));
         assert!(is_short_collision(&of(Class::Collision)));
+        assert!(is_too_much(&too_much(9)) && !is_collision(&too_much(9)));
+        assert!(!is_too_much(&of(Class::Passing)));
     }
 }

@@ -18,7 +18,7 @@ use crate::form::codec::Family;
 use crate::read::inventory::{self, Inventory, Told};
 use crate::read::streams::{self, States};
 use crate::write::clusters::{self, Differs, Present};
-use crate::write::prepare::prepare;
+use crate::write::prepare::{Prepared, prepare};
 use crate::write::types::Opening;
 use crate::write::work::{Done, Work};
 
@@ -135,10 +135,7 @@ impl Sink for SqlStore {
                 prepared.await.map_err(|err| broken(err.to_string()))??
             }
         };
-        match self.order(Work::Write(prepared)).await? {
-            Done::Written(written) => Ok(written),
-            other => Err(unexpected(&other)),
-        }
+        self.store(prepared).await
     }
 
     async fn keys(
@@ -191,6 +188,21 @@ impl Sink for SqlStore {
 }
 
 impl SqlStore {
+    /// Stores a batch, in as many transactions as it is worth: others have their turn between two of them. Who is interrupted between finds the position
+    /// behind the objects and is told of them once more.
+    async fn store(&self, batch: Prepared) -> Result<Written, StoreError> {
+        let mut written = Written::default();
+        let mut left = vec![batch];
+        while let Some(batch) = left.pop() {
+            match self.order(Work::Write(batch)).await? {
+                Done::Written(part) => written += part,
+                Done::TooMuch(batch) => left.extend(batch.halves().into_iter().rev()),
+                other => return Err(unexpected(&other)),
+            }
+        }
+        Ok(written)
+    }
+
     async fn told<T: Send>(
         &self,
         told: &Told<T>,

@@ -59,6 +59,11 @@ impl IndexChange {
         self.begun.insert((resource, nsid));
     }
 
+    /// How many entries come and go.
+    pub(crate) fn edits(&self) -> usize {
+        self.entries.len()
+    }
+
     /// By how much the number of objects changes.
     pub(crate) fn delta(&self, resource: i32, nsid: i64) -> i64 {
         self.counts.get(&(resource, nsid)).copied().unwrap_or(0)

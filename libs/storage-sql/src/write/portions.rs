@@ -9,6 +9,9 @@ pub struct Portions {
     pub orders: usize,
     /// The most changed objects in one transaction: as much as one commit is worth.
     pub changes: usize,
+    /// The most edits of the index in one transaction of batches: an object that comes or goes is one for each of its terms, and some 2,000 usual objects
+    /// have so many. A batch of more is stored in several transactions, and only one object may be more by itself.
+    pub edits: usize,
     /// Object ids that an index block is filled with, 256 at most: about 300 bytes.
     pub ids_in_block: usize,
     /// The most streams or clusters that one step of a purge removes: where they are small a step is as long as one with many rows. A stream of a small
@@ -23,6 +26,7 @@ impl Default for Portions {
         Self {
             orders: 128,
             changes: 8000,
+            edits: 65_536,
             ids_in_block: MAX_IDS,
             removed: 128,
             terms: 65_536,

@@ -39,6 +39,30 @@ impl PreparedChange {
     }
 }
 
+/// Edits of the index that an object which goes away is taken for until its terms are read: those of a usual one.
+const USUAL_EDITS: usize = 32;
+
+impl Prepared {
+    /// The edits of the index that it comes to, as far as the batch tells: what it replaces is not in it.
+    pub(crate) fn edits(&self) -> usize {
+        let edits = self.changes.iter().map(|change| match change {
+            PreparedChange::Put(object) => object.terms.posted().len(),
+            PreparedChange::Delete(_) => USUAL_EDITS,
+        });
+        edits.sum()
+    }
+
+    /// Its two halves, the first to be stored first: the second alone moves the position, so that the stream is where all of the batch is stored.
+    pub(crate) fn halves(mut self) -> [Self; 2] {
+        let first = Self {
+            changes: self.changes.drain(..self.changes.len() / 2).collect(),
+            position: None,
+            ..self
+        };
+        [first, self]
+    }
+}
+
 /// An object in its stored parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewObject {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use armadex_storage::{ClusterId, Phase, StoreError, Written};
 
-use crate::backend::error::broken;
+use crate::backend::error::too_much;
 use crate::backend::incarnation;
 use crate::backend::{Connection, rows};
 use crate::form::namespace_id::cluster_of;
@@ -25,6 +25,7 @@ use crate::write::left_off::LeftOff;
 use crate::write::places::{self, Place, Places};
 use crate::write::prepare::{NewObject, Prepared, PreparedChange};
 use crate::write::session::Session;
+use crate::write::terms::{posted, terms_up_to};
 
 /// A batch whose index, counters and stream are written, and whose objects are not.
 pub(crate) struct Staged<'a> {
@@ -53,11 +54,15 @@ pub(crate) async fn stage<'a>(
         .collect();
     let terms = old_terms(session, batches, &diffs).await?;
     let staged = number(session, batches, diffs).await?;
+    let (change, deltas) = index_change(session, &staged, batches, &places, &terms);
+    check_room(session, batches, change.edits())?;
     for (staged, batch) in staged.iter().zip(batches) {
         forget_removed(session.labels, staged, batch.cluster, &terms);
     }
-
-    let deltas = write_index(session, &staged, batches, &places, &terms).await?;
+    let capacity = session.capacity();
+    change
+        .write(session.connection, session.dialect, capacity)
+        .await?;
     let moved = moved(batches, &streams, &staged, &deltas);
     counters::write(session.connection, session.dialect, deltas, new).await?;
     move_streams(session, &moved).await?;
@@ -174,7 +179,19 @@ async fn old_terms(
             Effect::Add { .. } => None,
         }));
     }
-    terms_of(session.connection, &needed).await
+    // What is read beyond what is put goes for certain.
+    let put = diffs.iter().flat_map(|diff| &diff.effects);
+    let put = put.filter_map(|effect| match effect {
+        Effect::Add { new, .. } | Effect::Change { new, .. } => Some(&new.terms),
+        Effect::Remove { .. } => None,
+    });
+    let most = session.portions.edits + posted(put);
+    let terms = terms_up_to(session.connection, &needed, most).await?;
+    let read = posted(terms.values());
+    if read > most {
+        check_room(session, batches, read - most + session.portions.edits)?;
+    }
+    Ok(terms)
 }
 
 /// Whether an object that keeps its terms may have been posted under one that it is posted under no more.
@@ -184,23 +201,6 @@ fn is_posted_anew(old: &OldRow, new: &NewObject, unposted: &Unposted) -> bool {
         .iter()
         .filter_map(since)
         .any(|&since| old.rev <= since)
-}
-
-/// What these versions were indexed by, by revision.
-pub(crate) async fn terms_of(
-    connection: &mut dyn Connection,
-    revs: &[i64],
-) -> Result<HashMap<i64, TermSet>, StoreError> {
-    let mut terms = HashMap::with_capacity(revs.len());
-    let dialect = connection.dialect();
-    for part in revs.chunks(dialect.most_values()) {
-        let statement = object::terms(dialect, part);
-        terms.extend(rows(connection, statement, object::decode_terms).await?);
-    }
-    match revs.iter().find(|rev| !terms.contains_key(rev)) {
-        Some(rev) => Err(broken(format!("the version of revision {rev} is missing"))),
-        None => Ok(terms),
-    }
 }
 
 /// Gives each object that is added its id.
@@ -225,14 +225,14 @@ async fn number<'a>(
     Ok(staged.collect())
 }
 
-/// Writes postings; gives how the counters change.
-async fn write_index(
-    session: &mut Session<'_>,
+/// How the index and the counters change.
+fn index_change(
+    session: &Session<'_>,
     staged: &[Staged<'_>],
     batches: &[&Prepared],
     places: &[Places],
     terms: &HashMap<i64, TermSet>,
-) -> Result<Vec<CounterDelta>, StoreError> {
+) -> (IndexChange, Vec<CounterDelta>) {
     let mut change = IndexChange::default();
     let mut deltas = Vec::new();
     for ((staged, batch), places) in staged.iter().zip(batches).zip(places) {
@@ -252,11 +252,20 @@ async fn write_index(
             }
         }
     }
-    let capacity = session.capacity();
-    change
-        .write(session.connection, session.dialect, capacity)
-        .await?;
-    Ok(deltas)
+    (change, deltas)
+}
+
+/// Refuses what is to be tried in smaller transactions. A single change is as large as it is.
+fn check_room(
+    session: &Session<'_>,
+    batches: &[&Prepared],
+    edits: usize,
+) -> Result<(), StoreError> {
+    let changes: usize = batches.iter().map(|batch| batch.changes.len()).sum();
+    match changes > 1 && edits > session.portions.edits {
+        true => Err(too_much(edits)),
+        false => Ok(()),
+    }
 }
 
 fn index_effects(

@@ -69,6 +69,8 @@ impl Work {
 #[derive(Debug)]
 pub(crate) enum Done {
     Written(Written),
+    /// The batch is more than one transaction may take, and is given back.
+    TooMuch(Prepared),
     Joined(ClusterId),
     Begun(Tenure),
     /// Whether the tenure lasts.

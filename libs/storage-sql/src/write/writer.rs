@@ -10,7 +10,7 @@ use armadex_storage::{Outage, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::error::{broken, is_collision};
+use crate::backend::error::{broken, is_collision, is_too_much};
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::{SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
@@ -111,8 +111,11 @@ impl Writer {
         if let [Ok(Done::Purged(purged))] = &mut results[..] {
             purged.finished = purged.finished && !self.give_space_back().await;
         }
-        for (reply, result) in replies.into_iter().zip(results) {
-            let _ = reply.send(result);
+        for ((reply, result), work) in replies.into_iter().zip(results).zip(work) {
+            let _ = reply.send(match (result, work) {
+                (Err(err), Work::Write(batch)) if is_too_much(&err) => Ok(Done::TooMuch(batch)),
+                (result, _) => result,
+            });
         }
     }
 
@@ -134,6 +137,7 @@ impl Writer {
         match self.transact_anew(work).await {
             Ok(done) => done.into_iter().map(Ok).collect(),
             Err(err) if work.len() == 1 => vec![Err(err)],
+            Err(err) if is_too_much(&err) => self.one_by_one(work).await,
             // Trying each alone would make everybody wait for the database once more.
             Err(err) if err.is_transient() => work.iter().map(|_| Err(again(&err))).collect(),
             Err(_) => self.one_by_one(work).await,
@@ -370,12 +374,14 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
 struct Group {
     orders: Vec<Order>,
     changes: usize,
+    edits: usize,
 }
 
 impl Group {
     fn of(order: Order) -> Self {
         Self {
             changes: changes(&order.work),
+            edits: edits(&order.work),
             orders: vec![order],
         }
     }
@@ -384,9 +390,11 @@ impl Group {
     fn gather(&mut self, orders: &mut mpsc::Receiver<Order>, portions: &Portions) -> Option<Order> {
         while self.orders.len() < portions.orders && self.changes < portions.changes {
             let order = orders.try_recv().ok()?;
-            if !self.fits(&order.work) {
+            let edits = self.edits + edits(&order.work);
+            if edits > portions.edits || !self.fits(&order.work) {
                 return Some(order);
             }
+            self.edits = edits;
             self.changes += changes(&order.work);
             self.orders.push(order);
         }
@@ -415,6 +423,10 @@ fn stream_of(work: &Work) -> Option<(i64, i32)> {
 
 fn changes(work: &Work) -> usize {
     work.batch().map_or(1, |batch| batch.changes.len())
+}
+
+fn edits(work: &Work) -> usize {
+    work.batch().map_or(0, Prepared::edits)
 }
 
 async fn finish<T>(

@@ -11,7 +11,7 @@ use crate::form::term::TermSet;
 use crate::sql::object::{self, PurgedRow};
 use crate::sql::post::{self, RunKey, RunPart};
 use crate::write::session::Session;
-use crate::write::stage::terms_of;
+use crate::write::terms::terms_of;
 
 /// So many objects say in which run the most are.
 const SAMPLE: i64 = 64;

@@ -15,7 +15,7 @@ use crate::sql::stream::{Loss, StreamRow};
 use crate::write::counters::{self, CounterDelta};
 use crate::write::index::IndexChange;
 use crate::write::session::Session;
-use crate::write::stage::terms_of;
+use crate::write::terms::terms_up_to;
 
 /// What goes in one step.
 #[derive(Debug, Default)]
@@ -182,20 +182,17 @@ async fn weigh(
     session: &mut Session<'_>,
     found: &[PurgedRow],
 ) -> Result<(HashMap<i64, TermSet>, usize), StoreError> {
-    let mut terms = HashMap::new();
-    let (mut sum, mut room) = (0, 0);
-    for part in found.chunks(session.dialect.most_values()) {
-        let revs: Vec<i64> = part.iter().map(|row| row.rev).collect();
-        terms.extend(terms_of(session.connection, &revs).await?);
-        for rev in revs {
-            sum += terms[&rev].posted().len();
-            if sum > session.portions.terms && room > 0 {
-                return Ok((terms, room));
-            }
-            room += 1;
-        }
-    }
-    Ok((terms, room))
+    let most = session.portions.terms;
+    let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
+    let terms = terms_up_to(session.connection, &revs, most).await?;
+    let mut sum = 0;
+    let fits = |rev: &&i64| {
+        let read = terms.get(rev);
+        sum += read.map_or(0, |terms| terms.posted().len());
+        read.is_some() && sum <= most
+    };
+    let room = revs.iter().take_while(fits).count();
+    Ok((terms, room.max(1).min(revs.len())))
 }
 
 fn place_of((CounterKey { resource, .. }, nsid, _): &Keyed) -> (i32, i64) {

@@ -1,6 +1,7 @@
 //! How many statements a transaction takes: a figure that grows with rows, not with orders. SQLite.
 
 mod purge;
+mod room;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -310,19 +311,25 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     assert!(PURGE_ORDER.iter().all(|table| met(table)), "{orders:?}");
 }
 
-/// A database that counts its transactions, of which the first meet another one.
+/// A database that counts its transactions, of which the first meet another one, and which is away after so many.
 struct Contended {
-    database: SqliteDatabase,
+    database: SharedDatabase,
     collisions: AtomicUsize,
     begun: AtomicUsize,
+    away_after: AtomicUsize,
 }
 
 impl Contended {
-    fn new(database: SqliteDatabase, collisions: usize) -> Arc<Self> {
+    fn new(database: impl Database + 'static, collisions: usize) -> Arc<Self> {
+        Self::on(Arc::new(database), collisions)
+    }
+
+    fn on(database: SharedDatabase, collisions: usize) -> Arc<Self> {
         Arc::new(Self {
             database,
             collisions: collisions.into(),
             begun: AtomicUsize::new(0),
+            away_after: AtomicUsize::new(usize::MAX),
         })
     }
 }
@@ -338,7 +345,9 @@ impl Database for Contended {
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        self.begun.fetch_add(1, SeqCst);
+        if self.begun.fetch_add(1, SeqCst) >= self.away_after.load(SeqCst) {
+            return Err(broken("it is away"));
+        }
         let left = self.collisions.load(SeqCst);
         if left > 0 {
             self.collisions.store(left - 1, SeqCst);

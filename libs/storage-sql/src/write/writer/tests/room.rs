@@ -1,0 +1,183 @@
+//! How many transactions it takes to store what edits the index in many places.
+
+use armadex_databases::{Database as TestDatabase, Engine};
+use armadex_storage::conformance::Fixture;
+use armadex_storage::conformance::fixture::{
+    ObjectBuilder, Writer as StreamWriter, all_pods, live,
+};
+use armadex_storage::{Search as _, Sink as _, Written};
+
+use super::*;
+use crate::location::Location;
+use crate::store::SqlStore;
+
+/// Labels of a heavy object, each with a value of its own.
+const LABELS: usize = 40;
+
+fn heavy(name: &str) -> ObjectBuilder {
+    let pod = object("ns", name).version("1");
+    (0..LABELS).fold(pod, |pod, label| {
+        pod.label(&format!("l-{label}"), &format!("{name}-{label}"))
+    })
+}
+
+fn batch_of(cluster: ClusterId, stream: &Stream, changes: Vec<Change>) -> Batch {
+    Batch {
+        cluster,
+        resource: stream.resource,
+        epoch: stream.epoch,
+        rules: RULES,
+        whole: true,
+        changes,
+        position: Some(live("1")),
+    }
+}
+
+/// Entries of the index that lead to a heavy object.
+fn edits_of_one() -> usize {
+    let (terms, _) = TermHasher::new([7; 16]).terms_and_labels(&heavy("x").build().terms);
+    terms.posted().len()
+}
+
+/// Gives a writer so many batches of four heavy objects at once; how many transactions that takes.
+async fn transactions_of(batches: usize, room: usize) -> usize {
+    let mut fleet = Fleet::of(batches).await;
+    fleet.open().await;
+    let (orders, waiting) = mpsc::channel(batches);
+    let mut answers = vec![];
+    for (cluster, stream) in fleet.clusters.iter().zip(&fleet.streams) {
+        let pods = ["a", "b", "c", "d"].map(|name| Change::Put(heavy(name).build()));
+        let work = Work::Write(prepared(batch_of(*cluster, stream, pods.into())));
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        let order = Order { work, reply };
+        orders.try_send(order).expect("there is room");
+        answers.push(answer);
+    }
+    drop(orders);
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    writer.portions.edits = room;
+    writer.run(waiting, CancellationToken::new()).await;
+    for answer in answers {
+        let done = answer.await.expect("an answer").expect("no trouble");
+        assert!(
+            matches!(done, Done::Written(Written { added: 4, .. })),
+            "{done:?}"
+        );
+    }
+    database.begun.load(SeqCst)
+}
+
+#[tokio::test]
+async fn batches_that_wait_share_a_transaction_as_long_as_their_edits_fit() {
+    let batch = 4 * edits_of_one();
+    assert_eq!(transactions_of(12, 12 * batch).await, 1);
+    assert_eq!(transactions_of(12, 3 * batch).await, 4);
+    assert_eq!(transactions_of(12, 4 * batch - 1).await, 4);
+}
+
+/// An empty database of each kind, and what holds it.
+fn places() -> Vec<(Location, Box<dyn std::any::Any>)> {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut places: Vec<(Location, Box<dyn std::any::Any>)> = vec![(
+        Location::Sqlite(folder.path().join("store.db")),
+        Box::new(folder),
+    )];
+    for engine in [Engine::Postgres, Engine::Mysql] {
+        if let Some(database) = TestDatabase::for_test(engine).expect("a server") {
+            let location = database.patient_url().parse().expect("a location");
+            places.push((location, Box::new(database)));
+        }
+    }
+    places
+}
+
+/// A store whose transactions have room for four heavy objects.
+async fn narrow(location: &Location) -> (Arc<Contended>, Arc<SqlStore>) {
+    let mut options = Options::default();
+    options.portions.edits = 4 * edits_of_one();
+    let database = crate::open::database(location, &options).await;
+    let database = Contended::on(database.expect("a database"), 0);
+    let store = SqlStore::start(Arc::clone(&database) as SharedDatabase, &options).await;
+    (database, Arc::new(store.expect("a store")))
+}
+
+fn names() -> impl Iterator<Item = String> {
+    (0..16).map(|number| format!("p-{number:02}"))
+}
+
+fn puts() -> Vec<Change> {
+    names()
+        .map(|name| Change::Put(heavy(&name).build()))
+        .collect()
+}
+
+fn deletes() -> Vec<Change> {
+    names()
+        .map(|name| Change::Delete(ObjectKey::new("ns", &name)))
+        .collect()
+}
+
+/// Writes a batch; says how many transactions that took.
+async fn write(
+    (database, store): &(Arc<Contended>, Arc<SqlStore>),
+    pods: &StreamWriter,
+    changes: Vec<Change>,
+    position: &str,
+) -> (Result<Written, StoreError>, usize) {
+    let before = database.begun.load(SeqCst);
+    let batch = pods.batch(changes, Some(live(position)));
+    let written = store.write(batch).await;
+    (written, database.begun.load(SeqCst) - before)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_is_too_much_for_a_transaction_is_stored_in_several_whatever_it_does() {
+    for (location, _held) in places() {
+        let narrow = narrow(&location).await;
+        let fixture = Fixture::of(&narrow.1);
+        let mut pods = fixture.pods_of("m").await;
+        for (changes, position, comes, goes) in [(puts(), "1", 16, 0), (deletes(), "2", 0, 16)] {
+            let (written, transactions) = write(&narrow, &pods, changes, position).await;
+            let written = written.expect("written");
+            assert_eq!((written.added, written.deleted), (comes, goes));
+            // Four that fit, and three that turn out not to.
+            assert_eq!(transactions, 7, "{written:?}");
+            let listed = fixture.list(&all_pods(), 100).await.len();
+            assert_eq!(listed as u64, comes);
+            let report = narrow.1.check().await.expect("a report");
+            assert_eq!(report.faults, Vec::<String>::new());
+            pods = fixture.pods_of("m").await;
+            assert_eq!(pods.stream.position, Some(live(position)));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_interrupted_between_its_transactions_stands_where_it_stood_and_is_stored_anew() {
+    for (location, _held) in places() {
+        let narrow = narrow(&location).await;
+        let fixture = Fixture::of(&narrow.1);
+        let pods = fixture.pods_of("m").await;
+        let (written, _) = write(&narrow, &pods, puts(), "1").await;
+        written.expect("written");
+        let (database, store) = &narrow;
+        let begun = database.begun.load(SeqCst);
+        // Two that turn out to be too much, and two of four that fit.
+        database.away_after.store(begun + 4, SeqCst);
+        let (interrupted, _) = write(&narrow, &pods, deletes(), "2").await;
+        interrupted.expect_err("interrupted");
+        database.away_after.store(usize::MAX, SeqCst);
+        let left = fixture.list(&all_pods(), 100).await;
+        assert!((1..16).contains(&left.len()), "{left:?}");
+        let pods = fixture.pods_of("m").await;
+        assert_eq!(pods.stream.position, Some(live("1")));
+        let (written, _) = write(&narrow, &pods, deletes(), "2").await;
+        let written = written.expect("written");
+        assert_eq!(written.deleted, left.len() as u64);
+        assert_eq!(written.deleted + written.unchanged, 16);
+        let report = store.check().await.expect("a report");
+        assert_eq!(report.faults, Vec::<String>::new());
+        assert_eq!(store.head().await.expect("a head").revision, 32);
+    }
+}
