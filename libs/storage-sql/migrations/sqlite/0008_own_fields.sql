@@ -1,2 +1,2 @@
--- From here on objects have fields of which no posting block tells. Who does not know of them would not find these objects, so it is not served.
-UPDATE head SET serves = 8 WHERE id = 1 AND serves < 8;
+-- From here on objects have fields of which no posting block tells. Who does not know of them would not find these objects, so it is not served: that is said when all
+-- migrations have been run, for until then the former release goes on.

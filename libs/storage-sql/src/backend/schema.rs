@@ -13,7 +13,8 @@ use crate::sql::dialect::Dialect;
 pub(crate) struct Migration {
     pub(crate) version: i64,
     pub(crate) name: &'static str,
-    /// The oldest version that a binary must know to use the store from then on; never less than that of the migration before.
+    /// The oldest version that a binary must know to use the store from then on; never less than that of the migration before. The store says so when all
+    /// migrations have been run.
     pub(crate) serves: i64,
     pub(crate) sql: &'static str,
 }
@@ -257,6 +258,17 @@ mod tests {
             }
             let possible = |migration: &Migration| migration.serves <= migration.version;
             assert!(all.iter().all(possible), "{dialect:?}");
+        }
+    }
+
+    /// What a later migration waits for would keep the former release away from the store, and this one, too.
+    #[test]
+    fn whom_the_store_serves_is_said_after_all_migrations() {
+        for migration in DIALECTS.into_iter().flat_map(migrations) {
+            let lines = migration.sql.lines();
+            let mut text = lines.filter(|line| !line.trim_start().starts_with("--"));
+            let name = migration.name;
+            assert!(text.all(|line| !line.contains("SET serves")), "{name}");
         }
     }
 
