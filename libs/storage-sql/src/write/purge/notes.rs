@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use armadex_storage::StoreError;
 
-use crate::backend::{Connection, rows};
+use crate::backend::rows;
 use crate::sql::head::HeadRow;
 use crate::sql::milestone::{self, Milestone, Superseding};
+use crate::write::Portions;
 use crate::write::past::Past;
 use crate::write::session::Session;
 
 /// Notes in a window, and in what it may take: a minute between them at an hour.
 const PARTS: i64 = 60;
 
-/// Revisions that are looked at in one statement: MySQL reads a version whole to tell how long it is.
-const LOOK: u32 = 64;
-
-/// After which a step counts no more, for the same reason: everybody's writes wait for it.
-const MOST_BYTES: i64 = 64 << 20;
+/// Bytes of a version that is short.
+const SHORT: u64 = 4096;
+/// How many times as many short versions are looked at in one statement.
+const MORE: u32 = 4;
 
 /// What is noted.
 #[derive(Debug, Default)]
@@ -51,9 +51,10 @@ pub(super) async fn take(
             are_complete: true,
         });
     }
-    let (found, walked) = measure(session.connection, (noted, until), limit).await?;
+    let (found, walked) = measure(session, (noted, until), limit).await?;
     let every = milliseconds(session.watch_window) / PARTS;
-    let share = (session.past.most / PARTS).max(1);
+    // What is walked in one step is told by notes.
+    let share = (session.past.most / PARTS).clamp(1, session.portions.bytes.max(1).cast_signed());
     let connection = &mut *session.connection;
     let open = match later.first() {
         Some(_) => None,
@@ -81,23 +82,29 @@ pub(super) async fn take(
 
 /// What revisions after one and up to another superseded, as far as a step goes, and how far that is.
 async fn measure(
-    connection: &mut dyn Connection,
+    session: &mut Session<'_>,
     (after, until): (i64, i64),
     limit: u32,
 ) -> Result<(Vec<Superseding>, i64), StoreError> {
+    let Portions { look, bytes, .. } = *session.portions;
+    let (mut look_now, mut met) = (look, 0_u64);
     let mut found: Vec<Superseding> = Vec::new();
-    let mut bytes = 0_i64;
-    while found.len() < limit as usize && bytes < MOST_BYTES {
+    while found.len() < limit as usize && met < bytes {
         let after = found.last().map_or(after, |row| row.rev);
-        let look = LOOK.min(limit);
-        let statement = milestone::measure((after, until), look);
-        let next = rows(connection, statement, milestone::decode_superseding).await?;
-        if next.len() < look as usize {
-            found.extend(next);
+        let asked = look_now.clamp(1, limit);
+        let statement = milestone::measure((after, until), asked);
+        let next = rows(session.connection, statement, milestone::decode_superseding).await?;
+        let is_last = next.len() < asked as usize;
+        let took: u64 = next.iter().map(|row| row.bytes.unsigned_abs()).sum();
+        found.extend(next);
+        if is_last {
             return Ok((found, until));
         }
-        bytes += next.iter().map(|row| row.bytes).sum::<i64>();
-        found.extend(next);
+        met += took;
+        look_now = match took <= u64::from(asked) * SHORT {
+            true => look.saturating_mul(MORE),
+            false => look,
+        };
     }
     let walked = found.last().map_or(after, |row| row.rev);
     Ok((found, walked))
@@ -151,6 +158,18 @@ impl Notes {
             bytes > most
         });
         first.map_or(0, |note| note.rev)
+    }
+
+    /// How far one step goes from a revision on towards another: past what supersedes so many bytes, one part at least, and not past what nobody has counted.
+    pub(super) fn step(&self, (pruned, until): (i64, i64), most: u64) -> i64 {
+        let (mut bytes, mut is_first) = (0_u64, true);
+        let ahead = self.kept.iter();
+        let ahead = ahead.filter(|note| (pruned + 1..=until).contains(&note.rev));
+        let fits = ahead.take_while(|note| {
+            bytes = bytes.saturating_add(note.bytes.max(0).unsigned_abs());
+            note.bytes >= 0 && (std::mem::take(&mut is_first) || bytes <= most)
+        });
+        fits.last().map_or(pruned, |note| note.rev)
     }
 
     /// What is kept when everything up to a revision is gone.
@@ -217,8 +236,22 @@ mod tests {
             [550, 549, 50, 49, 19].map(|most| notes.beyond(most)),
             [0, 4, 4, 9, 12]
         );
+        assert_eq!(
+            [(0, 12), (4, 12), (4, 9), (9, 12), (12, 12)].map(|way| notes.step(way, 40)),
+            [4, 9, 9, 12, 12]
+        );
+        assert_eq!([(0, 12), (4, 9)].map(|way| notes.step(way, 550)), [12, 9]);
         let past = notes.past(4, 100);
         assert_eq!((past.bytes, past.age), (50, Duration::from_millis(60)));
         assert_eq!(notes.past(12, 100), Past::default());
+    }
+
+    #[test]
+    fn a_step_ends_before_what_nobody_has_counted() {
+        let notes = Notes {
+            kept: vec![note(4, 20, 0), note(9, 40, -1), note(12, 60, -1)],
+            are_complete: false,
+        };
+        assert_eq!([0, 4].map(|pruned| notes.step((pruned, 12), 40)), [4, 4]);
     }
 }

@@ -23,11 +23,6 @@ pub(super) async fn prune(
     limit: u32,
 ) -> Result<bool, StoreError> {
     let head = head_row::read(session.connection).await?;
-    if session.watch_window.is_zero() {
-        session.past.set(Some(Past::default()), session.instant);
-        let walked = walk(session.connection, &head, head.revision, limit).await?;
-        return Ok(walked == head.revision);
-    }
     let notes = notes::take(session, &head, clock, limit).await?;
     let window = milliseconds(session.watch_window);
     let (old, too_much) = (
@@ -38,7 +33,8 @@ pub(super) async fn prune(
         tell(session, &notes.past(too_much, clock)).await?;
     }
     let until = old.max(too_much).max(head.pruned);
-    let walked = walk(session.connection, &head, until, limit).await?;
+    let step = notes.step((head.pruned, until), session.portions.bytes);
+    let walked = walk(session.connection, &head, step, limit).await?;
     session
         .past
         .set(Some(notes.past(walked, clock)), session.instant);

@@ -85,3 +85,57 @@ async fn a_step_removes_no_more_than_its_terms_allow() {
         transaction.rollback().await.expect("ended");
     }
 }
+
+/// How many versions are left after each step until there is no more to do.
+async fn versions_left(fleet: &mut Fleet) -> Vec<i64> {
+    let mut left = Vec::new();
+    while left.len() < 1000 {
+        let (done, _) = fleet
+            .carry_out(vec![Work::Purge(500, Duration::ZERO)])
+            .await;
+        left.push(number(fleet, "SELECT COUNT(*) FROM ver").await);
+        if let [Done::Purged(Purged { finished: true, .. })] = done[..] {
+            return left;
+        }
+    }
+    panic!("{left:?}")
+}
+
+async fn number(fleet: &Fleet, sql: &'static str) -> i64 {
+    let mut transaction = fleet.database.read(Lane::Short).await.expect("a reader");
+    let asked = Statement::fixed("test.number", sql, []);
+    let found = crate::backend::row(&mut *transaction, asked, |row| row.int(0)).await;
+    transaction.rollback().await.expect("ended");
+    found.expect("an answer").expect("a number")
+}
+
+/// A store with a version that is current and so many that were superseded.
+async fn with_past(versions: usize) -> Fleet {
+    let mut fleet = Fleet::of(1).await;
+    fleet.watch_window = Duration::from_secs(3600);
+    fleet.open().await;
+    for version in 0..=versions {
+        let version = version.to_string();
+        let pod = object("ns", "p").version(&version).build();
+        fleet.write(&version, &[Change::Put(pod)]).await;
+    }
+    fleet
+}
+
+#[tokio::test]
+async fn a_step_ends_where_what_it_looks_at_or_removes_takes_enough() {
+    let mut fleet = with_past(9).await;
+    (fleet.portions.look, fleet.portions.bytes) = (1, 1);
+    // None is to go. The first superseded nothing, so it is counted with the next four, the others one by one.
+    let counted = versions_left(&mut fleet).await;
+    assert_eq!(counted, vec![10; 6]);
+    let notes = number(&fleet, "SELECT COUNT(*) FROM milestone").await;
+    assert_eq!(notes, 9);
+    let most = number(&fleet, "SELECT MAX(bytes) FROM milestone").await;
+    fleet.watch_window = Duration::ZERO;
+    fleet.portions.bytes = 3 * most.unsigned_abs();
+    assert_eq!(versions_left(&mut fleet).await, [7, 4, 1]);
+    let mut fleet = with_past(9).await;
+    fleet.watch_window = Duration::ZERO;
+    assert_eq!(versions_left(&mut fleet).await, [1]);
+}
