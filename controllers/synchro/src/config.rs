@@ -38,6 +38,7 @@ const AUDITS: Width = Width {
     doubtful: 1,
     long: 2,
     waiting: 12,
+    slow: 4,
 };
 
 /// Types of which so much differs that it takes megabytes, up to four, to wait for their streams.

@@ -5,10 +5,9 @@
 //! so that members that hang hold up nobody; it comes back before those that have not begun. So do the lists of a cluster of which one has
 //! begun: clusters become complete one after the other, not all at the end.
 //!
-//! While others wait a turn is worth so much and no more. A page that takes longer than a page may is read on in one of the few turns of those
-//! that are slow, so that members that send a byte now and then hold up nobody either, and is read to its end before another begins there;
-//! a list that has no end goes behind the others again and again. Long lists give way to short ones; no more of them are under way than come
-//! to their end in time (`long`).
+//! While others wait a turn is worth so much and no more. A page that takes longer than a page may, or lets us wait in its middle, is read on
+//! without one (`slow`), so that members that send a byte now and then hold up nobody either; a list that has no end goes behind the others
+//! again and again. Long lists give way to short ones; no more of them are under way than come to their end in time (`long`).
 
 mod late;
 mod long;
@@ -27,7 +26,7 @@ use tokio::time::{Instant, timeout};
 use late::{Late, Wait};
 pub(crate) use long::Room;
 use seats::{QUOTA, Seats};
-use slow::{SlowLane, Stage};
+use slow::{SlowPage, SlowPages};
 
 /// Lists that are read at the same time over all members; each holds an item and a window.
 const PARALLEL: usize = 8;
@@ -55,8 +54,11 @@ const ASKING: usize = 32;
 /// Requests without a turn that are waited for; each may bring a window of bytes before it has a turn again. Eight turns of half a
 /// second let in 16 others in a second at most, and first pages are asked for as there is room, so each is waited for 4 s and more.
 const WAITING: usize = 64;
-/// Be they all of one member: those of which one is read, is asked for or waits, and the one of an audit.
-const _: () = assert!(PARALLEL_OF_CLUSTER + ASKING + WAITING < armadex_member::PAGES);
+/// Pages that are slow and are read on without a turn. Where each takes 16 s two of them end in a second; the turns in which they begin let in
+/// twice as many.
+const SLOW: usize = 32;
+/// Be they all of one member: those of which one is read, is slow, is asked for or waits, and the one of an audit.
+const _: () = assert!(2 * PARALLEL_OF_CLUSTER + ASKING + WAITING < armadex_member::PAGES);
 
 /// How many turns there are.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +75,8 @@ pub(crate) struct Width {
     pub(crate) long: usize,
     /// Requests without a turn that are waited for.
     pub(crate) waiting: usize,
+    /// Pages that are slow and are read on without a turn.
+    pub(crate) slow: usize,
 }
 
 impl Default for Width {
@@ -84,6 +88,7 @@ impl Default for Width {
             doubtful: PARALLEL_DOUBTFUL,
             long: PARALLEL_LONG,
             waiting: WAITING,
+            slow: SLOW,
         }
     }
 }
@@ -94,11 +99,12 @@ pub(crate) struct Turns {
     width: Width,
     line: Line,
     asking: Line,
-    doubtful: SlowLane,
+    doubtful: Line,
     long: Seats,
     rooms: Seats,
     /// Those that wait without a turn.
-    late: Late,
+    late: Arc<Late>,
+    slow: SlowPages,
 }
 
 /// Turns of one cluster.
@@ -108,6 +114,7 @@ pub(crate) struct ClusterTurns {
     line: Line,
     /// Of its long lists.
     rooms: Seats,
+    slow: SlowPages,
     /// It let us wait, and has sent nothing since.
     doubtful: AtomicBool,
     /// Until when it counts as slow.
@@ -125,13 +132,15 @@ pub(crate) struct Turn {
     /// Of those, since it came into its turn.
     in_a_row: u32,
     /// Bytes that make no page yet.
-    bytes: usize,
-    /// How long the page was waited for since it came into its turn.
+    bytes: u32,
+    /// How long the page was waited for, of each time up to [`PATIENCE`].
     waited: Duration,
-    /// And before that, in [`PATIENCE`]s: every stream has room for it.
-    waited_before: u16,
+    /// Something of the page has come.
+    is_in_middle: bool,
     /// A page took more than its quota.
     slow: bool,
+    /// What lets the page be read on without a turn.
+    slow_page: Option<Box<SlowPage>>,
 }
 
 #[derive(Debug)]
@@ -206,51 +215,43 @@ impl Turns {
             width,
             line: Line::new(width.parallel),
             asking: Line::new(width.asking),
-            doubtful: SlowLane::new(width.doubtful),
+            doubtful: Line::new(width.doubtful),
             long: Seats::new(width.long),
             rooms: Seats::new(long::ROOMS),
             late: Late::new(width.waiting),
+            slow: SlowPages::new(width.slow),
         }
     }
 
     /// Besides the line of all, waits where a list among these has to stand.
-    async fn turn_of_few(&self, among: Among, stage: Stage) -> Few {
+    async fn turn_of_few(&self, among: Among, begun: bool) -> Few {
         match among {
             Among::All => Few::Turn { _permit: None },
-            Among::Long => self.or_lent(self.long.turn(), || true).await,
-            Among::Doubtful => {
-                let may_lend = || self.doubtful.may_lend_to(stage);
-                // Boxed: few stand here, and every stream would have room for it.
-                Box::pin(self.or_lent(self.doubtful.turn(stage), may_lend)).await
-            }
+            Among::Long => self.or_lent(self.long.turn()).await,
+            // Boxed: few stand here, and every stream would have room for it.
+            Among::Doubtful => Box::pin(self.or_lent(self.doubtful.turn(begun))).await,
         }
     }
 
     /// Waits for one of the turns of a few. They may have one of all that nobody wants instead.
-    async fn or_lent(
-        &self,
-        turn: impl Future<Output = Option<OwnedSemaphorePermit>>,
-        may_lend: impl Fn() -> bool,
-    ) -> Few {
+    async fn or_lent(&self, turn: impl Future<Output = Option<OwnedSemaphorePermit>>) -> Few {
         let mut turn = std::pin::pin!(turn);
         loop {
             if let Ok(permit) = timeout(PATIENCE, &mut turn).await {
                 return Few::Turn { _permit: permit };
             }
-            if may_lend()
-                && let Some(lent) = self.line.turns.spare()
-            {
+            if let Some(lent) = self.line.turns.spare() {
                 return Few::Lent(Some(lent));
             }
         }
     }
 
-    /// Whether others want what a list at this stage holds.
-    fn wants_turn_of(&self, held: &Held, stage: Stage) -> bool {
+    /// Whether others want what a list holds.
+    fn wants_turn_of(&self, held: &Held) -> bool {
         let of_few = match held.place.among {
             Among::All => false,
             Among::Long => self.long.is_wanted(),
-            Among::Doubtful => self.doubtful.is_wanted_of(stage),
+            Among::Doubtful => self.doubtful.turns.is_wanted(),
         };
         of_few || self.line.turns.is_wanted()
     }
@@ -262,6 +263,7 @@ impl ClusterTurns {
         Self {
             line: Line::new(all.width.of_cluster),
             rooms: Seats::new(all.width.of_cluster),
+            slow: SlowPages::new(all.width.of_cluster),
             all,
             doubtful: AtomicBool::new(false),
             slow_until: Mutex::new(None),
@@ -336,16 +338,17 @@ impl Turn {
         if self.held.is_some() {
             return self.wait_for(cluster, page).await;
         }
-        let place = self.place(cluster, Stage::of_page(begun)).await;
+        let place = self.place(cluster, begun).await;
         let begun = begun || cluster.begun.load(Ordering::Relaxed);
         let asking = cluster.all.asking.turn(begun).await;
         let mut page = std::pin::pin!(page);
         let Ok(patient) = timeout(PATIENCE, &mut page).await else {
             drop(place);
+            self.slow_page = None;
             return self.late_at_first(cluster, asking, page).await;
         };
         let answer = patient?;
-        cluster.doubtful.store(false, Ordering::Relaxed);
+        self.comes(cluster);
         self.hold(cluster, place, begun).await;
         Ok(answer)
     }
@@ -353,53 +356,102 @@ impl Turn {
     /// Waits for a turn to ask for the next page and read it.
     pub(crate) async fn page(&mut self, cluster: &ClusterTurns, begun: bool) {
         self.next_page(cluster);
-        self.take(cluster, Stage::of_page(begun)).await;
+        self.take(cluster, begun).await;
     }
 
     fn next_page(&mut self, cluster: &ClusterTurns) {
         self.pages += 1;
         self.in_a_row += 1;
-        if self.is_used_up(cluster, Stage::Begun) || self.pages == SHORT_PAGES + 1 {
+        if self.is_used_up(cluster) || self.pages == SHORT_PAGES + 1 {
             // From here on it stands with the long ones, or behind them.
             self.held = None;
         }
-        (self.waited, self.waited_before) = (Duration::ZERO, 0);
+        (self.waited, self.is_in_middle, self.slow_page) = (Duration::ZERO, false, None);
     }
 
     /// So much of a page has come in.
     pub(crate) fn came(&mut self, bytes: usize) {
-        self.bytes += bytes;
-        while self.bytes >= PAGE_BYTES {
-            self.bytes -= PAGE_BYTES;
-            self.pages += 1;
-            self.in_a_row += 1;
+        let bytes = bytes + self.bytes as usize;
+        let pages = u32::try_from(bytes / PAGE_BYTES).unwrap_or(u32::MAX);
+        self.bytes = (bytes % PAGE_BYTES) as u32;
+        self.pages = self.pages.saturating_add(pages);
+        self.in_a_row = self.in_a_row.saturating_add(pages);
+        if pages > 0 && self.held.is_none() {
+            // Without a turn no more of it is read.
+            (self.waited, self.slow_page) = (Duration::ZERO, None);
         }
     }
 
     /// Gives the turn back: nothing is read any more.
     pub(crate) fn end(&mut self) {
-        self.held = None;
+        (self.held, self.slow_page) = (None, None);
     }
 
-    /// Waits for what the member is to send. If that takes long the turn is lost meanwhile, and taken again before this returns.
+    /// Waits for what the member is to send. If that takes long the turn is lost meanwhile, and taken again before this returns, unless the page may be
+    /// read on without.
     pub(crate) async fn wait_for<T>(
         &mut self,
         cluster: &ClusterTurns,
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
-        if self.is_used_up(cluster, self.stage()) {
+        let has_none = self.held.is_none() && self.slow_page.is_none();
+        if self.is_used_up(cluster) || has_none {
             self.stand_back(cluster).await?;
         }
-        let begun = Instant::now();
         let mut answer = std::pin::pin!(answer);
-        let patient = timeout(PATIENCE, &mut answer).await;
-        self.waited += begun.elapsed();
-        if let Ok(answer) = patient {
-            return answer.inspect(|_| cluster.doubtful.store(false, Ordering::Relaxed));
+        if self.held.is_some() {
+            let begun = Instant::now();
+            let patient = timeout(PATIENCE, &mut answer).await;
+            self.waited += begun.elapsed();
+            if let Ok(answer) = patient {
+                return answer.inspect(|_| self.comes(cluster));
+            }
+            cluster.doubtful.store(true, Ordering::Relaxed);
+            self.held = None;
+            if !self.may_read_on(cluster) {
+                return self.late(cluster, cluster.all.late.wait(), answer).await;
+            }
         }
-        cluster.doubtful.store(true, Ordering::Relaxed);
-        self.held = None;
-        self.late(cluster, cluster.all.late.wait(), answer).await
+        self.read_on(cluster, answer).await
+    }
+
+    /// Something of the page has come.
+    fn comes(&mut self, cluster: &ClusterTurns) {
+        self.is_in_middle = true;
+        cluster.doubtful.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the page is read on without a turn.
+    fn may_read_on(&mut self, cluster: &ClusterTurns) -> bool {
+        if !self.is_in_middle {
+            return false;
+        }
+        if self.slow_page.is_none() {
+            self.slow_page = SlowPage::now(&cluster.slow, &cluster.all.slow);
+        }
+        self.slow_page.is_some()
+    }
+
+    /// Reads on without a turn.
+    async fn read_on<T>(
+        &mut self,
+        cluster: &ClusterTurns,
+        answer: impl Future<Output = Result<T, MemberError>>,
+    ) -> Result<T, MemberError> {
+        let Some(slow_page) = &mut self.slow_page else {
+            return answer.await;
+        };
+        let begun = Instant::now();
+        let answer = tokio::select! {
+            answer = answer => answer?,
+            () = slow_page.turned_out() => {
+                cluster.was_slow();
+                return Err(MemberError::GaveWay { phase: "data" });
+            }
+        };
+        self.waited += begun.elapsed().min(PATIENCE);
+        self.comes(cluster);
+        Ok(answer)
     }
 
     /// Waits on for a page that was asked for without a turn. Until there is room for one more that waits no other is asked for in its place:
@@ -434,28 +486,30 @@ impl Turn {
     async fn late<T>(
         &mut self,
         cluster: &ClusterTurns,
-        mut wait: Wait<'_>,
+        mut wait: Wait,
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
+        let was_in_middle = self.is_in_middle;
         let late = async {
             let answer = answer.await?;
-            cluster.doubtful.store(false, Ordering::Relaxed);
-            self.take(cluster, self.stage()).await;
+            self.comes(cluster);
+            self.take(cluster, true).await;
             Ok(answer)
         };
         tokio::select! {
             late = late => late,
-            () = wait.turned_out() => Err(MemberError::GaveWay { phase: "data" }),
+            () = wait.turned_out() => {
+                if was_in_middle {
+                    // It is to be begun again where it can be read on.
+                    cluster.was_slow();
+                }
+                Err(MemberError::GaveWay { phase: "data" })
+            }
         }
     }
 
-    /// Of who is in the middle of a page.
-    fn stage(&self) -> Stage {
-        Stage::after(PATIENCE * u32::from(self.waited_before) + self.waited)
-    }
-
     /// Whether others wait for this turn, and it was theirs long enough.
-    fn is_used_up(&mut self, cluster: &ClusterTurns, stage: Stage) -> bool {
+    fn is_used_up(&mut self, cluster: &ClusterTurns) -> bool {
         if self.waited > QUOTA {
             self.slow = true;
             cluster.was_slow();
@@ -465,23 +519,32 @@ impl Turn {
             return true;
         }
         let is_long = held.place.among == Among::All && self.pages > SHORT_PAGES;
-        (is_long || self.waited > QUOTA || self.in_a_row > PAGES_AT_A_TIME)
-            && cluster.all.wants_turn_of(held, stage)
+        // Who may read on without has the turn to find out whether there is need to.
+        let most = match self.slow_page {
+            Some(_) => PATIENCE,
+            None => QUOTA,
+        };
+        (is_long || self.waited > most || self.in_a_row > PAGES_AT_A_TIME)
+            && cluster.all.wants_turn_of(held)
     }
 
-    /// Gives the turn to those who wait, and stands behind them. What the member sends meanwhile fills a window, so it is one of
-    /// those that wait without a turn.
+    /// Gives the turn to those who wait, and stands behind them unless the page may be read on without. What the member sends meanwhile fills a
+    /// window, so it is one of those that wait without a turn.
     async fn stand_back(&mut self, cluster: &ClusterTurns) -> Result<(), MemberError> {
         self.held = None;
+        let lags = self.slow_page.is_some() || self.waited > QUOTA;
+        if lags && self.may_read_on(cluster) {
+            return Ok(());
+        }
         let mut wait = cluster.all.late.wait();
         tokio::select! {
-            () = self.take(cluster, self.stage()) => Ok(()),
+            () = self.take(cluster, true) => Ok(()),
             () = wait.turned_out() => Err(MemberError::GaveWay { phase: "turn to read on" }),
         }
     }
 
     fn among(&self, cluster: &ClusterTurns) -> Among {
-        if self.slow || cluster.is_slow() || cluster.doubtful.load(Ordering::Relaxed) {
+        if self.is_slow(cluster) || cluster.doubtful.load(Ordering::Relaxed) {
             Among::Doubtful
         } else if self.pages > SHORT_PAGES {
             Among::Long
@@ -490,20 +553,30 @@ impl Turn {
         }
     }
 
-    async fn take(&mut self, cluster: &ClusterTurns, stage: Stage) {
+    fn is_slow(&self, cluster: &ClusterTurns) -> bool {
+        self.slow || cluster.is_slow()
+    }
+
+    async fn take(&mut self, cluster: &ClusterTurns, begun: bool) {
         if self.held.is_none() {
-            let place = self.place(cluster, stage).await;
-            self.hold(cluster, place, stage != Stage::New).await;
+            let place = self.place(cluster, begun).await;
+            self.hold(cluster, place, begun).await;
         }
     }
 
     /// A place among the lists of its cluster, and among the few that it belongs to.
-    async fn place(&self, cluster: &ClusterTurns, stage: Stage) -> Place {
-        let of_cluster = cluster.line.turn(stage != Stage::New).await;
+    async fn place(&mut self, cluster: &ClusterTurns, begun: bool) -> Place {
+        let of_cluster = cluster.line.turn(begun).await;
+        if self.slow_page.is_none() && self.is_slow(cluster) {
+            // Boxed, as is what few wait for below.
+            let page = Box::pin(SlowPage::wait(&cluster.slow, &cluster.all.slow, begun));
+            self.slow_page = Some(page.await);
+        }
         let among = self.among(cluster);
+        let goes_first = begun || self.slow_page.is_some();
         Place {
             among,
-            of_few: cluster.all.turn_of_few(among, stage).await,
+            of_few: cluster.all.turn_of_few(among, goes_first).await,
             _of_cluster: of_cluster,
         }
     }
@@ -518,10 +591,7 @@ impl Turn {
             }
         };
         cluster.begun.store(true, Ordering::Relaxed);
-        let waited = self.waited.as_millis() / PATIENCE.as_millis();
-        let waited = u16::try_from(waited).unwrap_or(u16::MAX);
-        self.waited_before = self.waited_before.saturating_add(waited);
-        (self.in_a_row, self.waited) = (0, Duration::ZERO);
+        self.in_a_row = 0;
         self.held = Some(Held {
             place,
             is_lent,

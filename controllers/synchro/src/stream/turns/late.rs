@@ -2,7 +2,7 @@
 //! and no more: who has waited longest makes room.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -15,6 +15,8 @@ pub(super) const WAITED_FOR: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(super) struct Late {
     most: usize,
+    /// For how long each is waited for at least before one who waits for room has its place.
+    waited_for: Duration,
     /// The longest first.
     waiting: Mutex<VecDeque<Waiting>>,
     /// One of them has gone.
@@ -29,27 +31,38 @@ struct Waiting {
 
 /// Somebody who waits, until dropped.
 #[derive(Debug)]
-pub(super) struct Wait<'a> {
-    all: &'a Late,
+pub(super) struct Wait {
+    all: Arc<Late>,
     turned_out: oneshot::Receiver<()>,
 }
 
 impl Late {
-    pub(super) fn new(most: usize) -> Self {
-        Self {
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Self::waited_for(most, WAITED_FOR)
+    }
+
+    pub(super) fn waited_for(most: usize, waited_for: Duration) -> Arc<Self> {
+        Arc::new(Self {
             most,
+            waited_for,
             waiting: Mutex::default(),
             gone: Notify::new(),
-        }
+        })
     }
 
     /// Waits, and turns out who waits longest if there are too many.
-    pub(super) fn wait(&self) -> Wait<'_> {
+    pub(super) fn wait(self: &Arc<Self>) -> Wait {
         self.push(&mut self.lock())
     }
 
+    /// The same, if there is room now.
+    pub(super) fn wait_now(self: &Arc<Self>) -> Option<Wait> {
+        let mut waiting = self.lock();
+        (waiting.len() < self.most).then(|| self.push(&mut waiting))
+    }
+
     /// The same once there is room, or somebody has waited for long enough.
-    pub(super) async fn wait_for_room(&self) -> Wait<'_> {
+    pub(super) async fn wait_for_room(self: &Arc<Self>) -> Wait {
         loop {
             let full_until = match self.wait_if_there_is_room() {
                 Ok(wait) => return wait,
@@ -62,10 +75,10 @@ impl Late {
         }
     }
 
-    fn wait_if_there_is_room(&self) -> Result<Wait<'_>, Instant> {
+    fn wait_if_there_is_room(self: &Arc<Self>) -> Result<Wait, Instant> {
         let mut waiting = self.lock();
         let full_until = match waiting.front() {
-            Some(longest) if waiting.len() >= self.most => longest.since + WAITED_FOR,
+            Some(longest) if waiting.len() >= self.most => longest.since + self.waited_for,
             _ => Instant::now(),
         };
         if full_until > Instant::now() {
@@ -79,7 +92,7 @@ impl Late {
         Ok(wait)
     }
 
-    fn push(&self, waiting: &mut VecDeque<Waiting>) -> Wait<'_> {
+    fn push(self: &Arc<Self>, waiting: &mut VecDeque<Waiting>) -> Wait {
         if waiting.len() >= self.most
             && let Some(longest) = waiting.pop_front()
         {
@@ -89,7 +102,7 @@ impl Late {
         let (turn_out, turned_out) = oneshot::channel();
         let since = Instant::now();
         waiting.push_back(Waiting { since, turn_out });
-        let all = self;
+        let all = Arc::clone(self);
         Wait { all, turned_out }
     }
 
@@ -102,7 +115,7 @@ impl Late {
     }
 }
 
-impl Wait<'_> {
+impl Wait {
     /// Waits until this one has to go.
     pub(super) async fn turned_out(&mut self) {
         // It is told, and not forgotten, as long as it is here.
@@ -110,7 +123,7 @@ impl Wait<'_> {
     }
 }
 
-impl Drop for Wait<'_> {
+impl Drop for Wait {
     fn drop(&mut self) {
         self.turned_out.close();
         self.all.gone.notify_one();
@@ -119,7 +132,6 @@ impl Drop for Wait<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use armadex_member::MemberError;

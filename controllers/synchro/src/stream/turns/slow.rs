@@ -1,137 +1,91 @@
-//! The turns of those that are slow. Whoever is in the middle of a page reads on before another page begins: were they to take turns
-//! with each other, each would lose what it has read before its next turn came, and none of many would ever come to its end.
+//! Pages that are slow. Were they to wait for a turn for each of their bytes, a page would come to its end that late that others had needed its place
+//! before, and be begun anew. So a page that has lost its turn in its middle is read on without one: what comes slowly is little work. So many
+//! of one cluster are, and so many of all; who has been read on for long makes room for those that wait for it.
+//!
+//! A list that is known to be slow has a place before it asks for a page, so that no more of them begin than are read to their end.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::Semaphore;
 
-use super::seats::{QUOTA, Seats};
+use super::late::{Late, Wait};
+use super::seats::QUOTA;
 
-/// How long the bytes of one page are waited for with a turn before pages that begin: 500 objects of 4 KB come over 256 kbit/s in that
-/// time. Afterwards it stands with them, so that members that send a byte now and then keep no turn for ever.
+/// How long a page is read on without a turn while another waits for its place: 500 objects of 4 KB come over 256 kbit/s in that time.
 const READ_ON: Duration = QUOTA.saturating_mul(16);
 
-/// How long a page that begins stands back, at the door, for those that read on: new ones may come to their middle all the time, and what is not
-/// begun is stale for as long.
-const STANDS_BACK: Duration = READ_ON;
-
-/// How far a list has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// None of its pages was asked for.
-    New,
-    /// It comes to its next page.
-    Begun,
-    /// It is in the middle of a page.
-    Reading,
-}
-
-impl Stage {
-    /// Of a list that comes to a page; `begun` says that it is not the first one.
-    pub(super) const fn of_page(begun: bool) -> Self {
-        match begun {
-            true => Self::Begun,
-            false => Self::New,
-        }
-    }
-
-    /// In the middle of a page that was waited for so long.
-    pub(super) fn after(waited: Duration) -> Self {
-        match waited < READ_ON {
-            true => Self::Reading,
-            false => Self::Begun,
-        }
-    }
-}
-
-/// Turns that are given to pages that have begun before others begin.
+/// Places of pages that are slow. Who has begun comes before whoever has not.
 #[derive(Debug)]
-pub(super) struct SlowLane {
-    pub(super) seats: Seats,
-    /// One of the pages that have not begun stands in the line itself, the others stand here.
+pub(super) struct SlowPages {
+    places: Arc<Late>,
+    /// One at a time waits for a place, the others stand here; of all clusters those that have begun do not.
     door: Semaphore,
-    /// Pages that wait in their middle.
-    reading: AtomicUsize,
-    /// None does any more.
-    none_reads: Notify,
 }
 
-impl SlowLane {
-    pub(super) fn new(turns: usize) -> Self {
+/// The place of one of them, among those of its cluster and those of all, until dropped.
+#[derive(Debug)]
+pub(super) struct SlowPage {
+    of_cluster: Wait,
+    of_all: Wait,
+}
+
+impl SlowPages {
+    pub(super) fn new(places: usize) -> Self {
         Self {
-            seats: Seats::new(turns),
+            places: Late::waited_for(places, READ_ON),
             door: Semaphore::new(1),
-            reading: AtomicUsize::new(0),
-            none_reads: Notify::new(),
         }
     }
 
-    /// Whether somebody wants a turn whom a list at this stage makes room for.
-    pub(super) fn is_wanted_of(&self, stage: Stage) -> bool {
-        match stage {
-            Stage::Reading => self.has_readers(),
-            Stage::New | Stage::Begun => self.has_readers() || self.seats.is_wanted(),
-        }
-    }
-
-    /// Whether a list at this stage may have what others leave.
-    pub(super) fn may_lend_to(&self, stage: Stage) -> bool {
-        stage == Stage::Reading || !self.has_readers()
-    }
-
-    fn has_readers(&self) -> bool {
-        self.reading.load(Ordering::Relaxed) > 0
-    }
-
-    /// `None` only if a semaphore was closed, which none is.
-    pub(super) async fn turn(&self, stage: Stage) -> Option<OwnedSemaphorePermit> {
-        if stage == Stage::Reading {
-            let _reads = Reads::on(self);
-            return self.seats.turn().await;
-        }
-        let _at_the_door = self.door.acquire().await.ok();
-        let until = Instant::now() + STANDS_BACK;
-        loop {
-            let turn = self.seats.turn().await;
-            if !self.has_readers() || Instant::now() >= until {
-                return turn;
-            }
-            drop(turn);
-            // Or until it has stood back for long enough, which the next turn of this loop sees.
-            let _none_reads = timeout_at(until, self.none_reads.notified()).await;
-        }
+    async fn wait(&self, begun: bool) -> Wait {
+        let _at_the_door = match begun {
+            true => None,
+            false => self.door.acquire().await.ok(),
+        };
+        self.places.wait_for_room().await
     }
 }
 
-/// A page that waits in its middle, until dropped.
-struct Reads<'a>(&'a SlowLane);
-
-impl<'a> Reads<'a> {
-    fn on(lane: &'a SlowLane) -> Self {
-        lane.reading.fetch_add(1, Ordering::Relaxed);
-        Self(lane)
+impl SlowPage {
+    /// Waits for room. What is asked of the cluster is that there is some: whoever had it and waited among all would have used it up before it began.
+    pub(super) async fn wait(of_cluster: &SlowPages, of_all: &SlowPages, begun: bool) -> Box<Self> {
+        let _enters = of_cluster.door.acquire().await.ok();
+        drop(of_cluster.places.wait_for_room().await);
+        let of_all = of_all.wait(begun).await;
+        Box::new(Self {
+            of_cluster: of_cluster.places.wait_for_room().await,
+            of_all,
+        })
     }
-}
 
-impl Drop for Reads<'_> {
-    fn drop(&mut self) {
-        if self.0.reading.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // One stands before the door at most; who comes later looks first.
-            self.0.none_reads.notify_one();
+    /// The same, if there is some now.
+    pub(super) fn now(of_cluster: &SlowPages, of_all: &SlowPages) -> Option<Box<Self>> {
+        Some(Box::new(Self {
+            of_cluster: of_cluster.places.wait_now()?,
+            of_all: of_all.places.wait_now()?,
+        }))
+    }
+
+    /// Waits until it has to go.
+    pub(super) async fn turned_out(&mut self) {
+        tokio::select! {
+            () = self.of_cluster.turned_out() => {}
+            () = self.of_all.turned_out() => {}
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use armadex_member::MemberError;
-    use tokio::time::{sleep, timeout};
+    use futures::FutureExt as _;
+    use futures::future::join_all;
+    use tokio::time::{Instant, sleep, timeout};
 
-    use super::super::{ClusterTurns, PATIENCE, Turn, Turns};
+    use super::super::{ClusterTurns, PAGE_BYTES, PATIENCE, Turn, Turns, Width};
     use super::*;
 
     /// More than are waited for without a turn.
@@ -140,16 +94,34 @@ mod tests {
     const PAGE: Duration = QUOTA.saturating_mul(4);
 
     /// Reads a page whose bytes come slowly, and from the first byte on again if it is turned out.
-    async fn page(turn: &mut Turn, of: &ClusterTurns, mut begun: bool) {
-        while read(turn, of, begun).await.is_err() {
+    async fn page(turn: &mut Turn, of: &ClusterTurns, begun: bool) {
+        page_of(turn, of, begun, PATIENCE * 4 / 5).await;
+    }
+
+    /// The same of bytes that come with this time between them. Returns how often it was turned out.
+    async fn page_of(
+        turn: &mut Turn,
+        of: &ClusterTurns,
+        mut begun: bool,
+        pause: Duration,
+    ) -> usize {
+        for turned_out in 0.. {
+            if read(turn, of, begun, pause).await.is_ok() {
+                return turned_out;
+            }
             (*turn, begun) = (Turn::default(), false);
             sleep(PATIENCE).await;
         }
+        unreachable!("it is tried again and again")
     }
 
-    async fn read(turn: &mut Turn, of: &ClusterTurns, begun: bool) -> Result<(), MemberError> {
-        turn.page(of, begun).await;
-        let pause = PATIENCE * 4 / 5;
+    async fn read(
+        turn: &mut Turn,
+        of: &ClusterTurns,
+        begun: bool,
+        pause: Duration,
+    ) -> Result<(), MemberError> {
+        turn.ask(of, begun, async { Ok(()) }).await?;
         let mut came = Duration::ZERO;
         while came < PAGE {
             let byte = async {
@@ -162,16 +134,21 @@ mod tests {
         Ok(())
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_fleet_of_slow_lists_comes_forward() {
-        let all: Arc<Turns> = Arc::default();
-        // The others keep theirs, so nothing is lent.
+    /// The turns of the others, who keep theirs, so nothing is lent.
+    async fn others(all: &Arc<Turns>) -> Vec<(ClusterTurns, Turn)> {
         let mut others: Vec<_> = (0..all.width.parallel - all.width.doubtful)
-            .map(|_| (ClusterTurns::new(Arc::clone(&all)), Turn::default()))
+            .map(|_| (ClusterTurns::new(Arc::clone(all)), Turn::default()))
             .collect();
         for (of, turn) in &mut others {
             turn.page(of, false).await;
         }
+        others
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fleet_of_slow_lists_comes_forward() {
+        let all: Arc<Turns> = Arc::default();
+        let _others = others(&all).await;
         let pages = AtomicUsize::new(0);
         let lists = (0..LISTS).map(async |_| {
             let (of, mut turn) = (ClusterTurns::new(Arc::clone(&all)), Turn::default());
@@ -186,6 +163,28 @@ mod tests {
         let read = pages.load(Ordering::Relaxed);
         let most = an_hour.as_secs() / PAGE.as_secs() * 2;
         assert!(read as u64 > most / 2, "{read} of {most}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_whose_bytes_come_in_bursts_come_to_their_end() {
+        const CLUSTERS: usize = 100;
+        const KINDS: usize = 12;
+        let all: Arc<Turns> = Arc::default();
+        let _others = others(&all).await;
+        let clusters: Vec<_> = (0..CLUSTERS)
+            .map(|_| ClusterTurns::new(Arc::clone(&all)))
+            .collect();
+        let (ended, turned_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let lists = (0..CLUSTERS * KINDS).map(async |list| {
+            let (of, mut turn) = (&clusters[list % CLUSTERS], Turn::default());
+            let out = page_of(&mut turn, of, false, 2 * PATIENCE).await;
+            turned_out.fetch_add(out, Ordering::Relaxed);
+            ended.fetch_add(1, Ordering::Relaxed);
+        });
+        let an_hour = Duration::from_secs(3600);
+        let lists = timeout(an_hour, futures::future::join_all(lists)).await;
+        let told = format!("{ended:?} ended, {turned_out:?} times turned out");
+        assert!(lists.is_ok(), "{told}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -219,38 +218,102 @@ mod tests {
         }
     }
 
+    /// Lists of slow clusters whose pages have no end.
+    async fn endless(clusters: &[ClusterTurns]) {
+        let lists = clusters.iter().map(async |of| {
+            loop {
+                let mut turn = Turn::default();
+                let begun = turn.ask(of, false, async { Ok(()) }).await;
+                while begun.is_ok() && byte(&mut turn, of).await.is_ok() {}
+            }
+        });
+        join_all::<_>(lists).await;
+    }
+
+    async fn byte(turn: &mut Turn, of: &ClusterTurns) -> Result<(), MemberError> {
+        let byte = async {
+            sleep(2 * PATIENCE).await;
+            Ok(())
+        };
+        turn.wait_for(of, byte).await
+    }
+
+    /// How long it takes to read a page of a cluster that is slow.
+    async fn slow_page(all: &Arc<Turns>) -> Duration {
+        let (of, begun) = (ClusterTurns::new(Arc::clone(all)), Instant::now());
+        of.was_slow();
+        page_of(&mut Turn::default(), &of, false, 2 * PATIENCE).await;
+        begun.elapsed()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_page_begins_although_others_are_always_in_their_middle() {
-        let lane = SlowLane::new(1);
-        let _reads = Reads::on(&lane);
-        for _ in 0..3 {
-            let begun = timeout(2 * STANDS_BACK, lane.turn(Stage::New)).await;
-            assert!(begun.is_ok(), "one by one");
+        let all: Arc<Turns> = Arc::default();
+        let clusters: Vec<_> = (0..2 * all.width.slow)
+            .map(|_| ClusterTurns::new(Arc::clone(&all)))
+            .collect();
+        clusters.iter().for_each(ClusterTurns::was_slow);
+        let others = async {
+            for _ in 0..3 {
+                sleep(READ_ON).await;
+                let took = slow_page(&all).await;
+                assert!(took <= 2 * READ_ON + PAGE, "{took:?}");
+            }
+        };
+        tokio::select! {
+            () = others => {}
+            () = endless(&clusters) => unreachable!("they have no end"),
         }
     }
 
-    #[tokio::test]
-    async fn pages_begin_when_none_is_in_its_middle() {
-        let lane = SlowLane::new(1);
-        let held = lane.turn(Stage::New).await;
-        let (mut new, mut reads) = (
-            std::pin::pin!(lane.turn(Stage::Begun)),
-            std::pin::pin!(lane.turn(Stage::Reading)),
-        );
-        assert!(futures::poll!(&mut new).is_pending());
-        assert!(!lane.is_wanted_of(Stage::Reading) && lane.is_wanted_of(Stage::Begun));
-        assert!(futures::poll!(&mut reads).is_pending());
-        assert!(lane.is_wanted_of(Stage::Reading) && !lane.may_lend_to(Stage::New));
-        drop(held);
-        assert!(
-            futures::poll!(&mut new).is_pending(),
-            "it came first, and lets it pass"
-        );
-        let std::task::Poll::Ready(held) = futures::poll!(&mut reads) else {
-            panic!("it reads on");
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_has_no_more_slow_pages_than_turns() {
+        let all = Arc::new(Turns::new(Width {
+            slow: Width::default().of_cluster + 1,
+            ..Width::default()
+        }));
+        let of = ClusterTurns::new(Arc::clone(&all));
+        let lists = join_all((0..12).map(|_| endless(std::slice::from_ref(&of))));
+        let other = async {
+            sleep(QUOTA).await;
+            let took = slow_page(&all).await;
+            assert!(took <= PAGE + QUOTA, "{took:?}");
         };
-        assert!(futures::poll!(&mut new).is_pending());
-        drop(held);
-        assert!(futures::poll!(&mut new).is_ready());
+        tokio::select! {
+            () = other => {}
+            _ = lists => unreachable!("they have no end"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_read_on_for_long_goes_where_another_waits() {
+        let (of_cluster, of_all) = (SlowPages::new(2), SlowPages::new(1));
+        let page = || SlowPage::wait(&of_cluster, &of_all, true);
+        let mut first = page().await;
+        let stays = timeout(2 * READ_ON, first.turned_out()).await;
+        assert!(stays.is_err(), "nobody waits");
+        let begun = Instant::now();
+        let (mut second, _) = tokio::join!(page(), first.turned_out());
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        drop(first);
+        assert!(SlowPage::now(&of_cluster, &of_all).is_none());
+        let (_third, _) = tokio::join!(page(), second.turned_out());
+        assert_eq!(begun.elapsed(), READ_ON);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_comes_at_once_takes_turns_with_the_others() {
+        let of = ClusterTurns::new(Arc::default());
+        let mut turn = Turn::default();
+        let begun = turn.ask(&of, false, async { Ok(()) }).now_or_never();
+        assert!(begun.is_some() && turn.held.is_some());
+        byte(&mut turn, &of).await.unwrap();
+        assert!(turn.held.is_none(), "it is read on without");
+        turn.came(PAGE_BYTES - 1);
+        turn.wait_for(&of, async { Ok(()) }).await.unwrap();
+        assert!(turn.held.is_none(), "it is no more than a page");
+        turn.came(1);
+        turn.wait_for(&of, async { Ok(()) }).await.unwrap();
+        assert!(turn.held.is_some());
     }
 }
