@@ -84,14 +84,23 @@ impl Stage {
         control_plane: &str,
         config: Config,
     ) -> Fleet {
+        self.synchro_of_these(client, &self.shared(control_plane, config))
+    }
+
+    /// What the parts of a synchro share.
+    pub(crate) fn shared(&self, control_plane: &str, config: Config) -> Arc<Shared> {
         let sink: Arc<dyn Sink> = Arc::clone(&self.breaking) as _;
-        let shared = Arc::new(Shared::new(sink, control_plane, config));
+        Arc::new(Shared::new(sink, control_plane, config))
+    }
+
+    /// A synchro whose parts share this.
+    pub(crate) fn synchro_of_these(&self, client: Client, shared: &Arc<Shared>) -> Fleet {
         let reporter = Reporter {
             controller: "test".to_owned(),
             instance: None,
         };
         let recorder = Recorder::new(client.clone(), reporter);
-        Fleet::new(shared, client, recorder)
+        Fleet::new(Arc::clone(shared), client, recorder)
     }
 
     /// The control plane has these PediaClusters, and a synchro reads their list.

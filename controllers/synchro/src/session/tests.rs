@@ -1,6 +1,8 @@
 //! Members that die and return, that do not say what they serve, and that are others; kinds that come and go. With scripted members and a
 //! real store.
 
+mod waiting;
+
 use std::time::Duration;
 
 use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};

@@ -101,6 +101,24 @@ impl ScriptedMember {
         *told = told.replacen(r#""items":["#, &group, 1);
     }
 
+    /// It serves kinds of these numbers and no others, of which it has no objects.
+    pub(crate) fn serves_kinds(&self, numbers: std::ops::Range<usize>) {
+        const EMPTY: &str = r#"{"kind":"List","metadata":{"resourceVersion":"10"},"items":[]}"#;
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let kinds = numbers.map(|number| {
+            bodies.insert(format!("/api/v1/kind{number:02}"), EMPTY.to_owned());
+            format!(
+                r#"{{"resource":"kind{number:02}","responseKind":{{"kind":"Kind{number:02}"}},"scope":"Namespaced","verbs":["list","watch"]}}"#
+            )
+        });
+        let kinds: Vec<_> = kinds.collect();
+        let kinds = kinds.join(",");
+        let told = format!(
+            r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{}},"versions":[{{"version":"v1","resources":[{kinds}]}}]}}]}}"#
+        );
+        bodies.insert("/api".to_owned(), told);
+    }
+
     /// It does not say any more that it serves config maps.
     pub(crate) fn keeps_config_maps_to_itself(&self) {
         let mut bodies = self.script.bodies.lock().expect("no panic");
@@ -350,7 +368,7 @@ impl Script {
             let pods = self.pods.lock().expect("no panic");
             return Some((200, pods.clone()));
         }
-        if kind == "configmaps" {
+        if path.starts_with("/api/v1/") && !kind.contains('/') {
             note("list");
         }
         let bodies = self.bodies.lock().expect("no panic");
