@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_model::label::{Operator, Requirement};
-use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Start};
+use armadex_model::query::{NamespaceScope, OrderBy, OrderField, Scope, Searched, Start};
 use armadex_model::{NameFilter, Query};
-use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage::conformance::fixture::{self, all_pods};
 use armadex_storage::conformance::{Fixture, Writer, object, resource};
 use armadex_storage::{Change, Page, PageBudget, StoreError};
 use armadex_storage_sql::{Options, SqlStore, Tuning};
@@ -912,6 +912,62 @@ async fn a_page_that_begins_among_many_of_one_name_is_full() {
             start = Start::After(found.next.expect("more"));
         }
     }
+}
+
+/// Types before the one that a page begins in have no more objects of the name that it begins among: they take nothing of the page's work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_begins_among_many_of_one_name_in_the_last_of_several_types_is_full() {
+    let tuning = Tuning {
+        ties: 100,
+        work: 400,
+        rows: 50,
+        sorted: 10,
+        refetched: 50,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let kinds = ["A", "B", "C"].map(|kind| {
+        let plural = format!("{}s", kind.to_lowercase());
+        resource("example.com", &plural, kind, true)
+    });
+    for kind in &kinds {
+        let objects = fixture.writer("m", kind).await;
+        let tied = |n: usize| object(&format!("ns-{n:03}"), "default");
+        let other = |n: usize| object(&format!("ns-{n:03}"), &format!("other-{n:03}"));
+        fixture.put(&objects, (0..500).map(tied)).await;
+        fixture.put(&objects, (0..500).map(other)).await;
+    }
+    let searched = kinds.iter().map(|kind| Searched {
+        resource: kind.gvr.clone(),
+        scope: Scope::Everything,
+    });
+    let query = Query {
+        types: searched.collect(),
+        ..by(OrderField::Name, false)
+    };
+    let (mut pages, mut rows) = (0, 0);
+    let (mut start, mut last) = (Start::Beginning, None);
+    loop {
+        let found = page(&fixture, &query, &start, 50).await.expect("a page");
+        let looked_at = found.looked_at;
+        assert!(looked_at < 1700, "page {pages}, {looked_at} looked at");
+        // A page after the last object of a type has to find out that this one has no more.
+        let begins_after_a_type = rows % 500 == 0;
+        let is_full = found.rows.len() == 50 || found.next.is_none();
+        assert!(
+            is_full || begins_after_a_type,
+            "page {pages}: {} rows after {last:?}",
+            found.rows.len()
+        );
+        last = found.rows.last().map(fixture::path);
+        (pages, rows) = (pages + 1, rows + found.rows.len());
+        match found.next {
+            Some(next) => start = Start::After(next),
+            None => break,
+        }
+    }
+    assert_eq!(rows, 3000);
+    assert!(pages <= 65, "{pages} pages");
 }
 
 /// As `kubectl describe` asks for the events of a pod: kind and namespace are those of many, and the uid is in no index.

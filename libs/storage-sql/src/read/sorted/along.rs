@@ -77,7 +77,7 @@ async fn first_rows(
         // What cannot be walked has to be sorted.
         Err(_) => reading.tuning.most_sorted,
     };
-    let mut values = Values::new(planned, column, after, wanted);
+    let mut values = Values::new(plan, planned, column, after, wanted);
     let mut top = Top::new(&plan.order, after, wanted);
     loop {
         top.extend(values.read(reading, plan).await?);
@@ -159,14 +159,19 @@ struct Values<'a> {
 
 impl<'a> Values<'a> {
     fn new(
+        plan: &Plan,
         planned: &'a TypePlan,
         column: (SortColumn, bool),
         after: Option<&Rank>,
         wanted: usize,
     ) -> Self {
+        // Types before the one that a page ended in have no more rows of the value. Where further keys come before the type, they may.
+        let has_no_more = |rank: &Rank| {
+            rank.cluster == END || (plan.order.len() == 1 && rank.index > planned.index)
+        };
         let cursor = match after {
             None => Cursor::Start,
-            Some(rank) if rank.cluster == END => beyond(column, &rank.keys[0]),
+            Some(rank) if has_no_more(rank) => beyond(column, &rank.keys[0]),
             Some(rank) => Cursor::At(Param::from(&rank.keys[0])),
         };
         Self {
@@ -277,14 +282,8 @@ async fn walk(
         SortValue::Text(_) => Only::Named(&named),
         SortValue::Number(created) => Only::Created(*created, &named),
     };
-    let here = |rank: &&Rank| rank.keys[0] == *value;
-    let behind = |rank: &Rank| rank.index > planned.index;
-    let from = match after.filter(here) {
-        // Types before the one that a page ended in have no more rows of the value.
-        Some(rank) if behind(rank) => return Ok((Vec::new(), None)),
-        Some(rank) if rank.index == planned.index => Some(Point::of_rank(rank)),
-        _ => None,
-    };
+    let here = |rank: &&Rank| rank.keys[0] == *value && rank.index == planned.index;
+    let from = after.filter(here).map(Point::of_rank);
     let mut walk = Walk::begin(reading, plan, planned, (only, backwards), from).await?;
     let mut collector = Collector::new(0, wanted);
     while walk.step(reading, &mut collector).await? == Step::More {
