@@ -127,7 +127,10 @@ impl Next {
                 continue;
             }
             let name = ClusterName::new(&row.name).map_err(|err| broken(err.to_string()))?;
-            debug_assert!(self.snapshot.member(&name).is_none(), "{name} joined twice");
+            // A store has one of a name that is active; were there two, the former would be counted for ever.
+            if let Some(former) = self.snapshot.member(&name).map(|former| former.id) {
+                self.drop_cluster(former);
+            }
             let (types, resources) = self.set_of(Arc::default());
             let member = Member { id: row.id, types };
             self.snapshot.names.insert(row.id, name.clone());

@@ -1,3 +1,7 @@
+//! From delta to delta: what is shared, what is forgotten, and that nothing else is left than a state made anew has.
+
+mod random;
+
 use super::delta::Delta;
 use super::*;
 use crate::sql::catalog::{ClusterRow, HealthRow, TypeRow};
@@ -200,6 +204,17 @@ fn a_cluster_that_joins_again_has_nothing_of_its_former_life() {
     let member = now.member(&name("a")).expect("joined");
     assert_eq!((member.id, member.types()), (7, &[3][..]));
     assert_eq!(now.catalog.types.len(), 3);
+}
+
+#[test]
+fn a_cluster_that_joins_while_one_of_its_name_is_there_takes_its_place() {
+    let now = after(&fleet(), |delta| {
+        delta.clusters = vec![cluster(7, "a", true)];
+        delta.streams = vec![(7, 3, true)];
+    });
+    assert!(!now.names.contains_key(&1));
+    assert_eq!([1, 2, 3].map(|id| now.holders[&id]), [1, 1, 1]);
+    assert_eq!(now.sets.len(), 2);
 }
 
 #[test]
