@@ -1,13 +1,18 @@
 //! Clusters that have a type, in the order in which they are walked: what every page needs to know, and what does not change from page to page.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use armadex_model::ClusterName;
 
-/// The most sets of clusters that are kept. Most types are in all clusters, which is one; each takes 40 bytes a cluster.
-const MOST_SETS: usize = 16;
+/// The most clusters of all sets that are kept, at 40 bytes each: 26 MB, for 64 sets of ten thousand clusters, or a set for each of many types in a smaller fleet.
+/// Most types are in all clusters, which is one set; a search over several types asks for those of each, page after page.
+const MOST_CLUSTERS: usize = 640_000;
+
+/// So many are kept of however large a fleet.
+const FEWEST_SETS: usize = 16;
 
 /// Some clusters, by name and by number.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -85,11 +90,8 @@ impl KnownHolders {
         let kept = match equal {
             Some(equal) => Arc::clone(equal),
             None => {
-                let oldest = sets
-                    .iter()
-                    .min_by_key(|set| set.asked.load(Ordering::Relaxed));
-                let oldest = oldest.filter(|_| sets.len() >= MOST_SETS);
-                if let Some(oldest) = oldest.map(|&oldest| Arc::clone(oldest)) {
+                let all = sets.into_iter().cloned().collect();
+                for oldest in beyond_room(all, made.len()) {
                     known.retain(|_, kept| !Arc::ptr_eq(kept, &oldest));
                 }
                 Arc::new(Kept {
@@ -111,6 +113,19 @@ impl KnownHolders {
     }
 }
 
+/// Those asked for longest ago, as many as make room for one of so many clusters.
+fn beyond_room(mut sets: Vec<Arc<Kept>>, clusters: usize) -> Vec<Arc<Kept>> {
+    sets.sort_by_key(|set| Reverse(set.asked.load(Ordering::Relaxed)));
+    let mut held = clusters;
+    let fits = |set: &Arc<Kept>| {
+        held += set.holders.len();
+        held <= MOST_CLUSTERS
+    };
+    let kept = sets.iter().map(fits).take_while(|fits| *fits).count();
+    let kept = kept.max(FEWEST_SETS - 1).min(sets.len());
+    sets.split_off(kept)
+}
+
 /// What is known goes along: whoever changes clusters or streams forgets what they change.
 impl Clone for KnownHolders {
     fn clone(&self) -> Self {
@@ -124,13 +139,17 @@ impl Clone for KnownHolders {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
+    static NAMES: LazyLock<Vec<ClusterName>> = LazyLock::new(|| {
+        let named = |at| ClusterName::new(&format!("c-{at:05}")).expect("a name");
+        (0..100_000).map(named).collect()
+    });
+
     fn holders(ids: impl IntoIterator<Item = i64>) -> Holders {
-        let named = ids.into_iter().enumerate();
-        let named =
-            named.map(|(at, id)| (ClusterName::new(&format!("c-{at:04}")).expect("a name"), id));
-        named.collect()
+        NAMES.iter().cloned().zip(ids).collect()
     }
 
     #[test]
@@ -142,10 +161,10 @@ mod tests {
         );
         assert_eq!(
             holders.get(1).map(|(name, id)| (name.as_str(), id)),
-            Some(("c-0001", 3))
+            Some(("c-00001", 3))
         );
         assert_eq!(
-            ["", "c-0001", "c-0001a", "d"].map(|name| holders.before(name)),
+            ["", "c-00001", "c-00001a", "d"].map(|name| holders.before(name)),
             [0, 1, 2, 3]
         );
     }
@@ -159,24 +178,50 @@ mod tests {
             &known.of(1, || unreachable!("it is known"))
         ));
         assert!(Arc::ptr_eq(&first, &known.of(2, || holders([1, 2]))));
-        for number in 3..100 {
-            let others = known.of(number, || holders([1, 2, i64::from(number)]));
-            assert_eq!(others.len(), 3);
-        }
-        let sets = |known: &KnownHolders| {
+        let clusters = |known: &KnownHolders| {
             let known = known.known.read().expect("whole");
-            BTreeSet::from_iter(known.values().map(Arc::as_ptr)).len()
+            let mut sets = Vec::from_iter(known.values());
+            sets.sort_unstable_by_key(|set| Arc::as_ptr(set));
+            sets.dedup_by_key(|set| Arc::as_ptr(set));
+            let clusters = sets.iter().map(|set| set.holders.len());
+            (sets.len(), clusters.sum::<usize>())
         };
-        assert_eq!(sets(&known), MOST_SETS);
+        // Of a fleet of ten thousand, then of one of a hundred thousand.
+        let mut made = 0;
+        for number in 3..100 {
+            known.of(number, || holders(i64::from(number)..10_000));
+            let (sets, clusters) = clusters(&known);
+            assert!(clusters <= MOST_CLUSTERS, "{sets} of {clusters}");
+            made = sets;
+        }
+        assert_eq!(made, 64);
+        for number in 100..120 {
+            known.of(number, || holders(i64::from(number)..100_000));
+        }
+        assert_eq!(clusters(&known).0, FEWEST_SETS);
+    }
+
+    /// As a search over several types asks for them, page after page.
+    #[test]
+    fn what_is_asked_for_in_a_circle_stays_known() {
+        let known = KnownHolders::default();
+        let mut made = 0;
+        for number in (0..30).cycle().take(300) {
+            known.of(number, || {
+                made += 1;
+                holders(i64::from(number)..10_000)
+            });
+        }
+        assert_eq!(made, 30);
     }
 
     /// Which types are asked for first says nothing of which are asked for.
     #[test]
     fn what_is_asked_for_stays_known() {
         let known = KnownHolders::default();
-        let number = i64::from;
-        for other in 1..1000 {
-            known.of(other, || holders([number(other)]));
+        for other in 1..100 {
+            // Room for sixteen.
+            known.of(other, || holders(i64::from(other)..40_000));
             if other % 10 == 0 {
                 let pods = || holders([0, 7]);
                 let made = std::cell::Cell::new(false);
