@@ -2,6 +2,9 @@
 //! hold it, and each of these is a test of this repository; the numbers of docs/limits.md are those of the sources; the rooms that ARCHITECTURE.md tells
 //! are all that there are.
 
+#[path = "documents/limits.rs"]
+mod limits;
+
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -116,110 +119,6 @@ fn every_invariant_names_its_tests() {
             assert!(is_there(&root(), name), "there is no test {name:?}");
         }
     }
-}
-
-/// What docs/limits.md says of a limit, and the line of the API server's sources that makes it so.
-const FIXED_LIMITS: [(&str, &str, &str); 17] = [
-    (
-        "| a TLS handshake | 10 s |",
-        "server/connection.rs",
-        "HANDSHAKE: Duration = Duration::from_secs(10)",
-    ),
-    (
-        "beside `--idle-timeout` | 10 s |",
-        "server/connection.rs",
-        "HEAD: Duration = Duration::from_secs(10)",
-    ),
-    (
-        "all connections together | 4 MiB |",
-        "config.rs",
-        "HEADS: usize = 4 << 20",
-    ),
-    (
-        "has proved who they are | 30 s |",
-        "config.rs",
-        "UNPROVEN: Duration = Duration::from_secs(30)",
-    ),
-    (
-        "such a connection over HTTP/2 | 128 KiB |",
-        "server/wear.rs",
-        "UNPROVEN: usize = 128 << 10",
-    ),
-    (
-        "asked to open another one | 256 KiB |",
-        "server/wear.rs",
-        "TOLD: usize = 256 << 10",
-    ),
-    (
-        "sends thereafter | 512 KiB |",
-        "server/wear.rs",
-        "KNOWN: usize = 512 << 10",
-    ),
-    (
-        "of which nothing is taken | 5 s |",
-        "server.rs",
-        "REFUSAL: Duration = Duration::from_secs(5)",
-    ),
-    (
-        "by the control plane | 10 s |",
-        "caller/review.rs",
-        "TIMEOUT: Duration = Duration::from_secs(10)",
-    ),
-    (
-        "that impersonates | 100 |",
-        "caller/impersonation.rs",
-        "MAX_REVIEWS: usize = 100",
-    ),
-    (
-        "| 64 KiB on HTTP/2",
-        "server/connection.rs",
-        "MAX_HEAD: u32 = 64 << 10",
-    ),
-    (
-        "128 KiB on HTTP/1.1 |",
-        "server/connection.rs",
-        "MAX_HEAD_HTTP1: usize = 128 << 10",
-    ),
-    (
-        "a posted review | 16 KiB",
-        "app/posted.rs",
-        "LARGEST: usize = 16 << 10",
-    ),
-    (
-        "| 16 KiB, 10 s |",
-        "app/posted.rs",
-        "PATIENCE: Duration = Duration::from_secs(10)",
-    ),
-    (
-        "on one connection | 100;",
-        "server/connection.rs",
-        "STREAMS: u32 = 100",
-    ),
-    (
-        "1,000 of an aggregator |",
-        "server/connection.rs",
-        "STREAMS_OF_FRONT_PROXY: u32 = 1000",
-    ),
-    (
-        "before a 429 | 10 s |",
-        "answer/budget.rs",
-        "PATIENCE: Duration = Duration::from_secs(10)",
-    ),
-];
-
-#[test]
-fn the_fixed_limits_of_the_search_api_are_what_their_document_says() {
-    let text = document("docs/limits.md");
-    for (said, file, line) in FIXED_LIMITS {
-        assert!(text.contains(said), "docs/limits.md does not say {said}");
-        let source = document(&format!("apiserver/src/{file}"));
-        let line = format!("const {line};");
-        assert!(source.contains(&line), "apiserver/src/{file} has no {line}");
-    }
-    let rows = text.lines().filter(|line| line.starts_with("| "));
-    let rows = rows.filter(|line| !FIXED_LIMITS.iter().any(|(said, ..)| line.contains(said)));
-    let unheld: Vec<_> = rows.skip(2).collect();
-    assert!(unheld.is_empty(), "held by nothing: {unheld:#?}");
 }
 
 #[test]
