@@ -194,7 +194,7 @@ impl Session {
                         return Pause::Changed;
                     }
                     resources = now.resources;
-                    Box::pin(streams.withdraw(&resources)).await;
+                    Box::pin(streams.ask_for(&resources)).await;
                     rediscovery.now();
                 }
                 () = &mut probe => {
@@ -274,13 +274,7 @@ impl Session {
         };
         let plan = plan::negotiate(resources, discovery, &known, &self.new_types);
         let hidden = streams.apply(&plan).await;
-        let found = match &plan {
-            _ if !hidden => Found::Unclear,
-            plan if plan.wait > 0 => Found::Waiting,
-            plan if !plan.kept.doubted.is_empty() => Found::Unclear,
-            plan if !plan.missing.is_empty() => Found::Some,
-            _ => Found::All,
-        };
+        let found = Found::by(&plan, hidden);
         self.board.update(|facts| facts.missing = plan.missing);
         found
     }

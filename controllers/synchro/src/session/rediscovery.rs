@@ -15,6 +15,7 @@ use crate::backoff::{Backoff, jittered};
 use crate::session::changes::{Changes, Word};
 use crate::session::discoveries::{ClusterDiscovery, Held};
 use crate::session::health::Trouble;
+use crate::session::plan::Plan;
 use crate::session::urgency::Urgency;
 
 /// While the member tells of changes. It may have been upgraded by who keeps its connections open.
@@ -42,6 +43,19 @@ pub(super) enum Found {
     Waiting,
     /// It is not known yet, or not all is done: the next answer has to be a whole one.
     Unclear,
+}
+
+impl Found {
+    /// By this plan, of which all that has to be is hidden, or not. What is doubted is asked for soon, whatever waits.
+    pub(super) fn by(plan: &Plan, hidden: bool) -> Self {
+        match plan {
+            _ if !hidden => Self::Unclear,
+            plan if plan.kept.is_doubted() => Self::Unclear,
+            plan if plan.wait > 0 => Self::Waiting,
+            plan if !plan.missing.is_empty() => Self::Some,
+            _ => Self::All,
+        }
+    }
 }
 
 /// When to ask next, or what is being asked.

@@ -167,6 +167,12 @@ impl Streams {
         hidden && !was_unseen && !self.unseen
     }
 
+    /// The same when it is asked for something else. How much of that waits is not known before the member answers.
+    pub(super) async fn ask_for(&mut self, asked: &[GroupResources]) {
+        self.metrics.waiting_types.set(0);
+        self.withdraw(asked).await;
+    }
+
     /// Stops and hides what nobody asks for any more, whether the member answers or not; whether all of that is hidden.
     pub(super) async fn withdraw(&mut self, asked: &[GroupResources]) -> bool {
         self.end_unless(|resource, _| plan::is_wanted(asked, resource))

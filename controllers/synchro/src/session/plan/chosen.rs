@@ -76,16 +76,20 @@ impl Chosen {
         let free = places.saturating_sub(stay.len());
         let fit = free.min(others.len());
         let begin = new.begin(others.values().map(|other| &other.gvr), free);
-        let wait = fit - begin.len() + replaced_later;
+        let new_later = fit - begin.len();
         let others = others.into_iter();
         let begin = others.filter(|(_, other)| begin.contains(&other.gvr));
         self.types = stay.into_iter().take(places).chain(begin).collect();
-        self.tell_of_the_rest(beyond, wait, new.most());
-        wait
+        self.tell_of_the_rest((beyond, new_later, replaced_later), new.most());
+        new_later + replaced_later
     }
 
     /// In one row: there is one of each group and resource. What waits is told without its number, which is another each time.
-    fn tell_of_the_rest(&mut self, beyond: usize, wait: usize, most: usize) {
+    fn tell_of_the_rest(
+        &mut self,
+        (beyond, new_later, replaced_later): (usize, usize, usize),
+        most: usize,
+    ) {
         let untold = self.missing.len().saturating_sub(MOST_MISSING);
         let missing = std::mem::take(&mut self.missing);
         self.missing = missing.into_iter().take(MOST_MISSING).collect();
@@ -95,9 +99,14 @@ impl Chosen {
                     "{beyond} more resources are not synced: a cluster may have {most} (--max-resources-per-cluster)"
                 )
             }),
-            (wait > 0).then(|| {
+            (new_later > 0).then(|| {
                 format!(
                     "others are new and are synced by and by: a cluster may have {most} new ones in an hour (--max-resources-per-cluster)"
+                )
+            }),
+            (replaced_later > 0).then(|| {
+                format!(
+                    "of others another version is synced by and by: a cluster may have {most} in an hour (--max-resources-per-cluster)"
                 )
             }),
             (untold > 0).then(|| format!("{untold} more are asked for and not served")),

@@ -81,6 +81,11 @@ pub(super) fn replace(
 }
 
 impl Kept {
+    /// Whether the next answer decides about something. What is only to be replaced later waits for room.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.doubted.len() > self.replaced_later
+    }
+
     /// What the member still serves is synced on, of the rest is kept what there is.
     fn stay(
         &mut self,

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use armadex_model::GroupVersionResource;
+
 use super::*;
 use crate::config::Config;
+use crate::session::plan::Plan;
+use crate::session::rediscovery::Found;
 use crate::told::metrics::ClusterMetrics;
 
 /// So many types may a cluster have, and so many that are new in an hour.
@@ -104,4 +108,31 @@ async fn a_type_that_waits_for_room_is_synced_by_and_by() {
     in_time("its list", || async { act.is_listed(MOST) }).await;
     act.says("by and by", false).await;
     act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn nothing_is_said_to_wait_that_is_not_asked_for_any_more() {
+    let mut act = Act::begin().await;
+    act.comes_to(MOST, 0).await;
+    act.member.serves_kinds(1..KINDS);
+    act.comes_to(MOST - 1, 1).await;
+    act.member.answers("/api", 500);
+    act.member.answers("/apis", 500);
+    let edited = asking_for(&act.member, &["kind01"]);
+    act.fleet.handle(Event::Apply(edited));
+    act.comes_to(1, 0).await;
+    act.fleet.shutdown().await;
+}
+
+#[test]
+fn what_is_doubted_is_asked_for_soon_whatever_waits() {
+    let mut plan = Plan {
+        wait: 1,
+        ..Plan::default()
+    };
+    assert_eq!(Found::by(&plan, true), Found::Waiting);
+    assert_eq!(Found::by(&plan, false), Found::Unclear);
+    let gone = GroupVersionResource::new("shop.example", "v1", "orders");
+    plan.kept.doubted.insert(gone);
+    assert_eq!(Found::by(&plan, true), Found::Unclear);
 }

@@ -106,8 +106,15 @@ fn who_has_too_many_new_versions_keeps_the_former_ones() {
             doubted: [foos("v1").gvr].into(),
         };
         let plan = negotiate(&wanted("example.com: foos"), &answer(served), &known, &new);
+        assert!(!plan.kept.is_doubted(), "it is known what becomes of it");
         assert_eq!((plan.wait, plan.kept.doubted), (1, known.doubted));
-        assert!(plan.missing.iter().any(|missing| missing.resource == "*"));
+        let mut missing = plan.missing.iter();
+        let rest = missing.find(|missing| missing.resource == "*").unwrap();
+        assert!(
+            rest.why.starts_with("of others another version"),
+            "{}",
+            rest.why
+        );
         (plan.types, plan.kept.types)
     };
     assert_eq!(stays("v2 v1"), (vec![foos("v1")], [].into()));
