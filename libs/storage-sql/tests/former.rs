@@ -1,16 +1,22 @@
-//! Stores that an earlier release left, opened by this one: SQLite at version 4 of its schema, PostgreSQL and MariaDB at version 1.
+//! Stores that an earlier release left, opened by this one: SQLite at versions 4 to 7 of its schema, PostgreSQL and MariaDB at versions 1 to 5.
 //!
-//! `former/*.sql` are what a binary of then left after `armadex_storage::conformance::model::former::fill` on an empty store, opened with a `label_sample` of 4, and
-//! `former/unposted/*.sql` after `former::unposted::fill_one_by_one` and a purge, with one of 8: all of
-//! `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They are
-//! never made anew: what a later release writes is no earlier one's.
+//! `former/*.sql` are what a binary of then left after `armadex_storage::conformance::model::former::fill` on an empty store, opened with a
+//! `label_sample` of 4, and `former/unposted/*.sql` after `former::unposted::fill_one_by_one` and a purge, with one of 8. `former/tenures/*.sql` and
+//! `former/streams/*.sql` are the same of the two versions after these, when the owner's second tenure had begun; `former/types/*.sql` and
+//! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two, with what [`beside_it_all_is_as_before`] says. What is kept
+//! is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
+//! are never made anew: what a later release writes is no earlier one's.
 
 use std::sync::Arc;
 
 use armadex_databases::{Database, Engine};
+use armadex_model::Query;
+use armadex_model::label::Requirement;
 use armadex_storage::conformance::Fixture;
+use armadex_storage::conformance::fixture::{live, resource};
 use armadex_storage::conformance::model::former::a_store_of_an_earlier_release_is_answered_as_before;
 use armadex_storage::conformance::model::former::unposted::labels_that_are_not_posted_are_found_as_before;
+use armadex_storage::{Health, Sink as _, Tenure};
 use armadex_storage_sql::{Location, Options, SqlStore, open_with, schema_standing};
 use sqlx::{Connection, Executor};
 
@@ -19,13 +25,24 @@ use sqlx::{Connection, Executor};
 enum Left {
     All,
     Unposted,
+    /// The same, and two tenures.
+    Tenures,
+    /// The same, and events, a type that is closed, one that nobody has any more, a cluster that is ill and one that has left.
+    Types,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sqlite_at_version_4() {
-    for (dump, left) in [
-        (include_str!("former/sqlite.sql"), Left::All),
-        (include_str!("former/unposted/sqlite.sql"), Left::Unposted),
+async fn sqlite_at_versions_4_to_7() {
+    for (version, dump, left) in [
+        (4, include_str!("former/sqlite.sql"), Left::All),
+        (
+            4,
+            include_str!("former/unposted/sqlite.sql"),
+            Left::Unposted,
+        ),
+        (5, include_str!("former/tenures/sqlite.sql"), Left::Tenures),
+        (6, include_str!("former/streams/sqlite.sql"), Left::Tenures),
+        (7, include_str!("former/types/sqlite.sql"), Left::Types),
     ] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("store.db");
@@ -33,37 +50,112 @@ async fn sqlite_at_version_4() {
         // What a dump says nothing of.
         let made = "PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;";
         put_back::<sqlx::SqliteConnection>(&url, &[made, dump]).await;
-        is_answered_as_before(&format!("sqlite://{}", path.display()), 4, left).await;
+        let url = format!("sqlite://{}", path.display());
+        is_answered_as_before(&url, version, left).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres_at_version_1() {
-    for (dump, left) in [
-        (include_str!("former/postgres.sql"), Left::All),
-        (include_str!("former/unposted/postgres.sql"), Left::Unposted),
+async fn postgres_at_versions_1_to_5() {
+    for (version, dump, left) in [
+        (1, include_str!("former/postgres.sql"), Left::All),
+        (
+            1,
+            include_str!("former/unposted/postgres.sql"),
+            Left::Unposted,
+        ),
+        (
+            2,
+            include_str!("former/tenures/postgres.sql"),
+            Left::Tenures,
+        ),
+        (
+            3,
+            include_str!("former/streams/postgres.sql"),
+            Left::Tenures,
+        ),
+        (4, include_str!("former/types/postgres.sql"), Left::Types),
+        (
+            5,
+            include_str!("former/own_fields/postgres.sql"),
+            Left::Types,
+        ),
     ] {
         let Some(database) = Database::for_test(Engine::Postgres).expect("a server") else {
             return;
         };
         put_back::<sqlx::PgConnection>(&database.url(), &[dump]).await;
-        is_answered_as_before(&database.url(), 1, left).await;
+        is_answered_as_before(&database.url(), version, left).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn mysql_at_version_1() {
-    for (dump, left) in [
-        (include_str!("former/mysql.sql"), Left::All),
-        (include_str!("former/unposted/mysql.sql"), Left::Unposted),
+async fn mysql_at_versions_1_to_5() {
+    for (version, dump, left) in [
+        (1, include_str!("former/mysql.sql"), Left::All),
+        (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
+        (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
+        (3, include_str!("former/streams/mysql.sql"), Left::Tenures),
+        (4, include_str!("former/types/mysql.sql"), Left::Types),
+        (5, include_str!("former/own_fields/mysql.sql"), Left::Types),
     ] {
         let Some(database) = Database::for_test(Engine::Mysql).expect("a server") else {
             return;
         };
         put_back::<sqlx::MySqlConnection>(&database.url(), &[dump]).await;
-        is_answered_as_before(&database.url(), 1, left).await;
+        is_answered_as_before(&database.url(), version, left).await;
     }
 }
+
+/// Each dump, and what it has rows in beside the tables that all have.
+const DUMPS: [(&str, &[&str]); 17] = [
+    (include_str!("former/sqlite.sql"), &["health", "ver"]),
+    (include_str!("former/postgres.sql"), &["health", "ver"]),
+    (include_str!("former/mysql.sql"), &["health", "ver"]),
+    (
+        include_str!("former/unposted/sqlite.sql"),
+        &["unposted", "milestone"],
+    ),
+    (
+        include_str!("former/unposted/postgres.sql"),
+        &["unposted", "milestone"],
+    ),
+    (
+        include_str!("former/unposted/mysql.sql"),
+        &["unposted", "milestone"],
+    ),
+    (
+        include_str!("former/tenures/sqlite.sql"),
+        &["unposted", "milestone", "tenure"],
+    ),
+    (
+        include_str!("former/tenures/postgres.sql"),
+        &["unposted", "milestone", "tenure"],
+    ),
+    (
+        include_str!("former/tenures/mysql.sql"),
+        &["unposted", "milestone", "tenure"],
+    ),
+    (
+        include_str!("former/streams/sqlite.sql"),
+        &["unposted", "milestone", "tenure"],
+    ),
+    (
+        include_str!("former/streams/postgres.sql"),
+        &["unposted", "milestone", "tenure"],
+    ),
+    (
+        include_str!("former/streams/mysql.sql"),
+        &["unposted", "milestone", "tenure"],
+    ),
+    (include_str!("former/types/sqlite.sql"), &TYPES),
+    (include_str!("former/types/postgres.sql"), &TYPES),
+    (include_str!("former/types/mysql.sql"), &TYPES),
+    (include_str!("former/own_fields/postgres.sql"), &TYPES),
+    (include_str!("former/own_fields/mysql.sql"), &TYPES),
+];
+/// The last of them.
+const TYPES: [&str; 4] = ["unposted", "milestone", "tenure", "health"];
 
 /// What has no row in a dump is not held by it.
 #[test]
@@ -88,24 +180,8 @@ fn each_table_has_rows_of_then() {
             .filter(|line| begins.iter().any(|begin| line.starts_with(begin)))
             .count()
     };
-    for (dump, more) in [
-        (include_str!("former/sqlite.sql"), ["health", "ver"]),
-        (include_str!("former/postgres.sql"), ["health", "ver"]),
-        (include_str!("former/mysql.sql"), ["health", "ver"]),
-        (
-            include_str!("former/unposted/sqlite.sql"),
-            ["unposted", "milestone"],
-        ),
-        (
-            include_str!("former/unposted/postgres.sql"),
-            ["unposted", "milestone"],
-        ),
-        (
-            include_str!("former/unposted/mysql.sql"),
-            ["unposted", "milestone"],
-        ),
-    ] {
-        for table in TABLES.into_iter().chain(more) {
+    for (dump, more) in DUMPS {
+        for table in TABLES.iter().chain(more) {
             assert!(of(dump, table) > 0, "{table}");
         }
     }
@@ -142,11 +218,72 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
     match left {
         Left::All => a_store_of_an_earlier_release_is_answered_as_before(&fixture).await,
         Left::Unposted => labels_that_are_not_posted_are_found_as_before(&fixture).await,
+        Left::Tenures => {
+            labels_that_are_not_posted_are_found_as_before(&fixture).await;
+            the_next_tenure_comes_after_those_of_then(&store).await;
+        }
+        Left::Types => {
+            beside_it_all_is_as_before(&fixture).await;
+            labels_that_are_not_posted_are_found_as_before(&fixture).await;
+            the_next_tenure_comes_after_those_of_then(&store).await;
+        }
     }
     // What earlier releases noted of the past had no bytes; they are counted by now.
     let stats = store.stats().await.expect("stats");
     let past = stats.shares.iter().map(|share| share.past_bytes);
     assert_eq!(stats.past.bytes, past.sum::<u64>());
+}
+
+/// The process of then still has the second, and learns that it is over.
+async fn the_next_tenure_comes_after_those_of_then(store: &SqlStore) {
+    let lasts = store.keep_alive("owner", Tenure(2)).await;
+    assert!(lasts.expect("told"));
+    assert_eq!(store.begin("owner").await.expect("begun"), Tenure(3));
+    let lasts = store.keep_alive("owner", Tenure(2)).await;
+    assert!(!lasts.expect("told"));
+}
+
+/// Three events, told apart by what each is about, whether that was indexed then or not; a node of a type that is closed, in a cluster that is ill; a ConfigMap in one
+/// that has left.
+async fn beside_it_all_is_as_before(fixture: &Fixture) {
+    fixture.assert_sound().await;
+    let types = [
+        resource("", "events", "Event", true),
+        resource("", "nodes", "Node", false),
+        resource("", "configmaps", "ConfigMap", true),
+    ];
+    let all = types.each_ref().map(|kind| Query::all(kind.gvr.clone()));
+    let [events, nodes, maps] = &types;
+    assert_eq!(
+        fixture.list(&all[0], 2).await,
+        ["alpha/ns/e-0", "alpha/ns/e-1", "alpha/ns/e-2"]
+    );
+    for number in 0..3 {
+        let about = Requirement::is_in("involvedObject.uid", [format!("uid-{number}")]);
+        let query = Query {
+            fields: vec![about],
+            ..all[0].clone()
+        };
+        let expected = [format!("alpha/ns/e-{number}")];
+        assert_eq!(fixture.list(&query, 2).await, expected);
+    }
+    for hidden in &all[1..] {
+        assert!(fixture.list(hidden, 2).await.is_empty());
+    }
+    let catalog = fixture.search.catalog().await.expect("a catalogue");
+    let health = catalog.clusters.values().map(|entry| entry.health.clone());
+    let ill = Health {
+        healthy: false,
+        reason: "refused".to_owned(),
+    };
+    assert_eq!(Vec::from_iter(health), [None, Some(ill)]);
+    let writer = fixture.writer("alpha", events).await;
+    assert_eq!(writer.stream.position, Some(live("4711")));
+    fixture.writer("beta", nodes).await;
+    assert_eq!(fixture.list(&all[1], 2).await, ["beta//node-1"]);
+    fixture.writer("gamma", maps).await;
+    assert_eq!(fixture.list(&all[2], 2).await, ["gamma/ns/m"]);
+    fixture.assert_sound().await;
 }
 
 async fn faults(store: Arc<SqlStore>) -> Vec<String> {
