@@ -79,7 +79,7 @@ budgets: prerequisites
 
 # What needs control planes.
 e2e: tools
-	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e
+	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --package armadex-bench
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
 commits: prerequisites

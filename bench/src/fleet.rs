@@ -27,9 +27,6 @@ use stage::Stage;
 
 /// Far above what any machine needs for a thousand clusters; a run that does not get there is an error, not a result.
 const LIMIT: Duration = Duration::from_secs(900);
-/// How long the fleet is looked at while nothing happens.
-const IDLE: Duration = Duration::from_secs(20);
-
 /// What to measure on.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
@@ -45,6 +42,9 @@ pub(crate) struct Flags {
     /// Seconds that are left for things to settle: connections that nobody uses any more are closed after 90.
     #[arg(long, default_value_t = 100)]
     settle: u64,
+    /// Seconds that the fleet is looked at while nothing happens.
+    #[arg(long, default_value_t = 20)]
+    idle: u64,
     #[command(flatten)]
     form: table::Form,
 }
@@ -56,6 +56,7 @@ pub(crate) async fn run(flags: Flags) -> Result<()> {
         (1..=kinds).contains(&flags.kinds),
         "--kinds takes 1 to {kinds}"
     );
+    ensure!(flags.idle > 0, "--idle takes 1 or more");
     let fleet = Harness::start(Options {
         members: 1,
         ..Options::default()
@@ -83,7 +84,7 @@ async fn measure(fleet: &Harness, flags: &Flags) -> Result<Report> {
     onboard(&stage, &clusters, &mut report).await?;
     note(format_args!("settling for {} s", flags.settle));
     tokio::time::sleep(Duration::from_secs(flags.settle)).await;
-    report.idle_cores = idle(&stage).await?;
+    report.idle_cores = idle(&stage, Duration::from_secs(flags.idle)).await?;
     report.settled_mib = stage.resident_mib()?;
     offboard(&stage, &clusters, &mut report).await?;
     let log = stage.log();
@@ -120,10 +121,10 @@ async fn onboard(stage: &Stage, clusters: &Clusters, report: &mut Report) -> Res
 }
 
 /// Cores that are busy while nothing happens.
-async fn idle(stage: &Stage) -> Result<f64> {
+async fn idle(stage: &Stage, time: Duration) -> Result<f64> {
     let pid = stage.armadex.record().pid;
     let (begun, before) = (Instant::now(), cpu_seconds(pid)?);
-    tokio::time::sleep(IDLE).await;
+    tokio::time::sleep(time).await;
     Ok((cpu_seconds(pid)? - before) / begun.elapsed().as_secs_f64())
 }
 
