@@ -83,12 +83,13 @@ async fn a_batch_that_is_under_way_when_its_stream_is_closed_is_stored() {
         let late = pods.clone();
         let late = tokio::spawn(async move { writes.write(&late, changes).await });
         wait_until_somebody_waits(&place, &other).await;
-        let (cluster, resource) = (pods.cluster, pods.stream.resource);
-        let closes = tokio::spawn(async move { third.close(cluster, resource).await });
+        let mut closes = third.close(pods.cluster, pods.stream.resource);
+        // It is given, and waits in the same line.
+        assert!(futures::poll!(closes.as_mut()).is_pending());
         holder.rollback().await.expect("let go");
         let written = late.await.expect("no panic").expect("written");
         assert_eq!(written.added, 1);
-        closes.await.expect("no panic").expect("closed");
+        closes.await.expect("closed");
         assert!(fixture.list(&all_pods(), 10).await.is_empty());
         fixture.pods_of("m").await;
         assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a", "m/ns/late"]);
