@@ -61,8 +61,8 @@ impl Beside {
     }
 }
 
-/// A round: streams are opened at once, then orders are given at once. In every other round batches are given first: what has been answered may not have been
-/// refused, whatever takes its stream away afterwards.
+/// A round: streams are opened at once, then orders are given at once. In every other round half of the batches are given first: what has been answered may not have
+/// been refused, whatever takes its stream away afterwards.
 pub(super) async fn orders_at_once(
     fixture: &Fixture,
     dice: &mut Dice,
@@ -86,7 +86,8 @@ pub(super) async fn orders_at_once(
     }
     orders.shuffle(&mut dice.0);
     let are_first = round.is_multiple_of(2);
-    let is_first = |order: &mut Order| are_first && matches!(order, Order::Write(..));
+    let is_first =
+        |order: &mut Order| are_first && matches!(order, Order::Write(..)) && dice.one_in(2);
     let first = orders.extract_if(.., is_first).collect();
     let mut beside = Beside::default();
     for orders in [first, orders] {
