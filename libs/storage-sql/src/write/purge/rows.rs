@@ -1,7 +1,7 @@
 //! Objects of closed streams: which ones go in one step, and how. They go without a trace, without tombstones, for their type or cluster is
 //! gone as a whole. Where all objects of a namespace go their index entries are dropped unread.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use armadex_storage::StoreError;
 
@@ -16,6 +16,9 @@ use crate::write::counters::{self, CounterDelta};
 use crate::write::index::IndexChange;
 use crate::write::session::Session;
 use crate::write::terms::terms_up_to;
+
+/// How many times as many terms are read of whole namespaces: most lead to several of their objects, and a run is dropped once.
+const READ: usize = 4;
 
 /// What goes in one step.
 #[derive(Debug, Default)]
@@ -136,7 +139,15 @@ async fn choose_whole(
         found.extend(rows(session.connection, statement, object::decode_purged).await?);
     }
     found.sort_unstable_by_key(|row| (row.resource, row.nsid, row.id));
-    let (terms, room) = weigh(session, &found).await?;
+    let most = session.portions.terms;
+    let terms = read_terms(session, &found, READ * most).await?;
+    // A run is dropped once, whoever is in it.
+    let mut runs: HashSet<RunKey> = HashSet::new();
+    let room = room(&found, &terms, most, |row, terms| {
+        let before = runs.len();
+        runs.extend(runs_of(row, terms));
+        runs.len() - before
+    });
     if let Some(next) = found.get(room) {
         let end = (next.resource, next.nsid);
         places.retain(|place| place_of(place) < end);
@@ -161,7 +172,9 @@ async fn choose_part(
 ) -> Result<Chosen, StoreError> {
     let wanted = limit.min(place.2);
     let mut found = dense::choose(session, place_of(&place), wanted).await?;
-    let (terms, room) = weigh(session, &found).await?;
+    let most = session.portions.terms;
+    let terms = read_terms(session, &found, most).await?;
+    let room = room(&found, &terms, most, |_, terms| terms.posted().len());
     // Where there are fewer than were counted they are all that there is.
     let count = |rows: usize| i64::try_from(rows).expect("at most the limit");
     let gone = match count(found.len()) < wanted && room == found.len() {
@@ -177,22 +190,32 @@ async fn choose_part(
     })
 }
 
-/// Of these objects in their order, how many have room by their terms: one at least. With those that were read to know it.
-async fn weigh(
+/// Of these objects in their order, how many have room by what each edits: one at least. No more have than have been read.
+fn room(
+    found: &[PurgedRow],
+    terms: &HashMap<i64, TermSet>,
+    most: usize,
+    mut edits: impl FnMut(&PurgedRow, &TermSet) -> usize,
+) -> usize {
+    let mut sum = 0;
+    let fits = |row: &&PurgedRow| {
+        terms.get(&row.rev).is_some_and(|terms| {
+            sum += edits(row, terms);
+            sum <= most
+        })
+    };
+    let room = found.iter().take_while(fits).count();
+    room.max(1).min(found.len())
+}
+
+/// What the first of these are indexed by, as far as so many terms.
+async fn read_terms(
     session: &mut Session<'_>,
     found: &[PurgedRow],
-) -> Result<(HashMap<i64, TermSet>, usize), StoreError> {
-    let most = session.portions.terms;
+    most: usize,
+) -> Result<HashMap<i64, TermSet>, StoreError> {
     let revs: Vec<i64> = found.iter().map(|row| row.rev).collect();
-    let terms = terms_up_to(session.connection, &revs, most).await?;
-    let mut sum = 0;
-    let fits = |rev: &&i64| {
-        let read = terms.get(rev);
-        sum += read.map_or(0, |terms| terms.posted().len());
-        read.is_some() && sum <= most
-    };
-    let room = revs.iter().take_while(fits).count();
-    Ok((terms, room.max(1).min(revs.len())))
+    terms_up_to(session.connection, &revs, most).await
 }
 
 fn place_of((CounterKey { resource, .. }, nsid, _): &Keyed) -> (i32, i64) {
@@ -224,14 +247,8 @@ async fn remove_rows(session: &mut Session<'_>, found: &[PurgedRow]) -> Result<(
 
 /// Drops all that leads to objects of whole namespaces.
 async fn drop_runs(session: &mut Session<'_>, chosen: &Chosen) -> Result<(), StoreError> {
-    let runs = chosen.rows.iter().flat_map(|row| {
-        let run = |&term: &i64| RunKey {
-            term,
-            resource: row.resource,
-            nsid: row.nsid,
-        };
-        chosen.terms[&row.rev].posted().iter().map(run)
-    });
+    let rows = chosen.rows.iter();
+    let runs = rows.flat_map(|row| runs_of(row, &chosen.terms[&row.rev]));
     // In the order of the index, each once.
     let mut runs: Vec<RunKey> = runs.collect();
     runs.sort_unstable();
@@ -241,6 +258,17 @@ async fn drop_runs(session: &mut Session<'_>, chosen: &Chosen) -> Result<(), Sto
         session.connection.execute(statement).await?;
     }
     Ok(())
+}
+
+/// The runs that lead to an object.
+fn runs_of(row: &PurgedRow, terms: &TermSet) -> impl Iterator<Item = RunKey> {
+    let &PurgedRow { resource, nsid, .. } = row;
+    let run = move |&term: &i64| RunKey {
+        term,
+        resource,
+        nsid,
+    };
+    terms.posted().iter().map(run)
 }
 
 /// Takes some objects of a namespace out of its runs.

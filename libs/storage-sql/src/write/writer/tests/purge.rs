@@ -62,7 +62,7 @@ async fn a_step_removes_no_more_than_its_terms_allow() {
         let name = format!("p-{number}");
         let labels = 0..40;
         let pod = labels.fold(object(namespace, &name).version("1"), |pod, label| {
-            pod.label(&format!("l-{label}"), &format!("{number}-{label}"))
+            pod.label(&format!("l-{number}-{label}"), "x")
         });
         Change::Put(pod.build())
     };
@@ -84,6 +84,24 @@ async fn a_step_removes_no_more_than_its_terms_allow() {
         assert_eq!(left.expect("a number"), Some(0));
         transaction.rollback().await.expect("ended");
     }
+}
+
+/// Dropping a run costs the same whoever is in it.
+#[tokio::test]
+async fn a_namespace_whose_objects_have_the_same_terms_goes_whole() {
+    let mut fleet = Fleet::of(1).await;
+    fleet.portions.terms = 100;
+    fleet.open().await;
+    let labelled = |number: usize| {
+        let pod = object("ns", &format!("p-{number}")).version("1");
+        let pod = (0..12).fold(pod, |pod, label| pod.label(&format!("l-{label}"), "same"));
+        Change::Put(pod.build())
+    };
+    fleet
+        .write("1", &(0..12).map(labelled).collect::<Vec<_>>())
+        .await;
+    let steps = purge(&mut fleet, 500).await;
+    assert_eq!(steps.iter().max(), Some(&12), "{steps:?}");
 }
 
 /// How many versions are left after each step until there is no more to do.
