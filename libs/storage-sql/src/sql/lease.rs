@@ -44,6 +44,15 @@ pub(crate) fn hold(holder: &str, read: &LeaseRow, clock: i64) -> Statement {
     )
 }
 
+/// Holds the row until the transaction ends, whoever's the lease is.
+pub(crate) fn touch() -> Statement {
+    Statement::fixed(
+        "lease.touch",
+        "UPDATE lease SET beat = beat WHERE name = ?",
+        [NAME.into()],
+    )
+}
+
 /// Lets anybody have it at once, if it is still this holder's.
 pub(crate) fn give_back(holder: &str) -> Statement {
     Statement::fixed(

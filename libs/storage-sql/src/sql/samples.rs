@@ -71,6 +71,7 @@ fn heads() -> Vec<Statement> {
         head::next_number(Numbered::Object),
         lease::select(),
         lease::hold("process", &held, 61_000),
+        lease::touch(),
         lease::give_back("process"),
         milestone::after(35),
         milestone::measure((35, 40), 2000),

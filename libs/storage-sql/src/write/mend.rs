@@ -12,6 +12,7 @@ use crate::form::namespace_id::cluster_of;
 use crate::form::term::TermHasher;
 use crate::sql::counter::{self, CounterKey};
 use crate::sql::head;
+use crate::sql::lease;
 use crate::sql::mend::{self, PlacedRow};
 use crate::sql::milestone;
 use crate::sql::namespace::{self, NamespaceRow};
@@ -240,7 +241,9 @@ async fn mend_stream(
     session.connection.execute(counted).await.map(drop)
 }
 
+/// A step of the periodic work that is under way is waited for: what it has noted is not to stay alone.
 async fn drop_notes(connection: &mut dyn Connection) -> Result<(), StoreError> {
+    connection.execute(lease::touch()).await?;
     let dropped = milestone::drop_until(i64::MAX);
     connection.execute(dropped).await.map(drop)
 }
@@ -251,12 +254,13 @@ const LOOK: u32 = 2000;
 /// Whoever follows changes begins anew; what no object has is gone.
 async fn mend_log(connection: &mut dyn Connection) -> Result<(), StoreError> {
     let dialect = connection.dialect();
+    // In the order of a purge.
+    drop_notes(connection).await?;
     // Holds the head, so nobody appends meanwhile.
     connection.execute(head::advance(0)).await?;
     let head = head_row::read(connection).await?;
     let pruned = head::set_pruned(head.pruned, head.revision);
     connection.execute(pruned).await?;
-    drop_notes(connection).await?;
     let mut after = -1;
     loop {
         let looked = mend::versions_after(after, LOOK);

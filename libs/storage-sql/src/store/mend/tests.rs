@@ -6,7 +6,11 @@ use armadex_databases::{Database, Engine};
 use armadex_storage::conformance::{Fixture, object, resource};
 
 use super::Mended;
+use crate::backend::several::place::wait_until_a_row_is_waited_for;
+use crate::backend::{Lane, row};
 use crate::sql::statement::Statement;
+use crate::write::mend::Mending;
+use crate::write::work::Work;
 use crate::{Location, Options, SqlStore, open_with};
 
 const DAMAGES: [&str; 10] = [
@@ -62,6 +66,44 @@ async fn on(engine: Engine) {
         };
         let location = database.patient_url().parse().expect("a location");
         check_mended(&location, damage).await;
+    }
+}
+
+/// What it notes is one note among those that are dropped, and would be wrong alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_are_dropped_when_the_step_that_adds_to_them_has_ended() {
+    for engine in [Engine::Postgres, Engine::Mysql] {
+        let Some(database) = Database::for_test(engine).expect("a server") else {
+            continue;
+        };
+        let location = database.patient_url().parse().expect("a location");
+        let mut stores = vec![];
+        for _ in 0..2 {
+            let store = open_with(&location, &Options::default()).await;
+            stores.push(Arc::new(store.expect("a store")));
+        }
+        let mut step = stores[0].database.write().await.expect("a transaction");
+        for sql in [
+            "UPDATE lease SET beat = beat + 1",
+            "INSERT INTO milestone (rev, at, bytes) VALUES (7, 0, 9)",
+        ] {
+            let statement = Statement::fixed("step", sql, []);
+            step.execute(statement).await.expect("noted");
+        }
+        let mends = Arc::clone(&stores[1]);
+        let mending = tokio::spawn(async move { mends.order(Work::Mend(Mending::Notes)).await });
+        wait_until_a_row_is_waited_for(engine, &stores[0].database).await;
+        step.commit().await.expect("noted");
+        mending.await.expect("no panic").expect("mended");
+        let mut reader = stores[1]
+            .database
+            .read(Lane::Short)
+            .await
+            .expect("a reader");
+        let left = Statement::fixed("left", "SELECT COUNT(*) FROM milestone", []);
+        let left = row(&mut *reader, left, |row| row.int(0)).await;
+        assert_eq!(left.expect("an answer"), Some(0), "{engine:?}");
+        reader.rollback().await.expect("ended");
     }
 }
 
