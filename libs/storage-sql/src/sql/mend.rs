@@ -101,3 +101,15 @@ pub(crate) fn versions_after(rev: i64, limit: u32) -> Statement {
         [rev.into(), limit.into()],
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where nothing is damaged it has no row, however much is read.
+    #[test]
+    fn whoever_looks_for_what_is_damaged_waits_for_all_of_it() {
+        assert!(without_version().adds_up());
+        assert!(!versions_after(0, 1).adds_up());
+    }
+}

@@ -34,9 +34,9 @@ impl Statement {
         }
     }
 
-    /// Whether its rows are sums, each of which may take as long as all of them.
+    /// Whether each of its rows may take as long as all of them: they are sums, or the few that differ of many.
     pub(crate) fn adds_up(&self) -> bool {
-        self.sql.contains(" GROUP BY ")
+        self.sql.contains(" GROUP BY ") || self.sql.starts_with("SELECT DISTINCT ")
     }
 }
 
