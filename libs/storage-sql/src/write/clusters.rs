@@ -45,18 +45,19 @@ pub(crate) async fn keep_alive(
         return Ok(false);
     }
     see(session, owner).await?;
-    if last < Some(own) && !go_on_as(session, owner, own).await? {
+    if !go_on_as(session, owner, own).await? {
         return Ok(false);
     }
     forget_owners(session).await?;
     Ok(true)
 }
 
-/// Makes this tenure the one that lasts, unless a later one has begun: whoever begins one has the owner's row, as the caller has it now.
+/// Makes this tenure the one that lasts, if it is not, unless a later one has begun: whoever begins one has the owner's row, as the caller has it now.
 async fn go_on_as(session: &mut Session<'_>, owner: &str, own: Tenure) -> Result<bool, StoreError> {
     match tenure(session, owner).await? {
         None => begin_as(session, owner, own).await?,
         Some(last) if last > own => return Ok(false),
+        Some(last) if last == own => {}
         Some(_) => {
             let go_on = owner::go_on_as(owner, own);
             session.connection.execute(go_on).await?;
