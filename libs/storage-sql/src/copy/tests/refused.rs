@@ -64,7 +64,7 @@ async fn what_an_earlier_release_made_is_refused_as_it_is() {
     assert_eq!(standing.version, Some(standing.newest - 1));
 }
 
-/// Whoever was not told that a copy is whole, because the machine went down or the connection was lost, copies again.
+/// Whoever was not told that a copy is whole, because the program was killed or the connection was lost, copies again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_is_whole_is_found_to_be_so_until_somebody_writes_to_it() {
     for to in Place::kinds() {

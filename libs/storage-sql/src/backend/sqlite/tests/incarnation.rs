@@ -351,6 +351,43 @@ async fn who_closes_a_store_last_speaks_for_who_wrote_to_it_last() {
     assert!(mark.expect("a mark").trim_end().ends_with("closed"));
 }
 
+/// It has found the file closed in order, which is not so any more when its first transaction begins.
+#[tokio::test]
+async fn who_writes_to_a_file_that_another_has_written_to_since_leaves_the_mark_as_it_is() {
+    let place = Place::new();
+    let store = open_store(&place).await;
+    some_revisions(&store, 0..3).await;
+    store.shutdown().await;
+    let mark = || std::fs::read_to_string(place.directory.path().join("store.db-mark"));
+    let words = || -> Vec<String> {
+        let text = mark().expect("a mark");
+        text.split_whitespace().map(str::to_owned).collect()
+    };
+    for (rounds, is_rewound) in [(3..6, false), (6..9, true)] {
+        let (writes, purges) = (open_store(&place).await, open_store(&place).await);
+        assert_eq!(words().last().map(String::as_str), Some("closed"));
+        let before = writes.head().await.expect("a head");
+        some_revisions(&writes, rounds).await;
+        if is_rewound {
+            rewind(&place).await;
+            let name = "member2".parse().expect("a name");
+            let refused = writes.join(&name, "incarnation", "").await;
+            assert_ends(&writes, refused).await;
+        }
+        let left = words();
+        let after = writes.head().await.expect("a head");
+        assert_eq!(left[0] != before.incarnation, is_rewound);
+        assert_eq!(left[1].parse(), Ok(after.revision));
+        // A transaction that takes no revision, or one that is refused.
+        let purged = purges.purge(10, Duration::ZERO).await;
+        assert_eq!(purged.is_err(), is_rewound);
+        assert_eq!(words(), left);
+        writes.shutdown().await;
+        purges.shutdown().await;
+        assert_eq!(head_of(&place).await, after);
+    }
+}
+
 /// How often this process has the file at this path open.
 fn times_open(path: &Path) -> usize {
     let own = std::fs::read_dir("/proc/self/fd").expect("what is open");
