@@ -19,7 +19,7 @@ pub struct Portions {
     pub removed: u32,
     /// The most terms of the objects that one step of a purge removes, each of which is an edit of the index: some 2,000 usual objects have so many.
     pub terms: usize,
-    /// Superseded versions whose bytes are asked for in one statement: MySQL reads a version whole to tell how long it is. Four times as many where they are short.
+    /// Superseded versions whose bytes are asked for in one statement: MySQL reads a version whole to tell how long it is. Twice as many where they are short.
     pub look: u32,
     /// After so many bytes of superseded versions a step of a purge counts no more, and removes no more: all of them are read by MySQL, each that goes is whole
     /// in the log of some databases, and everybody's writes wait.

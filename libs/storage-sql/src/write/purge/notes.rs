@@ -17,8 +17,8 @@ const PARTS: i64 = 60;
 
 /// Bytes of a version that is short.
 const SHORT: u64 = 4096;
-/// How many times as many short versions are looked at in one statement.
-const MORE: u32 = 4;
+/// How many times as many are looked at after those that were short: what comes may be long, two hundred megabytes then.
+const MORE: u32 = 2;
 
 /// What is noted.
 #[derive(Debug, Default)]
@@ -54,7 +54,8 @@ pub(super) async fn take(
     let (found, walked) = measure(session, (noted, until), limit).await?;
     let every = milliseconds(session.watch_window) / PARTS;
     // What is walked in one step is told by notes.
-    let share = (session.past.most / PARTS).clamp(1, session.portions.bytes.max(1).cast_signed());
+    let step = i64::try_from(session.portions.bytes).unwrap_or(i64::MAX);
+    let share = (session.past.most / PARTS).min(step).max(1);
     let connection = &mut *session.connection;
     let open = match later.first() {
         Some(_) => None,

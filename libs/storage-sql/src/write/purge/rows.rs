@@ -140,7 +140,7 @@ async fn choose_whole(
     }
     found.sort_unstable_by_key(|row| (row.resource, row.nsid, row.id));
     let most = session.portions.terms;
-    let terms = read_terms(session, &found, READ * most).await?;
+    let terms = read_terms(session, &found, most.saturating_mul(READ)).await?;
     // A run is dropped once, whoever is in it.
     let mut runs: HashSet<RunKey> = HashSet::new();
     let room = room(&found, &terms, most, |row, terms| {

@@ -144,9 +144,9 @@ async fn with_past(versions: usize) -> Fleet {
 async fn a_step_ends_where_what_it_looks_at_or_removes_takes_enough() {
     let mut fleet = with_past(9).await;
     (fleet.portions.look, fleet.portions.bytes) = (1, 1);
-    // None is to go. The first superseded nothing, so it is counted with the next four, the others one by one.
+    // None is to go. The first superseded nothing, so it is counted with the next two, the others one by one.
     let counted = versions_left(&mut fleet).await;
-    assert_eq!(counted, vec![10; 6]);
+    assert_eq!(counted, vec![10; 8]);
     let notes = number(&fleet, "SELECT COUNT(*) FROM milestone").await;
     assert_eq!(notes, 9);
     let most = number(&fleet, "SELECT MAX(bytes) FROM milestone").await;
