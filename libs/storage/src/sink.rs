@@ -147,7 +147,7 @@ pub trait Sink: Send + Sync + 'static {
     ) -> Result<Stream, StoreError>;
 
     /// Stores a batch in one transaction: rows, index, counters, position and revision, or nothing. One that is more than one transaction may take is stored in
-    /// several, each whole, of which the last moves the position: where it is refused in between, or nobody answers, some of its changes are stored.
+    /// several, each whole, of which the last says that the rows are complete as of its position: where it is refused in between, or nobody answers, some of its changes are stored.
     async fn write(&self, batch: Batch) -> Result<Written, StoreError>;
 
     /// The stored keys of a stream, at most `limit` after `after`, in a total order of the store's choosing; fewer only at the end.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use armadex_model::ObjectKey;
-use armadex_storage::{Batch, Change, MemberPosition, Object, Rules, StoreError};
+use armadex_storage::{Batch, Change, MemberPosition, Object, Phase, Rules, StoreError};
 
 use crate::backend::error::broken;
 use crate::form::codec::{Family, MAX_BODY_BYTES, Packed, Packer};
@@ -21,6 +21,8 @@ pub(crate) struct Prepared {
     pub(crate) rules: Rules,
     pub(crate) changes: Vec<PreparedChange>,
     pub(crate) position: Option<MemberPosition>,
+    /// Of a batch that was too much for one transaction.
+    pub(crate) is_part: bool,
 }
 
 /// One change of it.
@@ -52,11 +54,15 @@ impl Prepared {
         edits.sum()
     }
 
-    /// Its two halves, the first to be stored first: the second alone moves the position, so that the stream is where all of the batch is stored.
+    /// Its two halves, the first to be stored first. That a list is under way is said with its first rows; where the rows are complete as of a position the second
+    /// half alone says so.
     pub(crate) fn halves(mut self) -> [Self; 2] {
+        self.is_part = true;
+        let position = self.position.as_ref();
+        let listing = position.filter(|position| position.phase == Phase::Listing);
         let first = Self {
+            position: listing.cloned(),
             changes: self.changes.drain(..self.changes.len() / 2).collect(),
-            position: None,
             ..self
         };
         [first, self]
@@ -119,6 +125,7 @@ pub(crate) fn prepare(
         rules: if batch.whole { rules } else { Rules(!rules.0) },
         changes: changes.collect::<Result<_, _>>()?,
         position: batch.position,
+        is_part: false,
     })
 }
 

@@ -185,7 +185,7 @@ async fn old_terms(
         Effect::Add { new, .. } | Effect::Change { new, .. } => Some(&new.terms),
         Effect::Remove { .. } => None,
     });
-    let most = session.portions.edits + posted(put);
+    let most = session.portions.edits.saturating_add(posted(put));
     let terms = terms_up_to(session.connection, &needed, most).await?;
     let read = posted(terms.values());
     if read > most {

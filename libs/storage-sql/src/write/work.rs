@@ -15,7 +15,7 @@ use crate::write::types::Opening;
 /// Something for the writer to do.
 pub(crate) struct Order {
     pub(crate) work: Work,
-    /// Where the answer goes. Nobody waiting for it is no error: the work is done all the same.
+    /// Where the answer goes. Nobody waiting for it is no error: the work is done all the same, unless it is given back.
     pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
 }
 

@@ -133,15 +133,28 @@ impl Writer {
         }
     }
 
+    /// All of it in one transaction if that may be, in halves where it is too much for one.
     async fn results(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
-        match self.transact_anew(work).await {
-            Ok(done) => done.into_iter().map(Ok).collect(),
-            Err(err) if work.len() == 1 => vec![Err(err)],
-            Err(err) if is_too_much(&err) => self.one_by_one(work).await,
-            // Trying each alone would make everybody wait for the database once more.
-            Err(err) if err.is_transient() => work.iter().map(|_| Err(again(&err))).collect(),
-            Err(_) => self.one_by_one(work).await,
+        let mut results = Vec::with_capacity(work.len());
+        let mut left = vec![work];
+        while let Some(part) = left.pop() {
+            match self.transact_anew(part).await {
+                Ok(done) => results.extend(done.into_iter().map(Ok)),
+                Err(err) if is_too_much(&err) && part.len() > 1 => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    left.extend([second, first]);
+                }
+                // Trying others would make everybody wait for the database once more.
+                Err(err) if err.is_transient() && !is_too_much(&err) && work.len() > 1 => {
+                    let others = work.len() - results.len();
+                    results.extend((0..others).map(|_| Err(again(&err))));
+                    break;
+                }
+                Err(err) if part.len() == 1 => results.push(Err(err)),
+                Err(_) => results.extend(self.one_by_one(part).await),
+            }
         }
+        results
     }
 
     /// Each of the work in a transaction of its own, unless those that are tried first show that it is not for what they are that they fail.
@@ -232,7 +245,10 @@ impl Writer {
             }
             Err(err) => {
                 self.object_ids.forget();
-                self.lease.forget();
+                // Others have not held it.
+                if work.iter().any(|work| matches!(work, Work::Purge(..))) {
+                    self.lease.forget();
+                }
                 self.labels.undo(decided);
                 self.left_off.forget();
                 match err {
@@ -401,9 +417,13 @@ impl Group {
         None
     }
 
-    /// A purge reads rows, so it goes alone, as a mending does; so does the second batch of a stream, which is compared with the rows of the first.
+    /// A purge reads rows, so it goes alone, as a mending does, and a part of a batch that was too much: others are not to be tried anew with it. So does the second
+    /// batch of a stream, which is compared with the rows of the first.
     fn fits(&self, work: &Work) -> bool {
-        let is_alone = |work: &Work| matches!(work, Work::Purge(..) | Work::Mend(_));
+        let is_alone = |work: &Work| match work {
+            Work::Write(batch) => batch.is_part,
+            work => matches!(work, Work::Purge(..) | Work::Mend(_)),
+        };
         if is_alone(work) || is_alone(&self.orders[0].work) {
             return false;
         }

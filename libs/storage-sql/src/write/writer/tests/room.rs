@@ -5,7 +5,7 @@ use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{
     ObjectBuilder, Writer as StreamWriter, all_pods, live,
 };
-use armadex_storage::{Search as _, Sink as _, Written};
+use armadex_storage::{Search as _, Sink as _, Tenure, Written};
 
 use super::*;
 use crate::location::Location;
@@ -76,6 +76,77 @@ async fn batches_that_wait_share_a_transaction_as_long_as_their_edits_fit() {
     assert_eq!(transactions_of(12, 4 * batch - 1).await, 4);
 }
 
+/// A batch that is too much spoils nothing for those that wait with it, and is given back to be written in parts, each of which goes alone.
+#[tokio::test]
+async fn what_is_too_much_is_found_among_those_that_wait_with_it() {
+    let mut fleet = Fleet::of(16).await;
+    fleet.open().await;
+    let pods: Vec<Change> = (0..32)
+        .map(|number| Change::Put(heavy(&format!("p-{number}")).build()))
+        .collect();
+    fleet.write("1", &pods).await;
+    let gone: Vec<Change> = pods
+        .iter()
+        .map(|pod| Change::Delete(pod.key().clone()))
+        .collect();
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    writer.portions.edits = 16 * edits_of_one();
+    let streams = fleet.clusters.iter().zip(&fleet.streams).enumerate();
+    let work: Vec<Work> = streams
+        .map(|(number, (cluster, stream))| {
+            let changes = if number == 5 { &gone[..] } else { &gone[..1] };
+            Work::Write(prepared(batch_of(*cluster, stream, changes.to_vec())))
+        })
+        .collect();
+    let results = writer.results(&work).await;
+    for (number, result) in results.iter().enumerate() {
+        match result {
+            Ok(Done::Written(Written { deleted: 1, .. })) => assert_ne!(number, 5),
+            Err(err) => assert!(number == 5 && is_too_much(err), "{number}: {err}"),
+            other => panic!("{number}: {other:?}"),
+        }
+    }
+    // All, then 8, 4, 2 and 1 with it, and as many without.
+    assert_eq!(database.begun.load(SeqCst), 9);
+    let Some(Work::Write(batch)) = work.into_iter().nth(5) else {
+        panic!("it is a batch");
+    };
+    let [first, second] = batch.halves();
+    let group = Group::of(order(Work::Write(first)));
+    assert!(!group.fits(&Work::KeepAlive("owner".into(), Tenure(1))));
+    let group = Group::of(order(Work::KeepAlive("owner".into(), Tenure(1))));
+    assert!(!group.fits(&Work::Write(second)));
+}
+
+fn order(work: Work) -> Order {
+    let (reply, _) = tokio::sync::oneshot::channel();
+    Order { work, reply }
+}
+
+/// Users decide what is too much, and the clock of the periodic work is not theirs.
+#[tokio::test]
+async fn a_batch_that_is_too_much_takes_no_time_from_the_periodic_work() {
+    let mut fleet = Fleet::of(1).await;
+    fleet.open().await;
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    let step = [Work::Purge(10, Duration::ZERO)];
+    let begun = Instant::now();
+    writer.results(&step).await.remove(0).expect("a step");
+    writer.portions.edits = edits_of_one();
+    let pods = ["a", "b"].map(|name| Change::Put(heavy(name).build()));
+    let batch = prepared(batch_of(fleet.clusters[0], &fleet.streams[0], pods.into()));
+    let refused = writer.results(&[Work::Write(batch)]).await.remove(0);
+    assert!(is_too_much(&refused.expect_err("too much")));
+    let mut transaction = database.database.write().await.expect("a transaction");
+    let later = begun + Duration::from_secs(20);
+    let clock = writer.lease.hold(&mut *transaction, later).await;
+    let clock = clock.expect("no trouble").expect("it is held");
+    assert!((15_000..=20_000).contains(&clock), "{clock}");
+    transaction.rollback().await.expect("ended");
+}
+
 /// An empty database of each kind, and what holds it.
 fn places() -> Vec<(Location, Box<dyn std::any::Any>)> {
     let folder = tempfile::tempdir().expect("a temporary directory");
@@ -123,10 +194,10 @@ async fn write(
     (database, store): &(Arc<Contended>, Arc<SqlStore>),
     pods: &StreamWriter,
     changes: Vec<Change>,
-    position: &str,
+    position: MemberPosition,
 ) -> (Result<Written, StoreError>, usize) {
     let before = database.begun.load(SeqCst);
-    let batch = pods.batch(changes, Some(live(position)));
+    let batch = pods.batch(changes, Some(position));
     let written = store.write(batch).await;
     (written, database.begun.load(SeqCst) - before)
 }
@@ -138,7 +209,7 @@ async fn a_batch_that_is_too_much_for_a_transaction_is_stored_in_several_whateve
         let fixture = Fixture::of(&narrow.1);
         let mut pods = fixture.pods_of("m").await;
         for (changes, position, comes, goes) in [(puts(), "1", 16, 0), (deletes(), "2", 0, 16)] {
-            let (written, transactions) = write(&narrow, &pods, changes, position).await;
+            let (written, transactions) = write(&narrow, &pods, changes, live(position)).await;
             let written = written.expect("written");
             assert_eq!((written.added, written.deleted), (comes, goes));
             // Four that fit, and three that turn out not to.
@@ -153,31 +224,81 @@ async fn a_batch_that_is_too_much_for_a_transaction_is_stored_in_several_whateve
     }
 }
 
+/// Two that turn out to be too much, and two of four that fit; the third is met by what ends the batch.
+const BEFORE_THE_THIRD: usize = 4;
+
+/// Stores 16 objects, and deletes them in a batch that is interrupted; gives where the stream then stands, and stores it anew.
+async fn interrupted(location: &Location, position: MemberPosition) -> Option<MemberPosition> {
+    let narrow = narrow(location).await;
+    let fixture = Fixture::of(&narrow.1);
+    let pods = fixture.pods_of("m").await;
+    let (written, _) = write(&narrow, &pods, puts(), live("1")).await;
+    written.expect("written");
+    let (database, store) = &narrow;
+    let begun = database.begun.load(SeqCst);
+    database.away_after.store(begun + BEFORE_THE_THIRD, SeqCst);
+    let (refused, _) = write(&narrow, &pods, deletes(), position.clone()).await;
+    refused.expect_err("interrupted");
+    database.away_after.store(usize::MAX, SeqCst);
+    let left = fixture.list(&all_pods(), 100).await;
+    assert!((1..16).contains(&left.len()), "{left:?}");
+    let pods = fixture.pods_of("m").await;
+    let stands = pods.stream.position.clone();
+    let (written, _) = write(&narrow, &pods, deletes(), position).await;
+    let written = written.expect("written");
+    assert_eq!(written.deleted, left.len() as u64);
+    assert_eq!(written.deleted + written.unchanged, 16);
+    let report = store.check().await.expect("a report");
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert_eq!(store.head().await.expect("a head").revision, 32);
+    stands
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_interrupted_between_its_transactions_stands_where_it_stood_and_is_stored_anew() {
     for (location, _held) in places() {
-        let narrow = narrow(&location).await;
-        let fixture = Fixture::of(&narrow.1);
-        let pods = fixture.pods_of("m").await;
-        let (written, _) = write(&narrow, &pods, puts(), "1").await;
-        written.expect("written");
-        let (database, store) = &narrow;
-        let begun = database.begun.load(SeqCst);
-        // Two that turn out to be too much, and two of four that fit.
-        database.away_after.store(begun + 4, SeqCst);
-        let (interrupted, _) = write(&narrow, &pods, deletes(), "2").await;
-        interrupted.expect_err("interrupted");
-        database.away_after.store(usize::MAX, SeqCst);
-        let left = fixture.list(&all_pods(), 100).await;
-        assert!((1..16).contains(&left.len()), "{left:?}");
-        let pods = fixture.pods_of("m").await;
-        assert_eq!(pods.stream.position, Some(live("1")));
-        let (written, _) = write(&narrow, &pods, deletes(), "2").await;
-        let written = written.expect("written");
-        assert_eq!(written.deleted, left.len() as u64);
-        assert_eq!(written.deleted + written.unchanged, 16);
-        let report = store.check().await.expect("a report");
-        assert_eq!(report.faults, Vec::<String>::new());
-        assert_eq!(store.head().await.expect("a head").revision, 32);
+        let stands = interrupted(&location, live("2")).await;
+        assert_eq!(stands, Some(live("1")));
     }
+}
+
+/// Whoever finds the rows of a list finds that it was under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_is_interrupted_between_its_first_rows_is_known_to_have_begun() {
+    for (location, _held) in places() {
+        let begun = MemberPosition {
+            phase: Phase::Listing,
+            ..live("2")
+        };
+        let stands = interrupted(&location, begun.clone()).await;
+        assert_eq!(stands, Some(begun));
+    }
+}
+
+/// Between two parts others have their turn: here somebody who takes the stream over.
+#[tokio::test]
+async fn a_batch_whose_stream_is_taken_over_between_its_transactions_is_refused() {
+    let mut fleet = Fleet::of(1).await;
+    fleet.open().await;
+    let (cluster, stream) = (fleet.clusters[0], fleet.streams[0].clone());
+    let mut writer = writer_on(&Contended::new(fleet.database, 0), fleet.committed);
+    let mut carry_out = async |work| writer.results(&[work]).await.remove(0);
+    let [first, second] = prepared(batch_of(cluster, &stream, puts())).halves();
+    let done = carry_out(Work::Write(first)).await;
+    assert!(matches!(done, Ok(Done::Written(Written { added: 8, .. }))));
+    let opening = Opening {
+        cluster,
+        resource: pods(),
+        rules: RULES,
+    };
+    let Ok(Done::Opened(Ok(latter))) = carry_out(Work::Open(opening)).await else {
+        panic!("it is opened");
+    };
+    assert_eq!(latter.position, None);
+    let refused = carry_out(Work::Write(second)).await;
+    assert!(matches!(refused, Err(StoreError::Fenced { .. })));
+    let batch = prepared(batch_of(cluster, &latter, puts()));
+    let done = carry_out(Work::Write(batch)).await;
+    let is_rest = |written: Written| written.added == 8 && written.unchanged == 8;
+    assert!(matches!(done, Ok(Done::Written(written)) if is_rest(written)));
 }
