@@ -1,18 +1,20 @@
 //! Clusters that have a type, in the order in which they are walked: what every page needs to know, and what does not change from page to page.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use armadex_model::ClusterName;
 
-/// The most clusters of all sets that are kept, at 40 bytes each: 26 MB, for 64 sets of ten thousand clusters, or a set for each of many types in a smaller fleet.
-/// Most types are in all clusters, which is one set; a search over several types asks for those of each, page after page.
+/// The most clusters of all sets that are kept, at 40 bytes each: 26 MB, for 64 sets of ten thousand clusters. Most types are in all clusters, which is one
+/// set; a search over several types asks for those of each, page after page.
 const MOST_CLUSTERS: usize = 640_000;
 
-/// So many are kept of however large a fleet.
+/// So many sets are kept of however large a fleet: 64 MB of one of a hundred thousand clusters.
 const FEWEST_SETS: usize = 16;
+
+/// And no more of however small a one: each that is new is compared with all.
+const MOST_SETS: usize = 256;
 
 /// Some clusters, by name and by number.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,8 +63,8 @@ impl FromIterator<(ClusterName, i64)> for Holders {
 #[derive(Debug, Default)]
 pub(super) struct KnownHolders {
     known: RwLock<HashMap<i32, Arc<Kept>>>,
-    /// How often any were asked for.
-    clock: AtomicU64,
+    /// How often any were asked for, of this state or another.
+    clock: Arc<AtomicU64>,
 }
 
 /// A set of clusters, and when it was asked for last.
@@ -83,15 +85,16 @@ impl KnownHolders {
         drop(known);
         let made = make();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let mut sets: Vec<&Arc<Kept>> = known.values().collect();
-        sets.sort_unstable_by_key(|set| Arc::as_ptr(set));
+        let mut sets: Vec<Arc<Kept>> = known.values().cloned().collect();
+        sets.sort_unstable_by_key(Arc::as_ptr);
         sets.dedup_by_key(|set| Arc::as_ptr(set));
         let equal = sets.iter().find(|set| *set.holders == made);
         let kept = match equal {
             Some(equal) => Arc::clone(equal),
             None => {
-                let all = sets.into_iter().cloned().collect();
-                for oldest in beyond_room(all, made.len()) {
+                while !has_room(&sets, made.len())
+                    && let Some(oldest) = take_oldest(&mut sets)
+                {
                     known.retain(|_, kept| !Arc::ptr_eq(kept, &oldest));
                 }
                 Arc::new(Kept {
@@ -113,17 +116,17 @@ impl KnownHolders {
     }
 }
 
-/// Those asked for longest ago, as many as make room for one of so many clusters.
-fn beyond_room(mut sets: Vec<Arc<Kept>>, clusters: usize) -> Vec<Arc<Kept>> {
-    sets.sort_by_key(|set| Reverse(set.asked.load(Ordering::Relaxed)));
-    let mut held = clusters;
-    let fits = |set: &Arc<Kept>| {
-        held += set.holders.len();
-        held <= MOST_CLUSTERS
-    };
-    let kept = sets.iter().map(fits).take_while(|fits| *fits).count();
-    let kept = kept.max(FEWEST_SETS - 1).min(sets.len());
-    sets.split_off(kept)
+/// Whether one more fits beside these.
+fn has_room(sets: &[Arc<Kept>], clusters: usize) -> bool {
+    let held: usize = sets.iter().map(|set| set.holders.len()).sum();
+    sets.len() < FEWEST_SETS || (sets.len() < MOST_SETS && held + clusters <= MOST_CLUSTERS)
+}
+
+/// The one that was asked for longest ago. Others may be asked for meanwhile, of another state.
+fn take_oldest(sets: &mut Vec<Arc<Kept>>) -> Option<Arc<Kept>> {
+    let asked = |at: &usize| sets[*at].asked.load(Ordering::Relaxed);
+    let oldest = (0..sets.len()).min_by_key(asked)?;
+    Some(sets.swap_remove(oldest))
 }
 
 /// What is known goes along: whoever changes clusters or streams forgets what they change.
@@ -132,7 +135,7 @@ impl Clone for KnownHolders {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         Self {
             known: RwLock::new(known.clone()),
-            clock: AtomicU64::new(self.clock.load(Ordering::Relaxed)),
+            clock: Arc::clone(&self.clock),
         }
     }
 }
@@ -199,6 +202,11 @@ mod tests {
             known.of(number, || holders(i64::from(number)..100_000));
         }
         assert_eq!(clusters(&known).0, FEWEST_SETS);
+        // Of small ones, of clusters that are few.
+        for number in 200..600 {
+            known.of(number, || holders([i64::from(number)]));
+        }
+        assert!((64..=MOST_SETS).contains(&clusters(&known).0));
     }
 
     /// As a search over several types asks for them, page after page.
