@@ -140,6 +140,7 @@ struct Valid {
     /// Bytes of what is compiled.
     text: usize,
     at: Instant,
+    /// A name for each source object.
     looks: Arc<Mutex<Looks>>,
 }
 
@@ -164,13 +165,13 @@ fn text_of(policy: &ClusterImportPolicy) -> usize {
     spec.name_template.len() + spec.source.selector_template.len()
 }
 
-/// Of the policies that have too much text together the longest have nothing kept that is compiled, of those that are as long the oldest: who writes short
-/// ones does not wait for who writes long ones.
+/// Of the policies that have too much text together the longest have nothing kept that is compiled, of those that are as long the newest: who writes short
+/// ones does not wait for who writes long ones, and who is looked at in turn with one more than there is room for finds all but that one.
 fn make_room(memories: &mut HashMap<String, Remembered>) {
     let valid = memories.values_mut().flat_map(|known| &mut known.found);
     let mut held: Vec<&mut Valid> = valid.filter(|valid| valid.compiled.is_some()).collect();
     let mut bytes: usize = held.iter().map(|valid| valid.text).sum();
-    held.sort_by_key(|valid| (Reverse(valid.text), valid.at));
+    held.sort_by_key(|valid| (Reverse(valid.text), Reverse(valid.at)));
     for longest in held {
         if bytes <= KEPT_LIMIT {
             return;
