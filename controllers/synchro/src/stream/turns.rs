@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use armadex_member::MemberError;
+use futures::FutureExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -137,9 +138,11 @@ pub(crate) struct Turn {
     waited: Duration,
     /// Something of the page has come.
     is_in_middle: bool,
+    /// A page's worth came without a turn: what comes at once is read with one.
+    is_quick: bool,
     /// A page took more than its quota.
     slow: bool,
-    /// What lets the page be read on without a turn.
+    /// What lets its pages be read on without a turn.
     slow_page: Option<Box<SlowPage>>,
 }
 
@@ -219,7 +222,7 @@ impl Turns {
             long: Seats::new(width.long),
             rooms: Seats::new(long::ROOMS),
             late: Late::new(width.waiting),
-            slow: SlowPages::new(width.slow),
+            slow: SlowPages::of_all(width.slow),
         }
     }
 
@@ -263,7 +266,7 @@ impl ClusterTurns {
         Self {
             line: Line::new(all.width.of_cluster),
             rooms: Seats::new(all.width.of_cluster),
-            slow: SlowPages::new(all.width.of_cluster),
+            slow: SlowPages::of_cluster(all.width.of_cluster),
             all,
             doubtful: AtomicBool::new(false),
             slow_until: Mutex::new(None),
@@ -344,7 +347,6 @@ impl Turn {
         let mut page = std::pin::pin!(page);
         let Ok(patient) = timeout(PATIENCE, &mut page).await else {
             drop(place);
-            self.slow_page = None;
             return self.late_at_first(cluster, asking, page).await;
         };
         let answer = patient?;
@@ -366,7 +368,7 @@ impl Turn {
             // From here on it stands with the long ones, or behind them.
             self.held = None;
         }
-        (self.waited, self.is_in_middle, self.slow_page) = (Duration::ZERO, false, None);
+        (self.waited, self.is_in_middle) = (Duration::ZERO, false);
     }
 
     /// So much of a page has come in.
@@ -377,8 +379,7 @@ impl Turn {
         self.pages = self.pages.saturating_add(pages);
         self.in_a_row = self.in_a_row.saturating_add(pages);
         if pages > 0 && self.held.is_none() {
-            // Without a turn no more of it is read.
-            (self.waited, self.slow_page) = (Duration::ZERO, None);
+            (self.waited, self.is_quick) = (Duration::ZERO, true);
         }
     }
 
@@ -394,7 +395,7 @@ impl Turn {
         cluster: &ClusterTurns,
         answer: impl Future<Output = Result<T, MemberError>>,
     ) -> Result<T, MemberError> {
-        let has_none = self.held.is_none() && self.slow_page.is_none();
+        let has_none = self.held.is_none() && (self.slow_page.is_none() || self.is_quick);
         if self.is_used_up(cluster) || has_none {
             self.stand_back(cluster).await?;
         }
@@ -426,7 +427,8 @@ impl Turn {
         if !self.is_in_middle {
             return false;
         }
-        if self.slow_page.is_none() {
+        let may_go_on = |page: &mut Box<SlowPage>| page.turned_out().now_or_never().is_none();
+        if !self.slow_page.as_mut().is_some_and(may_go_on) {
             self.slow_page = SlowPage::now(&cluster.slow, &cluster.all.slow);
         }
         self.slow_page.is_some()
@@ -532,7 +534,7 @@ impl Turn {
     /// window, so it is one of those that wait without a turn.
     async fn stand_back(&mut self, cluster: &ClusterTurns) -> Result<(), MemberError> {
         self.held = None;
-        let lags = self.slow_page.is_some() || self.waited > QUOTA;
+        let lags = !self.is_quick && (self.slow_page.is_some() || self.waited > QUOTA);
         if lags && self.may_read_on(cluster) {
             return Ok(());
         }
@@ -566,12 +568,12 @@ impl Turn {
 
     /// A place among the lists of its cluster, and among the few that it belongs to.
     async fn place(&mut self, cluster: &ClusterTurns, begun: bool) -> Place {
-        let of_cluster = cluster.line.turn(begun).await;
         if self.slow_page.is_none() && self.is_slow(cluster) {
             // Boxed, as is what few wait for below.
             let page = Box::pin(SlowPage::wait(&cluster.slow, &cluster.all.slow, begun));
             self.slow_page = Some(page.await);
         }
+        let of_cluster = cluster.line.turn(begun).await;
         let among = self.among(cluster);
         let goes_first = begun || self.slow_page.is_some();
         Place {
@@ -591,7 +593,7 @@ impl Turn {
             }
         };
         cluster.begun.store(true, Ordering::Relaxed);
-        self.in_a_row = 0;
+        (self.in_a_row, self.is_quick) = (0, false);
         self.held = Some(Held {
             place,
             is_lent,
@@ -604,8 +606,8 @@ impl Turn {
 mod tests {
     use std::future::pending;
 
+    use futures::StreamExt as _;
     use futures::stream::FuturesUnordered;
-    use futures::{FutureExt as _, StreamExt as _};
 
     use super::*;
 

@@ -11,7 +11,7 @@ use crate::session::rediscovery::Found;
 use crate::told::metrics::ClusterMetrics;
 
 /// So many types may a cluster have, and so many that are new in an hour.
-const MOST: usize = 10;
+const MOST: usize = 5;
 const KINDS: usize = 12;
 /// After so long there is room for another.
 const EACH: Duration = Duration::from_secs(60 * 60 / MOST as u64);
@@ -85,12 +85,12 @@ async fn a_type_that_waits_for_room_is_synced_by_and_by() {
     let mut act = Act::begin().await;
     let begun = Instant::now();
     act.comes_to(MOST, 0).await;
-    act.says("2 more resources are not synced", true).await;
+    act.says("7 more resources are not synced", true).await;
     act.says("by and by", false).await;
 
     act.member.serves_kinds(1..KINDS);
     act.comes_to(MOST - 1, 1).await;
-    act.says("1 more resources are not synced", true).await;
+    act.says("6 more resources are not synced", true).await;
     act.says("by and by", true).await;
 
     act.member.dies();

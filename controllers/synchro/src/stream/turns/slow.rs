@@ -12,14 +12,17 @@ use tokio::sync::Semaphore;
 use super::late::{Late, Wait};
 use super::seats::QUOTA;
 
-/// How long a page is read on without a turn while another waits for its place: 500 objects of 4 KB come over 256 kbit/s in that time.
-const READ_ON: Duration = QUOTA.saturating_mul(16);
+/// How long a page is read on without a turn while another cluster waits for its place: 500 objects of 4 KB come over 64 kbit/s in that time, and
+/// it is less than a token lives.
+const READ_ON: Duration = QUOTA.saturating_mul(64);
+/// The same while another of its cluster waits: those share one link, and what was thrown away there would come no quicker the next time.
+const READ_ON_BESIDE_ITS_OWN: Duration = Duration::from_secs(15 * 60);
 
 /// Places of pages that are slow. Who has begun comes before whoever has not.
 #[derive(Debug)]
 pub(super) struct SlowPages {
     places: Arc<Late>,
-    /// One at a time waits for a place, the others stand here; of all clusters those that have begun do not.
+    /// One of those that have not begun waits for a place, the others stand here.
     door: Semaphore,
 }
 
@@ -31,9 +34,19 @@ pub(super) struct SlowPage {
 }
 
 impl SlowPages {
-    pub(super) fn new(places: usize) -> Self {
+    /// Of one cluster.
+    pub(super) fn of_cluster(places: usize) -> Self {
+        Self::new(places, READ_ON_BESIDE_ITS_OWN)
+    }
+
+    /// Of all.
+    pub(super) fn of_all(places: usize) -> Self {
+        Self::new(places, READ_ON)
+    }
+
+    fn new(places: usize, read_on: Duration) -> Self {
         Self {
-            places: Late::waited_for(places, READ_ON),
+            places: Late::waited_for(places, read_on),
             door: Semaphore::new(1),
         }
     }
@@ -48,14 +61,11 @@ impl SlowPages {
 }
 
 impl SlowPage {
-    /// Waits for room. What is asked of the cluster is that there is some: whoever had it and waited among all would have used it up before it began.
+    /// Waits for room.
     pub(super) async fn wait(of_cluster: &SlowPages, of_all: &SlowPages, begun: bool) -> Box<Self> {
-        let _enters = of_cluster.door.acquire().await.ok();
-        drop(of_cluster.places.wait_for_room().await);
-        let of_all = of_all.wait(begun).await;
         Box::new(Self {
-            of_cluster: of_cluster.places.wait_for_room().await,
-            of_all,
+            of_cluster: of_cluster.wait(begun).await,
+            of_all: of_all.wait(begun).await,
         })
     }
 
@@ -185,6 +195,69 @@ mod tests {
         let lists = timeout(an_hour, futures::future::join_all(lists)).await;
         let told = format!("{ended:?} ended, {turned_out:?} times turned out");
         assert!(lists.is_ok(), "{told}");
+        assert!(turned_out.into_inner() <= CLUSTERS * KINDS, "{told}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pages_that_share_one_link_come_to_their_end_however_long_they_take() {
+        let of = ClusterTurns::new(Arc::default());
+        of.was_slow();
+        let lists = (0..5).map(async |_| {
+            let (mut came, mut turn) = (Duration::ZERO, Turn::default());
+            turn.ask(&of, false, async { Ok(()) }).await?;
+            while came < 2 * READ_ON {
+                byte(&mut turn, &of).await?;
+                came += 2 * PATIENCE;
+            }
+            Ok::<_, MemberError>(())
+        });
+        let ended = join_all(lists).await;
+        assert!(ended.iter().all(Result::is_ok), "{ended:?}");
+    }
+
+    /// As those of slow members come, which send other pages meanwhile.
+    #[tokio::test(start_paused = true)]
+    async fn slow_lists_of_several_pages_that_begin_late_come_to_their_end_one_by_one() {
+        const PAGES: usize = 3;
+        let all: Arc<Turns> = Arc::default();
+        let _others = others(&all).await;
+        let clusters: Vec<_> = (0..30)
+            .map(|_| ClusterTurns::new(Arc::clone(&all)))
+            .collect();
+        clusters.iter().for_each(ClusterTurns::was_slow);
+        let in_vain = AtomicUsize::new(0);
+        let lists = (0..30 * 12).map(async |list| {
+            let (of, mut turn) = (&clusters[list % clusters.len()], Turn::default());
+            let (mut page, mut begun) = (0, Instant::now());
+            let mut longest = Duration::ZERO;
+            while page < PAGES {
+                let head = async {
+                    sleep(PATIENCE * 6 / 5).await;
+                    Ok(())
+                };
+                let mut read = turn.ask(of, page > 0, head).await;
+                for _ in 0..4 {
+                    if read.is_ok() {
+                        read = byte(&mut turn, of).await;
+                    }
+                }
+                if read.is_err() {
+                    in_vain.fetch_add(1, Ordering::Relaxed);
+                    turn = Turn::default();
+                    sleep(PATIENCE).await;
+                    continue;
+                }
+                if page > 0 {
+                    longest = longest.max(begun.elapsed());
+                }
+                (page, begun) = (page + 1, Instant::now());
+            }
+            longest
+        });
+        let longest = join_all(lists).await.into_iter().max();
+        let told = format!("{longest:?} between two pages, {in_vain:?} in vain");
+        assert!(longest < Some(Duration::from_secs(60)), "{told}");
+        assert!(in_vain.into_inner() <= 12, "{told}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -287,7 +360,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_read_on_for_long_goes_where_another_waits() {
-        let (of_cluster, of_all) = (SlowPages::new(2), SlowPages::new(1));
+        let (of_cluster, of_all) = (SlowPages::of_cluster(2), SlowPages::of_all(1));
         let page = || SlowPage::wait(&of_cluster, &of_all, true);
         let mut first = page().await;
         let stays = timeout(2 * READ_ON, first.turned_out()).await;
