@@ -272,7 +272,9 @@ impl Session {
                 return Found::Unclear;
             }
         };
-        let plan = plan::negotiate(resources, discovery, &known, &self.new_types);
+        let draft = plan::negotiate(resources, discovery, &known, self.new_types.most());
+        let begin = self.new_types.let_in(&draft.wants());
+        let plan = draft.plan(&begin);
         let hidden = streams.apply(&plan).await;
         let found = Found::by(&plan, hidden);
         self.board.update(|facts| facts.missing = plan.missing);

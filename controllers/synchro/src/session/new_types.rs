@@ -25,6 +25,17 @@ pub(crate) struct NewTypes {
     state: Mutex<State>,
 }
 
+/// What a plan would begin with.
+#[derive(Debug, Default)]
+pub(crate) struct Wants {
+    /// Those that are new.
+    pub(crate) new: Vec<GroupVersionResource>,
+    /// How many of them may begin.
+    pub(crate) places: usize,
+    /// Other versions of what is known.
+    pub(crate) versions: BTreeSet<GroupVersionResource>,
+}
+
 #[derive(Debug)]
 struct State {
     new: Room,
@@ -96,6 +107,14 @@ impl NewTypes {
     /// How many types a cluster may have.
     pub(crate) fn most(&self) -> usize {
         self.most
+    }
+
+    /// Which of these begin now.
+    pub(crate) fn let_in(&self, wants: &Wants) -> BTreeSet<GroupVersionResource> {
+        let mut begin = self.begin(wants.new.iter(), wants.places);
+        let versions = wants.versions.iter();
+        begin.extend(versions.filter(|version| self.replaces(version)).cloned());
+        begin
     }
 
     /// Which of all that are new begin now, in so many places: first those that took room for it within the hour, then those that wait for the longest.

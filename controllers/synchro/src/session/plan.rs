@@ -1,4 +1,4 @@
-//! What to sync: from the spec and what the member serves to a list of types. Pure, but that `NewTypes` knows what began of late.
+//! What to sync: from the spec and what the member serves to a list of types. Pure: what of it is new is for somebody else to let in.
 //!
 //! Of each type one version is kept. For Kubernetes' own groups the member's first version counts, as there `versions` has no
 //! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone: `keep`.
@@ -10,6 +10,8 @@ mod keep;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_member::Discovery;
 use armadex_model::{GroupVersionResource, ResourceType};
@@ -19,7 +21,7 @@ pub(crate) use self::asked::is_wanted;
 pub(crate) use self::chosen::Missing;
 use self::chosen::{Chosen, Names};
 pub(crate) use self::keep::{Kept, Known};
-use crate::session::new_types::NewTypes;
+use crate::session::new_types::Wants;
 
 /// Resources that one PediaCluster may name: nobody names so many, and each is looked for in what the member serves.
 const MOST_ASKED: usize = 5_000;
@@ -150,25 +152,76 @@ impl Plan {
     }
 }
 
-/// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone. No
-/// more are chosen than there may be, and no more that are new than may begin now, what is kept among them: how much a member serves, and ceases to serve, is for the member to say.
+/// What was chosen, before it is known what of it begins now.
+pub(crate) struct Draft<'a> {
+    chosen: Chosen,
+    kept: Kept,
+    served: &'a Discovery,
+    known: &'a Known,
+    most: usize,
+}
+
+/// Chooses the types of `wanted` from what the member serves, and keeps of what is `known` all that has not been proven to be gone: at the most so
+/// many, what is kept among them, for how much a member serves, and ceases to serve, is for the member to say.
 #[must_use]
-pub(crate) fn negotiate(
+pub(crate) fn negotiate<'a>(
     wanted: &[GroupResources],
-    served: &Discovery,
-    known: &Known,
-    new: &NewTypes,
-) -> Plan {
+    served: &'a Discovery,
+    known: &'a Known,
+    most: usize,
+) -> Draft<'a> {
     let mut chosen = choose(wanted, served);
-    let mut kept = keep::keep(&mut chosen, wanted, served, known);
-    keep::replace(&mut chosen, &mut kept, served, known, new);
-    let stay = (kept.types.len(), kept.replaced_later);
-    let wait = chosen.cut(&known.types, stay, new);
-    Plan {
-        wait,
-        types: chosen.types.into_values().collect(),
-        missing: chosen.missing.into_iter().collect(),
+    let kept = keep::keep(&mut chosen, wanted, served, known);
+    Draft {
+        chosen,
         kept,
+        served,
+        known,
+        most,
+    }
+}
+
+impl Draft<'_> {
+    /// What of it is new.
+    #[must_use]
+    pub(crate) fn wants(&self) -> Wants {
+        let (new, places) = self.chosen.new_beside(&self.known.types, self.places());
+        let known = self.known.types.iter();
+        let versions =
+            known.filter_map(|known| keep::replacing(&self.chosen, self.known, &known.gvr));
+        Wants {
+            new,
+            places,
+            versions: versions.cloned().collect(),
+        }
+    }
+
+    /// The plan if these of them begin now.
+    #[must_use]
+    pub(crate) fn plan(mut self, begin: &BTreeSet<GroupVersionResource>) -> Plan {
+        keep::replace(
+            &mut self.chosen,
+            &mut self.kept,
+            (self.served, self.known),
+            begin,
+        );
+        let (places, later) = (self.places(), self.kept.replaced_later);
+        let Self {
+            mut chosen, kept, ..
+        } = self;
+        let (beyond, new_later) = chosen.cut(&self.known.types, places, begin);
+        chosen.tell_of_the_rest((beyond, new_later, later), self.most);
+        Plan {
+            wait: new_later + later,
+            types: chosen.types.into_values().collect(),
+            missing: chosen.missing.into_iter().collect(),
+            kept,
+        }
+    }
+
+    /// Beside what is kept.
+    fn places(&self) -> usize {
+        self.most.saturating_sub(self.kept.types.len())
     }
 }
 

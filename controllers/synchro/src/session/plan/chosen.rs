@@ -8,7 +8,6 @@ use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::asked::{ALL, is_any};
 use super::builtin;
-use crate::session::new_types::NewTypes;
 
 /// Versions that a message names.
 const TOLD_VERSIONS: usize = 3;
@@ -59,33 +58,44 @@ impl Chosen {
         self.types.get(&key_of(gvr)).map(|chosen| &chosen.gvr)
     }
 
-    /// Leaves as many types as there may be beside those that are kept, of which some are to be replaced later, those first that are synced already, and tells of so much that is missing as a
-    /// status can hold. Returns how many are to come later.
+    /// What is new, and how many of these places are left for it by what is known.
+    pub(super) fn new_beside(
+        &self,
+        known: &[ResourceType],
+        places: usize,
+    ) -> (Vec<GroupVersionResource>, usize) {
+        let known = keys_of(known);
+        let new = self.types.iter().filter(|(key, _)| !known.contains(key));
+        let new: Vec<_> = new.map(|(_, new)| new.gvr.clone()).collect();
+        let stay = self.types.len() - new.len();
+        (new, places.saturating_sub(stay))
+    }
+
+    /// Leaves as many types as there are places, those first that are known, and of those that are new these. Returns how many more there are, and
+    /// for how many of them there are places.
     pub(super) fn cut(
         &mut self,
         known: &[ResourceType],
-        (kept, replaced_later): (usize, usize),
-        new: &NewTypes,
-    ) -> usize {
-        let places = new.most().saturating_sub(kept);
-        let known: BTreeSet<_> = known.iter().map(|known| key_of(&known.gvr)).collect();
-        let (stay, others): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
+        places: usize,
+        begin: &BTreeSet<GroupVersionResource>,
+    ) -> (usize, usize) {
+        let known = keys_of(known);
+        let all = self.types.len();
+        let (stay, new): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.types)
             .into_iter()
             .partition(|(key, _)| known.contains(key));
-        let beyond = (stay.len() + others.len()).saturating_sub(places);
-        let free = places.saturating_sub(stay.len());
-        let fit = free.min(others.len());
-        let begin = new.begin(others.values().map(|other| &other.gvr), free);
-        let new_later = fit - begin.len();
-        let others = others.into_iter();
-        let begin = others.filter(|(_, other)| begin.contains(&other.gvr));
-        self.types = stay.into_iter().take(places).chain(begin).collect();
-        self.tell_of_the_rest((beyond, new_later, replaced_later), new.most());
-        new_later + replaced_later
+        let stay = stay.into_iter().take(places);
+        let begin = new.into_iter().filter(|(_, new)| begin.contains(&new.gvr));
+        self.types = stay.chain(begin).take(places).collect();
+        (
+            all.saturating_sub(places),
+            all.min(places) - self.types.len(),
+        )
     }
 
-    /// In one row: there is one of each group and resource. What waits is told without its number, which is another each time.
-    fn tell_of_the_rest(
+    /// Tells of so much that is missing as a status can hold, and of the rest in one row: there is one of each group and resource. What waits is
+    /// told without its number, which is another each time.
+    pub(super) fn tell_of_the_rest(
         &mut self,
         (beyond, new_later, replaced_later): (usize, usize, usize),
         most: usize,
@@ -232,6 +242,10 @@ fn allowed<'a>(
 
 fn key_of(gvr: &GroupVersionResource) -> (String, String) {
     (gvr.group.clone(), gvr.resource.clone())
+}
+
+fn keys_of(types: &[ResourceType]) -> BTreeSet<(String, String)> {
+    types.iter().map(|known| key_of(&known.gvr)).collect()
 }
 
 /// Resources by name, of those versions that somebody asked for: one name is looked for as quickly as thousands.

@@ -12,7 +12,6 @@ use armadex_model::{GroupVersionResource, ResourceType};
 
 use super::asked::is_asked;
 use super::chosen::{Chosen, obstacle, resource_type};
-use crate::session::new_types::NewTypes;
 
 /// What is stored or synced of a cluster when a plan is made.
 #[derive(Clone, Debug, Default)]
@@ -58,20 +57,28 @@ pub(super) fn keep(
     kept
 }
 
-/// Leaves those as they are that another version has to wait for: nobody would find either.
+/// The version that was chosen in the place of this one, if it is none that is known.
+pub(super) fn replacing<'a>(
+    chosen: &'a Chosen,
+    known: &Known,
+    gvr: &GroupVersionResource,
+) -> Option<&'a GroupVersionResource> {
+    match chosen.is_one_of(&known.types, gvr) {
+        true => None,
+        false => chosen.version_of(gvr),
+    }
+}
+
+/// Leaves those as they are that another version is chosen for which does not begin now: nobody would find either.
 pub(super) fn replace(
     chosen: &mut Chosen,
     kept: &mut Kept,
-    served: &Discovery,
-    known: &Known,
-    new: &NewTypes,
+    (served, known): (&Discovery, &Known),
+    begin: &BTreeSet<GroupVersionResource>,
 ) {
     for ResourceType { gvr, .. } in &known.types {
-        if chosen.is_one_of(&known.types, gvr) {
-            continue;
-        }
-        let another = chosen.version_of(gvr);
-        if another.is_some_and(|another| !new.replaces(another)) {
+        let another = replacing(chosen, known, gvr);
+        if another.is_some_and(|another| !begin.contains(another)) {
             kept.replaced_later += 1;
             // It is gone as soon as there is room.
             kept.doubted.insert(gvr.clone());

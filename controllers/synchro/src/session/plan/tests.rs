@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 
 use super::chosen::MOST_MISSING;
 use super::*;
+use crate::session::new_types::NewTypes;
 
 mod keep;
 
@@ -101,6 +102,13 @@ fn wanted(text: &str) -> Vec<GroupResources> {
         .filter(|line| !line.trim().is_empty())
         .map(entry)
         .collect()
+}
+
+/// With what may begin now.
+fn negotiate(wanted: &[GroupResources], served: &Discovery, known: &Known, new: &NewTypes) -> Plan {
+    let draft = super::negotiate(wanted, served, known, new.most());
+    let begin = new.let_in(&draft.wants());
+    draft.plan(&begin)
 }
 
 /// So many may be there and begin.
