@@ -36,6 +36,6 @@ pub use member::Member;
 pub use request::{ListRequest, WatchRequest};
 pub use secrets::{SecretContent, SecretData, SecretId, SecretScope};
 pub use stream::ByteStream;
-pub use transport::PAGES;
+pub use transport::{LONGEST_WATCH, PAGES};
 pub use validate::{Validated, referenced_secrets, validate};
 pub use words::Words;

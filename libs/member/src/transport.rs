@@ -43,9 +43,11 @@ const _: () =
 /// two.
 const IDLE_CONNECTION: Duration = Duration::from_secs(30);
 
-/// Above the 580 s after which each watch is begun anew at the latest: by the measure of a pool a connection is idle on which no request was begun,
-/// though it has eighty watches, and each generation of them would make another one.
-const IDLE_WATCHES: Duration = Duration::from_secs(600);
+/// After which each watch is begun anew at the latest; whoever watches is to ask for none that is longer.
+pub const LONGEST_WATCH: Duration = Duration::from_secs(580);
+/// Above that: by the measure of a pool a connection is idle on which no request was begun, though it has eighty watches, and each generation of them
+/// would make another one.
+const IDLE_WATCHES: Duration = Duration::from_secs(LONGEST_WATCH.as_secs() + 20);
 
 /// A peer that speaks HTTP/1.1 has no window: what its connection reads ahead is as much as a watch over HTTP/2 has. The default is 400 KiB.
 const HTTP1_BUFFER: usize = WATCH_WINDOWS.stream as usize;

@@ -24,7 +24,7 @@ use crate::pipe::{self, Pipe};
 use crate::request::{ListRequest, WatchRequest};
 
 /// The longest time between two watches of one type: what a synchro asks for where nothing cuts them off, and some seconds.
-const GENERATION: Duration = Duration::from_secs(580 + 10);
+const GENERATION: Duration = Duration::from_secs(LONGEST_WATCH.as_secs() + 10);
 
 /// A dead peer is found within 25 s; the rest is for the ticks of timers.
 const FOUND: Duration = Duration::from_secs(26);
