@@ -13,7 +13,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
@@ -169,6 +169,14 @@ impl StatusKeeper {
         if !shared.last_words.of(self).await {
             warn!(cluster = %self.name, "the last status was not written");
         }
+        if self.untold.is_empty() {
+            return;
+        }
+        let Ok(_turn) = timeout(EVENTS, shared.last_words.event_turn()).await else {
+            debug!(cluster = %self.name, "the last Events were not written in time");
+            let lost = self.untold.len() as u64;
+            return self.shared.metrics.events_failed.add(lost);
+        };
         // Nobody is left to cancel it.
         self.tell_events(&CancellationToken::new()).await;
     }
@@ -254,7 +262,7 @@ impl StatusKeeper {
 
     /// Tells what is to be told, for as long as the next status can wait. The Event that takes longer is lost, those behind it are tried again.
     async fn tell_events(&mut self, cancel: &CancellationToken) {
-        let told = tokio::time::timeout(EVENTS, self.publish_untold());
+        let told = timeout(EVENTS, self.publish_untold());
         if let Some(Err(_elapsed)) = cancel.run_until_cancelled(told).await {
             debug!(cluster = %self.name, "an Event was not written in time");
             self.shared.metrics.events_failed.add(1);

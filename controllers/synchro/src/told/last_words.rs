@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{sleep, timeout};
 
 use crate::backoff::Backoff;
@@ -17,7 +17,10 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 /// Turns to say a last word.
 #[derive(Debug)]
-pub(crate) struct LastWords(Semaphore);
+pub(crate) struct LastWords {
+    words: Semaphore,
+    events: Semaphore,
+}
 
 /// Who has a last word.
 pub(crate) trait Speaker {
@@ -27,7 +30,10 @@ pub(crate) trait Speaker {
 
 impl Default for LastWords {
     fn default() -> Self {
-        Self(Semaphore::new(PARALLEL))
+        Self {
+            words: Semaphore::new(PARALLEL),
+            events: Semaphore::new(PARALLEL),
+        }
     }
 }
 
@@ -38,7 +44,7 @@ impl LastWords {
             let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
             loop {
                 // `Err` only if the semaphore was closed, which it never is.
-                let turn = self.0.acquire().await.ok();
+                let turn = self.words.acquire().await.ok();
                 let is_said = speaker.say().await;
                 drop(turn);
                 if is_said {
@@ -49,12 +55,18 @@ impl LastWords {
         };
         timeout(WITHIN, said).await.is_ok()
     }
+
+    /// A turn to tell the last Events. They have their own: no word waits for those that nobody answers.
+    pub(crate) async fn event_turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.events.acquire().await.ok()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use futures::FutureExt as _;
     use tokio::time::Instant;
 
     use super::*;
@@ -92,6 +104,18 @@ mod tests {
             "{:?}",
             begun.elapsed()
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_word_waits_for_events_and_those_take_turns() {
+        let words = LastWords::default();
+        let turns: Vec<_> = (0..2 * PARALLEL)
+            .filter_map(|_| words.event_turn().now_or_never())
+            .collect();
+        assert_eq!(turns.len(), PARALLEL);
+        let busy = Busy::default();
+        let said = words.of(&mut Refused(&busy, 0)).now_or_never();
+        assert!(said.is_none() && busy.now.into_inner() == 1, "it is being said");
     }
 
     #[tokio::test(start_paused = true)]
