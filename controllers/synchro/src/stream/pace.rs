@@ -14,8 +14,7 @@ const SHORTEST_FIRST_WATCH: u32 = 120;
 const _: () = assert!((SILENT.as_secs() + CERTAIN.as_secs()) < SHORTEST_FIRST_WATCH as u64);
 /// How much longer a watch may be where one came to its own end: nothing between here and the member cuts off what is not idle.
 const LONGER: u32 = 2;
-const _: () =
-    assert!((LONGER * LONGEST_WATCH) as u64 <= armadex_member::LONGEST_WATCH.as_secs());
+const _: () = assert!((LONGER * LONGEST_WATCH) as u64 <= armadex_member::LONGEST_WATCH.as_secs());
 /// Watches that come to their own end before one is longer again, after one was cut off that was longer than [`LONGEST_WATCH`]: an hour and
 /// a half. What cut it off may be a balancer, which does so each time, or an API server that was restarted.
 const WARY_FOR: u8 = 20;

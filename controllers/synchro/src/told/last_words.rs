@@ -115,7 +115,10 @@ mod tests {
         assert_eq!(turns.len(), PARALLEL);
         let busy = Busy::default();
         let said = words.of(&mut Refused(&busy, 0)).now_or_never();
-        assert!(said.is_none() && busy.now.into_inner() == 1, "it is being said");
+        assert!(
+            said.is_none() && busy.now.into_inner() == 1,
+            "it is being said"
+        );
     }
 
     #[tokio::test(start_paused = true)]
