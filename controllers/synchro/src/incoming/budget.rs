@@ -50,6 +50,11 @@ impl Budget {
 }
 
 impl Held {
+    /// How many.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |held| held.num_permits() * UNIT)
+    }
+
     fn merge(&mut self, more: OwnedSemaphorePermit) {
         match &mut self.0 {
             Some(held) => held.merge(more),

@@ -1,8 +1,14 @@
 //! Reading one page of a list, item by item.
 
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use crate::incoming::items::{Items, ListMetadata};
 use crate::incoming::lines::Piece;
 use crate::incoming::prune::{self, Skipped};
+use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::step::{Listing, Outcome};
@@ -16,6 +22,11 @@ use bytes::Bytes;
 const PAGE: u32 = 500;
 /// Objects of a member that sends all it has on one page, as aggregated APIs may that know no limit. Their keys are remembered: 8 MB.
 const MOST_OF_PAGE: usize = 1 << 20;
+/// A page whose next bytes take longer has no turn any more: twice the half a second after which it is lost.
+const LETS_US_WAIT: Duration = Duration::from_secs(1);
+/// What a page without a turn keeps of the memory on the way to the store. A hundred may be without, for minutes: that many whole batches would be
+/// more than there is, and the watches of all clusters would wait for them.
+const WITHOUT_A_TURN: usize = 64 << 10;
 
 impl Listing {
     /// Whether it has more pages than a short one, as far as is known.
@@ -128,12 +139,16 @@ impl Stream {
         let mut items = Items::new(self.incoming_limit());
         let mut unfinished = self.context.shared.unfinished.part();
         let mut gathering = Gathering::default();
-        let lists = &self.context.connected.lists;
         loop {
-            let chunk = async { body.next().await.transpose() };
-            let came = tokio::select! {
-                came = turn.wait_for(lists, chunk) => came,
-                error = unfinished.has_to_go() => Err(error),
+            let came = {
+                let mut came = pin!(self.next_bytes(&mut body, &mut unfinished, turn));
+                match timeout(LETS_US_WAIT, &mut came).await {
+                    Ok(came) => came,
+                    Err(_) => {
+                        self.flush_page(&mut gathering, listing).await?;
+                        came.await
+                    }
+                }
             };
             match came {
                 Err(error) => {
@@ -146,6 +161,9 @@ impl Stream {
                     turn.came(chunk.len());
                     items.push(chunk);
                     self.take_items(&mut items, &mut gathering, listing).await?;
+                    if !turn.is_held() && gathering.held() > WITHOUT_A_TURN {
+                        self.flush_page(&mut gathering, listing).await?;
+                    }
                     unfinished.holds(items.unfinished());
                     if listing.seen.of_page() > MOST_OF_PAGE {
                         return Ok(Err(self.no_list("it has more than a million objects")));
@@ -164,6 +182,19 @@ impl Stream {
             turn.end();
         }
         self.end_page(metadata, gathering, listing).await.map(Ok)
+    }
+
+    async fn next_bytes(
+        &self,
+        body: &mut ByteStream,
+        unfinished: &mut Part,
+        turn: &mut Turn,
+    ) -> Result<Option<Bytes>, MemberError> {
+        let chunk = async { body.next().await.transpose() };
+        tokio::select! {
+            came = turn.wait_for(&self.context.connected.lists, chunk) => came,
+            error = unfinished.has_to_go() => Err(error),
+        }
     }
 
     fn no_list(&self, problem: &str) -> MemberError {

@@ -17,6 +17,13 @@ pub(super) struct Gathering {
     held: Held,
 }
 
+impl Gathering {
+    /// Bytes of the budget that it takes.
+    pub(super) fn held(&self) -> usize {
+        self.held.bytes()
+    }
+}
+
 impl Stream {
     /// Adds a change; writes first if the budget has no room for it, and after it if the batch is full.
     ///

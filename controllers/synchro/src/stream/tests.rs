@@ -1,6 +1,7 @@
 //! Whole streams between a scripted member and a store in memory.
 
 mod audits;
+mod bursts;
 mod crowd;
 mod kinds;
 mod living;

@@ -383,6 +383,11 @@ impl Turn {
         }
     }
 
+    /// Whether it has one now.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// Gives the turn back: nothing is read any more.
     pub(crate) fn end(&mut self) {
         (self.held, self.slow_page) = (None, None);
