@@ -368,6 +368,10 @@ impl Turn {
             // From here on it stands with the long ones, or behind them.
             self.held = None;
         }
+        if self.held.is_some() && !self.is_slow(cluster) {
+            // The last page has come to its end with a turn.
+            self.slow_page = None;
+        }
         (self.waited, self.is_in_middle) = (Duration::ZERO, false);
     }
 
@@ -573,12 +577,18 @@ impl Turn {
 
     /// A place among the lists of its cluster, and among the few that it belongs to.
     async fn place(&mut self, cluster: &ClusterTurns, begun: bool) -> Place {
-        if self.slow_page.is_none() && self.is_slow(cluster) {
-            // Boxed, as is what few wait for below.
-            let page = Box::pin(SlowPage::wait(&cluster.slow, &cluster.all.slow, begun));
-            self.slow_page = Some(page.await);
-        }
-        let of_cluster = cluster.line.turn(begun).await;
+        let of_cluster = loop {
+            if self.slow_page.is_none() && self.is_slow(cluster) {
+                // Boxed, as is what few wait for below.
+                let page = Box::pin(SlowPage::wait(&cluster.slow, &cluster.all.slow, begun));
+                self.slow_page = Some(page.await);
+            }
+            let of_cluster = cluster.line.turn(begun).await;
+            // Many may stand in this line when their cluster turns out to be slow.
+            if self.slow_page.is_some() || !self.is_slow(cluster) {
+                break of_cluster;
+            }
+        };
         let among = self.among(cluster);
         let goes_first = begun || self.slow_page.is_some();
         Place {

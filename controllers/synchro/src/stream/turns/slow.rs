@@ -198,6 +198,34 @@ mod tests {
         assert!(turned_out.into_inner() <= CLUSTERS * KINDS, "{told}");
     }
 
+    /// Those that stand in its line when it turns out to be are not asked for before they can be read.
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_that_turns_out_to_be_slow_is_asked_for_no_more_pages_than_are_read() {
+        let all: Arc<Turns> = Arc::default();
+        let of = ClusterTurns::new(Arc::clone(&all));
+        let (asked, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let lists = (0..LISTS).map(async |_| {
+            let mut turn = Turn::default();
+            let head = async {
+                let under_way = asked.fetch_add(1, Ordering::Relaxed) + 1;
+                most.fetch_max(under_way, Ordering::Relaxed);
+                Ok(())
+            };
+            turn.ask(&of, false, head).await?;
+            for _ in 0..PAGE.as_secs() {
+                byte(&mut turn, &of).await?;
+            }
+            asked.fetch_sub(1, Ordering::Relaxed);
+            Ok::<_, MemberError>(())
+        });
+        let lists = join_all(lists).await;
+        let in_vain = lists.iter().filter(|list| list.is_err()).count();
+        assert_eq!(in_vain, 0);
+        // Those that were before it turned out to be, and those that have places.
+        let most = most.into_inner();
+        assert!(most <= 20, "{most}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn pages_that_share_one_link_come_to_their_end_however_long_they_take() {
         let of = ClusterTurns::new(Arc::default());
@@ -372,6 +400,20 @@ mod tests {
         assert!(SlowPage::now(&of_cluster, &of_all).is_none());
         let (_third, _) = tokio::join!(page(), second.turned_out());
         assert_eq!(begun.elapsed(), READ_ON);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_stalled_once_has_no_place_among_those_that_are_slow_for_good() {
+        let of = ClusterTurns::new(Arc::default());
+        let mut turn = Turn::default();
+        turn.ask(&of, false, async { Ok(()) }).await.unwrap();
+        byte(&mut turn, &of).await.unwrap();
+        assert!(turn.slow_page.is_some());
+        for _ in 0..2 {
+            turn.ask(&of, true, async { Ok(()) }).await.unwrap();
+            turn.wait_for(&of, async { Ok(()) }).await.unwrap();
+        }
+        assert!(turn.held.is_some() && turn.slow_page.is_none());
     }
 
     #[tokio::test(start_paused = true)]
