@@ -169,16 +169,18 @@ impl StatusKeeper {
         if !shared.last_words.of(self).await {
             warn!(cluster = %self.name, "the last status was not written");
         }
-        if self.untold.is_empty() {
-            return;
-        }
-        let Ok(_turn) = timeout(EVENTS, shared.last_words.event_turn()).await else {
-            debug!(cluster = %self.name, "the last Events were not written in time");
-            let lost = self.untold.len() as u64;
-            return self.shared.metrics.events_failed.add(lost);
+        let all = self.untold.len();
+        let told = async {
+            let _turn = shared.last_words.event_turn().await;
+            self.publish_untold().await;
         };
-        // Nobody is left to cancel it.
-        self.tell_events(&CancellationToken::new()).await;
+        if timeout(EVENTS, told).await.is_err() {
+            debug!(cluster = %self.name, "the last Events were not written in time");
+            let left = self.untold.len();
+            let under_way = usize::from(left < all);
+            let lost = (left + under_way) as u64;
+            self.shared.metrics.events_failed.add(lost);
+        }
     }
 
     /// What the status should be now.

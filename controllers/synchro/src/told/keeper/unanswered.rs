@@ -2,6 +2,7 @@
 
 use armadex_crds::PediaCluster;
 use armadex_policy::Objects;
+use futures::FutureExt as _;
 use kube::Resource as _;
 use kube::runtime::events::Reporter;
 
@@ -162,6 +163,34 @@ async fn the_last_word_does_not_wait_for_events() {
     assert_eq!(running, "Shutdown");
     let took = begun.elapsed();
     assert!(took <= EVENTS + Duration::from_secs(1), "{took:?}");
+}
+
+/// Nor for those of others, however late they have given it a turn.
+#[tokio::test]
+async fn the_last_word_waits_no_longer_for_a_turn_and_events_together() {
+    let stage = Stage::new().await;
+    let mut keeper = keeper(&stage).await;
+    is_not_answered(&stage, &mut keeper).await;
+    says(&keeper, true);
+    keeper.board.read(&Arc::new(there(&stage)));
+    keeper.take_in();
+    assert!(keeper.put().await);
+    assert_eq!(keeper.untold.len(), 2);
+    stage.control_plane.takes_no_events();
+    let shared = Arc::clone(&keeper.shared);
+    let lost = shared.metrics.events_failed.get();
+    let others = std::iter::from_fn(|| shared.last_words.event_turn().now_or_never());
+    let others: Vec<_> = others.collect();
+    tokio::time::pause();
+    let begun = Instant::now();
+    let they_end = async {
+        tokio::time::sleep(EVENTS - Duration::from_secs(1)).await;
+        drop(others);
+    };
+    tokio::join!(keeper.last_word(), they_end);
+    let took = begun.elapsed();
+    assert!(took <= EVENTS + Duration::from_secs(1), "{took:?}");
+    assert_eq!(shared.metrics.events_failed.get() - lost, 2);
 }
 
 /// So does a process that ends in the middle of an Event.
