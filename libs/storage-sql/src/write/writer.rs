@@ -1,7 +1,7 @@
 //! The writer: one task that owns all writing. Orders that wait together are carried out in one transaction.
 //!
-//! Grouping is what makes many small streams as fast as one big one: a commit and the head row are paid once. If a group fails, each of its
-//! orders is tried alone, so that one that is refused spoils no other.
+//! Grouping is what makes many small streams as fast as one big one: a commit and the head row are paid once. A group that is too much for a transaction is
+//! halved. Of one that is refused each order is tried alone, so that one that is refused spoils no other. Where the database is away nobody is tried any more.
 
 use std::error::Error as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -137,40 +137,42 @@ impl Writer {
     async fn results(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
         let mut results = Vec::with_capacity(work.len());
         let mut left = vec![work];
+        let mut trouble = None;
         while let Some(part) = left.pop() {
-            match self.transact_anew(part).await {
+            match self.attempt(part, &mut trouble).await {
                 Ok(done) => results.extend(done.into_iter().map(Ok)),
-                Err(err) if is_too_much(&err) && part.len() > 1 => {
+                Err(err) if part.len() == 1 => results.push(Err(err)),
+                Err(err) if is_too_much(&err) => {
                     let (first, second) = part.split_at(part.len() / 2);
                     left.extend([second, first]);
                 }
-                // Trying others would make everybody wait for the database once more.
-                Err(err) if err.is_transient() && !is_too_much(&err) && work.len() > 1 => {
-                    let others = work.len() - results.len();
-                    results.extend((0..others).map(|_| Err(again(&err))));
-                    break;
+                Err(err) if err.is_transient() => {
+                    results.extend(part.iter().map(|_| Err(again(&err))));
                 }
-                Err(err) if part.len() == 1 => results.push(Err(err)),
-                Err(_) => results.extend(self.one_by_one(part).await),
+                Err(_) => results.extend(self.one_by_one(part, &mut trouble).await),
             }
         }
         results
     }
 
     /// Each of the work in a transaction of its own, unless those that are tried first show that it is not for what they are that they fail.
-    async fn one_by_one(&mut self, work: &[Work]) -> Vec<Result<Done, StoreError>> {
+    async fn one_by_one(
+        &mut self,
+        work: &[Work],
+        trouble: &mut Option<StoreError>,
+    ) -> Vec<Result<Done, StoreError>> {
         let samples = samples(work);
         let mut results: Vec<Option<Result<Done, StoreError>>> = Vec::new();
         results.resize_with(work.len(), || None);
         for &index in &samples {
-            results[index] = Some(self.alone(&work[index]).await);
+            results[index] = Some(self.alone(&work[index], trouble).await);
         }
         let given_up = fails_alike(&results.iter().flatten().collect::<Vec<_>>());
         for (result, one) in results.iter_mut().zip(work) {
             if result.is_none() {
                 *result = Some(match &given_up {
                     Some(reason) => Err(broken(reason)),
-                    None => self.alone(one).await,
+                    None => self.alone(one, trouble).await,
                 });
             }
         }
@@ -180,9 +182,29 @@ impl Writer {
             .collect()
     }
 
-    async fn alone(&mut self, one: &Work) -> Result<Done, StoreError> {
-        let done = self.transact_anew(std::slice::from_ref(one)).await;
+    async fn alone(
+        &mut self,
+        one: &Work,
+        trouble: &mut Option<StoreError>,
+    ) -> Result<Done, StoreError> {
+        let done = self.attempt(std::slice::from_ref(one), trouble).await;
         done.map(|mut done| done.pop().unwrap_or(Done::Nothing))
+    }
+
+    /// Does all of the work in one transaction, unless others of its group have met what may pass: each that is tried then may wait for the database once
+    /// more, and no order is taken meanwhile.
+    async fn attempt(
+        &mut self,
+        work: &[Work],
+        trouble: &mut Option<StoreError>,
+    ) -> Result<Vec<Done>, StoreError> {
+        if let Some(trouble) = trouble {
+            return Err(again(trouble));
+        }
+        let done = self.transact_anew(work).await;
+        let passing = |err: &&StoreError| err.is_transient() && !is_too_much(err);
+        *trouble = done.as_ref().err().filter(passing).map(again);
+        done
     }
 
     /// Does all of the work in one transaction, and once more where another transaction was in the way.

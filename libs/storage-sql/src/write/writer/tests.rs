@@ -311,11 +311,12 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     assert!(PURGE_ORDER.iter().all(|table| met(table)), "{orders:?}");
 }
 
-/// A database that counts its transactions, of which the first meet another one, and which is away after so many.
+/// A database that counts its transactions, of which the first meet another one, and which refuses more, or is away, after so many.
 struct Contended {
     database: SharedDatabase,
     collisions: AtomicUsize,
     begun: AtomicUsize,
+    refuses_after: AtomicUsize,
     away_after: AtomicUsize,
 }
 
@@ -329,6 +330,7 @@ impl Contended {
             database,
             collisions: collisions.into(),
             begun: AtomicUsize::new(0),
+            refuses_after: AtomicUsize::new(usize::MAX),
             away_after: AtomicUsize::new(usize::MAX),
         })
     }
@@ -345,8 +347,12 @@ impl Database for Contended {
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        if self.begun.fetch_add(1, SeqCst) >= self.away_after.load(SeqCst) {
-            return Err(broken("it is away"));
+        let begun = self.begun.fetch_add(1, SeqCst);
+        if begun >= self.refuses_after.load(SeqCst) {
+            return Err(broken("it refuses"));
+        }
+        if begun >= self.away_after.load(SeqCst) {
+            return Err(again(&broken("it is away")));
         }
         let left = self.collisions.load(SeqCst);
         if left > 0 {
@@ -441,12 +447,14 @@ async fn a_group_that_is_refused_whole_is_tried_in_a_few_places() {
     assert_eq!(transactions, 1 + ALIKE + 2);
 }
 
+/// Refuses the health of the first cluster.
+const DAMAGED_FIRST: &str = "CREATE TRIGGER damage BEFORE INSERT ON health WHEN NEW.cluster = (SELECT MIN(id) FROM cluster) \
+     BEGIN SELECT RAISE(FAIL, 'damaged'); END";
+
 #[tokio::test]
 async fn those_of_a_damaged_cluster_spoil_no_others() {
-    let first = "CREATE TRIGGER damage BEFORE INSERT ON health WHEN NEW.cluster = (SELECT MIN(id) FROM cluster) \
-                 BEGIN SELECT RAISE(FAIL, 'damaged'); END";
     for each in [ALIKE, 5] {
-        let (stored, transactions) = stored_of(4, each, first).await;
+        let (stored, transactions) = stored_of(4, each, DAMAGED_FIRST).await;
         let sound: Vec<bool> = (0..4 * each).map(|index| index >= each).collect();
         assert_eq!(stored, sound);
         assert_eq!(transactions, 1 + 4 * each);
@@ -455,6 +463,37 @@ async fn those_of_a_damaged_cluster_spoil_no_others() {
                 BEGIN SELECT RAISE(FAIL, 'damaged'); END";
     let (stored, _) = stored_of(4, ALIKE, last).await;
     assert_eq!(stored.iter().filter(|stored| **stored).count(), ALIKE);
+}
+
+/// Each might wait for the database as long as one may, and the writer takes no order meanwhile.
+#[tokio::test]
+async fn of_those_that_are_tried_one_by_one_none_is_after_the_first_that_the_database_is_away_for()
+{
+    let fleet = Fleet::of(8).await;
+    let database = Contended::new(fleet.database, 0);
+    let mut transaction = database.database.write().await.expect("a transaction");
+    let damage = Statement::fixed("test.damage", DAMAGED_FIRST, []);
+    transaction.execute(damage).await.expect("a trigger");
+    transaction.commit().await.expect("committed");
+    // All together, the first, and the second.
+    database.away_after.store(3, SeqCst);
+    let mut writer = writer_on(&database, fleet.committed);
+    let health = Health {
+        healthy: false,
+        reason: "a reason".into(),
+    };
+    let work = fleet.clusters.iter();
+    let work = work.map(|&cluster| Work::Health(cluster, health.clone(), None));
+    let results = writer.results(&work.collect::<Vec<_>>()).await;
+    assert!(matches!(results[0], Err(StoreError::Broken { .. })));
+    assert!(matches!(results[1], Ok(Done::Nothing)));
+    for result in &results[2..] {
+        assert!(
+            matches!(result, Err(err) if err.is_transient()),
+            "{result:?}"
+        );
+    }
+    assert_eq!(database.begun.load(SeqCst), 4);
 }
 
 #[test]

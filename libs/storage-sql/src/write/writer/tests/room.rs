@@ -236,10 +236,12 @@ async fn interrupted(location: &Location, position: MemberPosition) -> Option<Me
     written.expect("written");
     let (database, store) = &narrow;
     let begun = database.begun.load(SeqCst);
-    database.away_after.store(begun + BEFORE_THE_THIRD, SeqCst);
+    database
+        .refuses_after
+        .store(begun + BEFORE_THE_THIRD, SeqCst);
     let (refused, _) = write(&narrow, &pods, deletes(), position.clone()).await;
     refused.expect_err("interrupted");
-    database.away_after.store(usize::MAX, SeqCst);
+    database.refuses_after.store(usize::MAX, SeqCst);
     let left = fixture.list(&all_pods(), 100).await;
     assert!((1..16).contains(&left.len()), "{left:?}");
     let pods = fixture.pods_of("m").await;
