@@ -149,7 +149,7 @@ fn the_pure_crates_have_no_io() {
         "k8s-openapi",
         "tracing",
     ];
-    for pure in ["armadex-model", "armadex-postings"] {
+    for pure in ["armadex-backoff", "armadex-model", "armadex-postings"] {
         for dependency in io {
             assert!(
                 !outside[pure].contains(dependency),
@@ -163,7 +163,7 @@ fn the_pure_crates_have_no_io() {
 #[test]
 fn the_pure_crates_have_no_clock() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../libs");
-    for pure in ["model", "postings"] {
+    for pure in ["backoff", "model", "postings"] {
         for file in rust_files(&root.join(pure).join("src")) {
             let text = std::fs::read_to_string(&file).expect("readable");
             assert!(!text.contains("::now()"), "{} has a clock", file.display());

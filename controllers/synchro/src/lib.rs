@@ -10,7 +10,6 @@
 //! stored with the member.
 
 mod audit;
-mod backoff;
 mod config;
 mod credentials;
 mod fleet;

@@ -25,6 +25,7 @@ mod urgency;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, LIVED, jittered};
 use armadex_crds::GroupResources;
 use armadex_member::{Discovery, MemberError};
 use armadex_storage::StoreError;
@@ -35,7 +36,6 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::audit::{AuditedCluster, Auditor};
-use crate::backoff::{Backoff, LIVED, jittered};
 use crate::session::health::{Health, PROBE_PERIOD, Verdict};
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};

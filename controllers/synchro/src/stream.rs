@@ -19,6 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, jittered};
 use armadex_member::MemberError;
 use armadex_model::{ClusterName, ResourceType};
 use armadex_storage::{ClusterId, MemberPosition, Phase};
@@ -27,7 +28,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
 use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;

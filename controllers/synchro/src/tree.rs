@@ -14,6 +14,7 @@ mod tests;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use armadex_crds::PediaCluster;
 use armadex_member::Ground;
 use armadex_model::ClusterName;
@@ -27,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
-use crate::backoff::Backoff;
 use crate::config::Shared;
 use crate::credentials::lifecycles::{Followed, Lifecycles};
 use crate::credentials::secrets::{SecretWatches, Secrets};

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{Trouble, TroubleKind, retries::delay};
+use crate::{Trouble, TroubleKind, retries::backoff};
 
 /// Discovery of one group is a few kilobytes; an aggregated API that takes longer is down.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -173,19 +173,19 @@ pub async fn wait_until_served(
     resource: &str,
     cancel: &CancellationToken,
 ) -> bool {
-    let mut attempt = 0;
+    let mut backoff = backoff();
+    let mut told = false;
     loop {
         let Err(error) = resolve(client, group, resource, &[]).await else {
             return true;
         };
-        if attempt == 0 {
+        if !std::mem::replace(&mut told, true) {
             info!(resource, group, error = %error, "waiting for {resource}.{group}: {error}");
         }
         tokio::select! {
             () = cancel.cancelled() => return false,
-            () = tokio::time::sleep(delay(attempt, rand::random())) => {}
+            () = tokio::time::sleep(backoff.next(rand::random())) => {}
         }
-        attempt = attempt.saturating_add(1);
     }
 }
 

@@ -6,35 +6,35 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kube::runtime::utils::Backoff;
+use armadex_backoff::Backoff;
+use kube::runtime::utils;
 
 const SHORTEST: Duration = Duration::from_millis(500);
-/// What somebody who has just installed what was missing can be asked to wait.
+/// What somebody who has just installed what was missing can be asked to wait. A quarter of what is long enough for a watch to work.
 const LONGEST: Duration = Duration::from_secs(15);
-/// Four times the longest delay: a watch that held for so long works.
-pub(crate) const FORGOTTEN: Duration = Duration::from_secs(60);
-/// 0.5 s doubled five times is above the longest delay.
-const DOUBLINGS: u32 = 5;
 
-/// Failed attempts by name of the object; an object that succeeds or goes is forgotten.
+/// Before the first failure.
+pub(crate) const fn backoff() -> Backoff {
+    Backoff::new(SHORTEST, LONGEST)
+}
+
+/// Failures by name of the object; an object that succeeds or goes is forgotten.
 #[derive(Debug, Default)]
 pub struct Retries {
-    attempts: Mutex<HashMap<String, u32>>,
+    failed: Mutex<HashMap<String, Backoff>>,
 }
 
 impl Retries {
     /// Counts a failure and says how long to wait.
     pub fn next(&self, name: &str) -> Duration {
-        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
-        let attempt = attempts.entry(name.to_owned()).or_default();
-        let delay = delay(*attempt, rand::random());
-        *attempt = attempt.saturating_add(1);
-        delay
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let backoff = failed.entry(name.to_owned()).or_insert_with(backoff);
+        backoff.next(rand::random())
     }
 
     /// Forgets the failures of an object.
     pub fn clear(&self, name: &str) {
-        self.attempts
+        self.failed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(name);
@@ -44,21 +44,26 @@ impl Retries {
 /// Backoff of a watch. A watch says that it begins before it is known whether it can, and kube's
 /// own backoff takes that for success and never grows; this one starts over when the last failure
 /// is long enough ago.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct WatchBackoff {
-    attempt: u32,
+    backoff: Backoff,
     last: Option<Instant>,
+}
+
+impl Default for WatchBackoff {
+    fn default() -> Self {
+        Self {
+            backoff: backoff(),
+            last: None,
+        }
+    }
 }
 
 impl WatchBackoff {
     fn step(&mut self, now: Instant, chance: f64) -> Duration {
-        let is_old = |last: Instant| now.saturating_duration_since(last) > FORGOTTEN;
-        if self.last.replace(now).is_none_or(is_old) {
-            self.attempt = 0;
-        }
-        let delay = delay(self.attempt, chance);
-        self.attempt = self.attempt.saturating_add(1);
-        delay
+        let last = self.last.replace(now).unwrap_or(now);
+        self.backoff
+            .after(now.saturating_duration_since(last), chance)
     }
 }
 
@@ -70,14 +75,8 @@ impl Iterator for WatchBackoff {
     }
 }
 
-impl Backoff for WatchBackoff {
+impl utils::Backoff for WatchBackoff {
     fn reset(&mut self) {}
-}
-
-/// Delay after so many failures; `chance`, from 0 to 1, spreads it over its upper half.
-pub(crate) fn delay(attempt: u32, chance: f64) -> Duration {
-    let full = (SHORTEST * 2_u32.pow(attempt.min(DOUBLINGS))).min(LONGEST);
-    full.mul_f64(0.5 + chance / 2.0)
 }
 
 #[cfg(test)]
@@ -93,9 +92,14 @@ mod tests {
             (5, 7500, 15000),
             (99, 7500, 15000),
         ];
-        for (attempt, least, most) in table {
-            assert_eq!(delay(attempt, 0.0), Duration::from_millis(least));
-            assert_eq!(delay(attempt, 1.0), Duration::from_millis(most));
+        for (failures, least, most) in table {
+            for (chance, wait) in [(0.0, least), (1.0, most)] {
+                let mut backoff = backoff();
+                for _ in 0..failures {
+                    backoff.next(1.0);
+                }
+                assert_eq!(backoff.next(chance), Duration::from_millis(wait));
+            }
         }
     }
 
@@ -106,14 +110,14 @@ mod tests {
         let at = |second| start + Duration::from_secs(second);
         let mut after = |second| {
             let delay = backoff.step(at(second), 1.0);
-            backoff.reset();
+            utils::Backoff::reset(&mut backoff);
             delay.as_millis()
         };
         assert_eq!(
             [after(0), after(1), after(2), after(3)],
             [500, 1000, 2000, 4000]
         );
-        assert_eq!([after(63), after(124)], [8000, 500]);
+        assert_eq!([after(62), after(122)], [8000, 500]);
     }
 
     #[test]

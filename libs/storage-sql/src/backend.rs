@@ -11,7 +11,6 @@ pub(crate) mod identity;
 pub(crate) mod incarnation;
 mod migrating;
 pub(crate) mod mysql;
-mod pauses;
 pub(crate) mod pool;
 pub(crate) mod postgres;
 pub(crate) mod schema;

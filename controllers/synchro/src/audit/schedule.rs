@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::backoff::jittered;
+use armadex_backoff::jittered;
 
 /// Whoever asks for a longer period than ten years means never; times beyond those of the clock would have no place in it.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);

@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use armadex_crds::PediaClusterLifecycle;
 use armadex_member::Policy;
 use armadex_policy::{Objects, Trouble, TroubleKind};
@@ -21,7 +22,6 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use crate::backoff::Backoff;
 use crate::parts::Parts;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);

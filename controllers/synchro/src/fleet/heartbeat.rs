@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, jittered};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::warn;
 
-use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
 use crate::fleet::lease::Held;
 

@@ -8,11 +8,11 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, jittered};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
 
 /// Rows of one step: a transaction of some 100 ms, which searches do not wait for. Objects of many clusters are indexed by the same terms,

@@ -6,6 +6,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, jittered};
 use armadex_crds::PediaCluster;
 use armadex_policy::{Objects, Trouble};
 use armadex_storage::Sink;
@@ -17,7 +18,6 @@ use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::backoff::{Backoff, jittered};
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
 use crate::fleet::lease::{self, Claim, Held};

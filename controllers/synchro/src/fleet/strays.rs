@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, jittered};
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
 use armadex_policy::{Objects, Trouble};
 use armadex_storage::StoreError;
@@ -23,7 +24,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::backoff::{Backoff, jittered};
 use crate::config::Shared;
 use crate::fleet::owner::Silences;
 

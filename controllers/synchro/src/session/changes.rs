@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, jittered};
 use armadex_member::{ByteStream, ListRequest, Member, MemberError, WatchRequest};
 use armadex_model::GroupVersionResource;
 use tokio::sync::watch;
@@ -11,7 +12,6 @@ use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
-use crate::backoff::{Backoff, jittered};
 use crate::incoming::event::{self, Event};
 use crate::incoming::lines::{Lines, Piece};
 

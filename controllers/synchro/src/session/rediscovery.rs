@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::{Backoff, jittered};
 use armadex_member::{Discovery, Etags, Member, MemberError};
 use tokio::time::{Instant, Sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::backoff::{Backoff, jittered};
 use crate::session::changes::{Changes, Word};
 use crate::session::discoveries::{ClusterDiscovery, Held};
 use crate::session::health::Trouble;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use armadex_model::ObjectKey;
 use armadex_storage::{Batch, Change, ClusterId, MemberPosition, Rules, StoreError, TypeId};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::backoff::Backoff;
 use crate::config::Shared;
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;

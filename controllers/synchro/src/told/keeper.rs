@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
 use armadex_crds::{GroupResourcesStatus, PediaClusterStatus};
 use armadex_policy::Trouble;
@@ -17,7 +18,6 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use crate::backoff::Backoff;
 use crate::config::Shared;
 use crate::told::applied::{Applied, Put};
 use crate::told::board::{Board, Running};

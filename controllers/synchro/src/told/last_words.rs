@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{sleep, timeout};
-
-use crate::backoff::Backoff;
 
 /// Statuses that are written at the same time, each over a connection of its own: a thousand at 4 ms are over in seconds, and are no
 /// thousand handshakes.

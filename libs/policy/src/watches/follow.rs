@@ -4,6 +4,7 @@
 
 use std::pin::pin;
 
+use armadex_backoff::LIVED;
 use futures::StreamExt;
 use kube::{
     Api, Client,
@@ -19,10 +20,7 @@ use super::{
     state::{State, Touched, Verb},
     view::View,
 };
-use crate::{
-    Gvr, Trouble, TroubleKind,
-    retries::{FORGOTTEN, WatchBackoff},
-};
+use crate::{Gvr, Trouble, TroubleKind, retries::WatchBackoff};
 
 pub(super) struct Task {
     pub(super) client: Client,
@@ -46,7 +44,7 @@ pub(super) async fn follow(task: Task) {
             event = events.next() => match event {
                 Some(Ok(event)) => task.view.change(|state| state.step(event)),
                 Some(Err(error)) => {
-                    holds = Instant::now() + FORGOTTEN;
+                    holds = Instant::now() + LIVED;
                     task.fail(&error)
                 }
                 None => return,

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use armadex_backoff::Backoff;
 use futures::{StreamExt, stream::FuturesUnordered};
 use kube::{
     Api, Client, ResourceExt,
@@ -32,7 +33,7 @@ use super::{
 };
 use crate::{
     Gvr, Trouble, TroubleKind,
-    retries::{WatchBackoff, delay},
+    retries::{WatchBackoff, backoff},
 };
 
 /// Objects of a namespace that are read at the same time: a fleet of a thousand clusters begins with as many.
@@ -320,7 +321,7 @@ struct Following {
     /// What could not be read, and when that is tried again.
     unread: BTreeSet<String>,
     again_at: Instant,
-    attempt: u32,
+    reads: Backoff,
     /// Reads fail since then, which was told.
     failing: Option<Instant>,
     /// What could not be read since something could, and could before or was not tried.
@@ -343,7 +344,7 @@ impl Following {
             backoff: WatchBackoff::default(),
             unread: BTreeSet::new(),
             again_at: Instant::now(),
-            attempt: 0,
+            reads: backoff(),
             failing: None,
             in_row: BTreeSet::new(),
             pausing: true,
@@ -371,7 +372,7 @@ impl Following {
         if !self.unread.is_empty() || !self.named.lock().is_done() {
             return;
         }
-        self.attempt = 0;
+        self.reads.reset();
         if self.failing.take().is_some() {
             let (resource, namespace) = (&self.gvr, &self.namespace);
             info!(%resource, namespace, "{resource} of {namespace} can be read");
@@ -397,8 +398,7 @@ impl Following {
         }
         self.named.lock().failed(&name, &trouble, overdue);
         if self.unread.is_empty() {
-            self.again_at = Instant::now() + delay(self.attempt, rand::random());
-            self.attempt = self.attempt.saturating_add(1);
+            self.again_at = Instant::now() + self.reads.next(rand::random());
         }
         self.unread.insert(name);
         self.again_at = self.again_at.max(Instant::now() + pace(self.unread.len()));

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use tokio::time::Instant;
-
-use super::pauses::Pauses;
 
 /// After the first failure: a connection that broke is made anew at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -35,7 +34,7 @@ struct Trouble {
     since: Instant,
     /// When it is asked again.
     next: Instant,
-    pauses: Pauses,
+    backoff: Backoff,
     /// Somebody asks it now.
     is_tried: bool,
 }
@@ -74,14 +73,14 @@ impl Gate {
         }
         let before = self.trouble.take();
         let is_new = before.is_none();
-        let (since, mut pauses) = match before {
-            Some(trouble) => (trouble.since, trouble.pauses),
-            None => (now, Pauses::new(FIRST_PAUSE, LAST_PAUSE)),
+        let (since, mut backoff) = match before {
+            Some(trouble) => (trouble.since, trouble.backoff),
+            None => (now, Backoff::new(FIRST_PAUSE, LAST_PAUSE)),
         };
         self.trouble = Some(Trouble {
             since,
-            next: now + pauses.next(chance),
-            pauses,
+            next: now + backoff.next(chance),
+            backoff,
             is_tried: false,
         });
         let is_told_of = self.told.is_some_and(|told| now < told + TOLD_FOR);

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::error::is_collision;
-use super::pauses::Pauses;
 
 /// How long a process begins again that met others at the same work, or who uses a table that is to be changed: another may build the indexes of a large
 /// store.
@@ -29,14 +29,14 @@ pub(super) trait Migrating: Send {
 /// Brings a schema up to date, however often others are met.
 pub(super) async fn migrate(schema: &mut dyn Migrating) -> Result<(), StoreError> {
     let begun = Instant::now();
-    let mut pauses = Pauses::new(FIRST_PAUSE, LAST_PAUSE);
+    let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE);
     loop {
         let done = schema.migrate_once().await;
         if !done.as_ref().is_err_and(is_collision) || begun.elapsed() >= PATIENCE {
             return done;
         }
         schema.tell().await;
-        tokio::time::sleep(pauses.next(rand::random())).await;
+        tokio::time::sleep(backoff.next(rand::random())).await;
     }
 }
 

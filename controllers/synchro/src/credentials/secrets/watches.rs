@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use armadex_backoff::Backoff;
 use armadex_crds::ENDPOINTS_ANNOTATION;
 use armadex_member::{SecretContent, SecretId, Sensitive};
 use armadex_policy::{Objects, Trouble};
@@ -24,7 +25,6 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use super::{Known, lock};
-use crate::backoff::Backoff;
 use crate::parts::Parts;
 use crate::told::outages::{self, Outages};
 
