@@ -59,7 +59,7 @@ impl Default for Options {
             queue: 128,
             busy_timeout: Duration::from_secs(5),
             watch_window: Duration::from_secs(60 * 60),
-            // Four thousand changes a second of 300 bytes each, for an hour.
+            // 1,200 changes a second of about a kilobyte each, for an hour.
             watch_window_bytes: 4 << 30,
             // Purges are 24 s apart at most.
             patience: Duration::from_secs(60),

@@ -17,7 +17,8 @@ pub struct Portions {
     /// The most streams or clusters that one step of a purge removes: where they are small a step is as long as one with many rows. A stream of a small
     /// cluster has some 30 objects.
     pub removed: u32,
-    /// The most terms of the objects that one step of a purge removes, each of which is an edit of the index: some 2,000 usual objects have so many.
+    /// The most edits of the index in one step of a purge: an object is one for each of its terms, but where whole namespaces go a term that many have is
+    /// one for all of them. Some 2,000 usual objects have so many terms.
     pub terms: usize,
     /// Superseded versions whose bytes are asked for in one statement: MySQL reads a version whole to tell how long it is. Twice as many where they are short.
     pub look: u32,

@@ -45,7 +45,8 @@ impl PreparedChange {
 const USUAL_EDITS: usize = 32;
 
 impl Prepared {
-    /// The edits of the index that it comes to, as far as the batch tells: what it replaces is not in it.
+    /// The edits of the index that it comes to at most, but for those of what it replaces: what is put is taken for new, though most that a watch tells is
+    /// changed where nothing is indexed. Then some 2,000 objects share a transaction instead of 8,000, which costs nothing that could be measured.
     pub(crate) fn edits(&self) -> usize {
         let edits = self.changes.iter().map(|change| match change {
             PreparedChange::Put(object) => object.terms.posted().len(),
