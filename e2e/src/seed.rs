@@ -32,6 +32,8 @@ const MOST_OTHERS: usize = 10;
 pub struct Outcome {
     /// Objects.
     pub objects: usize,
+    /// The pods among them.
+    pub pods: usize,
     /// Bytes of JSON.
     pub bytes: usize,
     /// Time.
@@ -55,6 +57,7 @@ pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Outcome> {
     }
     Ok(Outcome {
         objects: waves.count(),
+        pods: waves.rest.iter().filter(|seeded| seeded.is_pod()).count(),
         bytes,
         took: started.elapsed(),
     })

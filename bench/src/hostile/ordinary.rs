@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// A person has gone away by then.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// kubectl's own page size.
-const PAGE: usize = 500;
+pub(super) const PAGE: usize = 500;
 /// Failures that are told one by one.
 const TOLD: usize = 3;
 
@@ -32,6 +32,8 @@ pub(super) struct Callers {
     pub(super) target: Arc<Target>,
     /// The path of an object.
     pub(super) pod: String,
+    /// Rows of the first page: as many as are asked for, or all that there are.
+    pub(super) rows: usize,
 }
 
 /// What the ordinary client asks for each second.
@@ -64,9 +66,10 @@ impl Probe {
                 let path = format!("{PODS}?limit={PAGE}");
                 let list: List = serde_json::from_str(&get(&callers.client, &path).await?)?;
                 ensure!(
-                    list.items.len() == PAGE,
-                    "a page of {} rows",
-                    list.items.len()
+                    list.items.len() == callers.rows,
+                    "a page of {} rows instead of {}",
+                    list.items.len(),
+                    callers.rows
                 );
             }
             Self::Object => is_pod(get(&callers.client, &callers.pod).await?.as_bytes())?,

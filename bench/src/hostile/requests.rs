@@ -6,6 +6,9 @@ pub(super) const ORDINARY: &str = "alice";
 /// The pods of the fleet.
 pub(super) const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods";
 
+/// The ConfigMaps of the fleet, nearly all of one name and made at one time.
+pub(super) const TIED: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/configmaps";
+
 /// The clusters that there are.
 pub(super) const MEMBERS: [&str; 2] = ["member1", "member2"];
 

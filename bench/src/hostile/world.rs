@@ -7,17 +7,20 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use armadex_e2e::armadex::Armadex;
 use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::etcd::Writer;
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Cluster, Harness, Options, deploy, kubeconfig, scenario, wait_for};
 use clap::ValueEnum as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::attack::Attack;
-use super::ordinary::Callers;
+use super::ordinary::{Callers, PAGE};
 use super::requests::{LARGE, MEMBERS, ORDINARY, PODS};
 use super::target::Target;
 use super::usage::Holdings;
@@ -27,6 +30,15 @@ use crate::readers::{self, READERS};
 const LIMIT: Duration = Duration::from_secs(900);
 /// All that a ConfigMap may hold, but for its key.
 const LARGE_BYTES: usize = (1 << 20) - 64;
+/// Objects of one name in each member, in as many namespaces: together more than a page reads of one value (`ties`), and with the names that are looked for in
+/// each, far more than a sorted search may look for.
+const TIES: usize = 6_000;
+/// Their name, which no other comes before: the first page by name begins with them.
+const TIE: &str = "a-tie";
+/// When they were made.
+const MADE: &str = "2024-01-01T00:00:00Z";
+/// Of these under way at once.
+const AT_ONCE: usize = 16;
 /// Lists at once before the first round, so that the connections to the database which one user may take are open.
 const WARM: usize = 16;
 
@@ -34,6 +46,8 @@ const WARM: usize = 16;
 pub(super) struct World {
     fleet: Harness,
     pub(super) armadex: Armadex,
+    /// Of both members.
+    pods: usize,
 }
 
 impl World {
@@ -44,10 +58,12 @@ impl World {
             ..Options::default()
         })
         .await?;
+        let mut pods = 0;
         for name in MEMBERS {
             let member = fleet.member(name)?;
-            seed::put(&member, Plan { count, seed: 1 }).await?;
+            pods += seed::put(&member, Plan { count, seed: 1 }).await?.pods;
             put_large(&member).await?;
+            put_ties(&member).await?;
         }
         let armadex = scenario::on_board_by(&fleet, &deploy::policy()?, &[]).await?;
         for name in MEMBERS {
@@ -55,7 +71,11 @@ impl World {
         }
         grant(fleet.host()).await?;
         scenario::wait_until_equal(&fleet, &MEMBERS, &SEEDED_KINDS, LIMIT).await?;
-        Ok(Self { fleet, armadex })
+        Ok(Self {
+            fleet,
+            armadex,
+            pods,
+        })
     }
 
     /// What Armadex holds when it has nothing to do, all connections to its database open.
@@ -83,6 +103,7 @@ impl World {
             client,
             target: Arc::new(Target::new(self.armadex.listen, host.pki())?),
             pod,
+            rows: self.pods.min(PAGE),
         })
     }
 
@@ -141,6 +162,26 @@ async fn put_large(member: &Cluster) -> Result<()> {
     };
     maps.create(&PostParams::default(), &map).await?;
     Ok(())
+}
+
+/// Objects of one name and one time, each in a namespace of its own. They are put where the member keeps them: a namespace for each would take minutes.
+async fn put_ties(member: &Cluster) -> Result<()> {
+    let writer = Writer::new(member.etcd().clone());
+    let name = &member.name;
+    let puts = (0..TIES).map(|number| {
+        let (namespace, uid) = (format!("tied-{number:04}"), format!("{name}-{number:04}"));
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": TIE, "namespace": namespace, "uid": uid, "creationTimestamp": MADE},
+        });
+        (format!("configmaps/{namespace}/{TIE}"), map.to_string())
+    });
+    let puts = stream::iter(puts).map(Ok);
+    let writer = &writer;
+    puts.try_for_each_concurrent(AT_ONCE, |(key, map)| async move {
+        writer.put(&key, map.as_bytes()).await
+    })
+    .await
 }
 
 /// Letters that do not compress well, so that the object is large in the database too; the same ones each time.

@@ -3,14 +3,15 @@
 use anyhow::Result;
 
 use super::ground::Ground;
-use crate::hostile::requests::PODS;
+use crate::hostile::requests::TIED;
 
 /// Twice as many as the store has readers.
 const CONNECTIONS: usize = 8;
-/// All objects of a namespace or of a cluster have one value of these, and are told apart by an order that no index has.
-const TIES: [&str; 3] = [
-    "orderby=namespace,uid&limit=500",
-    "orderby=cluster,uid&limit=500",
+/// Nearly all of [`TIED`] have one value of these. They are told apart by what no index has next, or walked as a page is, where others are passed by.
+const TIES: [&str; 4] = [
+    "orderby=name&limit=500&clusters=member1",
+    "orderby=name,uid&limit=500",
+    "orderby=created_at%20desc,uid&limit=500",
     "orderby=cluster,created_at%20desc,uid&limit=500",
 ];
 /// 7 characters each: 35 KB of a URL that may have 60. After so long a head the connection is closed.
@@ -31,7 +32,7 @@ async fn connection(ground: &Ground, number: usize, queries: &[&str]) -> Result<
     let mut client = target.http1(from, &ground.user).await?;
     ground.count("connected");
     for query in queries.iter().cycle().skip(number) {
-        let code = client.get_all(&format!("{PODS}?{query}")).await?;
+        let code = client.get_all(&format!("{TIED}?{query}")).await?;
         ground.answered(code);
     }
     Ok(())
