@@ -17,6 +17,7 @@ use crate::log;
 use crate::ports::free_port;
 use crate::process::{Program, last_words};
 use crate::record::Record;
+use crate::store::StoreKind;
 use crate::wait::wait_until;
 
 /// The counter of lists that were asked of members: a restart and a rotation ask for none.
@@ -247,7 +248,7 @@ fn arguments(
         arguments.push(format!("--credential-namespaces={namespaces}"));
     }
     if role != Role::Controllers {
-        arguments.extend_from_slice(fleet.store().arguments());
+        arguments.extend(fleet.store().arguments());
     }
     if role.serves() {
         pki.issue_for_service(SERVICE, NAMESPACE)?;
@@ -295,6 +296,15 @@ pub async fn run(arguments: &[&str]) -> Result<String> {
         arguments.join(" ")
     );
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Copies what a fleet's Armadex keeps into a store of another kind, which it is started with from then on. No process may have the former one.
+pub async fn move_store(fleet: &mut Harness, kind: StoreKind) -> Result<()> {
+    let to = fleet.start_store(kind).await?;
+    let copy = fleet.store().arguments_to_copy(&to);
+    run(&Vec::from_iter(copy.iter().map(String::as_str))).await?;
+    fleet.replace_store(to);
+    Ok(())
 }
 
 /// Installs the CRDs on the host, and the account as which `armadex all` then runs there.

@@ -136,8 +136,7 @@ impl Harness {
             temporary,
         };
         let kind = options.store.map_or_else(StoreKind::of_environment, Ok)?;
-        let started = tokio::task::spawn_blocking(move || Store::start(kind, &folder));
-        harness.store = started.await??;
+        harness.store = harness.start_store(kind).await?;
         if !options.late_cluster_api {
             harness.install_cluster_api().await?;
         }
@@ -291,6 +290,17 @@ impl Harness {
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Armadex is started with that one from then on.
+    pub(crate) fn replace_store(&mut self, store: Store) {
+        self.store = store;
+    }
+
+    /// One that nothing is in yet, beside its own.
+    pub(crate) async fn start_store(&self, kind: StoreKind) -> Result<Store> {
+        let folder = self.folder.clone();
+        tokio::task::spawn_blocking(move || Store::start(kind, &folder)).await?
     }
 
     /// How its control plane reaches this machine.

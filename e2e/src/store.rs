@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
@@ -52,10 +53,19 @@ impl StoreKind {
     }
 }
 
+/// Where a store is, as a command of Armadex is told.
+#[derive(Debug)]
+struct Place {
+    /// Without the password.
+    url: String,
+    /// The file that the password lies in.
+    password: Option<PathBuf>,
+}
+
 /// The store of a fleet.
 #[derive(Debug)]
 pub struct Store {
-    arguments: Vec<String>,
+    place: Place,
     /// Dropped with it, on a server that was named.
     _database: Option<Database>,
     server: Option<Mutex<Server>>,
@@ -64,8 +74,12 @@ pub struct Store {
 impl Store {
     /// The file in the fleet's folder.
     pub(crate) fn file(folder: &Folder) -> Self {
+        let place = Place {
+            url: format!("sqlite:{}", folder.store().display()),
+            password: None,
+        };
         Self {
-            arguments: vec![format!("--store=sqlite:{}", folder.store().display())],
+            place,
             _database: None,
             server: None,
         }
@@ -93,7 +107,7 @@ impl Store {
             }
         };
         Ok(Self {
-            arguments: arguments(&url, folder)?,
+            place: Place::new(&url, folder)?,
             _database: database,
             server,
         })
@@ -101,8 +115,25 @@ impl Store {
 
     /// How a process of Armadex is told of it.
     #[must_use]
-    pub fn arguments(&self) -> &[String] {
-        &self.arguments
+    pub fn arguments(&self) -> Vec<String> {
+        let store = format!("--store={}", self.place.url);
+        let password = self.place.password_for("store");
+        [store].into_iter().chain(password).collect()
+    }
+
+    /// How `armadex store copy` is told to copy all of it into another one.
+    pub(crate) fn arguments_to_copy(&self, to: &Self) -> Vec<String> {
+        let (from, to) = (&self.place, &to.place);
+        let copy = [
+            "store".into(),
+            "copy".into(),
+            from.url.clone(),
+            to.url.clone(),
+        ];
+        let passwords = [from.password_for("from"), to.password_for("to")];
+        copy.into_iter()
+            .chain(passwords.into_iter().flatten())
+            .collect()
     }
 
     /// The server, if it was started for this fleet alone: to be stopped and paused.
@@ -113,23 +144,31 @@ impl Store {
     }
 }
 
-/// The URL without its password, which lies in a file.
-fn arguments(url: &str, folder: &Folder) -> Result<Vec<String>> {
-    let (scheme, rest) = url.split_once("://").context("no URL")?;
-    let (user, place) = rest.split_once('@').context("a URL without a user")?;
-    let (user, password) = user.split_once(':').context("a URL without a password")?;
-    let path = folder.root().join("state/store-password");
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&path)?;
-    writeln!(file, "{password}")?;
-    Ok(vec![
-        format!("--store={scheme}://{user}@{place}"),
-        format!("--store-password-file={}", path.display()),
-    ])
+impl Place {
+    /// That of a URL, whose password is written into a file.
+    fn new(url: &str, folder: &Folder) -> Result<Self> {
+        let (scheme, rest) = url.split_once("://").context("no URL")?;
+        let (user, place) = rest.split_once('@').context("a URL without a user")?;
+        let (user, password) = user.split_once(':').context("a URL without a password")?;
+        let path = folder.root().join(format!("state/{scheme}-password"));
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)?;
+        writeln!(file, "{password}")?;
+        Ok(Self {
+            url: format!("{scheme}://{user}@{place}"),
+            password: Some(path),
+        })
+    }
+
+    /// The flag that names the file, of the store that is called so there.
+    fn password_for(&self, store: &str) -> Option<String> {
+        let path = self.password.as_ref()?;
+        Some(format!("--{store}-password-file={}", path.display()))
+    }
 }
 
 #[cfg(test)]
@@ -141,9 +180,10 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::new(place.path()).expect("a path");
         folder.create().expect("made");
-        let told = arguments("mysql://me:hunter2@127.0.0.1:1/fleet", &folder).expect("told");
-        assert_eq!(told[0], "--store=mysql://me@127.0.0.1:1/fleet");
-        let path = told[1].strip_prefix("--store-password-file=");
+        let place = Place::new("mysql://me:hunter2@127.0.0.1:1/fleet", &folder).expect("told");
+        assert_eq!(place.url, "mysql://me@127.0.0.1:1/fleet");
+        let flag = place.password_for("store").expect("a password");
+        let path = flag.strip_prefix("--store-password-file=");
         let text = std::fs::read_to_string(path.expect("a file")).expect("readable");
         assert_eq!(text, "hunter2\n");
     }

@@ -97,8 +97,9 @@ async fn every_object_is_there(store: StoreKind) -> Result<()> {
     ensure!(lists == 0.0, "{lists} lists were begun after a restart");
     armadex.stop()?;
     // Lists alone do not show an index that a kill has left behind its objects.
-    let mut check = vec!["check"];
-    check.extend(fleet.store().arguments().iter().map(String::as_str));
+    let store = fleet.store().arguments();
+    let store = store.iter().map(String::as_str);
+    let check: Vec<&str> = ["check"].into_iter().chain(store).collect();
     note(armadex::run(&check).await?.trim());
     fleet.finish().await;
     Ok(())

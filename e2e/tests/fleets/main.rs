@@ -7,6 +7,7 @@ mod audits;
 mod backups;
 mod callers;
 mod control_planes;
+mod copies;
 mod demo;
 mod faults;
 mod fields;
