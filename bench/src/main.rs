@@ -4,6 +4,7 @@
 //! when one is broken. Results that are worth keeping go into `docs/performance.md` with the command and the machine.
 
 mod catalogue;
+mod events;
 mod fleet;
 mod footprint;
 mod hostile;
@@ -30,6 +31,8 @@ struct Cli {
 enum Command {
     /// What a large fleet costs those who read: a change of its catalogue and the page after it, in the store alone.
     Catalogue(catalogue::Flags),
+    /// What events cost the store, with and without an index of what tells each of them apart.
+    Events(events::Flags),
     /// Many small clusters that come and go at once: wall time, CPU time per cluster, memory, warnings, and searches meanwhile.
     Fleet(fleet::Flags),
     /// Initial sync, listing everything and restart: wall time, CPU time and peak memory of each process.
@@ -46,6 +49,7 @@ enum Command {
 async fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Catalogue(flags) => catalogue::run(flags).await,
+        Command::Events(flags) => events::run(flags).await,
         Command::Fleet(flags) => fleet::run(flags).await,
         Command::Footprint(flags) => footprint::run(flags).await,
         Command::Hostile(flags) => hostile::run(flags).await,

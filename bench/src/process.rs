@@ -31,6 +31,15 @@ fn seconds_of(pid: i32, indexes: &[usize]) -> Result<f64> {
     Ok(ticks.with_context(|| format!("{path} is short"))? / TICKS)
 }
 
+/// Bytes that it has given to the kernel to write so far, whatever became of them.
+pub(crate) fn written_bytes(pid: i32) -> Result<u64> {
+    let path = format!("/proc/{pid}/io");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("wchar: ")?.parse().ok())
+        .with_context(|| format!("{path} has no wchar"))
+}
+
 /// How many files and sockets it has open.
 pub(crate) fn open_files(pid: i32) -> Result<u64> {
     let path = format!("/proc/{pid}/fd");
@@ -87,6 +96,14 @@ mod tests {
         while cpu_seconds(own()).expect("readable") <= before {
             number = std::hint::black_box(number.wrapping_mul(3));
         }
+    }
+
+    #[test]
+    fn what_is_written_is_counted() {
+        let before = written_bytes(own()).expect("readable");
+        let mut file = tempfile::tempfile().expect("a file");
+        std::io::Write::write_all(&mut file, &[0; 5_000]).expect("written");
+        assert!(written_bytes(own()).expect("readable") >= before + 5_000);
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(crate) fn table(commit: &str, rows: &[Row]) -> String {
 }
 
 /// How a report is given.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct Form {
     /// Print JSON instead of a table.
     #[arg(long)]
