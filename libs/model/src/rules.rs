@@ -5,12 +5,8 @@
 
 use crate::field::{Field, indexed};
 
-/// The rules for terms that no table holds: a label's key, its key with its value, the controller's uid. Raise it whenever an
-/// object gets other terms of these than before.
-const TERMS: u32 = 1;
-
-/// The number of the rules for a type. `pruning` names whatever else decides, in words of the caller: how much of an object is kept
-/// and how values are read.
+/// The number of the rules for a type. `pruning` names whatever else decides, in words of the caller: how much of an object is kept,
+/// how values are read, and what is indexed beside the fields.
 ///
 /// It depends on nothing but the rules: neither on the build nor on the platform. It is signed because databases' integers are.
 ///
@@ -22,12 +18,12 @@ const TERMS: u32 = 1;
 /// ```
 #[must_use]
 pub fn fingerprint(group: &str, resource: &str, pruning: &str) -> i64 {
-    fnv(describe(group, resource, pruning).as_bytes()).cast_signed()
+    digest(&describe(group, resource, pruning)).cast_signed()
 }
 
 /// The rules in words; what is not in here does not count.
 fn describe(group: &str, resource: &str, pruning: &str) -> String {
-    let mut text = format!("pruning {pruning}\nterms {TERMS}\n");
+    let mut text = format!("pruning {pruning}\n");
     for field in indexed(group, resource) {
         // Without `..`: whatever a field gets more decides as well.
         let Field {
@@ -45,11 +41,12 @@ fn describe(group: &str, resource: &str, pruning: &str) -> String {
     text
 }
 
-/// FNV-1a, 64 bits: its definition never changes, and a handful of rules needs no more of a hash.
-fn fnv(bytes: &[u8]) -> u64 {
+/// A number for a text: FNV-1a, 64 bits. Its definition never changes, and a handful of rules needs no more of a hash.
+#[must_use]
+pub fn digest(text: &str) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    bytes.iter().fold(OFFSET_BASIS, |hash, &byte| {
+    text.bytes().fold(OFFSET_BASIS, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(PRIME)
     })
 }
@@ -77,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_the_published_one() {
-        assert_eq!(fnv(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv(b"foobar"), 0x8594_4171_f739_67e8);
+        assert_eq!(digest(""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(digest("foobar"), 0x8594_4171_f739_67e8);
     }
 }

@@ -46,10 +46,11 @@ const PLAIN_ANNOTATIONS: [&str; 12] = [
     "meta.helm.sh/release-namespace",
 ];
 
-/// Raise it whenever an object of whatever type is stored in another form or its values are read in another way than before.
-const VERSION: u32 = 1;
-/// The same for what is stored at [`Level::Keys`] alone, so that the other types are not listed for it.
-const KEYS_VERSION: u32 = 2;
+/// What becomes of objects: the digest of what a test makes of its own, which fails with the number that has to stand here. With
+/// another one every stream is listed once more.
+const VERSION: u64 = 0x67c1_70ba_4f82_8e42;
+/// The same of what becomes of Secrets, so that the other types are not listed for what is stored at [`Level::Keys`] alone.
+const KEYS_VERSION: u64 = 0xb01c_6039_ac62_7dd6;
 
 /// How much of an object is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
