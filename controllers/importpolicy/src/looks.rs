@@ -48,6 +48,11 @@ impl Looks {
         self.rendered
     }
 
+    /// Objects of which it is known what has come of them.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
     /// Looks at every object that is not the one of the last look. What is gone is forgotten.
     pub(crate) fn refresh(&mut self, objects: &[Arc<Found>], rules: &Rules<'_>) {
         let mut before = std::mem::take(&mut self.known);
@@ -69,6 +74,25 @@ impl Looks {
     pub(crate) fn of(&self, object: &Found) -> &Outcome {
         let look = self.known.get(&object.name);
         look.map_or(&Outcome::Skipped, |look| &look.outcome)
+    }
+}
+
+#[cfg(test)]
+impl Looks {
+    /// At so many objects, of which none is there any more.
+    pub(crate) fn at_gone(count: usize) -> Self {
+        let name = |number: usize| ObjectName {
+            namespace: String::new(),
+            name: number.to_string(),
+        };
+        let look = || Look {
+            of: Weak::new(),
+            outcome: Outcome::Skipped,
+        };
+        Self {
+            known: (0..count).map(|number| (name(number), look())).collect(),
+            rendered: 0,
+        }
     }
 }
 

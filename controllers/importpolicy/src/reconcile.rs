@@ -362,6 +362,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_came_of_looks_is_kept_of_so_many_objects_without_what_is_compiled() {
+        let context = context(&Host::new(&[]));
+        let long = |number: usize| {
+            let mut policy = policy(1);
+            policy.metadata.name = Some(format!("p{number}"));
+            policy.spec.name_template = "x".repeat(60 * 1024);
+            policy
+        };
+        for number in 0..9 {
+            let memory = memory(&long(number), &context).await.unwrap();
+            *lock(&memory.looks) = crate::Looks::at_gone(40_000);
+        }
+        // Whoever is compiled again makes room again.
+        memory(&long(9), &context).await.unwrap();
+        let mut kept = Vec::new();
+        for number in 0..9 {
+            let memory = memory(&long(number), &context).await.unwrap();
+            kept.push(lock(&memory.looks).len());
+        }
+        let all = 40_000;
+        assert_eq!(kept, [all, all, all, all, all, all, 0, 0, 0]);
+    }
+
+    #[tokio::test]
     async fn that_a_template_could_not_be_compiled_now_is_not_remembered() {
         let context = context(&Host::new(&[]));
         let no_thread = Invalid {
