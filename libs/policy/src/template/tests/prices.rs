@@ -184,7 +184,7 @@ fn what_a_template_repeats_or_makes_longer_without_end_is_stopped() {
 }
 
 #[test]
-fn the_budget_is_each_renderings_own_and_wide_enough_for_a_hundred_labels() {
+fn one_object_may_have_a_hundred_labels_rendered_a_hundred_times() {
     let labels: Map<String, Value> = (0..100)
         .map(|index| (format!("label-{index}"), json!("value".repeat(12))))
         .collect();

@@ -1,12 +1,14 @@
 //! Random changes of a catalogue. Whoever hears of them by and by comes to the same state as who begins with all rows, whatever was counted on the way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::*;
 use crate::sql::unposted::UnpostedRow;
+
+const INCARNATION: &str = "of-the-store";
 
 /// The rows that a store would have, each with the count of the catalogue at which it changed last.
 #[derive(Default)]
@@ -16,7 +18,8 @@ struct Rows {
     last_type: i32,
     /// Name, and whether it is active.
     clusters: BTreeMap<i64, (String, bool, i64)>,
-    health: BTreeMap<i64, (bool, i64)>,
+    /// Whether it is healthy, its version, if it has told it.
+    health: BTreeMap<i64, (bool, Option<u8>, i64)>,
     /// Plural, and a number that stands for what else is said of it.
     types: BTreeMap<i32, (String, u32, i64)>,
     streams: BTreeMap<(i64, i32), (bool, i64)>,
@@ -39,7 +42,7 @@ impl Rows {
         let later = |of: i64| of > seq;
         Delta {
             version: self.seq,
-            incarnation: String::new(),
+            incarnation: INCARNATION.to_owned(),
             clusters: self
                 .clusters
                 .iter()
@@ -55,11 +58,11 @@ impl Rows {
             health: self
                 .health
                 .iter()
-                .filter(|(_, row)| later(row.1))
-                .map(|(&cluster, &(healthy, _))| HealthRow {
+                .filter(|(_, row)| later(row.2))
+                .map(|(&cluster, &(healthy, minor, _))| HealthRow {
                     cluster,
                     health: health(healthy),
-                    version: None,
+                    version: minor.map(|minor| format!("v1.{minor}.0")),
                 })
                 .collect(),
             types: self
@@ -120,7 +123,8 @@ impl Rows {
             }
             _ => {
                 let id = one_of(dice, active(self))?;
-                self.health.insert(id, (dice.random(), seq));
+                let minor = dice.random_bool(0.8).then(|| dice.random_range(28..32));
+                self.health.insert(id, (dice.random(), minor, seq));
             }
         }
         Some(())
@@ -193,11 +197,26 @@ fn one_of<T>(dice: &mut StdRng, all: impl IntoIterator<Item = T>) -> Option<T> {
     (!all.is_empty()).then(|| all.swap_remove(dice.random_range(0..all.len())))
 }
 
+/// It fails after others of its rows were taken: nothing of them may be seen in the state before.
+fn half_broken(mut delta: Delta) -> Delta {
+    delta.clusters.push(cluster(i64::MAX, "No Name", true));
+    delta
+}
+
+/// Who has the name of another one is there, and nobody says that the other one left.
+fn forget_formers(delta: &mut Delta) {
+    let active = delta.clusters.iter().filter(|row| row.active);
+    let names = BTreeSet::from_iter(active.map(|row| row.name.clone()));
+    delta
+        .clusters
+        .retain(|row| row.active || !names.contains(&row.name));
+}
+
 /// All that a state tells, in words.
 fn told(state: &Snapshot) -> String {
     let Snapshot {
         version,
-        incarnation: _,
+        incarnation,
         shown_at: _,
         catalog,
         members,
@@ -213,7 +232,7 @@ fn told(state: &Snapshot) -> String {
     let of_types = types.keys().map(|id| (id, state.all_holders(*id)));
     let of_types = Vec::from_iter(of_types);
     format!(
-        "{version}\n{catalog:#?}\n{members:#?}\n{names:#?}\n{type_ids:#?}\n{types:#?}\n{holders:#?}\n{sets:#?}\n{unposted:#?}\n{of_types:#?}"
+        "{version} {incarnation}\n{catalog:#?}\n{members:#?}\n{names:#?}\n{type_ids:#?}\n{types:#?}\n{holders:#?}\n{sets:#?}\n{unposted:#?}\n{of_types:#?}"
     )
 }
 
@@ -228,7 +247,15 @@ fn what_comes_of_many_changes_is_what_is_made_anew() {
                 rows.change(&mut dice);
             }
             let sound = "sound rows";
-            state = state.apply(rows.since(state.version)).expect(sound);
+            if dice.random_bool(0.1) {
+                let broken = half_broken(rows.since(state.version));
+                assert!(state.apply(broken).is_err(), "seed {seed}, round {round}");
+            }
+            let mut delta = rows.since(state.version);
+            if dice.random_bool(0.5) {
+                forget_formers(&mut delta);
+            }
+            state = state.apply(delta).expect(sound);
             let anew = Snapshot::default().apply(rows.since(0)).expect(sound);
             let (one, other) = (told(&state), told(&anew));
             let differs = one.lines().zip(other.lines()).find(|(a, b)| a != b);
