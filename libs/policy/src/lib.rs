@@ -4,7 +4,7 @@
 
 pub mod template;
 
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 mod controller;
