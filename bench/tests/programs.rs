@@ -54,6 +54,15 @@ async fn the_catalogue_is_measured() -> Result<()> {
 }
 
 #[tokio::test]
+async fn events_are_measured() -> Result<()> {
+    let report = report("events --clusters 2 --count 40 --rounds 2 --expire 5").await?;
+    let entries = [0, 1, 2, 3].map(|number| report[number]["entries"].as_u64());
+    ensure!(entries[0] > entries[1], "{report}");
+    ensure!(entries[..2] == entries[2..], "{report}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_footprint_is_measured() -> Result<()> {
     let report = report("footprint --count 100").await?;
     let objects = report["objects"].as_u64();
