@@ -1,6 +1,7 @@
 //! One stream at work: doing what [`mod@step`] says for one type of one member.
 
 mod connected;
+mod limit;
 mod list;
 mod pace;
 pub(crate) mod place;

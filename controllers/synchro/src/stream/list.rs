@@ -10,6 +10,7 @@ use crate::incoming::lines::Piece;
 use crate::incoming::prune::{self, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
+use crate::stream::limit::PAGE;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::step::{Listing, Outcome};
 use crate::stream::turns::{Room, SHORT_PAGES, Turn};
@@ -18,8 +19,10 @@ use armadex_member::{ByteStream, ListRequest, MemberError};
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
 
-/// Objects on a page; what every client of Kubernetes asks for.
-const PAGE: u32 = 500;
+/// The status of an answer that a proxy before the member did not get in time, or the member itself.
+const GATEWAY_TIMEOUT: u16 = 504;
+/// Answers in a row that refuse a token until the list begins anew: a member that is in trouble for a moment is through by then.
+const REFUSALS: u8 = 6;
 /// Objects of a member that sends all it has on one page, as aggregated APIs may that know no limit. Their keys are remembered: 8 MB.
 const MOST_OF_PAGE: usize = 1 << 20;
 /// A page whose next bytes take longer has no turn any more: twice the half a second after which it is lost.
@@ -29,11 +32,35 @@ const LETS_US_WAIT: Duration = Duration::from_secs(1);
 const WITHOUT_A_TURN: usize = 64 << 10;
 
 impl Listing {
-    /// Whether it has more pages than a short one, as far as is known.
+    /// Whether it is longer than a short one, as far as is known.
     fn is_long(&self) -> bool {
-        let remaining = self.remaining.div_ceil(PAGE.into());
-        let pages = (self.seen.pages() as u64).saturating_add(remaining);
-        pages > SHORT_PAGES.into() || self.seen.pages() >= SHORT_PAGES as usize
+        let short = u64::from(SHORT_PAGES * PAGE);
+        self.asked_for >= short || self.asked_for.saturating_add(self.remaining) > short
+    }
+
+    /// A page after which others come is whole.
+    fn page_is_whole(&mut self) {
+        self.asked_for = self.asked_for.saturating_add(self.limit.objects().into());
+        self.limit.was_whole();
+        self.refused = 0;
+    }
+}
+
+/// Whether a page was waited for in vain, as larger ones are for longer. Of another error it is not known.
+fn took_long(error: &MemberError) -> bool {
+    matches!(error, MemberError::TimedOut { .. }) || error.code() == Some(GATEWAY_TIMEOUT)
+}
+
+/// Whether the member may not know the token: it was restored, or is an aggregated API whose tokens live no longer than its process. Those in
+/// Kubernetes are told to be too old.
+fn refuses_token(error: &MemberError) -> bool {
+    match error {
+        MemberError::Malformed { .. } => true,
+        // Who asks, or when, is what these refuse.
+        MemberError::Status { code, .. } => {
+            !matches!(*code, 401 | 403 | 408 | 429 | 502 | 503 | GATEWAY_TIMEOUT)
+        }
+        _ => false,
     }
 }
 
@@ -57,7 +84,12 @@ impl Stream {
         let mut turn = std::mem::take(&mut self.turn);
         let page = async {
             match self.request_page(listing, &mut turn).await {
-                Err(error) => Ok(Err(error)),
+                Err(error) => {
+                    if took_long(&error) {
+                        listing.limit.broke_off();
+                    }
+                    Ok(Err(error))
+                }
                 Ok(body) => self.read_page(body, listing, &mut turn).await,
             }
         };
@@ -66,19 +98,33 @@ impl Stream {
             read = page => read?,
         };
         self.turn = turn;
-        let outcome = read.unwrap_or_else(|error| self.failed(&error));
+        let outcome = read.unwrap_or_else(|error| self.page_failed(&error, listing));
         if let Outcome::Page { token: None, .. } | Outcome::Listed { .. } = outcome {
             self.is_long = listing.is_long();
         }
         if let Outcome::Page {
             token: Some(token), ..
         } = &outcome
-            && !listing.gets_on(token)
         {
-            self.failed_for("the list has no end: it tells the same objects over and over");
-            return Ok(Outcome::Gone);
+            if !listing.gets_on(token) {
+                self.failed_for("the list has no end: it tells the same objects over and over");
+                return Ok(Outcome::Gone);
+            }
+            listing.page_is_whole();
         }
         Ok(outcome)
+    }
+
+    fn page_failed(&mut self, error: &MemberError, listing: &mut Listing) -> Outcome {
+        let outcome = self.failed(error);
+        listing.refused = match listing.token.is_some() && refuses_token(error) {
+            true => listing.refused + 1,
+            false => 0,
+        };
+        match outcome {
+            Outcome::Failed if listing.refused == REFUSALS => Outcome::Gone,
+            outcome => outcome,
+        }
     }
 
     /// Whether a list may go on, or begin: if it is long there are not too many others. Where it is known to be long it waits for that.
@@ -122,7 +168,7 @@ impl Stream {
         let lists = &self.context.connected.lists;
         let request = ListRequest {
             resource: &self.context.resource.gvr,
-            limit: PAGE,
+            limit: listing.limit.objects(),
             continue_token: listing.token.as_deref(),
         };
         let page = self.context.connected.member.list(&request);
@@ -152,6 +198,7 @@ impl Stream {
             };
             match came {
                 Err(error) => {
+                    listing.limit.broke_off();
                     self.flush_page(&mut gathering, listing).await?;
                     return Ok(Err(error));
                 }

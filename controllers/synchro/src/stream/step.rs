@@ -14,6 +14,7 @@ use std::hash::{BuildHasher, RandomState};
 use armadex_model::ObjectKey;
 use armadex_storage::{MemberPosition, Phase};
 
+use crate::stream::limit::Limit;
 use crate::stream::turns::Room;
 
 /// What a stream is doing.
@@ -54,6 +55,12 @@ pub(crate) struct Listing {
     pub(crate) renewed: bool,
     /// Objects that are to come after the last page, as far as the member says.
     pub(crate) remaining: u64,
+    /// Objects that its whole pages were asked for with.
+    pub(crate) asked_for: u64,
+    /// How many its next page is asked for with.
+    pub(crate) limit: Limit,
+    /// Answers in a row that refused its token.
+    pub(crate) refused: u8,
     /// What it holds of the room for long lists.
     pub(crate) room: Option<Box<Room>>,
 }
@@ -327,13 +334,13 @@ pub(crate) struct Seen {
     before: usize,
     /// What the page has brought so far.
     of_page: usize,
-    pages: usize,
+    pages: u32,
     /// The number of pages at which it is looked at next.
-    look_at: usize,
+    look_at: u32,
 }
 
 /// Pages after which a list is looked at for the first time; then after thrice as many, and so on, so that sorting costs little.
-const FIRST_LOOK: usize = 16;
+const FIRST_LOOK: u32 = 16;
 /// Keys that are noted before they are looked at again: 8 MB.
 const MOST_UNSORTED: usize = 1 << 20;
 
@@ -354,11 +361,6 @@ impl Seen {
         self.before = self.hashes.len();
     }
 
-    /// Whole pages after which others come.
-    pub(crate) fn pages(&self) -> usize {
-        self.pages
-    }
-
     /// Keys that the page has brought so far.
     pub(crate) fn of_page(&self) -> usize {
         self.of_page
@@ -366,12 +368,12 @@ impl Seen {
 
     /// A page is whole. `false` if more than half of what came lately had come before: such a list has no end.
     fn grow(&mut self) -> bool {
-        self.pages += 1;
+        self.pages = self.pages.saturating_add(1);
         let unsorted = self.hashes.len() - self.sorted;
         if self.pages < self.look_at.max(FIRST_LOOK) && unsorted < MOST_UNSORTED {
             return true;
         }
-        self.look_at = 3 * self.pages;
+        self.look_at = self.pages.saturating_mul(3);
         let known = self.sorted;
         self.sort();
         2 * (self.sorted - known) >= unsorted
@@ -692,7 +694,7 @@ mod tests {
 
     #[test]
     fn a_list_that_tells_the_same_over_and_over_is_given_up() {
-        assert_eq!(given_up(|_| vec![1, 2, 3]), Some(FIRST_LOOK));
+        assert_eq!(given_up(|_| vec![1, 2, 3]), Some(FIRST_LOOK as usize));
         let later = |number: usize| vec![number.min(100), 101 + number % 3];
         assert!(given_up(later).is_some());
         assert_eq!(given_up(|number| vec![2 * number, 2 * number + 1]), None);

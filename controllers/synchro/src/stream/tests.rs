@@ -438,7 +438,10 @@ async fn a_page_that_breaks_off_is_read_again() {
         .lists([page(10, "t", &[("a", 1)]), half, whole]);
     let act = scene.run();
     scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
-    assert_eq!(scene.member.requests()[..3], ["list", "list:t", "list:t"]);
+    assert_eq!(
+        scene.member.requests()[..3],
+        ["list", "list:t", "list/100:t"]
+    );
     act.end().await;
 }
 

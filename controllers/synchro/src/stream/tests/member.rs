@@ -179,7 +179,7 @@ impl FakeMember {
         *self.script.identity.lock().unwrap() = uid.to_owned();
     }
 
-    /// The requests so far: `list`, `list:TOKEN`, `watch@VERSION`.
+    /// The requests so far: `list`, `list:TOKEN`, `watch@VERSION`; `list/LIMIT` if it is not the usual one.
     pub(super) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().unwrap().clone()
     }
@@ -273,10 +273,14 @@ impl Script {
             ));
         }
         let watched = parameter("watch").and_then(|_| parameter("resourceVersion"));
+        let list = match parameter("limit") {
+            None | Some("500") => "list".to_owned(),
+            Some(limit) => format!("list/{limit}"),
+        };
         let (request, queue) = match (watched, parameter("continue")) {
             (Some(version), _) => (format!("watch@{version}"), &self.watches),
-            (None, Some(token)) => (format!("list:{token}"), &self.lists),
-            (None, None) => ("list".to_owned(), &self.lists),
+            (None, Some(token)) => (format!("{list}:{token}"), &self.lists),
+            (None, None) => (list, &self.lists),
         };
         let scripted = queue.lock().unwrap().pop_front();
         let rule = self.rule.lock().unwrap().clone();

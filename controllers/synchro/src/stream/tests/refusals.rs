@@ -124,7 +124,7 @@ async fn what_does_not_come_to_its_end_is_given_up() {
     scene.comes_to(&["n/a@1", "n/b@11"], "Live@11").await;
     assert_eq!(
         scene.member.requests(),
-        ["list", "list", "watch@10", "watch@10"]
+        ["list", "list/100", "watch@10", "watch@10"]
     );
     act.end().await;
 }
@@ -151,5 +151,26 @@ async fn a_member_that_is_not_understood_when_it_says_how_far_it_is_is_listed() 
     act.says(ResourceSyncStatus::Syncing).await;
     let watched = ["watch@10", "list", "watch@20", "watch@20"];
     assert_eq!(scene.member.requests()[1..], watched);
+    act.end().await;
+}
+
+/// As those of an aggregated API are that was restarted.
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_token_is_refused_again_and_again_begins_anew() {
+    let scene = Scene::new();
+    let refused = |code| Answer::status(code, r#"{"kind":"Status","message":"no such cursor"}"#);
+    scene.member.lists([page(10, "t", &[("a", 1), ("b", 2)])]);
+    // One that is in trouble for a moment says nothing of the token.
+    scene.member.lists([refused(400), refused(503)]);
+    scene
+        .member
+        .lists((0..6).map(|at| refused(400 + 100 * (at % 2))));
+    scene.member.lists([page(20, "", &[("b", 2)])]);
+    let act = scene.run();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    scene.comes_to(&["n/b@2"], "Live@20").await;
+    let requests = scene.member.requests();
+    assert_eq!(requests[1..9], ["list:t"; 8]);
+    assert_eq!(requests[9..], ["list", "watch@20"]);
     act.end().await;
 }

@@ -127,3 +127,39 @@ async fn what_came_while_the_store_stood_still_is_told_again() {
         .await;
     act.end().await;
 }
+
+/// As a proxy does that ends what lasts for a minute.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_too_large_for_its_link_is_asked_for_smaller_and_smaller() {
+    let scene = Scene::new();
+    scene.member.answers_by(|request| {
+        let half = format!(
+            r#"{{"metadata":{{"resourceVersion":"10"}},"items":[{},"#,
+            pod("a", 1)
+        );
+        match request {
+            "list" => page(10, "t", &[("a", 1)]),
+            "list/20:t" => page(10, "u", &[("b", 2)]),
+            "list/20:u" => page(10, "", &[("c", 3)]),
+            list if list.starts_with("list/100") => Answer::status(504, "it took too long"),
+            list if list.starts_with("list") => Answer::ok(half).that_breaks_after(seconds(5)),
+            _ => Answer::ok("").that_stays_open(),
+        }
+    });
+    let act = scene.run();
+    scene
+        .comes_to(&["n/a@1", "n/b@2", "n/c@3"], "Live@10")
+        .await;
+    assert_eq!(
+        scene.member.requests(),
+        [
+            "list",
+            "list:t",
+            "list/100:t",
+            "list/20:t",
+            "list/20:u",
+            "watch@10"
+        ]
+    );
+    act.end().await;
+}
