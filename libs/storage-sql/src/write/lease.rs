@@ -26,6 +26,8 @@ pub(crate) struct Lease {
     patience: Duration,
     /// When the last step was done that was committed.
     last_step: Option<Instant>,
+    /// The same, before the step that is being done.
+    step_before: Option<Instant>,
     /// When the row of another was seen first, and as what.
     seen: Option<(i64, Instant)>,
     /// Whether the log says that this process holds it.
@@ -38,6 +40,7 @@ impl Lease {
             me: format!("{:032x}", rand::random::<u128>()),
             patience,
             last_step: None,
+            step_before: None,
             seen: None,
             told: false,
         }
@@ -68,6 +71,7 @@ impl Lease {
     /// How long it was held since the last step, if it is to be held now. Of a time in which no step could be done (the store was away, this process was
     /// stopped) nobody saw anything grow old: so little of it counts.
     fn decide(&mut self, found: &LeaseRow, now: Instant) -> Option<Duration> {
+        self.step_before = self.last_step;
         if found.holder == self.me {
             let last = self.last_step.replace(now);
             let worked = last.map_or(Duration::ZERO, |last| now - last);
@@ -91,6 +95,12 @@ impl Lease {
     /// The step may not have been committed: what it counted is not known, and too little is better than twice.
     pub(crate) fn forget(&mut self) {
         self.last_step = None;
+    }
+
+    /// The step was rolled back, and the time up to it is still to be counted: where each step meets another transaction at first the clock would stand
+    /// still otherwise.
+    pub(crate) fn undo(&mut self) {
+        self.last_step = self.step_before;
     }
 
     /// Gives it back, if it is held.
@@ -173,6 +183,13 @@ mod tests {
             lease.decide(&mine, after(50)),
             Some(Duration::from_secs(10))
         );
+        for _ in 0..3 {
+            assert_eq!(
+                lease.decide(&mine, after(65)),
+                Some(Duration::from_secs(15))
+            );
+            lease.undo();
+        }
         // The store was away for five minutes.
         assert_eq!(lease.decide(&mine, after(350)), Some(LONGEST));
         // Stopped meanwhile, and another took it: what that one counted is counted.

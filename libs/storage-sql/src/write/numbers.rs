@@ -27,7 +27,11 @@ pub(crate) async fn take(
 
 /// The object ids that this process may use.
 #[derive(Debug, Default)]
-pub(crate) struct ObjectIds(Range<i64>);
+pub(crate) struct ObjectIds {
+    left: Range<i64>,
+    /// They were taken in this transaction.
+    are_new: bool,
+}
 
 impl ObjectIds {
     /// The next `count` ids, which increase.
@@ -36,17 +40,26 @@ impl ObjectIds {
         connection: &mut dyn Connection,
         count: usize,
     ) -> Result<Vec<i64>, StoreError> {
-        let mut ids: Vec<i64> = self.0.by_ref().take(count).collect();
+        let mut ids: Vec<i64> = self.left.by_ref().take(count).collect();
         let missing = i64::try_from(count - ids.len()).expect("a batch fits memory");
         if missing > 0 {
-            self.0 = take(connection, Numbered::Object, missing.max(OBJECT_IDS)).await?;
-            ids.extend(self.0.by_ref().take(count - ids.len()));
+            self.left = take(connection, Numbered::Object, missing.max(OBJECT_IDS)).await?;
+            self.are_new = true;
+            ids.extend(self.left.by_ref().take(count - ids.len()));
         }
         Ok(ids)
     }
 
-    /// Drops the rest of the range: the transaction that took it may not have been committed.
+    /// The transaction was committed: the ids are this process's.
+    pub(crate) fn settle(&mut self) {
+        self.are_new = false;
+    }
+
+    /// The transaction may not have been committed. What it took is dropped, for another may have taken it since; what was taken before is this
+    /// process's.
     pub(crate) fn forget(&mut self) {
-        self.0 = 0..0;
+        if std::mem::take(&mut self.are_new) {
+            self.left = 0..0;
+        }
     }
 }

@@ -259,6 +259,7 @@ impl Writer {
         };
         let done = do_all(&mut session, work).await;
         let committed = session.committed;
+        let is_rolled_back = done.is_err();
         let done = finish(transaction, done).await;
         match done {
             Ok(done) => {
@@ -266,13 +267,8 @@ impl Writer {
                 Ok(done)
             }
             Err(err) => {
-                self.object_ids.forget();
-                // Others have not held it.
-                if work.iter().any(|work| matches!(work, Work::Purge(..))) {
-                    self.lease.forget();
-                }
                 self.labels.undo(decided);
-                self.left_off.forget();
+                self.forget(work, is_rolled_back);
                 match err {
                     StoreError::Gone { .. } => Err(self.find_rewound().await),
                     err => Err(err),
@@ -281,7 +277,21 @@ impl Writer {
         }
     }
 
+    /// Forgets what it knew only if the work was committed.
+    fn forget(&mut self, work: &[Work], is_rolled_back: bool) {
+        self.object_ids.forget();
+        self.left_off.forget();
+        // Others have not held it.
+        if work.iter().any(|work| matches!(work, Work::Purge(..))) {
+            match is_rolled_back {
+                true => self.lease.undo(),
+                false => self.lease.forget(),
+            }
+        }
+    }
+
     fn note_committed(&mut self, committed: Committed) {
+        self.object_ids.settle();
         self.left_off.settle();
         if committed != self.committed {
             let Committed {

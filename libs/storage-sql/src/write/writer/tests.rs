@@ -509,3 +509,25 @@ fn what_all_are_refused_for_is_not_asked_for_each() {
     assert_eq!(alike(&["a", "a", "a", "a", "b"], 0), None);
     assert_eq!(alike(&["a", "a", "a", "a"], 1), None);
 }
+
+#[tokio::test]
+async fn ids_that_a_transaction_took_and_lost_are_not_used_and_those_taken_before_stay() {
+    let fleet = Fleet::of(0).await;
+    let mut ids = ObjectIds::default();
+    let mut next = async |count, is_committed| {
+        let mut transaction = fleet.database.write().await.expect("a transaction");
+        let next = ids.next(&mut *transaction, count).await.expect("ids");
+        if is_committed {
+            transaction.commit().await.expect("committed");
+            ids.settle();
+        } else {
+            transaction.rollback().await.expect("rolled back");
+            ids.forget();
+        }
+        next
+    };
+    let lost = next(3, false).await;
+    assert_eq!(next(3, true).await, lost, "they were nobody's");
+    next(2, false).await;
+    assert_eq!(next(1, true).await, [lost[2] + 3]);
+}
