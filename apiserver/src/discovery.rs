@@ -4,6 +4,7 @@
 //! values made from the catalog; who serves them keeps them.
 
 mod aggregated;
+mod groups;
 mod legacy;
 mod own;
 mod types;

@@ -85,6 +85,32 @@ fn the_fleet_has_the_types_of_all_clusters_and_a_cluster_its_own() {
     assert!(group(&of_b, "apps").is_none() && resources(&of_b, "apps", "v1").is_none());
 }
 
+/// As a kube-apiserver: kubectl asks for the type of the first group that has the name.
+#[test]
+fn kubernetes_own_groups_come_before_those_that_members_define() {
+    let kinds = [
+        ("aaa.example", "deployments"),
+        ("apps", "deployments"),
+        ("crd.projectcalico.org", "networkpolicies"),
+        ("networking.k8s.io", "networkpolicies"),
+        ("batch", "jobs"),
+    ];
+    let types = kinds.map(|(group, name)| resource(group, "v1", name, "Any", true));
+    let types = Types::from_types(types.iter());
+    let ordered = [
+        "apps",
+        "batch",
+        "networking.k8s.io",
+        "aaa.example",
+        "crd.projectcalico.org",
+    ];
+    assert_eq!(names(&group_list(&types)["groups"]), ordered);
+    let aggregated = aggregated_groups(&types);
+    let items = aggregated["items"].as_array().expect("a list");
+    let told: Vec<_> = items.iter().map(|item| &item["metadata"]["name"]).collect();
+    assert_eq!(told, ordered);
+}
+
 #[test]
 fn the_preferred_version_comes_first() {
     let catalog = catalog();

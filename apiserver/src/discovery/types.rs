@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, ClusterEntry};
 
+use super::groups::rank;
 use super::version::priority;
 use crate::request::target::Review;
 
@@ -86,9 +87,12 @@ impl<'a> Types<'a> {
         Self { groups }
     }
 
+    /// All but the core group, in the order of discovery.
     pub(super) fn named_groups(&self) -> impl Iterator<Item = (&'a str, &[Version<'a>])> {
-        let groups = self.groups.iter().filter(|(name, _)| !name.is_empty());
-        groups.map(|(name, versions)| (*name, versions.as_slice()))
+        let named = self.groups.iter().filter(|(name, _)| !name.is_empty());
+        let mut groups: Vec<_> = named.map(|(name, of)| (*name, of.as_slice())).collect();
+        groups.sort_by_key(|(name, _)| rank(name));
+        groups.into_iter()
     }
 
     pub(super) fn group(&self, name: &str) -> Option<&[Version<'a>]> {
