@@ -24,8 +24,18 @@ pub(crate) struct Authority {
 
 impl Authority {
     pub(crate) fn new(name: &str) -> Self {
-        let key = KeyPair::generate().expect("a key");
+        Self::of(params(name, &[]))
+    }
+
+    /// One that ends soon.
+    pub(crate) fn valid_for(name: &str, time: Duration) -> Self {
         let mut params = params(name, &[]);
+        params.not_after = OffsetDateTime::now_utc() + time;
+        Self::of(params)
+    }
+
+    fn of(mut params: CertificateParams) -> Self {
+        let key = KeyPair::generate().expect("a key");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let pem = params.self_signed(&key).expect("a CA").pem();

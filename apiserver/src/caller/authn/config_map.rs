@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, TrustAnchor};
+
+use super::certificate::Anchor;
 
 /// A configuration that cannot be used; the former one stays.
 #[derive(Debug, thiserror::Error)]
@@ -28,14 +30,12 @@ pub(crate) enum InvalidTrust {
 pub(super) fn anchors(
     data: &BTreeMap<String, String>,
     key: &'static str,
-) -> Result<Vec<TrustAnchor<'static>>, InvalidTrust> {
+) -> Result<Vec<Anchor>, InvalidTrust> {
     let pem = data.get(key).map_or("", String::as_str);
     let mut anchors = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-        let certificate = certificate.map_err(|_| InvalidTrust::Certificates { key })?;
-        let anchor = webpki::anchor_from_trusted_cert(&certificate)
-            .map_err(|_| InvalidTrust::Certificates { key })?;
-        anchors.push(anchor.to_owned());
+        let anchor = certificate.ok().and_then(|ca| Anchor::of(&ca));
+        anchors.push(anchor.ok_or(InvalidTrust::Certificates { key })?);
     }
     if anchors.is_empty() && !pem.trim().is_empty() {
         return Err(InvalidTrust::Certificates { key });

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use rustls::pki_types::{CertificateDer, UnixTime};
 
-use super::certificate::{common_name, verified_leaf};
+use super::certificate::{Anchor, common_name, verified_leaf};
 use super::config_map::{InvalidTrust, anchors, names};
 use crate::caller::identity::Identity;
 
 /// Whom to believe as a front proxy, and what its headers are called.
 #[derive(Debug)]
 pub(super) struct FrontProxy {
-    anchors: Vec<TrustAnchor<'static>>,
+    anchors: Vec<Anchor>,
     /// Common names that a proxy may bear; empty for any under this CA.
     allowed_names: BTreeSet<String>,
     user_headers: Vec<String>,
@@ -44,6 +44,11 @@ impl FrontProxy {
                 .map(|prefix| prefix.to_lowercase())
                 .collect(),
         }))
+    }
+
+    /// The CAs that vouch for it.
+    pub(super) fn anchors(&self) -> &[Anchor] {
+        &self.anchors
     }
 
     /// Whether this chain is a front proxy's.

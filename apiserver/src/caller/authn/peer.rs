@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwapOption;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
-use super::certificate::changes_at;
 use crate::caller::identity::{Identity, account_of};
 
 /// What is known of the other end of a connection: the certificates it proved to hold, leaf first.
@@ -15,7 +14,7 @@ use crate::caller::identity::{Identity, account_of};
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
     certificates: Vec<CertificateDer<'static>>,
-    found: Mutex<Option<Found>>,
+    kept: Mutex<Option<Kept>>,
     /// The latest verdict, for those who cannot wait for another.
     last: ArcSwapOption<Verdict>,
 }
@@ -29,8 +28,15 @@ pub(super) struct Verdict {
     pub(super) user: Option<Identity>,
 }
 
+/// A verdict, and until when the clock changes nothing of it.
 #[derive(Debug)]
-struct Found {
+pub(super) struct Found {
+    pub(super) verdict: Verdict,
+    pub(super) until: UnixTime,
+}
+
+#[derive(Debug)]
+struct Kept {
     generation: u64,
     until: UnixTime,
     verdict: Arc<Verdict>,
@@ -41,7 +47,7 @@ impl Peer {
     pub(crate) fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
         Self {
             certificates,
-            found: Mutex::default(),
+            kept: Mutex::default(),
             last: ArcSwapOption::empty(),
         }
     }
@@ -51,24 +57,25 @@ impl Peer {
         &self,
         generation: u64,
         now: UnixTime,
-        verify: impl FnOnce(&[CertificateDer<'static>]) -> Verdict,
+        verify: impl FnOnce(&[CertificateDer<'static>]) -> Found,
     ) -> Option<Arc<Verdict>> {
         if self.certificates.is_empty() {
             return None;
         }
         // Held while verifying, so that a hundred first requests at once make one verification; it takes about a millisecond.
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = &*found
+        let mut last = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = &*last
             && kept.generation == generation
             && now < kept.until
         {
             return Some(Arc::clone(&kept.verdict));
         }
-        let verdict = Arc::new(verify(&self.certificates));
+        let Found { verdict, until } = verify(&self.certificates);
+        let verdict = Arc::new(verdict);
         self.last.store(Some(Arc::clone(&verdict)));
-        *found = Some(Found {
+        *last = Some(Kept {
             generation,
-            until: changes_at(&self.certificates, now),
+            until,
             verdict: Arc::clone(&verdict),
         });
         Some(verdict)
@@ -105,6 +112,13 @@ mod tests {
         UnixTime::since_unix_epoch(Duration::from_secs(UnixTime::now().as_secs() + seconds))
     }
 
+    fn found(verdict: Verdict) -> Found {
+        Found {
+            verdict,
+            until: after(3600),
+        }
+    }
+
     #[test]
     fn a_certificate_is_verified_once_for_each_state_of_the_trust() {
         let peer = Authority::new("any").peer("bob", &[]);
@@ -112,7 +126,7 @@ mod tests {
         for generation in [1, 1, 1, 2, 2, 1] {
             peer.verdict(generation, UnixTime::now(), |_| {
                 verified += 1;
-                Verdict::default()
+                found(Verdict::default())
             });
         }
         assert_eq!(verified, 3);
@@ -121,27 +135,33 @@ mod tests {
     #[test]
     fn what_was_last_found_is_known_while_it_is_found_out_anew() {
         let peer = Authority::new("any").peer("proxy", &[]);
-        let found = |is_front_proxy| Verdict {
-            is_front_proxy,
-            user: None,
+        let is = |is_front_proxy| {
+            found(Verdict {
+                is_front_proxy,
+                user: None,
+            })
         };
         assert!(!peer.was_front_proxy());
-        peer.verdict(1, UnixTime::now(), |_| found(true));
+        peer.verdict(1, UnixTime::now(), |_| is(true));
         peer.verdict(2, UnixTime::now(), |_| {
             assert!(peer.was_front_proxy());
-            found(false)
+            is(false)
         });
         assert!(!peer.was_front_proxy());
     }
 
     #[test]
-    fn a_certificate_that_has_ended_is_verified_again() {
-        let peer = Authority::new("any").peer_valid_for("bob", Duration::from_secs(3600));
+    fn what_has_ended_is_verified_again() {
+        let peer = Authority::new("any").peer("bob", &[]);
+        let until = after(3600);
         let mut verified = Vec::new();
-        for seconds in [0, 3500, 3700, 3800] {
+        for seconds in [0, 3500, 3700] {
             peer.verdict(1, after(seconds), |_| {
                 verified.push(seconds);
-                Verdict::default()
+                Found {
+                    verdict: Verdict::default(),
+                    until,
+                }
             });
         }
         assert_eq!(verified, [0, 3700]);

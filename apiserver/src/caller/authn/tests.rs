@@ -1,6 +1,7 @@
 //! Who is believed to be whom, with real certificates.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use http::HeaderValue;
 
@@ -59,8 +60,20 @@ const SPOKEN_FOR: &[(&str, &str)] = &[
 
 /// `user[groups]`, or the code of the refusal.
 async fn caller(host: &Authenticator, peer: &Peer, pairs: &[(&'static str, &str)]) -> String {
+    caller_after(0, host, peer, pairs).await
+}
+
+/// The same so many seconds from now.
+async fn caller_after(
+    seconds: u64,
+    host: &Authenticator,
+    peer: &Peer,
+    pairs: &[(&'static str, &str)],
+) -> String {
+    let at = Duration::from_secs(UnixTime::now().as_secs() + seconds);
+    let at = UnixTime::since_unix_epoch(at);
     match host
-        .authenticate(peer, &headers(pairs), UnixTime::now(), &stranger())
+        .authenticate(peer, &headers(pairs), at, &stranger())
         .await
     {
         Ok(identity) => format!("{}[{}]", identity.user, identity.groups.join(",")),
@@ -127,6 +140,51 @@ async fn a_client_certificate_names_its_user_and_groups() {
     );
     let nameless = host.clients.peer("", &["dev"]);
     assert_eq!(caller(&host.authenticator(), &nameless, &[]).await, "401");
+}
+
+/// Of a bundle in which the CAs of a rotation stand together the key of the former one may lie anywhere.
+#[tokio::test]
+async fn what_a_ca_says_ends_with_its_own_certificate() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let host = Host {
+        front_proxy: Authority::valid_for("front-proxy-ca", HOUR),
+        clients: Authority::valid_for("client-ca", HOUR),
+    };
+    let mut data = host.data();
+    let later = Authority::new("later-client-ca");
+    let bundle = data.get_mut("client-ca-file").expect("a bundle");
+    bundle.push_str(later.pem());
+    let authenticator = authenticator(&data);
+    let (former, present) = (host.clients.peer("eve", &[]), later.peer("bob", &[]));
+    let proxy = host.front_proxy.peer("front-proxy-client", &[]);
+    for (seconds, eve, bob, alice) in [
+        (
+            0,
+            "eve[system:authenticated]",
+            "bob[system:authenticated]",
+            "alice[dev,ops,system:authenticated]",
+        ),
+        (7200, "401", "bob[system:authenticated]", "401"),
+    ] {
+        let by = async |peer, pairs| caller_after(seconds, &authenticator, peer, pairs).await;
+        assert_eq!(by(&former, &[]).await, eve);
+        assert_eq!(by(&present, &[]).await, bob);
+        assert_eq!(by(&proxy, SPOKEN_FOR).await, alice);
+    }
+}
+
+#[tokio::test]
+async fn the_leaf_ends_as_well() {
+    let host = Host::new();
+    let peer = host
+        .clients
+        .peer_valid_for("bob", Duration::from_secs(3600));
+    let authenticator = host.authenticator();
+    assert_eq!(
+        caller(&authenticator, &peer, &[]).await,
+        "bob[system:authenticated]"
+    );
+    assert_eq!(caller_after(3700, &authenticator, &peer, &[]).await, "401");
 }
 
 #[tokio::test]

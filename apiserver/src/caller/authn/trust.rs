@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::HeaderMap;
-use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use rustls::pki_types::{CertificateDer, UnixTime};
 
-use super::certificate::{common_name, verified_leaf};
+use super::certificate::{Anchor, changes_at, common_name, verified_leaf};
 use super::config_map::{InvalidTrust, anchors};
 use super::front_proxy::FrontProxy;
-use super::peer::{Peer, Verdict};
+use super::peer::{Found, Peer, Verdict};
 use crate::caller::identity::Identity;
 
 /// What the host's kube-apiserver tells its extension servers to trust.
@@ -24,7 +24,7 @@ pub(crate) struct Trust {
     generation: u64,
     front_proxy: Option<FrontProxy>,
     /// CAs of people and programs that call directly.
-    clients: Vec<TrustAnchor<'static>>,
+    clients: Vec<Anchor>,
 }
 
 impl Trust {
@@ -64,13 +64,22 @@ impl Trust {
 
     /// What the peer's certificates are worth, if it has shown any.
     pub(super) fn verdict(&self, peer: &Peer, now: UnixTime) -> Option<Arc<Verdict>> {
-        peer.verdict(self.generation, now, |chain| Verdict {
-            is_front_proxy: self
-                .front_proxy
-                .as_ref()
-                .is_some_and(|proxy| proxy.vouches_for(chain, now)),
-            user: self.user(chain, now),
+        peer.verdict(self.generation, now, |chain| Found {
+            verdict: Verdict {
+                is_front_proxy: self
+                    .front_proxy
+                    .as_ref()
+                    .is_some_and(|proxy| proxy.vouches_for(chain, now)),
+                user: self.user(chain, now),
+            },
+            until: changes_at(chain, self.anchors(), now),
         })
+    }
+
+    /// All CAs that vouch for somebody.
+    fn anchors(&self) -> impl Iterator<Item = &Anchor> {
+        let of_proxy = self.front_proxy.iter().flat_map(FrontProxy::anchors);
+        self.clients.iter().chain(of_proxy)
     }
 
     /// The user that a client certificate names: the common name, with the organisations as groups.
