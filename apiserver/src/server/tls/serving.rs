@@ -1,5 +1,6 @@
 //! The certificate that the server shows, and how it is kept fresh.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +37,11 @@ pub enum Certificate {
 
 /// Shows the present certificate to every client.
 #[derive(Debug)]
-pub(crate) struct Serving(ArcSwap<CertifiedKey>);
+pub(crate) struct Serving {
+    shown: ArcSwap<CertifiedKey>,
+    /// The files that the first one was made of.
+    first: Option<Pem>,
+}
 
 impl ResolvesServerCert for Serving {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
@@ -47,22 +52,25 @@ impl ResolvesServerCert for Serving {
 impl Serving {
     /// The certificate that is shown now.
     pub(super) fn present(&self) -> Arc<CertifiedKey> {
-        self.0.load_full()
+        self.shown.load_full()
     }
 
     /// Reads the certificate for the first time.
     pub(crate) async fn load(certificate: &Certificate) -> Result<Self, CertificateError> {
-        let key = match certificate {
+        let (key, first) = match certificate {
             Certificate::Files { certificate, key } => {
                 let pem = Pem::read(certificate, key).await?;
-                certified(&pem.certificate, &pem.key)?
+                (certified(&pem.certificate, &pem.key)?, Some(pem))
             }
             Certificate::SelfMade(made) => {
                 let (certificate, key) = made.pem();
-                certified(certificate, key)?
+                (certified(certificate, key)?, None)
             }
         };
-        Ok(Self(ArcSwap::from_pointee(key)))
+        Ok(Self {
+            shown: ArcSwap::from_pointee(key),
+            first,
+        })
     }
 }
 
@@ -74,7 +82,7 @@ pub(crate) async fn keep_fresh(
     key: PathBuf,
     cancel: CancellationToken,
 ) {
-    let mut last = Pem::read(&certificate, &key).await.ok();
+    let mut last = serving.first.clone();
     let mut ticks = tokio::time::interval(LOOK_AGAIN);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -87,7 +95,7 @@ pub(crate) async fn keep_fresh(
         }
         match certified(&pem.certificate, &pem.key) {
             Ok(new) => {
-                serving.0.store(Arc::new(new));
+                serving.shown.store(Arc::new(new));
                 tracing::info!("read the renewed serving certificate");
             }
             Err(error) => tracing::error!(
@@ -99,7 +107,7 @@ pub(crate) async fn keep_fresh(
     }
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Pem {
     certificate: Vec<u8>,
     key: Vec<u8>,
@@ -111,6 +119,13 @@ impl Pem {
             certificate: read(certificate).await?,
             key: read(key).await?,
         })
+    }
+}
+
+impl fmt::Debug for Pem {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pem").finish_non_exhaustive()
     }
 }
 

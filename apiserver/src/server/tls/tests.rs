@@ -55,6 +55,25 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     task.await.expect("a clean end");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_pair_that_is_replaced_before_it_is_first_looked_at_again_is_shown() {
+    let directory = tempfile::tempdir().expect("a directory");
+    renew(directory.path());
+    let serving = Serving::load(&files(directory.path())).await;
+    let serving = Arc::new(serving.expect("usable"));
+    let first = shown(&serving);
+    renew(directory.path());
+    let kept_fresh = keep_fresh(
+        Arc::clone(&serving),
+        directory.path().join("tls.crt"),
+        directory.path().join("tls.key"),
+        tokio_util::sync::CancellationToken::new(),
+    );
+    let a_minute = std::time::Duration::from_secs(60);
+    let forever = tokio::time::timeout(a_minute, kept_fresh).await;
+    assert!(forever.is_err() && shown(&serving) != first);
+}
+
 #[tokio::test]
 async fn files_that_cannot_be_used_are_told_apart() {
     let directory = tempfile::tempdir().expect("a directory");
