@@ -216,8 +216,12 @@ fn quotable(text: &str) -> String {
         }
     };
     let mut quoted = String::new();
-    for char in text.chars().take(LONGEST).map(printable) {
-        if matches!(char, '"' | '\\') {
+    for char in text.chars().map(printable) {
+        let is_escaped = matches!(char, '"' | '\\');
+        if quoted.len() + 1 + usize::from(is_escaped) > LONGEST {
+            break;
+        }
+        if is_escaped {
             quoted.push('\\');
         }
         quoted.push(char);
@@ -288,5 +292,7 @@ mod tests {
             reply.head.headers()[WARNING],
             r#"299 - "a \"b\" \\ c??d ?""#
         );
+        assert_eq!(quotable(&format!("x{}", "\"".repeat(600))).len(), 511);
+        assert_eq!(quotable(&"x".repeat(600)).len(), 512);
     }
 }
