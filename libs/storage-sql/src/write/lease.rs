@@ -26,8 +26,8 @@ pub(crate) struct Lease {
     patience: Duration,
     /// When the last step was done that was committed.
     last_step: Option<Instant>,
-    /// The same, before the step that is being done.
-    step_before: Option<Instant>,
+    /// The same, before the step that is being done, if one is.
+    step_before: Option<Option<Instant>>,
     /// When the row of another was seen first, and as what.
     seen: Option<(i64, Instant)>,
     /// Whether the log says that this process holds it.
@@ -71,7 +71,7 @@ impl Lease {
     /// How long it was held since the last step, if it is to be held now. Of a time in which no step could be done (the store was away, this process was
     /// stopped) nobody saw anything grow old: so little of it counts.
     fn decide(&mut self, found: &LeaseRow, now: Instant) -> Option<Duration> {
-        self.step_before = self.last_step;
+        self.step_before = Some(self.last_step);
         if found.holder == self.me {
             let last = self.last_step.replace(now);
             let worked = last.map_or(Duration::ZERO, |last| now - last);
@@ -92,15 +92,22 @@ impl Lease {
         })
     }
 
-    /// The step may not have been committed: what it counted is not known, and too little is better than twice.
-    pub(crate) fn forget(&mut self) {
-        self.last_step = None;
+    /// The step was committed.
+    pub(crate) fn settle(&mut self) {
+        self.step_before = None;
     }
 
-    /// The step was rolled back, and the time up to it is still to be counted: where each step meets another transaction at first the clock would stand
-    /// still otherwise.
+    /// The step may not have been committed: what it counted is not known, and too little is better than twice.
+    pub(crate) fn forget(&mut self) {
+        (self.last_step, self.step_before) = (None, None);
+    }
+
+    /// The step was rolled back, if it came so far, and the time up to it is still to be counted: where each step meets another transaction at first the
+    /// clock would stand still otherwise.
     pub(crate) fn undo(&mut self) {
-        self.last_step = self.step_before;
+        if let Some(before) = self.step_before.take() {
+            self.last_step = before;
+        }
     }
 
     /// Gives it back, if it is held.
@@ -176,6 +183,13 @@ mod tests {
         assert_eq!(
             lease.decide(&mine, after(20)),
             Some(Duration::from_secs(20))
+        );
+        lease.settle();
+        // One that failed before it had looked at the row.
+        lease.undo();
+        assert_eq!(
+            lease.decide(&mine, after(30)),
+            Some(Duration::from_secs(10))
         );
         lease.forget();
         assert_eq!(lease.decide(&mine, after(40)), Some(Duration::ZERO));

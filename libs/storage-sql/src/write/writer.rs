@@ -293,6 +293,7 @@ impl Writer {
     fn note_committed(&mut self, committed: Committed) {
         self.object_ids.settle();
         self.left_off.settle();
+        self.lease.settle();
         if committed != self.committed {
             let Committed {
                 incarnation,
