@@ -176,10 +176,11 @@ impl StatusKeeper {
         };
         if timeout(EVENTS, told).await.is_err() {
             debug!(cluster = %self.name, "the last Events were not written in time");
-            let left = self.untold.len();
-            let under_way = usize::from(left < all);
-            let lost = (left + under_way) as u64;
-            self.shared.metrics.events_failed.add(lost);
+            self.lose_what_was_under_way(all);
+            self.shared
+                .metrics
+                .events_failed
+                .add(self.untold.len() as u64);
         }
     }
 
@@ -262,13 +263,26 @@ impl StatusKeeper {
         }
     }
 
-    /// Tells what is to be told, for as long as the next status can wait. The Event that takes longer is lost, those behind it are tried again.
+    /// Tells what is to be told, for as long as the next status can wait. The Event that takes longer is lost, and so is the one during which
+    /// the process ends: it may be there, and would be there twice. Those behind it are tried again.
     async fn tell_events(&mut self, cancel: &CancellationToken) {
+        let all = self.untold.len();
         let told = timeout(EVENTS, self.publish_untold());
-        if let Some(Err(_elapsed)) = cancel.run_until_cancelled(told).await {
-            debug!(cluster = %self.name, "an Event was not written in time");
+        match cancel.run_until_cancelled(told).await {
+            Some(Ok(())) => {}
+            Some(Err(_elapsed)) => {
+                debug!(cluster = %self.name, "an Event was not written in time");
+                self.lose_what_was_under_way(all);
+                self.board.changed().notify_one();
+            }
+            None => self.lose_what_was_under_way(all),
+        }
+    }
+
+    /// Telling of so many broke off, in the middle of one unless it had not begun.
+    fn lose_what_was_under_way(&self, all: usize) {
+        if self.untold.len() < all {
             self.shared.metrics.events_failed.add(1);
-            self.board.changed().notify_one();
         }
     }
 

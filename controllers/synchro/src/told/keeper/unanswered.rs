@@ -193,14 +193,15 @@ async fn the_last_word_waits_no_longer_for_a_turn_and_events_together() {
     assert_eq!(shared.metrics.events_failed.get() - lost, 2);
 }
 
-/// So does a process that ends in the middle of an Event.
+/// So does a process that ends in the middle of an Event, which is counted.
 #[tokio::test]
 async fn a_process_that_ends_waits_for_no_event_that_hangs() {
     let stage = Stage::new().await;
     let keeper = keeper(&stage).await;
     stage.control_plane.takes_no_events();
     says(&keeper, false);
-    let board = Arc::clone(&keeper.board);
+    let (board, shared) = (Arc::clone(&keeper.board), Arc::clone(&keeper.shared));
+    let lost = shared.metrics.events_failed.get();
     let cancel = CancellationToken::new();
     let task = tokio::spawn(keeper.run(cancel.clone()));
     board.changed().notify_one();
@@ -213,4 +214,5 @@ async fn a_process_that_ends_waits_for_no_event_that_hangs() {
     assert_eq!(running, "Shutdown");
     let took = begun.elapsed();
     assert!(took <= EVENTS + Duration::from_secs(2), "{took:?}");
+    assert_eq!(shared.metrics.events_failed.get() - lost, 1);
 }
