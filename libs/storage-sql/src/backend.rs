@@ -68,7 +68,7 @@ pub(crate) enum Lane {
     /// Everything that there is, for a check or for sums: it takes as long as there is much.
     Whole,
     /// What whoever writes asks about what is stored: sweeps, audits, all clusters. A fleet that starts asks for thousands of these, and whoever serves
-    /// searches may be the same process.
+    /// searches may be the same process: they stand in a line of their own, and leave a connection to what takes a moment.
     Upkeep,
 }
 

@@ -41,7 +41,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Connections that a process opens beside those that search: one writes, two are for what takes a moment.
+    /// Connections that a process opens beside those that search: one writes, two are for what takes a moment, one of them for upkeep as well.
     pub const CONNECTIONS_BESIDE_SEARCHES: u32 = 3;
 
     /// The runtime of the writer.

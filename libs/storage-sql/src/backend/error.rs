@@ -69,6 +69,12 @@ pub(crate) fn is_full(err: &StoreError) -> bool {
     err.source().is_some_and(<dyn Error + 'static>::is::<Full>)
 }
 
+/// Whether there was no connection for one more: the server has too many, or all of ours were with others for long. Whether those are sound, others find out.
+pub(crate) fn is_crowd(err: &StoreError) -> bool {
+    let source = err.source().and_then(<dyn Error>::downcast_ref);
+    is_full(err) || matches!(source, Some(sqlx::Error::PoolTimedOut))
+}
+
 /// Two writers met, and the same work succeeds when it is done anew.
 pub(crate) fn collided(reason: &str) -> StoreError {
     StoreError::Unavailable {
@@ -136,6 +142,9 @@ mod tests {
     fn a_collision_is_told_from_other_trouble_that_passes() {
         let of = |class| classified("a write", sqlx::Error::PoolTimedOut, class);
         assert!(is_collision(&of(Class::Collision)) && of(Class::Collision).is_transient());
+        assert!(is_crowd(&of(Class::Full)) && is_crowd(&of(Class::Passing)));
+        let closed = classified("a read", sqlx::Error::PoolClosed, Class::Passing);
+        assert!(!is_crowd(&closed) && !is_crowd(&of(Class::Fault)));
         assert!(!is_collision(&of(Class::Passing)) && of(Class::Passing).is_transient());
         assert!(!is_collision(&of(Class::Fault)) && !of(Class::Fault).is_transient());
         assert!(is_collision(&collided("a row was taken")));

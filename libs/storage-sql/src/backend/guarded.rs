@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use super::error::{is_collision, is_full};
+use super::error::{is_collision, is_crowd};
 use super::gate::{Entry, Gate};
 use super::{Connection, Database, Disk, Lane, RowSink, SharedDatabase, Transaction};
 use crate::sql::dialect::Dialect;
@@ -105,8 +105,8 @@ impl Database for GuardedDatabase {
             }
             // Its own line may be long; whether the database answers, others find out.
             Err(err) if lane == Lane::Upkeep => Err(err),
-            // One connection too many: those that there are go on, if there are any.
-            Err(err) if is_full(&err) && self.reads.has_just_worked() => Err(err),
+            // One connection too many, or one more in the line: those that there are go on, if there are any.
+            Err(err) if is_crowd(&err) && self.reads.has_just_worked() => Err(err),
             Err(err) => Err(attempt.failed(err)),
         }
     }

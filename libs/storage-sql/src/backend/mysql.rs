@@ -25,11 +25,16 @@ pub(crate) use schema::{look, migrate};
 
 /// Connections for what takes a moment: one would do, but for the time that a cold page takes.
 const SHORT_READERS: u32 = 2;
+/// Of these, those on which streams compare as well. How many connections there are is said to the process, and a server has other clients; one is always for
+/// what takes a moment.
+const UPKEEP_READERS: u32 = SHORT_READERS - 1;
 
 /// A database on a server, and our connections with it.
 pub(crate) struct MysqlDatabase {
     writer: Pool<Connector>,
     short: Pool<Connector>,
+    /// A part of these.
+    upkeep: Pool<Connector>,
     searches: Pool<Connector>,
     /// Opened by who needs it.
     whole: Pool<Connector>,
@@ -42,9 +47,11 @@ impl MysqlDatabase {
     pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
         migrate(server).await?;
         let pool = |purpose, places| Pool::new(Connector::new(server, purpose), places);
+        let short = pool(Purpose::Read, SHORT_READERS);
         Ok(Self {
             writer: pool(Purpose::Write, 1),
-            short: pool(Purpose::Read, SHORT_READERS),
+            upkeep: short.part(UPKEEP_READERS),
+            short,
             searches: pool(Purpose::Read, options.readers),
             whole: pool(Purpose::ReadWhole, 1),
             limits: Limits::of(server),
@@ -61,8 +68,8 @@ impl Database for MysqlDatabase {
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
         let (pool, limits) = match lane {
-            // How many connections there are is said to the process, and a server has other clients.
-            Lane::Short | Lane::Upkeep => (&self.short, self.limits),
+            Lane::Short => (&self.short, self.limits),
+            Lane::Upkeep => (&self.upkeep, self.limits),
             Lane::Search => (&self.searches, self.limits),
             Lane::Whole => (&self.whole, self.limits_of_whole),
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use super::error::{Class, classified};
@@ -37,6 +37,8 @@ pub(crate) trait Connect: Send + Sync + 'static {
 /// Some connections, opened when they are needed.
 pub(crate) struct Pool<C: Connect> {
     shared: Arc<Shared<C>>,
+    /// Where those wait who never have all of the connections.
+    part: Option<Arc<Semaphore>>,
 }
 
 struct Shared<C: Connect> {
@@ -65,7 +67,13 @@ pub(crate) struct Lent<C: Connect> {
     opened: Instant,
     was_idle: bool,
     shared: Arc<Shared<C>>,
-    place: OwnedSemaphorePermit,
+    place: Place,
+}
+
+/// What somebody holds while they have a connection.
+struct Place {
+    _of_all: OwnedSemaphorePermit,
+    _of_part: Option<OwnedSemaphorePermit>,
 }
 
 impl<C: Connect> Pool<C> {
@@ -75,21 +83,29 @@ impl<C: Connect> Pool<C> {
     }
 
     fn with_patience(connect: C, places: u32, patience: Duration) -> Self {
-        let places = usize::try_from(places.max(1)).unwrap_or(1);
         Self {
             shared: Arc::new(Shared {
                 connect,
                 idle: Mutex::default(),
-                places: Arc::new(Semaphore::new(places)),
+                places: line(places),
                 patience,
             }),
+            part: None,
+        }
+    }
+
+    /// The same connections for others, of which they have so many at most. They wait in a line of their own: in that of all stands one for each of their
+    /// places, however many they are.
+    pub(crate) fn part(&self, places: u32) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            part: Some(line(places)),
         }
     }
 
     /// A connection: one that was used before, if there is one.
     pub(crate) async fn lend(&self) -> Result<Lent<C>, StoreError> {
-        let place = Arc::clone(&self.shared.places).acquire_owned();
-        let place = match timeout(self.shared.patience, place).await {
+        let place = match timeout(self.shared.patience, self.place()).await {
             Ok(Ok(place)) => place,
             Ok(Err(_closed)) => return Err(unavailable(sqlx::Error::PoolClosed)),
             Err(_elapsed) => return Err(unavailable(sqlx::Error::PoolTimedOut)),
@@ -106,6 +122,19 @@ impl<C: Connect> Pool<C> {
             was_idle,
             shared: Arc::clone(&self.shared),
             place,
+        })
+    }
+
+    /// The place of the part comes first: who waits for that keeps nobody else waiting.
+    async fn place(&self) -> Result<Place, AcquireError> {
+        let of_part = match &self.part {
+            Some(part) => Some(Arc::clone(part).acquire_owned().await?),
+            None => None,
+        };
+        let of_all = Arc::clone(&self.shared.places).acquire_owned().await?;
+        Ok(Place {
+            _of_all: of_all,
+            _of_part: of_part,
         })
     }
 
@@ -128,7 +157,7 @@ impl<C: Connect> Pool<C> {
         })
     }
 
-    /// Gives the connections back to the server; those in use follow when they are given back here.
+    /// Gives the connections back to the server, those of a part with all; those in use follow when they are given back here.
     pub(crate) async fn close(&self) {
         self.shared.places.close();
         let idle = std::mem::take(&mut *self.shared.idle());
@@ -201,6 +230,11 @@ impl<C: Connect> DerefMut for Lent<C> {
     }
 }
 
+fn line(places: u32) -> Arc<Semaphore> {
+    let places = usize::try_from(places.max(1)).unwrap_or(1);
+    Arc::new(Semaphore::new(places))
+}
+
 fn unavailable(err: sqlx::Error) -> StoreError {
     classified("taking a connection", err, Class::Passing)
 }
@@ -208,6 +242,8 @@ fn unavailable(err: sqlx::Error) -> StoreError {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
+
+    use futures::FutureExt as _;
 
     use super::*;
 
@@ -252,6 +288,29 @@ mod tests {
         let taken = pool.lend().await.unwrap();
         let (lent, ()) = tokio::join!(pool.lend(), taken.give_back());
         assert_eq!(*lent.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn who_has_a_part_leaves_the_others_to_the_rest_however_many_wait() {
+        let pool = Pool::new(Numbers::default(), 2);
+        let part = pool.part(1);
+        let taken = part.lend().await.unwrap();
+        let mut waits = std::pin::pin!(part.lend());
+        let mut too = std::pin::pin!(part.lend());
+        assert!(futures::poll!(&mut waits).is_pending());
+        assert!(futures::poll!(&mut too).is_pending());
+        let other = pool.lend().now_or_never().expect("a place").unwrap();
+        assert_eq!((*taken, *other), (1, 2));
+        other.give_back().await;
+        assert!(futures::poll!(&mut waits).is_pending());
+        let renewed = part.renew(taken).await.unwrap();
+        assert!(futures::poll!(&mut waits).is_pending());
+        renewed.give_back().await;
+        let next = waits.now_or_never().expect("a place").unwrap();
+        assert!(next.was_idle() && futures::poll!(&mut too).is_pending());
+        drop(next);
+        pool.close().await;
+        assert!(too.await.is_err());
     }
 
     #[tokio::test]

@@ -28,10 +28,16 @@ pub(crate) use schema::{look, migrate};
 
 /// Connections for what takes a moment: one would do, but for the time that a cold page takes.
 const SHORT_READERS: u32 = 2;
+/// Of these, those on which streams compare as well. How many connections there are is said to the process, and a server has other clients; one is always for
+/// what takes a moment.
+const UPKEEP_READERS: u32 = SHORT_READERS - 1;
+
 /// A database on a server, and our connections with it.
 pub(crate) struct PostgresDatabase {
     writer: Pool<Connector>,
     short: Pool<Connector>,
+    /// A part of these.
+    upkeep: Pool<Connector>,
     searches: Pool<Connector>,
     limits: Limits,
     limits_of_whole: Limits,
@@ -42,9 +48,11 @@ impl PostgresDatabase {
     pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
         migrate(server).await?;
         let pool = |places| Pool::new(Connector::new(server), places);
+        let short = pool(SHORT_READERS);
         Ok(Self {
             writer: pool(1),
-            short: pool(SHORT_READERS),
+            upkeep: short.part(UPKEEP_READERS),
+            short,
             searches: pool(options.readers),
             limits: Limits::of(server),
             limits_of_whole: Limits::of_whole(server),
@@ -60,8 +68,8 @@ impl Database for PostgresDatabase {
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
         let (pool, limits) = match lane {
-            // How many connections there are is said to the process, and a server has other clients.
-            Lane::Short | Lane::Upkeep => (&self.short, self.limits),
+            Lane::Short => (&self.short, self.limits),
+            Lane::Upkeep => (&self.upkeep, self.limits),
             Lane::Search => (&self.searches, self.limits),
             Lane::Whole => (&self.searches, self.limits_of_whole),
         };

@@ -4,6 +4,7 @@
 mod connections;
 mod cut;
 mod fences;
+pub(crate) mod moments;
 mod order;
 mod owners;
 pub(crate) mod place;

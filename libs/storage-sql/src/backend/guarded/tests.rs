@@ -19,6 +19,8 @@ enum Does {
     Hang,
     /// It has no place for one more connection.
     BeFull,
+    /// All connections are with others for long.
+    BeCrowded,
     /// It was replaced.
     BeGone,
     /// Nothing can be written.
@@ -59,6 +61,10 @@ impl Double {
             Does::BeFull => {
                 let full = sqlx::Error::PoolTimedOut;
                 Err(classified("connecting", full, Class::Full))
+            }
+            Does::BeCrowded => {
+                let crowded = sqlx::Error::PoolTimedOut;
+                Err(classified("taking a connection", crowded, Class::Passing))
             }
             Does::BeGone => Err(StoreError::Gone {
                 reason: "the file was replaced".into(),
@@ -191,14 +197,20 @@ async fn what_no_time_mends_is_told_to_who_comes_although_reading_was_in_trouble
 
 #[tokio::test(start_paused = true)]
 async fn one_connection_too_many_keeps_nobody_from_those_that_there_are() {
-    let (double, database) = database();
-    read(&database).await.expect("it works");
-    double.now(Does::BeFull);
-    let refused = read(&database).await.expect_err("it is one too many");
-    assert!(refused.is_transient() && !refused.is_told());
-    double.now(Does::Work);
-    read(&database).await.expect("one that was there");
-    assert_eq!(database.availability().outages, 0);
+    for crowd in [Does::BeFull, Does::BeCrowded] {
+        let (double, database) = database();
+        read(&database).await.expect("it works");
+        double.now(crowd);
+        let refused = read(&database).await.expect_err("it is one too many");
+        assert!(refused.is_transient() && !refused.is_told(), "{crowd:?}");
+        double.now(Does::Work);
+        read(&database).await.expect("one that was there");
+        assert_eq!(database.availability().outages, 0);
+        double.now(crowd);
+        time::sleep(JUST).await;
+        let refused = read(&database).await.expect_err("none is given back");
+        assert!(refused.is_told() && !database.availability().reads);
+    }
 }
 
 #[tokio::test(start_paused = true)]

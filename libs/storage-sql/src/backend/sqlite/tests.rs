@@ -19,6 +19,7 @@ use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
 use armadex_storage::{Change, Search, Sink, StoreError};
 
 use super::*;
+use crate::backend::several::moments;
 use crate::backend::{Connection, rows, schema};
 use crate::sql::samples::samples;
 use crate::sql::statement::{Param, Statement};
@@ -459,35 +460,7 @@ fn parameters_of_every_kind_are_shown() {
 async fn what_takes_a_moment_never_waits_behind_searches_or_sweeps() {
     let place = Place::new();
     let store = open_store(&place).await;
-    let fixture = fixture_of(&store);
-    let pods = fixture.pods_of("m").await;
-    fixture.put(&pods, [object("ns", "a")]).await;
-    let mut searches = Vec::new();
-    for _ in 0..Options::default().readers {
-        let search = store.database.read(Lane::Search).await;
-        searches.push(search.expect("a transaction"));
-    }
-    let upkeep = store.database.read(Lane::Upkeep).await;
-    let upkeep = upkeep.expect("a transaction");
-    let sweeps = (0..4).map(|_| {
-        let (sink, pods) = (Arc::clone(&store), pods.clone());
-        tokio::spawn(async move { sink.keys(pods.cluster, pods.stream.resource, None, 1).await })
-    });
-    let sweeps: Vec<_> = sweeps.collect();
-    tokio::task::yield_now().await;
-    store.head().await.expect("a head");
-    store.catalog().await.expect("a catalogue");
-    let (cluster, key) = ("m".parse().expect("a name"), object("ns", "a").build().key);
-    let found = store.get(&cluster, &pods_type(), &key).await;
-    assert!(found.expect("an answer").is_some());
-    let known = store.has_namespace(&cluster, "ns").await;
-    assert!(known.expect("an answer"));
-    assert!(sweeps.iter().all(|sweep| !sweep.is_finished()));
-    drop(upkeep);
-    for sweep in sweeps {
-        let keys = sweep.await.expect("no panic").expect("keys");
-        assert_eq!(keys.len(), 1);
-    }
+    moments::wait_for_nobody(&store, &fixture_of(&store)).await;
 }
 
 fn pods_type() -> armadex_model::GroupVersionResource {
