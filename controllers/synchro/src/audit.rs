@@ -3,11 +3,12 @@
 //! An [`Auditor`] goes over the types of one cluster, one after the other. Of each it has the member list what names its objects and their
 //! versions, and nothing else, and compares that with the store (`comparison`, by way of `subject`). It writes nothing: a type that differs is
 //! listed anew by its stream, which compares and sweeps as ever, and then it is compared once more. Bodies are not compared: an
-//! object of the same uid and version is taken for the same.
+//! object of the same uid and version is taken for the same. One that the end of a session breaks off goes on in the next (`progress`).
 
 mod cluster;
 mod comparison;
 mod item;
+mod progress;
 mod round;
 mod schedule;
 mod subject;
@@ -22,6 +23,7 @@ use tracing::error;
 use armadex_crds::ClusterAudit;
 
 pub(crate) use crate::audit::cluster::{AuditedCluster, Audits};
+use crate::audit::progress::UnderWay;
 use crate::audit::round::Round;
 
 /// Audits one cluster for as long as its session lives.
@@ -38,24 +40,25 @@ impl Auditor {
             self.until_wanted().await;
             let request = self.asked.borrow_and_update().clone();
             let begun = Instant::now();
-            let outcome = self.audit(request).await;
             let AuditedCluster { audits, board, .. } = &*self.cluster;
-            audits.again_after(self.cluster.shared.config.audit_every);
+            let progress = audits.begin(request, self.cluster.compared());
+            let outcome = self.audit(progress).await;
+            audits.end(self.cluster.shared.config.audit_every);
             board.update(|facts| facts.audit = Some(outcome));
             tokio::time::sleep(schedule::rest(begun.elapsed())).await;
         }
     }
 
     /// Whoever asked is told of an audit that broke off as well.
-    async fn audit(&self, request: String) -> ClusterAudit {
+    async fn audit(&self, progress: UnderWay) -> ClusterAudit {
         let cluster = Arc::clone(&self.cluster);
-        let asked = request.clone();
-        let round = tokio::spawn(async move { Round::new(&cluster, asked).run().await });
+        let begun = Arc::clone(&progress);
+        let round = tokio::spawn(async move { Round::new(&cluster, begun).run().await });
         match AbortOnDropHandle::new(round).await {
             Ok(outcome) => outcome,
             Err(error) => {
                 error!(cluster = %self.cluster.name, error = %error, "an audit broke off");
-                Round::new(&self.cluster, request).broke_off()
+                Round::new(&self.cluster, progress).broke_off()
             }
         }
     }
@@ -64,8 +67,11 @@ impl Auditor {
         let AuditedCluster { audits, board, .. } = &*self.cluster;
         let answered = board.facts().audit.map(|audit| audit.request);
         let answered = answered.unwrap_or_default();
+        let broken_off = audits.broken_off();
         let asked = async {
-            let new = |asked: &String| !asked.is_empty() && *asked != answered;
+            let new = |asked: &String| {
+                !asked.is_empty() && *asked != answered && Some(asked) != broken_off.as_ref()
+            };
             if self.asked.wait_for(new).await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::audit::comparison::Hashes;
+use crate::audit::progress::{Compared, Progress, UnderWay};
 use crate::audit::schedule;
 use crate::config::Shared;
 use crate::lock::lock;
@@ -28,12 +29,20 @@ pub(crate) struct AuditedCluster {
     pub(crate) audits: Arc<Audits>,
 }
 
+impl AuditedCluster {
+    pub(super) fn compared(&self) -> Compared {
+        (self.id, self.connected.identity.clone())
+    }
+}
+
 /// What stays while sessions with the member come and go.
 #[derive(Debug)]
 pub(crate) struct Audits {
     pub(super) hashes: Hashes,
     /// When the next one begins by itself; `None`: never.
     due: Mutex<Option<Instant>>,
+    /// The one that has begun; of another session, if none of this one has.
+    under_way: Mutex<Option<UnderWay>>,
     /// What was wrong after a list as well, by type: no further list is made for it.
     stubborn: Mutex<BTreeMap<GroupVersionResource, BTreeSet<u64>>>,
 }
@@ -47,19 +56,47 @@ impl Audits {
         Self {
             hashes: Hashes::default(),
             due: Mutex::new((!period.is_zero()).then(first)),
+            under_way: Mutex::default(),
             stubborn: Mutex::default(),
         }
     }
 
+    /// Waits for the time of the next one, or for that of one that a session's end broke off.
     pub(super) async fn is_due(&self) {
-        let due = *lock(&self.due);
+        let broken_off = lock(&self.under_way)
+            .as_ref()
+            .map(|progress| lock(progress).again());
+        let due = broken_off.or(*lock(&self.due));
         match due {
             Some(due) => tokio::time::sleep_until(due).await,
             None => std::future::pending().await,
         }
     }
 
-    pub(super) fn again_after(&self, period: Duration) {
+    /// What is asked for by the one that a session's end broke off.
+    pub(super) fn broken_off(&self) -> Option<String> {
+        let under_way = lock(&self.under_way);
+        let request = |progress: &UnderWay| lock(progress).outcome.request.clone();
+        under_way.as_ref().map(request)
+    }
+
+    /// The one that a session's end broke off, if it is what is to be audited now; otherwise one that begins.
+    pub(super) fn begin(&self, request: String, of: Compared) -> UnderWay {
+        let mut under_way = lock(&self.under_way);
+        let known = under_way.take();
+        let known = known.filter(|known| lock(known).answers(&request, &of));
+        let begin = || {
+            let progress = Progress::new(request, of, Instant::now());
+            Arc::new(Mutex::new(progress))
+        };
+        let progress = known.unwrap_or_else(begin);
+        *under_way = Some(Arc::clone(&progress));
+        progress
+    }
+
+    /// It is over; the next one begins after the period.
+    pub(super) fn end(&self, period: Duration) {
+        *lock(&self.under_way) = None;
         let mut due = lock(&self.due);
         if due.is_some() {
             *due = Some(Instant::now() + schedule::next(period, rand::random()));

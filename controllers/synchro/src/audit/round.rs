@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::{ClusterAudit, ResourceAudit, ResourceSyncStatus};
-use armadex_model::ResourceType;
+use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::StreamState;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -13,7 +13,9 @@ use tracing::{debug, warn};
 
 use crate::audit::cluster::AuditedCluster;
 use crate::audit::comparison::Found;
+use crate::audit::progress::UnderWay;
 use crate::audit::subject::{Subject, Unproved};
+use crate::lock::lock;
 use crate::stream::turns::ClusterTurns;
 use crate::told::report::Report;
 
@@ -29,15 +31,12 @@ const LISTS: usize = 3;
 /// A type that is synced, and how it is doing.
 type Synced = (Arc<ResourceType>, Arc<Report>);
 
-/// An audit under way.
+/// An audit under way, as far as it comes in one session.
 pub(super) struct Round<'a> {
     cluster: &'a AuditedCluster,
     /// In which it stands behind clusters whose audit began before.
     turns: Arc<ClusterTurns>,
-    outcome: ClusterAudit,
-    words: Vec<String>,
-    /// What is stored was seen.
-    is_whole: bool,
+    progress: UnderWay,
 }
 
 /// What came of one type.
@@ -51,32 +50,19 @@ struct Verdict {
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(cluster: &'a AuditedCluster, request: String) -> Self {
+    pub(super) fn new(cluster: &'a AuditedCluster, progress: UnderWay) -> Self {
         Self {
             cluster,
             turns: Arc::new(ClusterTurns::new(Arc::clone(&cluster.shared.audits))),
-            outcome: ClusterAudit {
-                request,
-                time: Time(Timestamp::now()),
-                proved: 0,
-                unproved: 0,
-                objects: 0,
-                differences: 0,
-                mended: 0,
-                message: String::new(),
-            },
-            words: Vec::new(),
-            is_whole: true,
+            progress,
         }
     }
 
-    /// Audits the types that are synced now. What has just been connected is given a moment. Types that are stored and not followed are shown
-    /// as well, and nobody knows whether they are right.
-    pub(super) async fn run(mut self) -> ClusterAudit {
-        let AuditedCluster {
-            shared, board, id, ..
-        } = self.cluster;
-        let streams = board.streams();
+    /// Audits the types that are synced now and are left. What has just been connected is given a moment. Types that are stored and not followed
+    /// are shown as well, and nobody knows whether they are right.
+    pub(super) async fn run(self) -> ClusterAudit {
+        let AuditedCluster { shared, id, .. } = self.cluster;
+        let streams = self.go_on();
         let soon = Instant::now() + FOLLOWED_WITHIN;
         for (_, report) in &streams {
             // Which are followed by then is looked at below.
@@ -88,6 +74,7 @@ impl<'a> Round<'a> {
                 for (resource, report) in &streams {
                     let verdict = self.audit(resource, report, &stored).await;
                     self.tell(resource, Some(report), verdict);
+                    lock(&self.progress).compared();
                 }
                 self.tell_of_unfollowed(&streams, &stored);
             }
@@ -96,28 +83,47 @@ impl<'a> Round<'a> {
     }
 
     /// What is told of an audit that did not come to its end.
-    pub(super) fn broke_off(mut self) -> ClusterAudit {
-        let streams = self.cluster.board.streams();
-        self.fail(&streams, "the audit broke off");
+    pub(super) fn broke_off(self) -> ClusterAudit {
+        self.fail(&self.left(), "the audit broke off");
         self.end()
     }
 
-    fn fail(&mut self, streams: &[Synced], words: &str) {
-        self.is_whole = false;
+    /// The types that are left, but for those that are given up.
+    fn go_on(&self) -> Vec<Synced> {
+        let given_up = lock(&self.progress).goes_on(Instant::now(), rand::random());
+        let why = Unproved::NotConnected.to_string();
+        for (resource, report) in self.left().iter().take(given_up) {
+            self.tell(resource, Some(report), Verdict::unproved(&why));
+        }
+        self.left()
+    }
+
+    /// Types that are synced now and of which nothing has been told.
+    fn left(&self) -> Vec<Synced> {
+        let mut streams = self.cluster.board.streams();
+        let progress = lock(&self.progress);
+        streams.retain(|(resource, _)| !progress.is_done(&resource.gvr));
+        streams
+    }
+
+    fn fail(&self, streams: &[Synced], words: &str) {
         for (resource, report) in streams {
             self.tell(resource, Some(report), Verdict::unproved(words));
         }
+        let mut progress = lock(&self.progress);
+        progress.is_whole = false;
         if streams.is_empty() {
-            self.words.push(words.to_owned());
+            progress.words.push(words.to_owned());
         }
     }
 
     /// Of types whose streams began meanwhile the next audit tells.
-    fn tell_of_unfollowed(&mut self, streams: &[Synced], stored: &[StreamState]) {
+    fn tell_of_unfollowed(&self, streams: &[Synced], stored: &[StreamState]) {
         let now = self.cluster.board.streams();
         for StreamState { resource, .. } in stored {
             let mut followed = streams.iter().chain(&now);
-            if !followed.any(|(followed, _)| followed.gvr == resource.gvr) {
+            let is_followed = followed.any(|(followed, _)| followed.gvr == resource.gvr);
+            if !is_followed && !lock(&self.progress).is_done(&resource.gvr) {
                 let why = Unproved::NotFollowed.to_string();
                 self.tell(resource, None, Verdict::unproved(&why));
             }
@@ -195,7 +201,7 @@ impl<'a> Round<'a> {
     }
 
     /// `report` is that of a type that is followed.
-    fn tell(&mut self, resource: &ResourceType, report: Option<&Arc<Report>>, verdict: Verdict) {
+    fn tell(&self, resource: &ResourceType, report: Option<&Arc<Report>>, verdict: Verdict) {
         let AuditedCluster { name, metrics, .. } = self.cluster;
         let gvr = &resource.gvr;
         let Verdict {
@@ -218,38 +224,53 @@ impl<'a> Round<'a> {
         counted.add(1);
         metrics.differences.add(differences);
         metrics.mended.add(mended);
-        let outcome = &mut self.outcome;
+        let found = (number(objects), number(differences), number(mended));
+        self.count(gvr, proved, found, &words);
+        if let Some(report) = report {
+            report.audited(ResourceAudit {
+                proved_time: proved.then(|| Time(Timestamp::now())),
+                objects: found.0,
+                differences: found.1,
+                mended: found.2,
+                message: words,
+            });
+        }
+    }
+
+    /// Adds a type to what is told of all of them: its objects, those that differed, and those that were mended.
+    fn count(
+        &self,
+        gvr: &GroupVersionResource,
+        proved: bool,
+        (objects, differences, mended): (i64, i64, i64),
+        words: &str,
+    ) {
+        let mut progress = lock(&self.progress);
+        progress.done(gvr);
+        let outcome = &mut progress.outcome;
         *if proved {
             &mut outcome.proved
         } else {
             &mut outcome.unproved
         } += 1;
-        outcome.objects += number(objects);
-        outcome.differences += number(differences);
-        outcome.mended += number(mended);
+        outcome.objects += objects;
+        outcome.differences += differences;
+        outcome.mended += mended;
         if !words.is_empty() {
             let resource = name_of(&gvr.group, &gvr.resource);
-            self.words.push(format!("{resource}: {words}"));
-        }
-        if let Some(report) = report {
-            report.audited(ResourceAudit {
-                proved_time: proved.then(|| Time(Timestamp::now())),
-                objects: number(objects),
-                differences: number(differences),
-                mended: number(mended),
-                message: words,
-            });
+            progress.words.push(format!("{resource}: {words}"));
         }
     }
 
     fn end(self) -> ClusterAudit {
         let Self {
             cluster,
-            mut outcome,
-            mut words,
-            is_whole,
+            progress,
             turns: _,
         } = self;
+        let progress = lock(&progress);
+        let (mut outcome, mut words) = (progress.outcome.clone(), progress.words.clone());
+        let is_whole = progress.is_whole;
         let now = Timestamp::now();
         outcome.time = Time(now);
         let missing = cluster.board.facts().missing;

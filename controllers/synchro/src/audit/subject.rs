@@ -77,6 +77,9 @@ pub(super) enum Unproved {
     /// The stream does not follow a watch.
     #[error("it is not followed now")]
     NotFollowed,
+    /// Sessions ended before it was compared.
+    #[error("the member was lost each time before it was done")]
+    NotConnected,
     /// Something in the comparison broke.
     #[error("the comparison broke off")]
     BrokeOff,

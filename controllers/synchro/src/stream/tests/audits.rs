@@ -9,10 +9,12 @@ use super::*;
 use crate::audit::{AuditedCluster, Auditor, Audits};
 use crate::session::plan::Missing;
 use crate::stream::turns::ClusterTurns;
+use crate::testing::named;
 use crate::told::board::Board;
 use crate::told::metrics::Counter;
 
 const HOUR: Duration = Duration::from_secs(3600);
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A member, a store, and what is between them.
 struct Stage {
@@ -22,6 +24,7 @@ struct Stage {
     shared: Arc<Shared>,
     board: Arc<Board>,
     metrics: Arc<ClusterMetrics>,
+    audits: Arc<Audits>,
 }
 
 /// The stream and the auditor at work.
@@ -56,6 +59,7 @@ impl Stage {
         sink: Arc<MemorySink>,
         shared: Arc<Shared>,
     ) -> Self {
+        let audits = Audits::new(shared.config.audit_every, None);
         Self {
             member,
             cluster,
@@ -63,6 +67,7 @@ impl Stage {
             shared,
             board: Arc::default(),
             metrics: Arc::default(),
+            audits: Arc::new(audits),
         }
     }
 
@@ -73,8 +78,10 @@ impl Stage {
         let report = Report::new(Arc::clone(self.board.changed()), Timestamp::UNIX_EPOCH);
         let report = Arc::new(report);
         let name = ClusterName::new("member1").unwrap();
-        self.board
-            .show_streams(vec![(Arc::new(pods()), Arc::clone(&report))]);
+        let beside = self.sink.with(|stored| stored.beside.clone());
+        let types = [pods()].into_iter().chain(beside);
+        let streams = types.map(|resource| (Arc::new(resource), Arc::clone(&report)));
+        self.board.show_streams(streams.collect());
         let cancel = CancellationToken::new();
         let context = StreamContext {
             shared: Arc::clone(&self.shared),
@@ -95,7 +102,7 @@ impl Stage {
             board: Arc::clone(&self.board),
             metrics: Arc::clone(&self.metrics),
             connected,
-            audits: Arc::new(Audits::new(self.shared.config.audit_every, None)),
+            audits: Arc::clone(&self.audits),
         };
         let auditor = Auditor {
             cluster: Arc::new(cluster),
@@ -457,6 +464,113 @@ async fn who_asked_for_an_audit_that_breaks_off_is_told_so() {
     let audit = stage.audit(&act, "whole").await;
     assert_eq!(counts(&audit), [1, 0, 0, 1, 0]);
     act.end().await;
+}
+
+/// A member that does not answer after so many pages of metadata more.
+fn hangs_after(stage: &Stage, pages: usize) {
+    let before = stage.member.lives(|life| {
+        life.answers_metadata(Metadata::Alone);
+        life.asked_for("metadata")
+    });
+    stage.member.meanwhile(move |life| {
+        if life.asked_for("metadata") > before + pages {
+            life.answers_metadata(Metadata::Hangs);
+        }
+    });
+}
+
+/// Pods and these types beside them, each of one page.
+async fn of_types(names: &[&str]) -> Stage {
+    let stage = Stage::new(LivingMember::with(&["a"]), Duration::ZERO);
+    let beside = names.iter().map(|name| named(name)).collect();
+    stage.sink.with(|stored| stored.beside = beside);
+    let act = stage.run();
+    stage.is_equal().await;
+    act.end().await;
+    stage
+}
+
+/// A session that is lost after some seconds, in which an audit is asked for; what came of it, and how many pages were asked for.
+async fn session(stage: &Stage, request: &str) -> (Option<ClusterAudit>, usize) {
+    let pages = || stage.member.lives(|life| life.asked_for("metadata"));
+    let before = pages();
+    let act = stage.run();
+    act.asks.send_replace(request.to_owned());
+    let answer = stage.audited(|audit| audit.request == request);
+    let answer = tokio::time::timeout(Duration::from_secs(20), answer).await;
+    act.end().await;
+    (answer.ok(), pages() - before)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_audit_goes_on_where_the_end_of_a_session_broke_it_off_and_not_at_once() {
+    let stage = of_types(&["q", "r", "s", "t"]).await;
+    hangs_after(&stage, 2);
+    assert_eq!(session(&stage, "7").await, (None, 3));
+    hangs_after(&stage, 1);
+    assert_eq!(session(&stage, "7").await, (None, 0), "it rests");
+    tokio::time::sleep(MINUTE * 2).await;
+    assert_eq!(session(&stage, "7").await, (None, 2));
+    hangs_after(&stage, 9);
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(session(&stage, "7").await, (None, 0), "it rests longer");
+    tokio::time::sleep(MINUTE * 3).await;
+    let (audit, pages) = session(&stage, "7").await;
+    assert_eq!((counts(&audit.unwrap()), pages), ([5, 0, 0, 5, 0], 2));
+    assert_eq!(stage.metrics.proved.get(), 5, "each once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_for_another_audit_has_all_types_compared_at_once() {
+    let stage = of_types(&["q", "r"]).await;
+    hangs_after(&stage, 2);
+    assert_eq!(session(&stage, "7").await, (None, 3));
+    hangs_after(&stage, 9);
+    let (audit, pages) = session(&stage, "8").await;
+    assert_eq!((counts(&audit.unwrap()), pages), ([3, 0, 0, 3, 0], 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_that_takes_longer_than_the_sessions_of_a_member_holds_up_no_other() {
+    let stage = of_types(&["q", "r"]).await;
+    let mut asked = 0;
+    let audit = loop {
+        // The first is compared, and the second hangs in that session and in three more.
+        let pages = match asked {
+            0 => 1,
+            1..5 => 0,
+            _ => 9,
+        };
+        hangs_after(&stage, pages);
+        let (audit, pages) = session(&stage, "7").await;
+        asked += pages;
+        if let Some(audit) = audit {
+            break audit;
+        }
+    };
+    assert_eq!(counts(&audit), [2, 0, 0, 2, 1], "{audit:?}");
+    let words = "q: not compared: the member was lost each time before it was done";
+    assert_eq!((audit.message.as_str(), asked), (words, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_an_audit_of_a_member_that_is_never_there_for_long_is_answered() {
+    let stage = of_types(&["q", "r"]).await;
+    let (begun, mut asked) = (tokio::time::Instant::now(), 0);
+    let audit = loop {
+        hangs_after(&stage, 0);
+        let (audit, pages) = session(&stage, "7").await;
+        asked += pages;
+        if let Some(audit) = audit {
+            break audit;
+        }
+    };
+    assert_eq!((counts(&audit), asked), ([0, 0, 0, 0, 3], 6), "{audit:?}");
+    assert!(begun.elapsed() < 3 * HOUR, "{:?}", begun.elapsed());
+    // It is over: the next one begins with the first type.
+    hangs_after(&stage, 9);
+    let (audit, pages) = session(&stage, "8").await;
+    assert_eq!((counts(&audit.unwrap()), pages), ([3, 0, 0, 3, 0], 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,6 +31,8 @@ pub(super) struct Stored {
     pub(super) hidden: bool,
     /// The type, while it is open; otherwise its rows wait for the purge and are not shown.
     open: Option<ResourceType>,
+    /// Types that are stored beside it, with the same rows.
+    pub(super) beside: Vec<ResourceType>,
     /// By which the rows were made.
     rules: Rules,
     /// Writes that were tried.
@@ -249,15 +251,16 @@ impl Sink for MemorySink {
             let source = reason.clone().into();
             return Err(StoreError::Unavailable { reason, source });
         }
-        let state = self.with(|stored| {
-            Some(StreamState {
+        Ok(self.with(|stored| {
+            let types = stored.open.iter().chain(&stored.beside);
+            let state = |resource: &ResourceType| StreamState {
                 id: TYPE,
-                resource: stored.open.clone()?,
+                resource: resource.clone(),
                 position: stored.position.clone(),
                 objects: stored.rows.len() as u64,
-            })
-        });
-        Ok(Vec::from_iter(state))
+            };
+            types.map(state).collect()
+        }))
     }
 
     async fn close(&self, _: ClusterId, _: TypeId) -> Result<(), StoreError> {
