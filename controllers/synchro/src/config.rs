@@ -44,6 +44,10 @@ const AUDITS: Width = Width {
 /// Types of which so much differs that it takes megabytes, up to four, to wait for their streams.
 const LARGE_AUDITS: usize = 4;
 
+/// Pages of keys that sweeps ask the store for at the same time. After a release with other rules all streams are swept, and the store gives one page after the other:
+/// more would only stand in its line, where sessions and audits wait as well, and be told that it does not answer.
+const SWEEPS: usize = 4;
+
 /// One part in so many of the memory is for objects that have not come in as a whole.
 const UNFINISHED: usize = 4;
 
@@ -133,6 +137,8 @@ pub(crate) struct Shared {
     pub(crate) audits: Arc<Turns>,
     /// Those that wait for a stream with much that differs.
     pub(crate) large_audits: Semaphore,
+    /// Sweeps that may ask for keys now.
+    pub(crate) sweeps: Semaphore,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
     /// What runs beside the trees.
@@ -170,6 +176,7 @@ impl Shared {
             last_words: LastWords::default(),
             audits: Arc::new(Turns::new(AUDITS)),
             large_audits: Semaphore::new(LARGE_AUDITS),
+            sweeps: Semaphore::new(SWEEPS),
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),
             fenced: Notify::new(),

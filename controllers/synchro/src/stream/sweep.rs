@@ -1,10 +1,11 @@
 //! Deleting what is stored and was not in the list, and storing the position that the list leads to.
 
-use armadex_storage::{Change, Phase};
+use armadex_model::ObjectKey;
+use armadex_storage::{Change, Phase, TypeId};
 
-use crate::stream::Stream;
 use crate::stream::step::{Outcome, Sweep};
-use crate::stream::writer::Halt;
+use crate::stream::writer::{Halt, Refused, Writer};
+use crate::stream::{Stream, StreamContext};
 
 /// Keys that are compared at a time: some 60 KB. All of them may go at once: where that is too much for one transaction the store makes several of it.
 const KEYS: u32 = 1000;
@@ -17,11 +18,8 @@ impl Stream {
             let Self {
                 context, writer, ..
             } = &*self;
-            let (sink, after) = (&context.shared.sink, sweep.after.as_ref());
-            let keys = writer
-                .attempt(|| sink.keys(context.cluster, opened.resource, after, KEYS))
-                .await?;
-            match keys {
+            let stored = keys(context, writer, opened.resource, sweep.after.as_ref());
+            match stored.await? {
                 Ok(keys) => keys,
                 Err(refused) => return Ok(self.failed_for(refused.reason())),
             }
@@ -40,5 +38,23 @@ impl Stream {
             self.context.report.place().listed(&sweep.version);
         }
         Ok(Outcome::Swept(last))
+    }
+}
+
+/// A page of what is stored, when it is this stream's turn: of some 40,000 it may be the last. While the store fails nobody keeps a turn.
+async fn keys(
+    context: &StreamContext,
+    writer: &Writer,
+    resource: TypeId,
+    after: Option<&ObjectKey>,
+) -> Result<Result<Vec<ObjectKey>, Refused>, Halt> {
+    let (shared, cluster) = (&context.shared, context.cluster);
+    let stored = writer.attempt(|| async {
+        let _turn = shared.sweeps.acquire().await;
+        shared.sink.keys(cluster, resource, after, KEYS).await
+    });
+    tokio::select! {
+        () = context.cancel.cancelled() => Err(Halt::Cancelled),
+        stored = stored => stored,
     }
 }

@@ -12,6 +12,7 @@ mod rooms;
 mod silence;
 mod sink;
 mod slow;
+mod sweeps;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Stores in memory that keep what they are given, and fail when they are told to.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -51,6 +52,33 @@ pub(super) struct Stored {
     pub(super) differs: bool,
     /// Whoever reads versions panics.
     pub(super) panics: bool,
+    /// Whoever reads keys is counted there.
+    pub(super) comparing: Option<Arc<Comparing>>,
+}
+
+/// How many read keys at the same time, each of whom takes a while.
+pub(super) struct Comparing {
+    takes: Duration,
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Comparing {
+    pub(super) fn that_takes(takes: Duration) -> Arc<Self> {
+        let (now, most) = Default::default();
+        Arc::new(Self { takes, now, most })
+    }
+
+    pub(super) fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    async fn read(&self) {
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(now, Ordering::Relaxed);
+        tokio::time::sleep(self.takes).await;
+        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Stored {
@@ -218,6 +246,9 @@ impl Sink for MemorySink {
         after: Option<&ObjectKey>,
         limit: u32,
     ) -> Result<Vec<ObjectKey>, StoreError> {
+        if let Some(comparing) = self.with(|stored| stored.comparing.clone()) {
+            comparing.read().await;
+        }
         let later = |key: &&ObjectKey| after.is_none_or(|after| *key > after);
         Ok(self.with(|stored| {
             let keys = stored.rows.keys().filter(later).cloned();
