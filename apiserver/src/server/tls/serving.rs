@@ -1,6 +1,6 @@
 //! The certificate that the server shows, and how it is kept fresh.
 
-use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,8 +39,9 @@ pub enum Certificate {
 #[derive(Debug)]
 pub(crate) struct Serving {
     shown: ArcSwap<CertifiedKey>,
-    /// The files that the first one was made of.
-    first: Option<Pem>,
+    /// What the files hashed to that the first one was made of: the key of a leaf is not kept beside itself.
+    first: Option<u64>,
+    hasher: RandomState,
 }
 
 impl ResolvesServerCert for Serving {
@@ -57,10 +58,14 @@ impl Serving {
 
     /// Reads the certificate for the first time.
     pub(crate) async fn load(certificate: &Certificate) -> Result<Self, CertificateError> {
+        let hasher = RandomState::new();
         let (key, first) = match certificate {
             Certificate::Files { certificate, key } => {
                 let pem = Pem::read(certificate, key).await?;
-                (certified(&pem.certificate, &pem.key)?, Some(pem))
+                (
+                    certified(&pem.certificate, &pem.key)?,
+                    Some(hasher.hash_one(&pem)),
+                )
             }
             Certificate::SelfMade(made) => {
                 let (certificate, key) = made.pem();
@@ -70,6 +75,7 @@ impl Serving {
         Ok(Self {
             shown: ArcSwap::from_pointee(key),
             first,
+            hasher,
         })
     }
 }
@@ -82,7 +88,7 @@ pub(crate) async fn keep_fresh(
     key: PathBuf,
     cancel: CancellationToken,
 ) {
-    let mut last = serving.first.clone();
+    let mut last = serving.first;
     let mut ticks = tokio::time::interval(LOOK_AGAIN);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -90,7 +96,8 @@ pub(crate) async fn keep_fresh(
             // Gone for a moment while it is being replaced.
             continue;
         };
-        if last.as_ref() == Some(&pem) {
+        let found = Some(serving.hasher.hash_one(&pem));
+        if last == found {
             continue;
         }
         match certified(&pem.certificate, &pem.key) {
@@ -103,11 +110,11 @@ pub(crate) async fn keep_fresh(
                 "the renewed serving certificate cannot be used, the former one stays"
             ),
         }
-        last = Some(pem);
+        last = found;
     }
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Hash)]
 struct Pem {
     certificate: Vec<u8>,
     key: Vec<u8>,
@@ -119,13 +126,6 @@ impl Pem {
             certificate: read(certificate).await?,
             key: read(key).await?,
         })
-    }
-}
-
-impl fmt::Debug for Pem {
-    /// Without the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pem").finish_non_exhaustive()
     }
 }
 
