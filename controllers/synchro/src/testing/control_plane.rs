@@ -138,12 +138,10 @@ impl ControlPlane {
             match clusters.get_mut(name) {
                 Some(cluster) if method == Method::PATCH => return patched(cluster, body),
                 Some(cluster) => return (200, json!(cluster)),
-                // Whatever is written succeeds.
-                None if method == Method::PATCH => return (200, any()),
                 None => {}
             }
         }
-        refused(404, "NotFound", "no such path")
+        refused(404, "NotFound", "no such path or object")
     }
 }
 
@@ -169,9 +167,4 @@ fn patched(cluster: &mut PediaCluster, patch: &Value) -> (u16, Value) {
 fn refused(code: u16, reason: &str, message: &str) -> (u16, Value) {
     let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message});
     (code, status)
-}
-
-fn any() -> Value {
-    json!({"apiVersion": "cluster.clusterpedia.io/v1alpha2", "kind": "PediaCluster",
-        "metadata": {"name": "any"}, "spec": {"syncResources": []}})
 }

@@ -412,6 +412,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_object_that_is_gone_has_no_status_any_more() {
+        let conflict = json!({"kind": "Status", "status": "Failure", "code": 409, "reason": "Conflict", "message": "modified"});
+        let missing = json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "not found"});
+        let shared = shared().await;
+        let (before, asked) = put(&shared, &[(404, missing.clone())]).await;
+        assert_eq!((before, asked.len()), (Put::Gone, 1));
+        let (meanwhile, asked) = put(&shared, &[(409, conflict), (404, missing)]).await;
+        assert_eq!((meanwhile, asked.len()), (Put::Gone, 2));
+    }
+
+    #[tokio::test]
     async fn what_was_sent_and_not_answered_is_not_taken_for_somebody_elses() {
         let service = tower::service_fn(async |_: Request<Body>| {
             let answer = Response::builder().status(504).body(Body::empty());

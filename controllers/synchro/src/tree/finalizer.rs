@@ -84,18 +84,24 @@ mod tests {
 
     use super::*;
 
+    /// How a patch is refused.
+    const CONFLICT: (u16, &str) = (409, "Conflict");
+    const MISSING: (u16, &str) = (404, "NotFound");
+
     /// A control plane that has a PediaCluster and refuses so many patches of it; counts all of them.
-    fn control_plane(conflicts: usize) -> (Objects<PediaCluster>, Arc<AtomicUsize>) {
+    fn control_plane(
+        refused: usize,
+        (code, reason): (u16, &'static str),
+    ) -> (Objects<PediaCluster>, Arc<AtomicUsize>) {
         let patches = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&patches);
         let service = tower::service_fn(move |request: Request<Body>| {
             let is_patch = request.method() == Method::PATCH;
-            let refused = is_patch && counted.fetch_add(1, Ordering::Relaxed) < conflicts;
-            let (code, answer) = match refused {
+            let is_refused = is_patch && counted.fetch_add(1, Ordering::Relaxed) < refused;
+            let (code, answer) = match is_refused {
                 true => (
-                    409,
-                    json!({"kind": "Status", "status": "Failure", "code": 409,
-                    "message": "the object has been modified", "reason": "Conflict"}),
+                    code,
+                    json!({"kind": "Status", "status": "Failure", "code": code, "message": "no", "reason": reason}),
                 ),
                 false => (
                     200,
@@ -114,15 +120,22 @@ mod tests {
     #[tokio::test]
     async fn a_status_that_is_still_on_its_way_keeps_no_cluster_from_leaving() {
         for (conflicts, leaves, patches) in [(0, true, 1), (2, true, 3), (9, false, TRIES)] {
-            let (api, counted) = control_plane(conflicts);
+            let (api, counted) = control_plane(conflicts, CONFLICT);
             assert_eq!(remove(&api, "a", "u").await.is_ok(), leaves, "{conflicts}");
             assert_eq!(counted.load(Ordering::Relaxed), patches, "{conflicts}");
         }
     }
 
     #[tokio::test]
+    async fn a_cluster_that_goes_meanwhile_has_left() {
+        let (api, counted) = control_plane(9, MISSING);
+        assert!(remove(&api, "a", "u").await.is_ok());
+        assert_eq!(counted.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
     async fn another_cluster_of_that_name_keeps_its_finalizer() {
-        let (api, counted) = control_plane(0);
+        let (api, counted) = control_plane(0, CONFLICT);
         assert!(remove(&api, "a", "of another").await.is_ok());
         assert_eq!(counted.load(Ordering::Relaxed), 0);
     }
