@@ -21,7 +21,7 @@ pub fn fingerprint(group: &str, resource: &str, pruning: &str) -> i64 {
     digest(&describe(group, resource, pruning)).cast_signed()
 }
 
-/// The rules in words; what is not in here does not count.
+/// The rules in words; what is not in here does not count. They are written out: what `Debug` makes of a type is nobody's promise.
 fn describe(group: &str, resource: &str, pruning: &str) -> String {
     let mut text = format!("pruning {pruning}\n");
     for field in indexed(group, resource) {
@@ -36,7 +36,7 @@ fn describe(group: &str, resource: &str, pruning: &str) -> String {
         let or = fallback.map_or_else(String::new, |path| format!(" or {path}"));
         // Those that are as they were keep their number.
         let own = if *own { ", its own" } else { "" };
-        text.push_str(&format!("field {label}: {path}{or} or {absent:?}{own}\n"));
+        text.push_str(&format!("field {label}: {path}{or} or \"{absent}\"{own}\n"));
     }
     text
 }

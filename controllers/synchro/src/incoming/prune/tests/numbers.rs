@@ -70,14 +70,45 @@ fn stored(samples: Vec<Sample>) -> String {
             terms,
             body,
         } = prune(json.as_bytes(), &rules).unwrap();
-        let terms: Vec<_> = terms.iter().map(|term| format!("{term:?}\n")).collect();
+        let (key, terms) = (key_in_words(&key), terms.iter().map(term_in_words));
+        let (uid, version) = (quoted(&uid), quoted(&resource_version));
         let body = String::from_utf8(body.to_vec()).unwrap();
         format!(
-            "{plural} {key:?} {uid:?} {resource_version:?} {created}\n{body}\n{}",
-            terms.concat()
+            "{plural} {key} {uid} {version} {created}\n{body}\n{}",
+            terms.collect::<String>()
         )
     };
     samples.into_iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// The words are these, whatever the types are called: who gives them another name, or another `Debug`, changes nothing that is stored.
+fn key_in_words(key: &ObjectKey) -> String {
+    let ObjectKey { namespace, name } = key;
+    let (namespace, name) = (quoted(namespace), quoted(name));
+    format!("ObjectKey {{ namespace: {namespace}, name: {name} }}")
+}
+
+fn term_in_words(term: &Term) -> String {
+    let with_value = |what: &str, of: &str, which: &str, value: &str| {
+        let (which, value) = (quoted(which), quoted(value));
+        format!("{what} {{ {of}: {which}, value: {value} }}\n")
+    };
+    let alone = |what: &str, of: &str, which: &str| {
+        let which = quoted(which);
+        format!("{what} {{ {of}: {which} }}\n")
+    };
+    match term {
+        Term::Label { key, value } => with_value("Label", "key", key, value),
+        Term::LabelKey { key } => alone("LabelKey", "key", key),
+        Term::Field { path, value } => with_value("Field", "path", path, value),
+        Term::OwnField { path, value } => with_value("OwnField", "path", path, value),
+        Term::Owner { uid } => alone("Owner", "uid", uid),
+    }
+}
+
+/// As JSON has it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 #[track_caller]
