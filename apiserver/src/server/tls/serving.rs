@@ -1,6 +1,5 @@
 //! The certificate that the server shows, and how it is kept fresh.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,12 +36,7 @@ pub enum Certificate {
 
 /// Shows the present certificate to every client.
 #[derive(Debug)]
-pub(crate) struct Serving {
-    shown: ArcSwap<CertifiedKey>,
-    /// What the files hashed to that the first one was made of: the key of a leaf is not kept beside itself.
-    first: Option<u64>,
-    hasher: RandomState,
-}
+pub(crate) struct Serving(ArcSwap<CertifiedKey>);
 
 impl ResolvesServerCert for Serving {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
@@ -53,30 +47,22 @@ impl ResolvesServerCert for Serving {
 impl Serving {
     /// The certificate that is shown now.
     pub(super) fn present(&self) -> Arc<CertifiedKey> {
-        self.shown.load_full()
+        self.0.load_full()
     }
 
     /// Reads the certificate for the first time.
     pub(crate) async fn load(certificate: &Certificate) -> Result<Self, CertificateError> {
-        let hasher = RandomState::new();
-        let (key, first) = match certificate {
+        let key = match certificate {
             Certificate::Files { certificate, key } => {
                 let pem = Pem::read(certificate, key).await?;
-                (
-                    certified(&pem.certificate, &pem.key)?,
-                    Some(hasher.hash_one(&pem)),
-                )
+                certified(&pem.certificate, &pem.key)?
             }
             Certificate::SelfMade(made) => {
                 let (certificate, key) = made.pem();
-                (certified(certificate, key)?, None)
+                certified(certificate, key)?
             }
         };
-        Ok(Self {
-            shown: ArcSwap::from_pointee(key),
-            first,
-            hasher,
-        })
+        Ok(Self(ArcSwap::from_pointee(key)))
     }
 }
 
@@ -88,7 +74,7 @@ pub(crate) async fn keep_fresh(
     key: PathBuf,
     cancel: CancellationToken,
 ) {
-    let mut last = serving.first;
+    let mut last = None;
     let mut ticks = tokio::time::interval(LOOK_AGAIN);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while cancel.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -96,13 +82,14 @@ pub(crate) async fn keep_fresh(
             // Gone for a moment while it is being replaced.
             continue;
         };
-        let found = Some(serving.hasher.hash_one(&pem));
-        if last == found {
+        if last.as_ref() == Some(&pem) {
             continue;
         }
         match certified(&pem.certificate, &pem.key) {
+            // As it was when the server started: a key goes with one certificate.
+            Ok(new) if new.cert == serving.present().cert => {}
             Ok(new) => {
-                serving.shown.store(Arc::new(new));
+                serving.0.store(Arc::new(new));
                 tracing::info!("read the renewed serving certificate");
             }
             Err(error) => tracing::error!(
@@ -110,11 +97,11 @@ pub(crate) async fn keep_fresh(
                 "the renewed serving certificate cannot be used, the former one stays"
             ),
         }
-        last = found;
+        last = Some(pem);
     }
 }
 
-#[derive(Hash)]
+#[derive(PartialEq, Eq)]
 struct Pem {
     certificate: Vec<u8>,
     key: Vec<u8>,
