@@ -26,8 +26,8 @@ pub(crate) struct Lease {
     patience: Duration,
     /// When the last step was done that was committed.
     last_step: Option<Instant>,
-    /// The same, before the step that is being done, if one is.
-    step_before: Option<Option<Instant>>,
+    /// When the one was begun that is being done, if one is.
+    step: Option<Instant>,
     /// When the row of another was seen first, and as what.
     seen: Option<(i64, Instant)>,
     /// Whether the log says that this process holds it.
@@ -40,7 +40,7 @@ impl Lease {
             me: format!("{:032x}", rand::random::<u128>()),
             patience,
             last_step: None,
-            step_before: None,
+            step: None,
             seen: None,
             told: false,
         }
@@ -71,10 +71,9 @@ impl Lease {
     /// How long it was held since the last step, if it is to be held now. Of a time in which no step could be done (the store was away, this process was
     /// stopped) nobody saw anything grow old: so little of it counts.
     fn decide(&mut self, found: &LeaseRow, now: Instant) -> Option<Duration> {
-        self.step_before = Some(self.last_step);
         if found.holder == self.me {
-            let last = self.last_step.replace(now);
-            let worked = last.map_or(Duration::ZERO, |last| now - last);
+            self.step = Some(now);
+            let worked = self.last_step.map_or(Duration::ZERO, |last| now - last);
             return Some(worked.min(LONGEST));
         }
         self.last_step = None;
@@ -87,27 +86,27 @@ impl Lease {
                 }
             };
         is_free.then(|| {
-            self.last_step = Some(now);
+            self.step = Some(now);
             Duration::ZERO
         })
     }
 
     /// The step was committed.
     pub(crate) fn settle(&mut self) {
-        self.step_before = None;
+        if let Some(step) = self.step.take() {
+            self.last_step = Some(step);
+        }
     }
 
     /// The step may not have been committed: what it counted is not known, and too little is better than twice.
     pub(crate) fn forget(&mut self) {
-        (self.last_step, self.step_before) = (None, None);
+        (self.last_step, self.step) = (None, None);
     }
 
-    /// The step was rolled back, if it came so far, and the time up to it is still to be counted: where each step meets another transaction at first the
-    /// clock would stand still otherwise.
+    /// The step was rolled back, and the time up to it is still to be counted: where each step meets another transaction at first the clock would stand
+    /// still otherwise.
     pub(crate) fn undo(&mut self) {
-        if let Some(before) = self.step_before.take() {
-            self.last_step = before;
-        }
+        self.step = None;
     }
 
     /// Gives it back, if it is held.
@@ -180,6 +179,7 @@ mod tests {
         let mine = held_by(&lease.me, 3);
         let after = |seconds| begun + Duration::from_secs(seconds);
         assert_eq!(lease.decide(&mine, after(0)), Some(Duration::ZERO));
+        lease.settle();
         assert_eq!(
             lease.decide(&mine, after(20)),
             Some(Duration::from_secs(20))
@@ -193,10 +193,12 @@ mod tests {
         );
         lease.forget();
         assert_eq!(lease.decide(&mine, after(40)), Some(Duration::ZERO));
+        lease.settle();
         assert_eq!(
             lease.decide(&mine, after(50)),
             Some(Duration::from_secs(10))
         );
+        lease.settle();
         for _ in 0..3 {
             assert_eq!(
                 lease.decide(&mine, after(65)),
