@@ -14,7 +14,8 @@ use crate::caller::identity::{Identity, account_of};
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
     certificates: Vec<CertificateDer<'static>>,
-    kept: Mutex<Option<Kept>>,
+    /// With the generation of the trust that it was found by.
+    found: Mutex<Option<(u64, Found)>>,
     /// The latest verdict, for those who cannot wait for another.
     last: ArcSwapOption<Verdict>,
 }
@@ -31,15 +32,8 @@ pub(super) struct Verdict {
 /// A verdict, and until when the clock changes nothing of it.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) verdict: Verdict,
+    pub(super) verdict: Arc<Verdict>,
     pub(super) until: UnixTime,
-}
-
-#[derive(Debug)]
-struct Kept {
-    generation: u64,
-    until: UnixTime,
-    verdict: Arc<Verdict>,
 }
 
 impl Peer {
@@ -47,7 +41,7 @@ impl Peer {
     pub(crate) fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
         Self {
             certificates,
-            kept: Mutex::default(),
+            found: Mutex::default(),
             last: ArcSwapOption::empty(),
         }
     }
@@ -63,21 +57,17 @@ impl Peer {
             return None;
         }
         // Held while verifying, so that a hundred first requests at once make one verification; it takes about a millisecond.
-        let mut last = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = &*last
-            && kept.generation == generation
-            && now < kept.until
+        let mut kept = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, found)) = &*kept
+            && *of == generation
+            && now < found.until
         {
-            return Some(Arc::clone(&kept.verdict));
+            return Some(Arc::clone(&found.verdict));
         }
-        let Found { verdict, until } = verify(&self.certificates);
-        let verdict = Arc::new(verdict);
+        let found = verify(&self.certificates);
+        let verdict = Arc::clone(&found.verdict);
         self.last.store(Some(Arc::clone(&verdict)));
-        *last = Some(Kept {
-            generation,
-            until,
-            verdict: Arc::clone(&verdict),
-        });
+        *kept = Some((generation, found));
         Some(verdict)
     }
 
@@ -105,6 +95,7 @@ impl Peer {
 mod tests {
     use std::time::Duration;
 
+    use super::super::certificate::changes_at;
     use super::*;
     use crate::testing::Authority;
 
@@ -114,7 +105,7 @@ mod tests {
 
     fn found(verdict: Verdict) -> Found {
         Found {
-            verdict,
+            verdict: Arc::new(verdict),
             until: after(3600),
         }
     }
@@ -151,16 +142,15 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_is_verified_again() {
-        let peer = Authority::new("any").peer("bob", &[]);
-        let until = after(3600);
+    fn a_certificate_that_has_ended_is_verified_again() {
+        let peer = Authority::new("any").peer_valid_for("bob", Duration::from_secs(3600));
         let mut verified = Vec::new();
-        for seconds in [0, 3500, 3700] {
-            peer.verdict(1, after(seconds), |_| {
+        for seconds in [0, 3500, 3700, 3800] {
+            peer.verdict(1, after(seconds), |chain| {
                 verified.push(seconds);
                 Found {
-                    verdict: Verdict::default(),
-                    until,
+                    verdict: Arc::default(),
+                    until: changes_at(chain, std::iter::empty(), after(seconds)),
                 }
             });
         }

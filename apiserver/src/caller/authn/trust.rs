@@ -65,13 +65,13 @@ impl Trust {
     /// What the peer's certificates are worth, if it has shown any.
     pub(super) fn verdict(&self, peer: &Peer, now: UnixTime) -> Option<Arc<Verdict>> {
         peer.verdict(self.generation, now, |chain| Found {
-            verdict: Verdict {
+            verdict: Arc::new(Verdict {
                 is_front_proxy: self
                     .front_proxy
                     .as_ref()
                     .is_some_and(|proxy| proxy.vouches_for(chain, now)),
                 user: self.user(chain, now),
-            },
+            }),
             until: changes_at(chain, self.anchors(), now),
         })
     }
