@@ -78,6 +78,22 @@ impl StoreFlags {
 
     /// Opens the store; it serves both traits, and writes on the threads of `writes`.
     pub(crate) async fn open(&self, writes: &Handle) -> anyhow::Result<Arc<SqlStore>> {
+        let (location, options) = self.options(writes)?;
+        let store = armadex_storage_sql::open_with(&location, &options)
+            .await
+            .with_context(|| format!("cannot open the store {location}"))?;
+        Ok(Arc::new(store))
+    }
+
+    /// Opens a store that is there, whose schema is this binary's and is not to be changed: for whoever only looks after it.
+    pub(crate) async fn open_as_it_is(&self) -> anyhow::Result<SqlStore> {
+        let (location, options) = self.options(&Handle::current())?;
+        armadex_storage_sql::open_as_it_is(&location, &options)
+            .await
+            .with_context(|| format!("cannot open the store {location}"))
+    }
+
+    fn options(&self, writes: &Handle) -> anyhow::Result<(Location, Options)> {
         let Told {
             location,
             connections,
@@ -91,10 +107,7 @@ impl StoreFlags {
         if let Some(connections) = connections {
             options.readers = connections - Options::CONNECTIONS_BESIDE_SEARCHES;
         }
-        let store = armadex_storage_sql::open_with(&location, &options)
-            .await
-            .with_context(|| format!("cannot open the store {location}"))?;
-        Ok(Arc::new(store))
+        Ok((location, options))
     }
 
     fn told(&self) -> anyhow::Result<Told> {

@@ -22,7 +22,7 @@ use crate::sql::statement::Param;
 use pace::Tell;
 use progress::Progress;
 use range::Range;
-use source::{Chunk, Source};
+use source::{Chunk, Found, Source};
 use target::{Begun, Target};
 
 /// Copies a store, or goes on with a copy of it.
@@ -34,31 +34,30 @@ pub async fn copy(
 ) -> Result<Copied, CopyError> {
     check_schemas(from, to).await?;
     let source = Source::open(from).await?;
-    let copied = match Target::open(to).await {
-        Ok(target) => {
-            let copying = Copying {
-                source: &source,
-                target: &target,
-                pace,
-                names: (from.to_string(), to.to_string()),
-            };
-            let copied = copying.run(tell).await;
-            target.close().await;
-            copied
-        }
-        Err(err) => Err(err),
-    };
+    let copied = copy_from(&source, to, pace, tell).await;
     source.close().await;
     copied
 }
 
-/// The first is of this binary's schema, or of an earlier one. The second is not the same, and is of this binary's schema or of none: what an earlier one
-/// made is not brought up to date only to be refused.
+/// The second is not the first, and is of this binary's schema or of none; the first is of this binary's schema. Neither is brought up to date: who works with it
+/// might end. Whoever would be refused for TO's sake need not change FROM before.
 async fn check_schemas(from: &Location, to: &Location) -> Result<(), CopyError> {
-    let place = from.to_string();
+    let place = to.to_string();
     if from == to {
         return Err(CopyError::NotEmpty { place });
     }
+    let standing = schema_standing(to).await;
+    let standing = standing.map_err(|source| CopyError::To {
+        place: place.clone(),
+        source,
+    })?;
+    if standing.is_ahead() {
+        return Err(CopyError::Newer { place });
+    }
+    if standing.is_behind() {
+        return Err(CopyError::Older { place });
+    }
+    let place = from.to_string();
     let standing = schema_standing(from).await;
     let standing = standing.map_err(|source| CopyError::From {
         place: place.clone(),
@@ -70,19 +69,35 @@ async fn check_schemas(from: &Location, to: &Location) -> Result<(), CopyError> 
     if standing.is_ahead() {
         return Err(CopyError::Newer { place });
     }
-    let place = to.to_string();
-    let standing = schema_standing(to).await;
-    let standing = standing.map_err(|source| CopyError::To {
-        place: place.clone(),
-        source,
-    })?;
-    if standing.is_ahead() {
-        return Err(CopyError::Newer { place });
-    }
-    match standing.version.is_some() && !standing.pending.is_empty() {
-        true => Err(CopyError::Older { place }),
+    match standing.is_behind() {
+        true => Err(CopyError::Behind { place }),
         false => Ok(()),
     }
+}
+
+/// TO is opened, and made if it is not there, when nothing of FROM is in the way any more.
+async fn copy_from(
+    source: &Source,
+    to: &Location,
+    pace: &Pace,
+    tell: Tell<'_>,
+) -> Result<Copied, CopyError> {
+    source.rest(pace, tell).await?;
+    let found = source.standing().await?;
+    if found.0.head.revision == 0 && source.end(&TABLES[0], End::First).await?.is_none() {
+        let place = source.place().to_owned();
+        return Err(CopyError::Nothing { place });
+    }
+    let target = Target::open(to).await?;
+    let copying = Copying {
+        source,
+        target: &target,
+        pace,
+        names: (source.place().to_owned(), to.to_string()),
+    };
+    let copied = copying.run(found, tell).await;
+    target.close().await;
+    copied
 }
 
 /// A copy that goes on.
@@ -95,14 +110,7 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    async fn run(&self, tell: Tell<'_>) -> Result<Copied, CopyError> {
-        self.source.rest(self.pace, tell).await?;
-        let (standing, key) = self.source.standing().await?;
-        if standing.head.revision == 0 && self.source.end(&TABLES[0], End::First).await?.is_none() {
-            return Err(CopyError::Nothing {
-                place: self.names.0.clone(),
-            });
-        }
+    async fn run(&self, (standing, key): Found, tell: Tell<'_>) -> Result<Copied, CopyError> {
         let (progress, was_whole) = match self.target.begin(standing, &key).await? {
             Begun::Copying(begun) => (self.copy(begun, tell).await?, false),
             Begun::Whole(progress) => (progress, true),

@@ -31,6 +31,18 @@ pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStor
     }
 }
 
+/// Opens a store that is there with the schema that it has: what an earlier release has left is refused and stays that release's, for whoever only looks
+/// after a store is not to end those who work with it.
+pub async fn open_as_it_is(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {
+    check_schema(location).await?;
+    open_with(location, options).await
+}
+
+/// Migrations only go forward, so where none is to be run none will be by whoever opens the store next.
+async fn check_schema(location: &Location) -> Result<(), StoreError> {
+    schema_standing(location).await?.check_as_it_is()
+}
+
 /// Opens the database of a store alone, and brings its schema up to date.
 pub(crate) async fn database(
     location: &Location,
@@ -68,8 +80,9 @@ pub async fn schema_standing(location: &Location) -> Result<SchemaStanding, Stor
 }
 
 /// Gives a store another incarnation, as whoever sees that it was rewound does: positions of clients expire, and processes that write to it end. Says which
-/// revision is its last one.
+/// revision is its last one. What an earlier release has left is refused, as by [`open_as_it_is`].
 pub async fn renew(location: &Location) -> Result<i64, StoreError> {
+    check_schema(location).await?;
     let database = database(location, &Options::default()).await?;
     let renewed = give_another_incarnation(&database).await;
     database.close().await;

@@ -17,7 +17,10 @@ use armadex_storage::conformance::fixture::{live, resource};
 use armadex_storage::conformance::model::former::a_store_of_an_earlier_release_is_answered_as_before;
 use armadex_storage::conformance::model::former::unposted::labels_that_are_not_posted_are_found_as_before;
 use armadex_storage::{Health, Sink as _, Tenure};
-use armadex_storage_sql::{Location, Options, SqlStore, open_with, schema_standing};
+use armadex_storage_sql::{
+    CopyError, Location, Options, Pace, SchemaStanding, SqlStore, copy, open_as_it_is, open_with,
+    renew, schema_standing,
+};
 use sqlx::{Connection, Executor};
 
 /// What a release left, and what is asked of it.
@@ -204,6 +207,7 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
     let location: Location = url.parse().expect("a location");
     let before = schema_standing(&location).await.expect("a schema");
     assert_eq!(before.version, Some(version));
+    stays_as_it_is(&location, &before).await;
     let options = Options::default();
     let (store, other) = tokio::join!(
         open_with(&location, &options),
@@ -232,6 +236,39 @@ async fn is_answered_as_before(url: &str, version: i64, left: Left) {
     let stats = store.stats().await.expect("stats");
     let past = stats.shares.iter().map(|share| share.past_bytes);
     assert_eq!(stats.past.bytes, past.sum::<u64>());
+}
+
+/// Whoever only looks after the store leaves it to those who work with it, and a copy that is not made leaves nothing.
+async fn stays_as_it_is(location: &Location, before: &SchemaStanding) {
+    let bytes = bytes_of(location);
+    let opened = open_as_it_is(location, &Options::default()).await;
+    for refused in [opened.map(drop), renew(location).await.map(drop)] {
+        let refused = refused.expect_err("refused").to_string();
+        assert!(refused.contains("`armadex migrate` first"), "{refused}");
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let to = directory.path().join("to.db");
+    let copied = copy(
+        location,
+        &Location::Sqlite(to.clone()),
+        &Pace::default(),
+        &mut |_| {},
+    )
+    .await;
+    let refused = copied.expect_err("refused");
+    assert!(matches!(refused, CopyError::Behind { .. }), "{refused}");
+    assert!(!to.exists());
+    let after = schema_standing(location).await.expect("a schema");
+    assert_eq!(after, *before);
+    assert!(bytes_of(location) == bytes, "the file was written");
+}
+
+/// All of it, where it is a file.
+fn bytes_of(location: &Location) -> Vec<u8> {
+    match location {
+        Location::Sqlite(path) => std::fs::read(path).expect("a file"),
+        Location::Server(_) => vec![],
+    }
 }
 
 /// The process of then still has the second, and learns that it is over.

@@ -5,7 +5,6 @@ use std::io::Write as _;
 use anyhow::{Context as _, ensure};
 use armadex_storage_sql::{CheckReport, Location, SqlStore};
 use clap::Args;
-use tokio::runtime::Handle;
 
 use crate::store::StoreFlags;
 
@@ -26,7 +25,7 @@ pub(crate) struct Flags {
 /// Checks, prints what was found, and fails if anything is wrong in the end.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let location = flags.store.existing().await?;
-    let store = flags.store.open(&Handle::current()).await?;
+    let store = flags.store.open_as_it_is().await?;
     let sound = check(&store, &location, flags.mend).await;
     store.shutdown().await;
     ensure!(sound?, "{location} is not sound");

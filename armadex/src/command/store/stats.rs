@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use armadex_storage_sql::{Disk, Past, Share, StoreStats};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
 
 use crate::store::StoreFlags;
 
@@ -32,7 +31,7 @@ enum Output {
 /// Adds up, prints and leaves.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let location = flags.store.existing().await?;
-    let store = flags.store.open(&Handle::current()).await?;
+    let store = flags.store.open_as_it_is().await?;
     let stats = store.stats().await;
     store.shutdown().await;
     let stats = stats.with_context(|| format!("cannot read {location}"))?;

@@ -236,6 +236,24 @@ impl SchemaStanding {
         }
     }
 
+    /// Whether an earlier release has made the schema, and no later one has been here.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.version.is_some() && !self.pending.is_empty()
+    }
+
+    /// Whether there is a store that may be opened without a migration.
+    pub(crate) fn check_as_it_is(&self) -> Result<(), StoreError> {
+        let newest = self.newest;
+        match self.version {
+            None => Err(broken("there is no store")),
+            Some(version) if self.is_behind() => Err(broken(format!(
+                "its schema has version {version}, and this binary works with version {newest}: run `armadex migrate` first, which may end \
+                 older binaries that run, or use a binary of that release"
+            ))),
+            Some(_) => Ok(()),
+        }
+    }
+
     /// Whether a newer binary has been here.
     pub(crate) fn is_ahead(&self) -> bool {
         self.version.is_some_and(|version| version > self.newest)
@@ -287,6 +305,18 @@ mod tests {
         let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
         assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).is_ahead());
+    }
+
+    #[test]
+    fn only_what_needs_no_migration_is_opened_as_it_is() {
+        let of = |run: &[i64]| SchemaStanding::of(Dialect::Sqlite, run).check_as_it_is();
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 99]).is_ok());
+        let refused = of(&[1, 2, 3, 4]).expect_err("refused").to_string();
+        for words in ["version 4", "version 9", "`armadex migrate` first"] {
+            assert!(refused.contains(words), "{refused}");
+        }
+        assert!(of(&[]).is_err(), "there is none");
     }
 
     #[test]

@@ -37,6 +37,14 @@ pub enum CopyError {
         /// Which of the two.
         place: String,
     },
+    /// An earlier binary has made the tables of what is read, and may work with them.
+    #[error(
+        "FROM: {place} has the schema of an earlier release, which a copy does not change: run `armadex migrate` first, or copy with a binary of that release"
+    )]
+    Behind {
+        /// Where it is.
+        place: String,
+    },
     /// An earlier binary has made tables in what is written.
     #[error(
         "TO: {place} was made by an earlier release, a store of its own or a copy that it did not finish: name a file that is not there yet, \

@@ -26,6 +26,9 @@ pub(super) struct Source {
     database: SharedDatabase,
 }
 
+/// How it stands, and the key of its index.
+pub(super) type Found = (Standing, [u8; HASH_KEY_BYTES]);
+
 /// Rows, and whether they are of what was expected.
 pub(super) enum Chunk {
     Rows(Vec<Cells>),
@@ -42,6 +45,11 @@ impl Source {
             source,
         })?;
         Ok(Self { place, database })
+    }
+
+    /// As it is called in errors.
+    pub(super) fn place(&self) -> &str {
+        &self.place
     }
 
     /// Waits until it is known that nobody does the periodic work of the store, as each synchro does.
@@ -66,8 +74,8 @@ impl Source {
         Ok(())
     }
 
-    /// How it stands, and the key of its index.
-    pub(super) async fn standing(&self) -> Result<(Standing, [u8; HASH_KEY_BYTES]), CopyError> {
+    /// How it stands.
+    pub(super) async fn standing(&self) -> Result<Found, CopyError> {
         let found = async {
             let mut transaction = self.database.read(Lane::Search).await?;
             let found = standing(&mut *transaction).await?;

@@ -45,6 +45,11 @@ impl Place {
         }
     }
 
+    /// Whether there is a file.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(&self.location, Location::Sqlite(path) if path.exists())
+    }
+
     pub(super) async fn store(&self) -> Arc<SqlStore> {
         Arc::new(open::open(&self.location).await.expect("a store"))
     }

@@ -49,19 +49,37 @@ async fn what_has_something_in_it_is_not_written_over() {
     }
 }
 
+/// Makes a store one of an earlier release.
+const LAST_MIGRATION: &str =
+    "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)";
+
 #[tokio::test]
 async fn what_an_earlier_release_made_is_refused_as_it_is() {
     let (from, to) = (Place::in_a_file(), Place::in_a_file());
     one_pod(&from).await;
     one_pod(&to).await;
-    to.run(
-        "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)",
-    )
-    .await;
+    to.run(LAST_MIGRATION).await;
     let words = ["TO: ", "made by an earlier release", "an empty database"];
     says(copied(&from, &to).await, &words);
     let standing = schema_standing(&to.location).await.expect("a standing");
     assert_eq!(standing.version, Some(standing.newest - 1));
+    // It would not help to migrate FROM.
+    from.run(LAST_MIGRATION).await;
+    says(copied(&from, &to).await, &["TO: "]);
+}
+
+/// Whoever works with it might end.
+#[tokio::test]
+async fn what_an_earlier_release_works_with_is_not_migrated_to_be_copied() {
+    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    one_pod(&from).await;
+    from.run(LAST_MIGRATION).await;
+    let before = schema_standing(&from.location).await.expect("a standing");
+    let words = ["FROM: ", "earlier release", "`armadex migrate` first"];
+    says(copied(&from, &to).await, &words);
+    let after = schema_standing(&from.location).await.expect("a standing");
+    assert_eq!(after, before);
+    assert!(!to.is_there());
 }
 
 /// Whoever was not told that a copy is whole, because the program was killed or the connection was lost, copies again.
@@ -138,6 +156,7 @@ async fn nothing_is_not_copied() {
     says(copied(&from, &to).await, &["FROM: there is nothing in"]);
     from.store().await.shutdown().await;
     says(copied(&from, &to).await, &["FROM: there is nothing in"]);
+    assert!(!to.is_there());
 }
 
 /// A store whose process lives does the periodic work.
@@ -163,6 +182,7 @@ async fn a_store_that_a_process_looks_after_is_not_copied() {
             refused,
             &["FROM: a process writes to", "stop each `armadex synchro`"],
         );
+        assert!(!to.is_there());
         store.shutdown().await;
         copied(&from, &to).await.expect("it was given back");
     }
