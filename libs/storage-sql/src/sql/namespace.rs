@@ -163,3 +163,10 @@ pub(crate) fn delete(dialect: Dialect, ids: &[i64]) -> Statement {
     .within("nsid", ids)
     .build()
 }
+
+/// Deletes namespaces of a cluster that is gone with all its streams, whatever they say of types.
+pub(crate) fn delete_left(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::new(dialect, "ns.delete_left", "DELETE FROM ns WHERE ")
+        .within("nsid", ids)
+        .build()
+}

@@ -252,6 +252,7 @@ fn namespaces(dialect: Dialect) -> Vec<Statement> {
         namespace::empty_since(40, 100),
         namespace::some(CLUSTER, 100),
         namespace::delete(dialect, &NSIDS),
+        namespace::delete_left(dialect, &NSIDS),
     ]
 }
 

@@ -25,9 +25,32 @@ pub(crate) struct CounterDelta {
 pub(crate) async fn write(
     connection: &mut dyn Connection,
     dialect: Dialect,
+    deltas: Vec<CounterDelta>,
+    new: Vec<NamespaceRow>,
+) -> Result<(), StoreError> {
+    match write_all(connection, dialect, deltas, new).await? {
+        true => Ok(()),
+        false => Err(collided("a namespace was purged while it was written to")),
+    }
+}
+
+/// Takes what is purged off its counters. Nobody else removes namespaces meanwhile, so one that is missing is damage, and would be in the way for ever.
+pub(crate) async fn take_off(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+    deltas: Vec<CounterDelta>,
+) -> Result<(), StoreError> {
+    let written = write_all(connection, dialect, deltas, vec![]).await;
+    written.map(drop)
+}
+
+/// Whether all namespaces were there.
+async fn write_all(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
     mut deltas: Vec<CounterDelta>,
     mut new: Vec<NamespaceRow>,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     deltas.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     let Settled {
         written,
@@ -90,12 +113,13 @@ fn settle(deltas: Vec<CounterDelta>) -> Result<Settled, StoreError> {
     Ok(settled)
 }
 
-/// Counts the types of namespaces: a statement for each number, of which there are few.
+/// Counts the types of namespaces: a statement for each number, of which there are few. Whether all were there.
 async fn write_types(
     connection: &mut dyn Connection,
     types: BTreeMap<i64, i64>,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let dialect = connection.dialect();
+    let mut are_all_there = true;
     let mut by_delta: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     for (nsid, delta) in types {
         by_delta.entry(delta).or_default().push(nsid);
@@ -106,12 +130,10 @@ async fn write_types(
                 ..0 => namespace::vacate(dialect, -delta, part),
                 _ => namespace::occupy(dialect, *delta, part),
             };
-            if connection.execute(statement).await? != part.len() as u64 {
-                return Err(collided("a namespace was purged while it was written to"));
-            }
+            are_all_there &= connection.execute(statement).await? == part.len() as u64;
         }
     }
-    Ok(())
+    Ok(are_all_there)
 }
 
 #[cfg(test)]

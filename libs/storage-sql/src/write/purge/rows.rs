@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use armadex_storage::StoreError;
+use tracing::warn;
 
 use super::{dense, prune};
 use crate::backend::rows;
@@ -27,6 +28,8 @@ pub(super) struct Chosen {
     whole: Vec<Keyed>,
     /// One that is too large for a step, and how many objects it loses.
     part: Option<(Keyed, i64)>,
+    /// (cluster, type) of streams that have no counter: whatever they say, nothing of theirs is found any more.
+    uncounted: HashSet<(i64, i32)>,
     rows: Vec<PurgedRow>,
     /// What these are indexed by, by revision.
     terms: HashMap<i64, TermSet>,
@@ -45,15 +48,49 @@ impl Chosen {
             *gone.entry((key.cluster, key.resource)).or_default() -= delta;
         }
         let gone = streams.iter().map(|stream| {
-            let gone = gone.get(&(stream.cluster, stream.resource));
+            let key = (stream.cluster, stream.resource);
+            let gone = match self.uncounted.contains(&key) {
+                true => stream.objects,
+                false => gone.get(&key).copied().unwrap_or(0),
+            };
             Loss {
                 cluster: stream.cluster,
                 resource: stream.resource,
                 had: stream.objects,
-                gone: gone.copied().unwrap_or(0),
+                gone,
             }
         });
         gone.collect()
+    }
+
+    /// The streams that have nothing left. One that says that it had nothing is not believed before its counters were looked for.
+    pub(super) fn emptied(&self, losses: &[Loss]) -> Vec<(i64, i32)> {
+        let emptied = losses.iter().filter(|loss| {
+            let is_uncounted = self.uncounted.contains(&(loss.cluster, loss.resource));
+            loss.had == loss.gone && (loss.gone != 0 || is_uncounted)
+        });
+        emptied.map(|loss| (loss.cluster, loss.resource)).collect()
+    }
+
+    /// Says what a purge goes on without: where counters were lost their objects stay behind.
+    pub(super) fn tell_of_damage(&self, streams: &[StreamRow]) {
+        let is_damaged = |stream: &&StreamRow| {
+            stream.objects != 0 && self.uncounted.contains(&(stream.cluster, stream.resource))
+        };
+        let mut damaged = streams.iter().filter(is_damaged);
+        let Some(first) = damaged.next() else {
+            return;
+        };
+        let (cluster, resource, objects) = (first.cluster, first.resource, first.objects);
+        let others = damaged.count();
+        warn!(
+            cluster,
+            resource,
+            objects,
+            others,
+            "type {resource} of cluster {cluster} is purged: {objects} objects are left of it by its sum, and none by its namespaces. `armadex store check` \
+             says whether there are any, and `--mend` makes their counters anew"
+        );
     }
 
     fn deltas(&self) -> impl Iterator<Item = CounterDelta> {
@@ -77,14 +114,13 @@ pub(super) async fn choose(
     limit: u32,
 ) -> Result<Chosen, StoreError> {
     let limit = i64::from(limit);
-    let mut sum = 0;
+    let mut sum: i64 = 0;
     let enough = streams.iter().take_while(|stream| {
         let wanted = sum < limit;
-        sum += stream.objects;
+        sum = sum.saturating_add(stream.objects);
         wanted
     });
     let keys: Vec<(i64, i32)> = enough
-        .filter(|stream| stream.objects > 0)
         .map(|stream| (stream.cluster, stream.resource))
         .collect();
     if keys.is_empty() {
@@ -93,11 +129,28 @@ pub(super) async fn choose(
     // Each has an object at least.
     let statement = counter::of_streams(session.dialect, &keys, limit);
     let found = rows(session.connection, statement, counter::decode_keyed).await?;
-    match fill(found, limit) {
-        Filled::Whole(places) => choose_whole(session, places, limit).await,
-        Filled::Part(place) => choose_part(session, place, limit).await,
-        Filled::Nothing => Ok(Chosen::default()),
+    let uncounted = uncounted(keys, &found, limit);
+    let chosen = match fill(found, limit) {
+        Filled::Whole(places) => choose_whole(session, places, limit).await?,
+        Filled::Part(place) => choose_part(session, place, limit).await?,
+        Filled::Nothing => Chosen::default(),
+    };
+    Ok(Chosen {
+        uncounted,
+        ..chosen
+    })
+}
+
+/// Those of some streams that have no counter; none is known to be one where there may be more counters than were found.
+fn uncounted(streams: Vec<(i64, i32)>, found: &[Keyed], limit: i64) -> HashSet<(i64, i32)> {
+    if i64::try_from(found.len()).is_ok_and(|found| found >= limit) {
+        return HashSet::new();
     }
+    let mut uncounted = HashSet::from_iter(streams);
+    for (key, ..) in found {
+        uncounted.remove(&(key.cluster, key.resource));
+    }
+    uncounted
 }
 
 /// What has room in a step by the number of objects.
@@ -159,6 +212,7 @@ async fn choose_whole(
     Ok(Chosen {
         whole: places,
         part: None,
+        uncounted: HashSet::new(),
         rows: found,
         terms,
     })
@@ -185,6 +239,7 @@ async fn choose_part(
     Ok(Chosen {
         whole: vec![],
         part: Some((place, gone)),
+        uncounted: HashSet::new(),
         rows: found,
         terms,
     })
@@ -230,7 +285,7 @@ pub(super) async fn remove(session: &mut Session<'_>, chosen: Chosen) -> Result<
         Some(_) => unpost(session, &chosen).await?,
         None => drop_runs(session, &chosen).await?,
     }
-    counters::write(session.connection, session.dialect, deltas, vec![]).await?;
+    counters::take_off(session.connection, session.dialect, deltas).await?;
     Ok(chosen.rows.len() as u64)
 }
 
@@ -307,6 +362,14 @@ mod tests {
         };
         assert_eq!(found_whole, whole);
         assert_eq!(found_part.as_deref(), part);
+    }
+
+    /// Where there are as many counters as are asked for there may be more.
+    #[test]
+    fn a_stream_has_no_counter_only_where_all_were_found() {
+        let of = |limit| uncounted(vec![(1, 3), (2, 3)], &[place("a", 4)], limit);
+        assert_eq!(of(2), HashSet::from([(2, 3)]));
+        assert_eq!(of(1), HashSet::new());
     }
 
     #[test]

@@ -1,0 +1,133 @@
+//! Damaged sums of what has left: a purge comes to its end all the same, and nothing that is shown goes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_databases::{Database, Engine};
+use armadex_storage::Sink as _;
+use armadex_storage::conformance::fixture::{all_pods, name};
+use armadex_storage::conformance::{Fixture, object, resource};
+
+use crate::backend::{Lane, row};
+use crate::sql::statement::Statement;
+use crate::{Location, Options, SqlStore, open_with};
+
+/// Of the first cluster, which leaves, and of the second type, which the other one has no more.
+const DAMAGES: [&str; 10] = [
+    "UPDATE ns SET types = types + 7 WHERE cluster = 1",
+    "UPDATE ns SET types = 0 WHERE cluster = 1",
+    "DELETE FROM ns WHERE cluster = 1",
+    "UPDATE stream SET objects = objects + 7 WHERE cluster = 1 OR type = 2",
+    "UPDATE stream SET objects = objects - 1 WHERE cluster = 1 OR type = 2",
+    "UPDATE stream SET objects = 0 WHERE cluster = 1 OR type = 2",
+    "UPDATE counter SET n = n + 5 WHERE cluster = 1 OR type = 2",
+    "UPDATE counter SET n = 1 WHERE cluster = 1 OR type = 2",
+    "DELETE FROM counter WHERE cluster = 1",
+    "DELETE FROM counter WHERE type = 2",
+];
+
+/// More steps than there are rows.
+const ENOUGH: usize = 100;
+
+async fn run(store: &SqlStore, sql: &'static str) {
+    let mut transaction = store.database.write().await.expect("a transaction");
+    let done = transaction.execute(Statement::fixed("damage", sql, []));
+    assert!(done.await.expect("damaged") > 0, "{sql}");
+    transaction.commit().await.expect("committed");
+}
+
+async fn purge(store: &SqlStore, limit: u32, damage: &str) {
+    for _ in 0..ENOUGH {
+        let purged = store.purge(limit, Duration::ZERO).await;
+        if purged
+            .unwrap_or_else(|err| panic!("{damage}: {err}"))
+            .finished
+        {
+            return;
+        }
+    }
+    panic!("{damage}: there is no end to it");
+}
+
+async fn objects(store: &SqlStore) -> Option<i64> {
+    let mut reader = store.database.read(Lane::Short).await.expect("a reader");
+    let counted = Statement::fixed("test.objects", "SELECT COUNT(*) FROM obj", []);
+    let counted = row(&mut *reader, counted, |row| row.int(0)).await;
+    reader.rollback().await.expect("ended");
+    counted.expect("an answer")
+}
+
+async fn check_purged(location: &Location, damage: &'static str, limit: u32) {
+    let options = Options {
+        watch_window: Duration::ZERO,
+        ..Options::default()
+    };
+    let store = Arc::new(open_with(location, &options).await.expect("a store"));
+    let fixture = Fixture::of(&store);
+    let labelled = |namespace, name| object(namespace, name).label("name", name);
+    let leaves = fixture.pods_of("leaves").await;
+    let pods = [("a", "p"), ("a", "q"), ("b", "r")];
+    fixture
+        .put(&leaves, pods.map(|(a, b)| labelled(a, b)))
+        .await;
+    let stays = fixture.pods_of("stays").await;
+    fixture.put(&stays, [labelled("a", "p")]).await;
+    let maps = resource("", "configmaps", "ConfigMap", true);
+    let maps = fixture.writer("stays", &maps).await;
+    let both = [("a", "m"), ("b", "n"), ("b", "o")];
+    fixture.put(&maps, both.map(|(a, b)| labelled(a, b))).await;
+    run(&store, damage).await;
+    store
+        .leave(&name("leaves"), "incarnation-1")
+        .await
+        .expect("left");
+    store
+        .close(maps.cluster, maps.stream.resource)
+        .await
+        .expect("closed");
+    purge(&store, limit, damage).await;
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["stays/a/p"]);
+    // Where counters were lost something may be left, which nobody is shown.
+    store.mend().await.expect("mended");
+    purge(&store, limit, damage).await;
+    assert_eq!(
+        store.check().await.expect("a report").faults,
+        [""; 0],
+        "{damage}"
+    );
+    assert_eq!(objects(&store).await, Some(1), "{damage}");
+    assert_eq!(fixture.list(&all_pods(), 10).await, ["stays/a/p"]);
+    store.shutdown().await;
+}
+
+async fn on(engine: Engine) {
+    for damage in DAMAGES {
+        let Some(database) = Database::for_test(engine).expect("a server") else {
+            return;
+        };
+        let location = database.patient_url().parse().expect("a location");
+        check_purged(&location, damage, 100).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_damaged_sum_of_what_left_stops_a_purge_on_postgresql() {
+    on(Engine::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_damaged_sum_of_what_left_stops_a_purge_on_mariadb() {
+    on(Engine::Mysql).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_damaged_sum_of_what_left_stops_a_purge_on_sqlite() {
+    for (damage, limit) in DAMAGES
+        .into_iter()
+        .flat_map(|damage| [(damage, 100), (damage, 1)])
+    {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let location = Location::Sqlite(directory.path().join("store.db"));
+        check_purged(&location, damage, limit).await;
+    }
+}
