@@ -3,6 +3,7 @@
 mod connected;
 mod limit;
 mod list;
+mod outlasted;
 mod pace;
 pub(crate) mod place;
 mod pull;
@@ -32,6 +33,7 @@ use tracing::{debug, error, info, warn};
 use crate::config::Shared;
 use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
+use crate::stream::outlasted::Outlasted;
 use crate::stream::pace::Pace;
 use crate::stream::step::{Outcome, State, Wait, step};
 use crate::stream::turns::{Room, Turn};
@@ -115,7 +117,7 @@ struct Stream {
     /// The stored position is older than where the stream is.
     behind: bool,
     /// Where it stands, while its rows are hidden: it is not known yet whether the member lets them be read.
-    hidden: Option<MemberPosition>,
+    hidden: Option<Box<MemberPosition>>,
     /// The member was asked how far it is, and what it answered was not understood.
     puzzled: bool,
     /// Since when it is in doubt who the member is.
@@ -124,6 +126,8 @@ struct Stream {
     pace: Pace,
     /// Something failed, and no watch has lasted since.
     troubled: bool,
+    /// Lists since a watch has lasted.
+    outlasted: Option<Box<Outlasted>>,
     /// A watch lasted, which is the one proof that a stream works: a member may answer every question and list and still refuse the
     /// watch, or end it, and would be asked all the time if an answer were a success.
     lasted: bool,
@@ -160,6 +164,7 @@ impl Stream {
             doubted,
             pace: Pace::default(),
             troubled: false,
+            outlasted: None,
             lasted: false,
         }
     }
@@ -204,6 +209,7 @@ impl Stream {
                 }
                 Wait::Backoff => whole.next(rand::random()).max(asked),
                 Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
+                Wait::Outlasted => self.outlasted().pause(rand::random()).max(asked),
             };
             tokio::select! {
                 () = self.context.cancel.cancelled() => return,
@@ -221,7 +227,10 @@ impl Stream {
             State::Checking { .. } => Box::pin(self.check_and_show()).await,
             State::Listing(listing) => Box::pin(self.page(listing)).await,
             State::Sweeping(sweep) => Box::pin(self.sweep(sweep)).await,
-            State::Watching { version } => self.watch(version.clone()).await,
+            State::Watching { version } => match self.watch(version.clone()).await? {
+                Outcome::Gone => Box::pin(self.until_cancelled(Self::too_old)).await,
+                outcome => Ok(outcome),
+            },
         }
     }
 
@@ -244,7 +253,8 @@ impl Stream {
             Ok(stream) => stream,
             Err(refused) => return Ok(self.failed_for(refused.reason())),
         };
-        self.hidden = stream.position.clone().filter(|_| stream.hidden);
+        let hidden = stream.position.clone().filter(|_| stream.hidden);
+        self.hidden = hidden.map(Box::new);
         self.opened = Some(Opened {
             resource: stream.resource,
             epoch: stream.epoch,
@@ -263,22 +273,17 @@ impl Stream {
             && let Some(position) = self.hidden.take()
         {
             let opened = self.opened()?;
-            self.writer.write(opened, vec![], Some(position)).await?;
+            self.writer.write(opened, vec![], Some(*position)).await?;
         }
         Ok(())
     }
 
     /// Who the member is and how far its collection is, so that a watch is resumed only where it would tell everything.
     async fn check(&mut self) -> Outcome {
-        let connected = Arc::clone(&self.context.connected);
-        match connected.identity_since(self.doubted).await {
-            Err(error) => return self.failed(&error),
-            Ok(identity) if identity != connected.identity => {
-                connected.stranger.cancel();
-                return self.failed_for("another cluster answers at this address");
-            }
-            Ok(_) => {}
+        if let Err(outcome) = self.recognize().await {
+            return outcome;
         }
+        let connected = Arc::clone(&self.context.connected);
         let present = connected.present_version(&self.context.resource.gvr).await;
         let is_puzzle = matches!(present, Err(MemberError::Malformed { .. }));
         let was_puzzled = std::mem::replace(&mut self.puzzled, is_puzzle);
@@ -292,6 +297,39 @@ impl Stream {
             Err(error) => self.failed(&error),
             Ok(present) => Outcome::Present(present),
         }
+    }
+
+    /// Whether the member is still the one that it was, if that is in doubt; what follows if it is not, or does not say.
+    async fn recognize(&mut self) -> Result<(), Outcome> {
+        let connected = Arc::clone(&self.context.connected);
+        match connected.identity_since(self.doubted).await {
+            Err(error) => Err(self.failed(&error)),
+            Ok(identity) if identity != connected.identity => {
+                connected.stranger.cancel();
+                Err(self.failed_for("another cluster answers at this address"))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// A watch was refused as too old. Where none has lasted since the last list that took too long, or somebody else answers.
+    async fn too_old(&mut self) -> Outcome {
+        if self.outlasted.is_none() {
+            return Outcome::Gone;
+        }
+        self.doubted = Instant::now();
+        if let Err(outcome) = self.recognize().await {
+            return outcome;
+        }
+        match self.outlasted().refused(Instant::now()) {
+            None => Outcome::Gone,
+            Some(words) => self.outlasts(words),
+        }
+    }
+
+    fn outlasted(&mut self) -> &mut Outlasted {
+        let begun = || Box::new(Outlasted::new(Instant::now()));
+        self.outlasted.get_or_insert_with(begun)
     }
 
     async fn until_cancelled(
@@ -332,6 +370,16 @@ impl Stream {
         Outcome::Failed
     }
 
+    /// That is said until a watch has lasted, whatever goes well meanwhile.
+    fn outlasts(&mut self, words: String) -> Outcome {
+        self.context.metrics.failures.add(1);
+        if self.news("no watch can follow a list") {
+            warn!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, error = words, "no watch can follow a list; others that it is so with are not told of");
+        }
+        self.context.report.stands(words);
+        Outcome::Outlasted
+    }
+
     fn news(&mut self, words: &str) -> bool {
         self.troubled = true;
         self.context
@@ -342,6 +390,7 @@ impl Stream {
 
     /// The stream works.
     fn recovered(&self) {
+        self.context.report.works();
         if self.context.connected.outages.ends(&self.writer.what) {
             info!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, "streams that failed work again");
         }

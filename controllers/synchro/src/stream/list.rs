@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::incoming::items::{Items, ListMetadata};
 use crate::incoming::lines::Piece;
@@ -79,6 +79,7 @@ impl Stream {
             self.context.report.listing();
             self.context.report.place().lists();
             self.context.metrics.lists.add(1);
+            self.outlasted().begins(Instant::now());
         }
         listing.begin_page();
         let mut turn = std::mem::take(&mut self.turn);

@@ -110,6 +110,8 @@ pub(crate) enum Outcome {
     Crowded,
     /// Position or token are too old.
     Gone,
+    /// The position is too old, and so was that of the list before: they take longer than the member keeps what happened.
+    Outlasted,
     /// What is stored is not what the member has.
     Differs,
     /// The continue token is too old, and the member gave another one: the rest of the list, as it is now.
@@ -151,6 +153,8 @@ pub(crate) enum Wait {
     Page,
     /// Long: whoever took the stream over should find peace.
     Fenced,
+    /// Longer and longer: the next list is likely to lead as little to a watch.
+    Outlasted,
 }
 
 /// Says what follows. `member` is the identity of the member that the stream is connected with.
@@ -201,6 +205,10 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
         (State::Listing(_), Outcome::Crowded) => go(State::Listing(Listing::over_rows())),
         (State::Listing(listing), Outcome::Expired(token)) => again(listing.renewed(token)),
         (_, Outcome::Gone | Outcome::Expired(_)) => again(State::Listing(Listing::over_rows())),
+        (_, Outcome::Outlasted) => Next {
+            state: State::Listing(Listing::over_rows()),
+            wait: Wait::Outlasted,
+        },
         (_, Outcome::Fenced) => Next {
             state: State::Opening,
             wait: Wait::Fenced,
@@ -427,6 +435,7 @@ mod tests {
                 Wait::Backoff => "~",
                 Wait::Page => "-",
                 Wait::Fenced => "~~",
+                Wait::Outlasted => "~~~",
             };
             words.push(format!("{wait}{}", word(&state)));
         }

@@ -7,6 +7,7 @@ mod kinds;
 mod living;
 mod member;
 mod memory;
+mod outlasted;
 mod refusals;
 mod rooms;
 mod silence;

@@ -110,8 +110,8 @@ impl Stream {
         let body = match Box::pin(self.request_watch(&version, lasts)).await? {
             Ok(body) => body,
             Err(error) => {
-                // A refusal comes from somebody who answers, and is no reason to doubt who it is.
-                if error.code().is_none() {
+                // A refusal comes from somebody who answers, and is no reason to doubt who it is, unless what was listed did so over another connection.
+                if error.code().is_none() || self.outlasted.is_some() {
                     self.doubted = Instant::now();
                 }
                 return Ok(self.watch_failed(&error, version));
@@ -133,6 +133,7 @@ impl Stream {
         self.lasted = took >= LASTED || took >= AT_ONCE && moved;
         if self.lasted {
             self.troubled = false;
+            self.outlasted = None;
             self.recovered();
         }
         self.pace = self.pace.after(in_time, took);

@@ -88,8 +88,16 @@ pub(crate) struct Progress {
     /// What came of the last audit since the stream began.
     pub(crate) audit: Option<ResourceAudit>,
     store_fails: Option<String>,
+    standing: Option<Box<Standing>>,
     skipped: BTreeMap<Option<ObjectKey>, String>,
     skipped_beyond: u64,
+}
+
+/// What keeps a stream from working while it lists and begins to watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Standing {
+    words: String,
+    since: Timestamp,
 }
 
 impl Report {
@@ -103,6 +111,7 @@ impl Report {
             since: now,
             audit: None,
             store_fails: None,
+            standing: None,
             skipped: BTreeMap::new(),
             skipped_beyond: 0,
         };
@@ -141,6 +150,12 @@ impl Report {
 
     /// The stream began.
     pub(crate) fn started(&self) {
+        self.works();
+        self.listing_goes();
+    }
+
+    /// The first page of a list is coming in.
+    pub(crate) fn listing_goes(&self) {
         self.set(ResourceSyncStatus::Pending, None, String::new());
     }
 
@@ -152,11 +167,6 @@ impl Report {
             progress.skipped.clear();
             progress.skipped_beyond = 0;
         });
-    }
-
-    /// The first page of a list is coming in.
-    pub(crate) fn listing_goes(&self) {
-        self.started();
     }
 
     /// All that the list had is stored.
@@ -184,6 +194,23 @@ impl Report {
         state.failed = Some(Instant::now());
         drop(state);
         self.set(ResourceSyncStatus::Error, reason, words);
+    }
+
+    /// It fails in a way that does not end when a list comes in or a watch begins: that is told until it [works](Self::works).
+    pub(crate) fn stands(&self, words: String) {
+        self.change(|progress| {
+            let known = progress.standing.take();
+            let since = known.map_or_else(Timestamp::now, |known| known.since);
+            progress.standing = Some(Box::new(Standing { words, since }));
+        });
+    }
+
+    /// The stream works.
+    pub(crate) fn works(&self) {
+        let stands = self.lock().progress.standing.is_some();
+        if stands {
+            self.change(|progress| progress.standing = None);
+        }
     }
 
     /// The stream does not run.
@@ -281,13 +308,20 @@ impl Report {
 }
 
 impl Progress {
-    /// A failing store counts before everything, a skipped object after everything else.
+    /// A failing store counts before everything, what stands before what seems to go well, a skipped object after everything else.
     fn shown(&self) -> Self {
         let mut shown = self.clone();
         if let Some(words) = &self.store_fails {
             shown.status = ResourceSyncStatus::Stop;
             shown.reason = Some(ResourceSyncReason::StorageException);
             shown.message = words.clone();
+        } else if let (Some(standing), ResourceSyncStatus::Pending | ResourceSyncStatus::Syncing) =
+            (&self.standing, self.status)
+        {
+            shown.status = ResourceSyncStatus::Error;
+            shown.reason = Some(ResourceSyncReason::ResourceWatchFailed);
+            shown.message.clone_from(&standing.words);
+            shown.since = standing.since;
         } else if self.status == ResourceSyncStatus::Syncing && !self.skipped.is_empty() {
             shown.reason = Some(ResourceSyncReason::ObjectSkipped);
             shown.message = self.skipped_words();
