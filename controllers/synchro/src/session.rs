@@ -15,6 +15,7 @@ pub(crate) mod plan;
 mod reach;
 pub(crate) mod reaching;
 mod rediscovery;
+mod strangers;
 mod streams;
 mod task;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use crate::audit::{AuditedCluster, Auditor};
 use crate::session::health::{Health, PROBE_PERIOD, Verdict};
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
+use crate::session::strangers::Strangers;
 use crate::session::streams::Streams;
 pub(crate) use crate::session::task::{Session, Wanted};
 use crate::stream::Connected;
@@ -48,11 +50,22 @@ use crate::told::board::Running;
 /// minute.
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
+/// How a pause ended.
+#[derive(PartialEq, Eq)]
+enum Paused {
+    /// Its time is over, or that of the session.
+    Over,
+    /// Something else is wished for.
+    Edited,
+}
+
 /// Why the streams do not run on.
 enum Pause {
     /// The member does not answer.
     Unhealthy,
-    /// Another connection, or another member behind it.
+    /// Another cluster answers.
+    Stranger,
+    /// Another connection.
     Changed,
     /// The session is to end.
     Cancelled,
@@ -64,6 +77,7 @@ impl Session {
         let mut health = Health::new(&self);
         let mut streams = Streams::new(&self);
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
+        let mut strangers = Strangers::default();
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
             let reached = Box::pin(self.reach(&wanted, &mut health, &mut streams)).await;
@@ -72,11 +86,21 @@ impl Session {
             };
             let begun = Instant::now();
             let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
-            Box::pin(streams.stop(matches!(pause, Pause::Unhealthy))).await;
+            let lasted = begun.elapsed();
+            strangers.connected_for(lasted);
+            let is_lost = matches!(pause, Pause::Unhealthy | Pause::Stranger);
+            Box::pin(streams.stop(is_lost)).await;
             wanted.member.leave_connections();
             match pause {
-                Pause::Unhealthy if begun.elapsed() < LIVED => {
+                Pause::Unhealthy if lasted < LIVED => {
                     self.pause(backoff.next(rand::random())).await;
+                }
+                Pause::Stranger => {
+                    let (words, wait) = strangers.found(rand::random());
+                    self.strange(words, wait, &mut health).await;
+                    if self.pause(wait).await == Paused::Edited {
+                        strangers = Strangers::default();
+                    }
                 }
                 _ => backoff.reset(),
             }
@@ -88,12 +112,18 @@ impl Session {
     }
 
     /// Leaves a member alone that is lost as soon as it is reached: each time its discovery, its checks and its watches begin anew.
-    async fn pause(&mut self, wait: Duration) {
+    async fn pause(&mut self, wait: Duration) -> Paused {
         tokio::select! {
-            () = is_to_end(&self.cancel, &self.left) => {}
-            () = changed(&mut self.wanted) => {}
-            () = tokio::time::sleep(wait) => {}
+            () = is_to_end(&self.cancel, &self.left) => Paused::Over,
+            () = changed(&mut self.wanted) => Paused::Edited,
+            () = tokio::time::sleep(wait) => Paused::Over,
         }
+    }
+
+    /// Says that the cluster that was connected is not the one that answers.
+    async fn strange(&self, words: &str, wait: Duration, health: &mut Health) {
+        warn!(cluster = %self.name, error = words, wait_s = wait.as_secs(), "the member is left alone for a while");
+        health.unreachable(words).await;
     }
 
     /// Tries until the member answers. `None` if the wish changed or the session is to end. What is not wished for any more is hidden without it.
@@ -142,7 +172,7 @@ impl Session {
     /// Says that the member was not reached, unless that was said, maybe in other words, a moment ago.
     async fn unreached(&self, wanted: &Wanted, error: &Unreached, health: &mut Health) {
         let words = error.to_string();
-        let is_news = health.unreachable(error).await;
+        let is_news = health.unreachable(&words).await;
         if is_news {
             warn!(cluster = %self.name, error = words, "the member cannot be reached, retrying");
         }
@@ -187,7 +217,7 @@ impl Session {
             auditing = auditing.or_else(audit);
             tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return Pause::Cancelled,
-                () = connected.stranger.cancelled() => return Pause::Changed,
+                () = connected.stranger.cancelled() => return Pause::Stranger,
                 () = changed(&mut self.wanted) => {
                     let now = self.wanted.borrow_and_update().clone();
                     if now.connection != wanted.connection {

@@ -305,8 +305,9 @@ impl Stream {
         match connected.identity_since(self.doubted).await {
             Err(error) => Err(self.failed(&error)),
             Ok(identity) if identity != connected.identity => {
+                // Its session is told, and says the rest.
                 connected.stranger.cancel();
-                Err(self.failed_for("another cluster answers at this address"))
+                Err(Outcome::Failed)
             }
             Ok(_) => Ok(()),
         }

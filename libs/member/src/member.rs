@@ -169,6 +169,17 @@ impl Member {
 
     /// Who the member is: the uid of its `kube-system` namespace, which lives as long as the cluster does.
     pub async fn identity(&self) -> Result<String, MemberError> {
+        self.identity_over(self.connections().for_question()).await
+    }
+
+    /// The same of whoever watches are asked of: each connection to an address may lead to another cluster.
+    pub async fn identity_of_watches(&self) -> Result<String, MemberError> {
+        let (client, seat) = self.connections().watches.take();
+        let _ahead = seat.connection().await;
+        self.identity_over(client).await
+    }
+
+    async fn identity_over(&self, client: HttpClient) -> Result<String, MemberError> {
         #[derive(Deserialize)]
         struct Namespace {
             metadata: Metadata,
@@ -178,7 +189,7 @@ impl Member {
             uid: String,
         }
         let path = "/api/v1/namespaces/kube-system";
-        let namespace: Namespace = self.outline(path, JSON).await?;
+        let namespace: Namespace = self.outline_over(client, path, JSON).await?;
         number(path, namespace.metadata.uid)
     }
 
@@ -257,14 +268,24 @@ impl Member {
         within("answer to the watch", HEAD_TIMEOUT, answer).await
     }
 
-    /// Of an answer what stands in its outline, decoded. Each stream asks so at the same time, so no more than that is held of it.
+    /// Of a small answer what stands in its outline, decoded.
     async fn outline<T: DeserializeOwned>(
         &self,
         path: &str,
         accept: &str,
     ) -> Result<T, MemberError> {
+        let client = self.connections().for_question();
+        self.outline_over(client, path, accept).await
+    }
+
+    /// Of an answer what stands in its outline, decoded. Each stream asks so at the same time, so no more than that is held of it.
+    async fn outline_over<T: DeserializeOwned>(
+        &self,
+        client: HttpClient,
+        path: &str,
+        accept: &str,
+    ) -> Result<T, MemberError> {
         let answer = async {
-            let client = self.connections().for_question();
             let mut body = self.send(client, path, accept, BODY_SILENCE).await?;
             let (mut outline, mut length) = (Outline::default(), 0);
             while let Some(piece) = body.next().await {

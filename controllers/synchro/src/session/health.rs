@@ -111,10 +111,10 @@ impl Health {
         self.good(HEALTHY.to_owned()).await;
     }
 
-    /// The member did not; its streams do not run. Whether that is to be told.
-    pub(super) async fn unreachable(&mut self, error: &(dyn std::error::Error + Sync)) -> bool {
+    /// The member did not, or is another one; its streams do not run. Whether that is to be told.
+    pub(super) async fn unreachable(&mut self, words: &str) -> bool {
         self.failures = FAILURES;
-        self.bad(&error.to_string()).await
+        self.bad(words).await
     }
 
     /// Probes once, unless that is known.

@@ -18,6 +18,7 @@ use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 
 const POD: &str = "m/n/a";
 const CONFIG_MAP: &str = "m/n/settings";
+const IN_TURNS: &str = "clusters answer at this address in turns";
 
 /// A cluster `m` whose pods and config maps are stored and followed.
 struct Act {
@@ -78,6 +79,17 @@ impl Act {
         let conditions = status["conditions"].as_array();
         let mut found = conditions.into_iter().flatten();
         found.any(|found| found["type"] == condition && found["status"] == expected)
+    }
+
+    /// Whether the member is said not to be well in words that begin so.
+    fn explains(&self, words: &str) -> bool {
+        let status = self.status();
+        let conditions = status["conditions"].as_array();
+        let mut found = conditions.into_iter().flatten();
+        found.any(|found| {
+            let message = found["message"].as_str().unwrap_or_default();
+            found["type"] == "ClusterHealthy" && message.starts_with(words)
+        })
     }
 
     async fn is_healthy(&self, healthy: bool) {
@@ -151,6 +163,27 @@ async fn another_member_at_the_same_address_is_listed() {
     act.member.returns_as("another", &["z"]);
     in_time("its pods", || async { act.lists() == 2 }).await;
     act.stage.shows(&["m/n/z"]).await;
+    act.fleet.shutdown().await;
+}
+
+/// A load balancer before two members does that.
+#[tokio::test]
+async fn clusters_that_answer_in_turns_are_told_of_and_left_alone_until_the_cluster_is_edited() {
+    let mut act = Act::begin().await;
+    let mut uids = ["another", "uid"].into_iter().cycle();
+    let mut gives_way = || act.member.returns_as(uids.next().expect("a cycle"), &["a"]);
+    for times in 2..7 {
+        gives_way();
+        in_time("another watch", || async { act.asked("watch") == times }).await;
+        assert_eq!(act.lists(), times);
+    }
+    gives_way();
+    in_time("what is told", || async { act.explains(IN_TURNS) }).await;
+    act.is_healthy(false).await;
+    assert_eq!(act.lists(), 6, "it is left alone for more than a minute");
+    act.asks_for(&["pods"]);
+    until("a list", || async { act.lists() == 7 }).await;
+    act.is_healthy(true).await;
     act.fleet.shutdown().await;
 }
 

@@ -102,7 +102,7 @@ impl Connected {
         };
         if !fits {
             let begun = Instant::now();
-            let answer = self.member.identity().await.map_err(Arc::new);
+            let answer = self.member.identity_of_watches().await.map_err(Arc::new);
             *asked = Asked {
                 begun,
                 ended: Instant::now(),

@@ -58,11 +58,16 @@ impl Dialer {
         );
         let (near, far) = tokio::io::duplex(64 << 10);
         // Bodies of watches never end.
-        let watch = service_fn(async |request: Request<Incoming>| {
-            let first = Bytes::from_static(b"ok\n");
+        let watch = service_fn(move |request: Request<Incoming>| async move {
+            let is_who = request.uri().path().ends_with("/kube-system");
+            let first = match is_who {
+                true => format!(r#"{{"metadata":{{"uid":"{number}"}}}}"#).into(),
+                false => Bytes::from_static(b"ok\n"),
+            };
             let first = futures::stream::iter([Ok::<_, Infallible>(Frame::data(first))]);
             let goes_on = match request.uri().path() {
                 "/readyz" => first.boxed(),
+                _ if is_who => first.boxed(),
                 _ => first.chain(futures::stream::pending()).boxed(),
             };
             Ok::<_, Infallible>(Response::new(StreamBody::new(goes_on)))
@@ -105,6 +110,30 @@ async fn a_connection_of_watches_is_kept_for_the_next_generation() {
 fn member(dialer: &Dialer) -> Member {
     let connection = Connection::plain("http://member");
     Member::over(&connection, &dialer.makes_clients()).expect("a member")
+}
+
+/// Behind a load balancer each connection may lead to another cluster.
+#[tokio::test(start_paused = true)]
+async fn whoever_is_watched_is_asked_who_it_is_over_the_connection_of_watches() {
+    let (dialer, pods) = (
+        Dialer::default(),
+        GroupVersionResource::new("", "v1", "pods"),
+    );
+    let member = member(&dialer);
+    let request = WatchRequest {
+        resource: &pods,
+        resource_version: "1",
+        timeout_seconds: 290,
+    };
+    assert_eq!(member.identity().await.expect("an answer"), "0");
+    for _ in 0..2 {
+        let who = member.identity_of_watches().await.expect("an answer");
+        assert_eq!(who, "1");
+        // Nobody is watched any more by the time that this is asked for again.
+        drop(member.watch(&request).await.expect("a watch"));
+        assert_eq!(member.identity().await.expect("an answer"), "0");
+    }
+    assert_eq!(dialer.opened(), 2);
 }
 
 #[tokio::test(start_paused = true)]
