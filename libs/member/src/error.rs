@@ -152,6 +152,11 @@ pub enum MemberError {
     },
 }
 
+/// The status of an answer that a proxy before the member did not get in time, or the member itself.
+const GATEWAY_TIMEOUT: u16 = 504;
+/// Those that say nothing of what was asked for: unauthorized, forbidden, too late, too often.
+const OF_WHO_ASKS_OR_WHEN: [u16; 4] = [401, 403, 408, 429];
+
 impl MemberError {
     /// HTTP status of the answer, if there was one.
     #[must_use]
@@ -166,6 +171,31 @@ impl MemberError {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)
+    }
+
+    /// What was asked for was waited for in vain, here or by a proxy before the member: more of it is waited for longer.
+    #[must_use]
+    pub fn took_long(&self) -> bool {
+        matches!(self, Self::TimedOut { .. }) || self.code() == Some(GATEWAY_TIMEOUT)
+    }
+
+    /// Somebody else answered in the place of the member, or it has no room.
+    #[must_use]
+    pub fn is_of_a_gateway(&self) -> bool {
+        matches!(self.code(), Some(502 | 503 | GATEWAY_TIMEOUT))
+    }
+
+    /// Whether it may be the continue token of a list that is refused, and not who asks, or when. The member may not know it: it was restored, or is an
+    /// aggregated API whose tokens live no longer than its process. Those in Kubernetes are told to be too old.
+    #[must_use]
+    pub fn may_refuse_token(&self) -> bool {
+        match self {
+            Self::Malformed { .. } => true,
+            Self::Status { code, .. } => {
+                !self.is_of_a_gateway() && !OF_WHO_ASKS_OR_WHEN.contains(code)
+            }
+            _ => false,
+        }
     }
 
     /// The token that the member gave in the place of an expired one: with it the rest of the list comes, of a later version than what

@@ -19,10 +19,14 @@ use armadex_member::{ByteStream, ListRequest, MemberError};
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
 
-/// The status of an answer that a proxy before the member did not get in time, or the member itself.
-const GATEWAY_TIMEOUT: u16 = 504;
 /// Answers in a row that refuse a token until the list begins anew: a member that is in trouble for a moment is through by then.
 const REFUSALS: u8 = 6;
+/// Failures of one page in a row after which a proxy that answers in the place of a member may not be able to hand it on: who is away for a moment alone
+/// is back by then.
+const AWAY: u8 = 3;
+/// Failures of one page in a row, whatever they are, until the list begins anew: some 13 minutes of them, after which no token of Kubernetes is young
+/// enough. A proxy may fail on one page for ever, and what is in the pages after it would never come.
+const FAILURES: u8 = 30;
 /// Objects of a member that sends all it has on one page, as aggregated APIs may that know no limit. Their keys are remembered: 8 MB.
 const MOST_OF_PAGE: usize = 1 << 20;
 /// A page whose next bytes take longer has no turn any more: twice the half a second after which it is lost.
@@ -42,25 +46,25 @@ impl Listing {
     fn page_is_whole(&mut self) {
         self.asked_for = self.asked_for.saturating_add(self.limit.objects().into());
         self.limit.was_whole();
-        self.refused = 0;
+        (self.refused, self.failed) = (0, 0);
     }
-}
 
-/// Whether a page was waited for in vain, as larger ones are for longer. Of another error it is not known.
-fn took_long(error: &MemberError) -> bool {
-    matches!(error, MemberError::TimedOut { .. }) || error.code() == Some(GATEWAY_TIMEOUT)
-}
+    /// Whether a page that failed may have done so because it is large.
+    fn is_too_large(&self, error: &MemberError) -> bool {
+        error.took_long() || self.failed >= AWAY && error.is_of_a_gateway()
+    }
 
-/// Whether the member may not know the token: it was restored, or is an aggregated API whose tokens live no longer than its process. Those in
-/// Kubernetes are told to be too old.
-fn refuses_token(error: &MemberError) -> bool {
-    match error {
-        MemberError::Malformed { .. } => true,
-        // Who asks, or when, is what these refuse.
-        MemberError::Status { code, .. } => {
-            !matches!(*code, 401 | 403 | 408 | 429 | 502 | 503 | GATEWAY_TIMEOUT)
+    /// A page failed. Whether the list leads nowhere any more: its token is likely to be what fails. A list that has none yet has nothing to lose.
+    fn page_failed(&mut self, error: &MemberError) -> bool {
+        if self.token.is_none() {
+            return false;
         }
-        _ => false,
+        self.failed += 1;
+        self.refused = match error.may_refuse_token() {
+            true => self.refused + 1,
+            false => 0,
+        };
+        self.refused == REFUSALS || self.failed == FAILURES
     }
 }
 
@@ -86,7 +90,7 @@ impl Stream {
         let page = async {
             match self.request_page(listing, &mut turn).await {
                 Err(error) => {
-                    if took_long(&error) {
+                    if listing.is_too_large(&error) {
                         listing.limit.broke_off();
                     }
                     Ok(Err(error))
@@ -117,13 +121,9 @@ impl Stream {
     }
 
     fn page_failed(&mut self, error: &MemberError, listing: &mut Listing) -> Outcome {
-        let outcome = self.failed(error);
-        listing.refused = match listing.token.is_some() && refuses_token(error) {
-            true => listing.refused + 1,
-            false => 0,
-        };
-        match outcome {
-            Outcome::Failed if listing.refused == REFUSALS => Outcome::Gone,
+        let leads_nowhere = listing.page_failed(error);
+        match self.failed(error) {
+            Outcome::Failed if leads_nowhere => Outcome::Gone,
             outcome => outcome,
         }
     }

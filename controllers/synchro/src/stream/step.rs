@@ -61,6 +61,8 @@ pub(crate) struct Listing {
     pub(crate) limit: Limit,
     /// Answers in a row that refused its token.
     pub(crate) refused: u8,
+    /// Failures in a row of the page that it is at.
+    pub(crate) failed: u8,
     /// What it holds of the room for long lists.
     pub(crate) room: Option<Box<Room>>,
 }
@@ -304,6 +306,8 @@ impl Listing {
         State::Listing(Self {
             token: Some(token),
             renewed: true,
+            refused: 0,
+            failed: 0,
             ..self
         })
     }

@@ -180,3 +180,30 @@ async fn a_list_whose_token_is_refused_again_and_again_begins_anew() {
     assert_eq!(requests[9..], ["list", "watch@20"]);
     act.end().await;
 }
+
+/// As by a proxy that is not able to hand one page on.
+#[tokio::test(start_paused = true)]
+async fn a_list_one_of_whose_pages_fails_without_end_begins_anew_and_seldom() {
+    let breaks = || Answer::ok("{").that_breaks();
+    let gateway = |code| move || Answer::status(code, "");
+    let kinds: [&(dyn Fn() -> Answer + Sync); 3] = [&gateway(502), &gateway(503), &breaks];
+    for fails in kinds {
+        let scene = Scene::new();
+        scene.member.lists([page(10, "t", &[("a", 1)])]);
+        scene.member.lists((0..30).map(|_| fails()));
+        scene.member.lists([page(20, "", &[("b", 2)])]);
+        let act = scene.run();
+        let words = act.says(ResourceSyncStatus::Error).await;
+        assert!(!words.is_empty());
+        tokio::time::sleep(2 * TEN_MINUTES).await;
+        scene.comes_to(&["n/b@2"], "Live@20").await;
+        let requests = scene.member.requests();
+        assert!(requests[1..31].iter().all(|asked| asked.ends_with(":t")));
+        assert!(
+            requests[4..7].contains(&"list/20:t".to_owned()),
+            "it may be too large"
+        );
+        assert_eq!(requests[31..33], ["list", "watch@20"]);
+        act.end().await;
+    }
+}
