@@ -7,6 +7,8 @@
 //! is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
 //! are never made anew: what a later release writes is no earlier one's.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use armadex_databases::{Database, Engine};
@@ -34,19 +36,95 @@ enum Left {
     Types,
 }
 
+impl Left {
+    /// What it has rows in beside the tables that all have.
+    fn tables(self) -> &'static [&'static str] {
+        match self {
+            Self::All => &["health", "ver"],
+            Self::Unposted => &["unposted", "milestone"],
+            Self::Tenures => &["unposted", "milestone", "tenure"],
+            Self::Types => &["unposted", "milestone", "tenure", "health"],
+        }
+    }
+}
+
+/// A version of the schema, and a dump of it.
+type Former = (i64, &'static str, Left);
+
+const SQLITE: [Former; 5] = [
+    (4, include_str!("former/sqlite.sql"), Left::All),
+    (
+        4,
+        include_str!("former/unposted/sqlite.sql"),
+        Left::Unposted,
+    ),
+    (5, include_str!("former/tenures/sqlite.sql"), Left::Tenures),
+    (6, include_str!("former/streams/sqlite.sql"), Left::Tenures),
+    (7, include_str!("former/types/sqlite.sql"), Left::Types),
+];
+const POSTGRES: [Former; 6] = [
+    (1, include_str!("former/postgres.sql"), Left::All),
+    (
+        1,
+        include_str!("former/unposted/postgres.sql"),
+        Left::Unposted,
+    ),
+    (
+        2,
+        include_str!("former/tenures/postgres.sql"),
+        Left::Tenures,
+    ),
+    (
+        3,
+        include_str!("former/streams/postgres.sql"),
+        Left::Tenures,
+    ),
+    (4, include_str!("former/types/postgres.sql"), Left::Types),
+    (
+        5,
+        include_str!("former/own_fields/postgres.sql"),
+        Left::Types,
+    ),
+];
+const MYSQL: [Former; 6] = [
+    (1, include_str!("former/mysql.sql"), Left::All),
+    (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
+    (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
+    (3, include_str!("former/streams/mysql.sql"), Left::Tenures),
+    (4, include_str!("former/types/mysql.sql"), Left::Types),
+    (5, include_str!("former/own_fields/mysql.sql"), Left::Types),
+];
+
+/// What is not opened here need not open where it matters.
+#[test]
+fn each_version_but_the_newest_has_a_dump() {
+    // Versions of which none was kept while they were the newest.
+    let kept: [(&str, &[Former], &[i64]); 3] = [
+        ("sqlite", &SQLITE, &[1, 2, 3, 8]),
+        ("postgres", &POSTGRES, &[]),
+        ("mysql", &MYSQL, &[]),
+    ];
+    for (folder, dumps, without) in kept {
+        let dumped = dumps.iter().map(|(version, ..)| *version);
+        let dumped: BTreeSet<i64> = dumped.chain(without.iter().copied()).collect();
+        let newest = i64::try_from(migrations(folder)).expect("a few");
+        let former: BTreeSet<i64> = (1..newest).collect();
+        assert_eq!(
+            dumped, former,
+            "{folder}: what the last release leaves is to be kept in tests/former"
+        );
+    }
+}
+
+fn migrations(folder: &str) -> usize {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let files = std::fs::read_dir(root.join(folder)).expect("migrations");
+    files.count()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_at_versions_4_to_7() {
-    for (version, dump, left) in [
-        (4, include_str!("former/sqlite.sql"), Left::All),
-        (
-            4,
-            include_str!("former/unposted/sqlite.sql"),
-            Left::Unposted,
-        ),
-        (5, include_str!("former/tenures/sqlite.sql"), Left::Tenures),
-        (6, include_str!("former/streams/sqlite.sql"), Left::Tenures),
-        (7, include_str!("former/types/sqlite.sql"), Left::Types),
-    ] {
+    for (version, dump, left) in SQLITE {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("store.db");
         let url = format!("sqlite://{}?mode=rwc", path.display());
@@ -60,30 +138,7 @@ async fn sqlite_at_versions_4_to_7() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_at_versions_1_to_5() {
-    for (version, dump, left) in [
-        (1, include_str!("former/postgres.sql"), Left::All),
-        (
-            1,
-            include_str!("former/unposted/postgres.sql"),
-            Left::Unposted,
-        ),
-        (
-            2,
-            include_str!("former/tenures/postgres.sql"),
-            Left::Tenures,
-        ),
-        (
-            3,
-            include_str!("former/streams/postgres.sql"),
-            Left::Tenures,
-        ),
-        (4, include_str!("former/types/postgres.sql"), Left::Types),
-        (
-            5,
-            include_str!("former/own_fields/postgres.sql"),
-            Left::Types,
-        ),
-    ] {
+    for (version, dump, left) in POSTGRES {
         let Some(database) = Database::for_test(Engine::Postgres).expect("a server") else {
             return;
         };
@@ -94,14 +149,7 @@ async fn postgres_at_versions_1_to_5() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mysql_at_versions_1_to_5() {
-    for (version, dump, left) in [
-        (1, include_str!("former/mysql.sql"), Left::All),
-        (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
-        (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
-        (3, include_str!("former/streams/mysql.sql"), Left::Tenures),
-        (4, include_str!("former/types/mysql.sql"), Left::Types),
-        (5, include_str!("former/own_fields/mysql.sql"), Left::Types),
-    ] {
+    for (version, dump, left) in MYSQL {
         let Some(database) = Database::for_test(Engine::Mysql).expect("a server") else {
             return;
         };
@@ -109,56 +157,6 @@ async fn mysql_at_versions_1_to_5() {
         is_answered_as_before(&database.url(), version, left).await;
     }
 }
-
-/// Each dump, and what it has rows in beside the tables that all have.
-const DUMPS: [(&str, &[&str]); 17] = [
-    (include_str!("former/sqlite.sql"), &["health", "ver"]),
-    (include_str!("former/postgres.sql"), &["health", "ver"]),
-    (include_str!("former/mysql.sql"), &["health", "ver"]),
-    (
-        include_str!("former/unposted/sqlite.sql"),
-        &["unposted", "milestone"],
-    ),
-    (
-        include_str!("former/unposted/postgres.sql"),
-        &["unposted", "milestone"],
-    ),
-    (
-        include_str!("former/unposted/mysql.sql"),
-        &["unposted", "milestone"],
-    ),
-    (
-        include_str!("former/tenures/sqlite.sql"),
-        &["unposted", "milestone", "tenure"],
-    ),
-    (
-        include_str!("former/tenures/postgres.sql"),
-        &["unposted", "milestone", "tenure"],
-    ),
-    (
-        include_str!("former/tenures/mysql.sql"),
-        &["unposted", "milestone", "tenure"],
-    ),
-    (
-        include_str!("former/streams/sqlite.sql"),
-        &["unposted", "milestone", "tenure"],
-    ),
-    (
-        include_str!("former/streams/postgres.sql"),
-        &["unposted", "milestone", "tenure"],
-    ),
-    (
-        include_str!("former/streams/mysql.sql"),
-        &["unposted", "milestone", "tenure"],
-    ),
-    (include_str!("former/types/sqlite.sql"), &TYPES),
-    (include_str!("former/types/postgres.sql"), &TYPES),
-    (include_str!("former/types/mysql.sql"), &TYPES),
-    (include_str!("former/own_fields/postgres.sql"), &TYPES),
-    (include_str!("former/own_fields/mysql.sql"), &TYPES),
-];
-/// The last of them.
-const TYPES: [&str; 4] = ["unposted", "milestone", "tenure", "health"];
 
 /// What has no row in a dump is not held by it.
 #[test]
@@ -183,9 +181,9 @@ fn each_table_has_rows_of_then() {
             .filter(|line| begins.iter().any(|begin| line.starts_with(begin)))
             .count()
     };
-    for (dump, more) in DUMPS {
-        for table in TABLES.iter().chain(more) {
-            assert!(of(dump, table) > 0, "{table}");
+    for (version, dump, left) in SQLITE.into_iter().chain(POSTGRES).chain(MYSQL) {
+        for table in TABLES.iter().chain(left.tables()) {
+            assert!(of(dump, table) > 0, "{version}: {table}");
         }
     }
 }
