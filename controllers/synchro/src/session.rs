@@ -173,7 +173,7 @@ impl Session {
     async fn unreached(&self, wanted: &Wanted, error: &Unreached, health: &mut Health) {
         let words = error.to_string();
         let is_news = health.unreachable(&words).await;
-        if is_news {
+        if is_news && health.is_to_be_told(&words) {
             warn!(cluster = %self.name, error = words, "the member cannot be reached, retrying");
         }
         let server = wanted.member.server().to_string();

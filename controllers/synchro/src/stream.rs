@@ -70,23 +70,30 @@ pub(crate) fn run(context: StreamContext) -> impl Future<Output = ()> + Send {
             let begun = Instant::now();
             let life = AssertUnwindSafe(life(Arc::clone(&context)));
             if life.catch_unwind().await.is_ok() {
-                return;
+                break;
             }
             broke_off(&context);
             let rest = tokio::time::sleep(backoff.after(begun.elapsed(), rand::random()));
             if context.cancel.run_until_cancelled(rest).await.is_none() {
-                return;
+                break;
             }
         }
+        let who = who(&context);
+        context.connected.outages.ends(&who);
+        context.shared.store_outages.ends(&who);
     }
+}
+
+/// Of whom an outage is told.
+fn who(context: &StreamContext) -> String {
+    format!("{} in {}", context.resource.gvr, context.cluster_name)
 }
 
 fn broke_off(context: &StreamContext) {
     const WORDS: &str = "the stream broke off, it begins anew";
     context.metrics.failures.add(1);
     context.report.failed(WORDS.to_owned());
-    let who = format!("{} in {}", context.resource.gvr, context.cluster_name);
-    if context.connected.outages.begins(&who, WORDS) {
+    if context.connected.outages.begins(&who(context), WORDS) {
         error!(cluster = %context.cluster_name, resource = %context.resource.gvr, "a stream broke off, it begins anew; others that do are not told of");
     }
 }
@@ -97,9 +104,6 @@ fn life(context: Arc<StreamContext>) -> impl Future<Output = ()> + Send {
     async move {
         stream.context.report.started();
         stream.go_on().await;
-        let who = &stream.writer.what;
-        stream.context.connected.outages.ends(who);
-        stream.context.shared.store_outages.ends(who);
     }
 }
 
@@ -146,7 +150,7 @@ impl Stream {
             report: Arc::clone(&context.report),
             metrics: Arc::clone(&context.metrics),
             cancel: context.cancel.clone(),
-            what: format!("{} in {}", context.resource.gvr, context.cluster_name),
+            what: who(&context),
         };
         // The member has said who it is before its streams began.
         let doubted = context.connected.since();

@@ -14,12 +14,15 @@ use crate::config::Shared;
 use crate::session::task::Session;
 use crate::told::board::{Board, MemberHealth};
 use crate::told::metrics::ClusterMetrics;
+use crate::told::outages::Outages;
 
 /// Probes, and tries to reach a member that does not answer.
 pub(super) const PROBE_PERIOD: Duration = Duration::from_secs(5);
 /// Failed probes after which the streams are paused; one may be an accident.
 const FAILURES: u32 = 2;
 const HEALTHY: &str = "cluster health responded with ok";
+/// What the log is told of by itself.
+const LOST: &str = "the streams are paused";
 /// A member that sends what happens in it is there, and is asked only so often whether it is well.
 const WHILE_HEARD: Duration = Duration::from_secs(30);
 /// For whoever searches, until another synchro looks after the cluster.
@@ -71,6 +74,8 @@ pub(super) struct Health {
     version: String,
     failures: u32,
     trouble: Option<Trouble>,
+    /// What the log was told: a member that goes and returns is not told of each time.
+    outages: Outages,
     /// When it answered last.
     answered: Instant,
     /// The store does not know yet.
@@ -91,6 +96,7 @@ impl Health {
             version: String::new(),
             failures: 0,
             trouble: None,
+            outages: Outages::default(),
             answered: Instant::now(),
             untold: false,
             stored: None,
@@ -111,7 +117,7 @@ impl Health {
         self.good(HEALTHY.to_owned()).await;
     }
 
-    /// The member did not, or is another one; its streams do not run. Whether that is to be told.
+    /// The member did not, or is another one; its streams do not run. Whether that is news.
     pub(super) async fn unreachable(&mut self, words: &str) -> bool {
         self.failures = FAILURES;
         self.bad(words).await
@@ -133,8 +139,10 @@ impl Health {
             return Verdict::Fine;
         };
         self.failures += 1;
-        let is_news = self.bad(&error.to_string()).await;
-        if is_news || self.failures == FAILURES {
+        let words = error.to_string();
+        let is_news = self.bad(&words).await;
+        let is_lost = self.failures == FAILURES;
+        if is_news && self.is_to_be_told(&words) || is_lost && self.is_to_be_told(LOST) {
             warn!(cluster = %self.name, error = %error, failures = self.failures, "the health check failed");
         }
         if self.failures < FAILURES {
@@ -142,6 +150,11 @@ impl Health {
         } else {
             Verdict::Lost
         }
+    }
+
+    /// Whether the log is told of this trouble: not each time that it comes back.
+    pub(super) fn is_to_be_told(&self, words: &str) -> bool {
+        self.outages.begins(&self.name, words)
     }
 
     /// Nobody asks any more.
@@ -176,6 +189,7 @@ impl Health {
         self.failures = 0;
         self.answered = Instant::now();
         self.trouble = None;
+        self.outages.ends(&self.name);
         self.metrics.healthy.set(1);
         self.board.update(|facts| {
             facts.version.clone_from(&self.version);

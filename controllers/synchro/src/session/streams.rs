@@ -25,7 +25,7 @@ use crate::stream::turns::ClusterTurns;
 use crate::stream::{self, Connected, StreamContext};
 use crate::told::board::Board;
 use crate::told::metrics::ClusterMetrics;
-use crate::told::outages;
+use crate::told::outages::{self, Outages};
 use crate::told::report::Report;
 
 /// The streams of one cluster.
@@ -38,6 +38,8 @@ pub(super) struct Streams {
     left: CancellationToken,
     /// Turns to read lists, whichever connection they are read over.
     lists: Arc<ClusterTurns>,
+    /// What fails now, over whichever connection: an outage that ends one comes back on the next.
+    outages: Arc<Outages>,
     /// Turns to ask what the member serves, over all connections as well.
     discovery: Arc<ClusterDiscovery>,
     connected: Option<Arc<Connected>>,
@@ -70,6 +72,7 @@ impl Streams {
             cluster: session.cluster,
             left: session.left.clone(),
             lists: Arc::new(ClusterTurns::new(Arc::clone(&session.shared.lists))),
+            outages: Arc::default(),
             discovery: Arc::new(ClusterDiscovery::new(
                 Arc::clone(&session.shared.discoveries),
                 session.name.clone(),
@@ -107,7 +110,8 @@ impl Streams {
         identity: String,
     ) -> Arc<Connected> {
         let lists = Arc::clone(&self.lists);
-        let connected = Arc::new(Connected::new(member, identity, lists));
+        let outages = Arc::clone(&self.outages);
+        let connected = Arc::new(Connected::new(member, identity, lists, outages));
         self.cluster = cluster;
         self.known = false;
         // What an API server that has just started did not know yet is no reason to believe the next one that starts.

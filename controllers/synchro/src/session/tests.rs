@@ -3,6 +3,7 @@
 
 mod waiting;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use armadex_crds::{AUDIT_ANNOTATION, PediaCluster};
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 use armadex_storage::conformance::fixture::name;
 
 use crate::fleet::Fleet;
-use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
+use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until, warnings};
 
 const POD: &str = "m/n/a";
 const CONFIG_MAP: &str = "m/n/settings";
@@ -66,6 +67,11 @@ impl Act {
     fn status(&self) -> Value {
         let written = self.stage.control_plane.statuses("m").pop();
         written.map_or(Value::Null, |written| written.body["status"].clone())
+    }
+
+    /// What the status says of pods.
+    fn of_pods(&self) -> Value {
+        self.status()["syncResources"][0]["resources"][1]["syncConditions"][0].clone()
     }
 
     /// Waits until a condition has this status.
@@ -125,11 +131,7 @@ async fn a_member_that_dies_and_returns_is_told_of_twice_and_listed_once() {
     act.member.dies();
     act.is_healthy(false).await;
     act.comes_to_say("ClusterHealthy", "False").await;
-    let is_paused = || async {
-        let of_pods = &act.status()["syncResources"][0]["resources"][1]["syncConditions"][0];
-        of_pods["reason"] == "Pause"
-    };
-    in_time("a pause", is_paused).await;
+    in_time("a pause", || async { act.of_pods()["reason"] == "Pause" }).await;
     act.stage.shows(&[POD]).await;
 
     let watches = act.asked("watch");
@@ -140,6 +142,23 @@ async fn a_member_that_dies_and_returns_is_told_of_twice_and_listed_once() {
     act.member.adds("b");
     act.stage.shows(&[POD, "m/n/b"]).await;
     assert_eq!(act.lists(), 1, "{:?}", act.member.requests());
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_member_that_goes_and_returns_again_and_again_is_not_told_of_each_time() {
+    let (told, _guard) = warnings();
+    let mut act = Act::begin().await;
+    let mut lines = Vec::new();
+    for _ in 0..6 {
+        act.member.dies();
+        in_time("a pause", || async { act.of_pods()["reason"] == "Pause" }).await;
+        act.member.returns_as("uid", &["a"]);
+        in_time("a watch", || async { act.of_pods()["status"] == "Syncing" }).await;
+        lines.push(told.load(Ordering::Relaxed));
+    }
+    // A connection may break in other words, and each time would be some lines.
+    assert!(lines[0] > 0 && lines[5] < lines[1] + 4, "{lines:?}");
     act.fleet.shutdown().await;
 }
 
@@ -236,11 +255,7 @@ async fn what_was_stored_by_other_rules_is_shown_until_it_was_listed_anew() {
     act.member.answers("/api/v1/pods", 500);
     act.fleet = act.stage.synchro("");
     act.stage.relist(&mut act.fleet, [act.object.clone()]);
-    let is_refused = || async {
-        let of_pods = &act.status()["syncResources"][0]["resources"][1]["syncConditions"][0];
-        of_pods["status"] == "Error"
-    };
-    in_time("a refusal", is_refused).await;
+    in_time("a refusal", || async { act.of_pods()["status"] == "Error" }).await;
     act.stage.shows(&[POD]).await;
     assert_eq!(act.lists(), 1, "none was answered");
     act.member.answers("/api/v1/pods", 200);

@@ -29,8 +29,8 @@ pub(crate) struct Connected {
     pub(crate) stranger: CancellationToken,
     /// Lists of this cluster that may be read now.
     pub(crate) lists: Arc<ClusterTurns>,
-    /// What fails now.
-    pub(crate) outages: Outages,
+    /// What fails now, over whichever connection.
+    pub(crate) outages: Arc<Outages>,
     since: Instant,
     /// When it was last asked who it is. Whoever wants to know waits here while another asks.
     asked: Mutex<Asked>,
@@ -45,7 +45,12 @@ struct Asked {
 
 impl Connected {
     /// A member that has just said who it is.
-    pub(crate) fn new(member: Arc<Member>, identity: String, lists: Arc<ClusterTurns>) -> Self {
+    pub(crate) fn new(
+        member: Arc<Member>,
+        identity: String,
+        lists: Arc<ClusterTurns>,
+        outages: Arc<Outages>,
+    ) -> Self {
         lists.connected();
         let now = Instant::now();
         let asked = Asked {
@@ -58,7 +63,7 @@ impl Connected {
             identity,
             stranger: CancellationToken::new(),
             lists,
-            outages: Outages::default(),
+            outages,
             since: now,
             asked: Mutex::new(asked),
             asking: Semaphore::new(ASKING),
@@ -140,7 +145,7 @@ mod tests {
             });
         });
         let lists = ClusterTurns::new(Arc::default());
-        let connected = Connected::new(member, String::new(), Arc::new(lists));
+        let connected = Connected::new(member, String::new(), Arc::new(lists), Arc::default());
         let kinds: Vec<_> = (0..KINDS)
             .map(|kind| GroupVersionResource::new("", "v1", format!("kind{kind}")))
             .collect();

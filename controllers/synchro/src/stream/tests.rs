@@ -69,7 +69,8 @@ impl Scene {
     fn connect(&self, shared: &Shared) -> Arc<Connected> {
         let lists = ClusterTurns::new(Arc::clone(&shared.lists));
         let member = self.member.connect();
-        Arc::new(Connected::new(member, IDENTITY.to_owned(), Arc::new(lists)))
+        let (lists, outages) = (Arc::new(lists), Arc::default());
+        Arc::new(Connected::new(member, IDENTITY.to_owned(), lists, outages))
     }
 
     /// Among others that share the same limits.

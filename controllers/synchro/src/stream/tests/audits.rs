@@ -73,7 +73,12 @@ impl Stage {
 
     fn run(&self) -> Act {
         let lists = Arc::new(ClusterTurns::new(Arc::clone(&self.shared.lists)));
-        let connected = Connected::new(self.member.connect(), IDENTITY.to_owned(), lists);
+        let connected = Connected::new(
+            self.member.connect(),
+            IDENTITY.to_owned(),
+            lists,
+            Arc::default(),
+        );
         let connected = Arc::new(connected);
         let report = Report::new(Arc::clone(self.board.changed()), Timestamp::UNIX_EPOCH);
         let report = Arc::new(report);

@@ -131,6 +131,28 @@ async fn a_store_that_is_away_is_told_of_once_for_all_streams() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_outage_that_comes_back_over_another_connection_is_told_once() {
+    let (told, _guard) = warnings();
+    let scene = Scene::new();
+    scene.member.answers_by(|request| match request {
+        "list" => page(10, "", &[("a", 1)]),
+        _ => Answer::status(403, r#"{"message":"pods is forbidden"}"#),
+    });
+    let shared = shared(Arc::clone(&scene.sink) as Arc<dyn Sink>);
+    let lists = Arc::new(ClusterTurns::new(Arc::clone(&shared.lists)));
+    let outages = Arc::default();
+    for _ in 0..3 {
+        let (member, identity) = (scene.member.connect(), IDENTITY.to_owned());
+        let (lists, outages) = (Arc::clone(&lists), Arc::clone(&outages));
+        let connected = Arc::new(Connected::new(member, identity, lists, outages));
+        let act = scene.run_beside(Arc::clone(&shared), connected, (ClusterId(1), pods()));
+        act.says(ResourceSyncStatus::Error).await;
+        act.end().await;
+    }
+    assert_eq!(told.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kind_whose_watch_is_forbidden_is_told_of_once() {
     let (told, _guard) = warnings();
     let scene = Scene::new();
