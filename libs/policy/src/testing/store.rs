@@ -267,7 +267,7 @@ impl Store {
                     return Err((422, "Invalid", "a test of the patch failed".to_owned()));
                 }
                 Some("add") => next["metadata"]["finalizers"] = added(known, &step["value"]),
-                Some("remove") => next["metadata"]["finalizers"] = json!([]),
+                Some("remove") => take_out(&mut next, path),
                 _ => {}
             }
         }
@@ -440,6 +440,19 @@ fn added(known: &Value, value: &Value) -> Value {
     }
 }
 
+/// Takes away what a JSON pointer leads to, and nothing beside it.
+fn take_out(object: &mut Value, path: &str) {
+    let (parent, last) = path.rsplit_once('/').unwrap_or_default();
+    match object.pointer_mut(parent) {
+        Some(Value::Object(fields)) => drop(fields.remove(last)),
+        Some(Value::Array(all)) => {
+            let place = last.parse().ok().filter(|place| *place < all.len());
+            place.map(|place: usize| all.remove(place));
+        }
+        _ => {}
+    }
+}
+
 /// Takes away what was applied earlier and is not any more; what others set stays.
 fn give_up(object: &mut Value, earlier: &Value, now: &Value) {
     let (Value::Object(fields), Value::Object(earlier)) = (object, earlier) else {
@@ -474,5 +487,66 @@ fn merge(object: &mut Value, patch: &Value) {
         } else {
             merge(&mut object[field], value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: &str = "/api/v1/nodes/east";
+
+    fn store() -> Store {
+        Store::new(&[ServedType::new("", "v1", "nodes", "Node")])
+    }
+
+    fn place(store: &Store, path: &str) -> Place {
+        store.place(path).expect("it is served")
+    }
+
+    fn apply(store: &mut Store, path: &str, applied: &Value) -> Result<Value, Refused> {
+        let how = Apply {
+            manager: "one".to_owned(),
+            force: false,
+        };
+        store.apply(&place(store, path), applied, &how)
+    }
+
+    #[test]
+    fn of_what_is_not_there_nothing_is_patched_and_only_an_apply_makes_it() {
+        let mut store = store();
+        let code = |answer: Result<Value, Refused>| answer.err().map(|(code, ..)| code);
+        for path in [PATH, "/api/v1/nodes/east/status"] {
+            let place = place(&store, path);
+            let patch = json!({"status": {"phase": "Up"}});
+            assert_eq!(code(store.merge(&place, &patch)), Some(404), "{path}");
+            let step = json!([{"op": "add", "path": "/metadata/finalizers", "value": ["a"]}]);
+            assert_eq!(code(store.finalizers(&place, &step)), Some(404), "{path}");
+        }
+        let status = apply(
+            &mut store,
+            "/api/v1/nodes/east/status",
+            &json!({"status": {}}),
+        );
+        assert_eq!(code(status), Some(404));
+        assert_eq!(store.get(PATH), None);
+        let made = apply(&mut store, PATH, &json!({"spec": {"zone": "a"}}));
+        assert_eq!(code(made), None);
+        assert!(store.get(PATH).is_some());
+    }
+
+    #[test]
+    fn who_takes_a_finalizer_away_leaves_those_of_others() {
+        let mut store = store();
+        store.put(
+            PATH,
+            json!({"metadata": {"finalizers": ["theirs", "ours"]}}),
+        );
+        let place = place(&store, PATH);
+        store.delete(&place, None).expect("it is there");
+        let step = json!([{"op": "remove", "path": "/metadata/finalizers/1"}]);
+        store.finalizers(&place, &step).expect("it is there");
+        let left = store.get(PATH).expect("it is held");
+        assert_eq!(left["metadata"]["finalizers"], json!(["theirs"]));
     }
 }
