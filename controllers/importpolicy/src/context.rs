@@ -3,7 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::LifecycleReason};
@@ -12,11 +12,7 @@ use armadex_policy::{Served, Shared, controlled_by};
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
 
-use crate::{Compiled, Invalid, Looks, validate};
-
-/// Objects of which it is kept what came of them at looks of policies that have nothing kept that is compiled, of all those together: ten times what a
-/// large fleet has, and 20 MB with 200 bytes for each.
-const KEPT_LOOKS: usize = 100_000;
+use crate::{Compiled, Invalid, Looks, lock::lock, room::Room, validate};
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -24,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) resources: Mutex<HashMap<String, Known>>,
     pub(crate) memories: Mutex<HashMap<String, Remembered>>,
+    /// For what has come of looks.
+    pub(crate) room: Arc<Room>,
 }
 
 impl Context {
@@ -93,7 +91,8 @@ impl Context {
     fn looks(&self, policy: &ClusterImportPolicy) -> Arc<Mutex<Looks>> {
         let memories = lock(&self.memories);
         let valid = find(&memories, policy).and_then(|known| known.found.as_ref().ok());
-        valid.map(|valid| valid.looks.clone()).unwrap_or_default()
+        let new = || Arc::new(Mutex::new(Looks::within(self.room.clone())));
+        valid.map_or_else(new, |valid| valid.looks.clone())
     }
 
     /// What may be found otherwise the next time is not remembered.
@@ -144,7 +143,7 @@ struct Valid {
     /// Bytes of what is compiled.
     text: usize,
     at: Instant,
-    /// A name for each source object.
+    /// A name for each source object, as far as there is room for them.
     looks: Arc<Mutex<Looks>>,
 }
 
@@ -173,31 +172,15 @@ fn text_of(policy: &ClusterImportPolicy) -> usize {
 /// ones does not wait for who writes long ones, and who is looked at in turn with one more than there is room for finds all but that one.
 fn make_room(memories: &mut HashMap<String, Remembered>) {
     let valid = memories.values_mut().flat_map(|known| &mut known.found);
-    let (mut held, mut evicted): (Vec<&mut Valid>, Vec<_>) =
-        valid.partition(|valid| valid.compiled.is_some());
+    let mut held: Vec<&mut Valid> = valid.filter(|valid| valid.compiled.is_some()).collect();
     let mut bytes: usize = held.iter().map(|valid| valid.text).sum();
     held.sort_by_key(|valid| (Reverse(valid.text), Reverse(valid.at)));
     for longest in held {
         if bytes <= KEPT_LIMIT {
-            break;
+            return;
         }
         longest.compiled = None;
         bytes -= longest.text;
-        evicted.push(longest);
-    }
-    forget_looks(evicted);
-}
-
-/// Of those that have been looked at for the longest time all stays as long as there is room for it: as above, the newest makes room.
-fn forget_looks(mut evicted: Vec<&mut Valid>) {
-    evicted.sort_by_key(|valid| valid.at);
-    let mut kept = 0;
-    for valid in evicted {
-        // Who plans with them now is asked the next time.
-        kept += valid.looks.try_lock().map_or(0, |looks| looks.len());
-        if kept > KEPT_LOOKS {
-            valid.looks = Arc::default();
-        }
     }
 }
 
@@ -207,10 +190,6 @@ pub(crate) struct Memory {
     pub(crate) compiled: Arc<Compiled>,
     /// Whoever plans has them; a policy is looked at by one at a time.
     pub(crate) looks: Arc<Mutex<Looks>>,
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What was found for a policy, and when.

@@ -45,6 +45,7 @@ pub async fn run(
         lifecycles,
         resources: Mutex::default(),
         memories: Mutex::default(),
+        room: Arc::default(),
     };
     let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
     let queue = stream::select_all([changed.boxed(), lifecycles_changed.boxed(), changes.boxed()]);

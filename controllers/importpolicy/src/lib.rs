@@ -7,9 +7,11 @@
 mod apply;
 mod context;
 mod controller;
+mod lock;
 mod looks;
 mod plan;
 mod reconcile;
+mod room;
 mod sources;
 mod status;
 mod validate;

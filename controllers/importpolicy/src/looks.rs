@@ -1,5 +1,6 @@
 //! What looks at source objects have come to. Objects of a busy fleet change all the time, and to render the names of all of them for
-//! each change would be the work of a whole core: only what is another object than at the last look is rendered. Pure.
+//! each change would be the work of a whole core: only what is another object than at the last look is rendered. What there is no room for is rendered
+//! at each look. Pure.
 
 use std::{
     collections::HashMap,
@@ -9,12 +10,16 @@ use std::{
 use armadex_crds::is_subdomain;
 use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces, template::TemplateData};
 
-use crate::Compiled;
+use crate::{
+    Compiled,
+    room::{Room, Share},
+};
 
 /// What has come of every object at the last look, for one generation of one policy.
 #[derive(Debug, Default)]
 pub struct Looks {
     known: HashMap<ObjectName, Look>,
+    share: Share,
     rendered: u64,
 }
 
@@ -42,15 +47,18 @@ pub(crate) enum Outcome {
 }
 
 impl Looks {
+    /// At nothing yet, in a room that others have a share in.
+    pub(crate) fn within(room: Arc<Room>) -> Self {
+        Self {
+            share: Share::new(room),
+            ..Self::default()
+        }
+    }
+
     /// Objects that were rendered, over all looks.
     #[must_use]
     pub const fn rendered(&self) -> u64 {
         self.rendered
-    }
-
-    /// Objects of which it is known what has come of them.
-    pub(crate) fn len(&self) -> usize {
-        self.known.len()
     }
 
     /// Looks at every object that is not the one of the last look. What is gone is forgotten.
@@ -62,12 +70,31 @@ impl Looks {
                 Some((name, look)) if look.is_of(object) => (name, look),
                 _ => {
                     self.rendered += 1;
-                    let (of, outcome) = (Arc::downgrade(object), look_at(rules, object));
-                    (object.name.clone(), Look { of, outcome })
+                    (object.name.clone(), Look::at(object, rules))
                 }
             };
             self.known.insert(name, look);
         }
+    }
+
+    /// Forgets what there is no room for.
+    pub(crate) fn fit(&mut self) {
+        let all = self.bytes();
+        let mut left = self.share.resize(all);
+        if left == all {
+            return;
+        }
+        self.known.retain(|name, look| {
+            let rest = left.checked_sub(look.bytes(name));
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        });
+        self.known.shrink_to_fit();
+    }
+
+    fn bytes(&self) -> usize {
+        let each = self.known.iter().map(|(name, look)| look.bytes(name));
+        each.sum()
     }
 
     /// What has come of an object.
@@ -77,26 +104,25 @@ impl Looks {
     }
 }
 
-#[cfg(test)]
-impl Looks {
-    /// At so many objects, of which none is there any more.
-    pub(crate) fn at_gone(count: usize) -> Self {
-        let name = |number: usize| ObjectName {
-            namespace: String::new(),
-            name: number.to_string(),
-        };
-        let look = || Look {
-            of: Weak::new(),
-            outcome: Outcome::Skipped,
-        };
-        Self {
-            known: (0..count).map(|number| (name(number), look())).collect(),
-            rendered: 0,
-        }
-    }
-}
-
 impl Look {
+    /// Of a table that grows a place or so is free for each that is taken.
+    const PLACE: usize = 2 * size_of::<(ObjectName, Self)>();
+
+    fn at(object: &Arc<Found>, rules: &Rules<'_>) -> Self {
+        let (of, outcome) = (Arc::downgrade(object), look_at(rules, object));
+        Self { of, outcome }
+    }
+
+    /// What it takes under a name.
+    fn bytes(&self, name: &ObjectName) -> usize {
+        let ObjectName { namespace, name } = name;
+        let text = match &self.outcome {
+            Outcome::Skipped => 0,
+            Outcome::Named(text) | Outcome::Failed(text) => text.capacity(),
+        };
+        Self::PLACE + namespace.capacity() + name.capacity() + text
+    }
+
     fn is_of(&self, object: &Arc<Found>) -> bool {
         std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(object))
     }
@@ -128,5 +154,76 @@ fn look_at(rules: &Rules<'_>, object: &Found) -> Outcome {
             name.trim()
         )),
         Err(error) => Outcome::Failed(format!("nameTemplate: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use armadex_crds::ClusterImportPolicy;
+    use serde_json::json;
+
+    use super::*;
+    use crate::validate;
+
+    const OBJECTS: usize = 100;
+
+    fn objects() -> Vec<Arc<Found>> {
+        let object = |number: usize| Found {
+            name: ObjectName {
+                namespace: String::new(),
+                name: format!("c{number}"),
+            },
+            deleting: false,
+            object: json!({"metadata": {"name": format!("c{number}")}}).into(),
+        };
+        (0..OBJECTS)
+            .map(|number| Arc::new(object(number)))
+            .collect()
+    }
+
+    /// What is rendered of them, and what is known of them afterwards.
+    fn look(looks: &mut Looks, objects: &[Arc<Found>]) -> (usize, usize) {
+        let policy: ClusterImportPolicy = serde_json::from_value(json!({"metadata": {}, "spec": {
+            "source": {"group": "", "resource": "clusters"},
+            "nameTemplate": "{{source.metadata.name}}",
+            "template": "",
+            "creationCondition": "true",
+        }}))
+        .expect("a policy");
+        let rules = Rules {
+            compiled: &validate(&policy.spec).expect("valid"),
+            source: &Gvr {
+                group: "cluster.karmada.io".into(),
+                version: "v1alpha1".into(),
+                resource: "clusters".into(),
+            },
+            secrets: &SecretNamespaces::default(),
+        };
+        let before = looks.rendered();
+        looks.refresh(objects, &rules);
+        let is_named =
+            |object: &Arc<Found>| *looks.of(object) == Outcome::Named(object.name.name.clone());
+        assert!(objects.iter().all(is_named), "whatever there is room for");
+        looks.fit();
+        ((looks.rendered() - before) as usize, looks.known.len())
+    }
+
+    #[test]
+    fn no_more_is_kept_of_all_looks_together_than_there_is_room_for() {
+        let objects = objects();
+        let mut alone = Looks::default();
+        assert_eq!(look(&mut alone, &objects), (OBJECTS, OBJECTS));
+        let each = alone.bytes() / OBJECTS;
+        let room = Room::of(150 * each);
+        let [mut one, mut other, mut last] = [(); 3].map(|()| Looks::within(room.clone()));
+        assert_eq!(look(&mut one, &objects), (100, 100));
+        let (_, kept) = look(&mut other, &objects);
+        assert!((40..60).contains(&kept), "{kept} are kept");
+        assert_eq!(look(&mut last, &objects), (100, 0));
+        let all: usize = [&one, &other, &last].map(Looks::bytes).iter().sum();
+        assert!(all <= 150 * each, "{all} bytes");
+        assert_eq!(look(&mut other, &objects), (100 - kept, kept));
+        drop(one);
+        assert_eq!(look(&mut last, &objects), (100, 100), "it was given back");
     }
 }

@@ -125,6 +125,7 @@ pub fn plan(facts: &Facts<'_>, looks: &mut Looks) -> Plan {
             plan.delete.push((lifecycle.name_any(), uid));
         }
     }
+    looks.fit();
     plan
 }
 

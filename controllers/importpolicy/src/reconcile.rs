@@ -12,7 +12,8 @@ use kube::{ResourceExt, runtime::controller::Action};
 
 use crate::{
     Invalid, Plan, apply,
-    context::{Context, Memory, Resources, lock},
+    context::{Context, Memory, Resources},
+    lock::lock,
     plan::{Facts, plan},
     sources::Sources,
     status::{Outcome, Summary, status},
@@ -268,10 +269,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::room::Room;
 
     const CLUSTERS: &str = "/apis/cluster.karmada.io/v1alpha1/clusters";
 
     fn context(host: &Host) -> Arc<Context> {
+        within(host, Arc::default())
+    }
+
+    /// With so much room for what has come of looks.
+    fn within(host: &Host, room: Arc<Room>) -> Arc<Context> {
         let watches = Watches::new(host.client());
         let secrets = SecretNamespaces::default();
         Arc::new(Context {
@@ -279,6 +286,7 @@ mod tests {
             lifecycles: reflector::store().0,
             resources: Mutex::default(),
             memories: Mutex::default(),
+            room,
         })
     }
 
@@ -362,30 +370,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_came_of_looks_is_kept_of_so_many_objects_without_what_is_compiled() {
-        let context = context(&Host::new(&[]));
-        let long = |number: usize| {
-            let mut policy = policy(1);
-            policy.metadata.name = Some(format!("p{number}"));
-            policy.spec.name_template = "x".repeat(60 * 1024);
-            policy
-        };
-        for number in 0..9 {
-            let memory = memory(&long(number), &context).await.unwrap();
-            *lock(&memory.looks) = crate::Looks::at_gone(40_000);
-        }
-        // Whoever is compiled again makes room again.
-        memory(&long(9), &context).await.unwrap();
-        let mut kept = Vec::new();
-        for number in 0..9 {
-            let memory = memory(&long(number), &context).await.unwrap();
-            kept.push(lock(&memory.looks).len());
-        }
-        let all = 40_000;
-        assert_eq!(kept, [all, all, all, all, all, all, 0, 0, 0]);
-    }
-
-    #[tokio::test]
     async fn that_a_template_could_not_be_compiled_now_is_not_remembered() {
         let context = context(&Host::new(&[]));
         let no_thread = Invalid {
@@ -397,21 +381,28 @@ mod tests {
         assert!(memory(&policy(1), &context).await.is_ok());
     }
 
-    #[tokio::test]
-    async fn a_look_renders_what_changed_since_the_last_one() {
-        let served = ServedType::new;
+    /// With 20 clusters.
+    fn fleet() -> Host {
+        let ours =
+            |resource, kind| ServedType::new("policy.clusterpedia.io", "v1alpha1", resource, kind);
         let host = Host::new(&[
-            served("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
-            served(
-                "policy.clusterpedia.io",
-                "v1alpha1",
-                "pediaclusterlifecycles",
-                "PediaClusterLifecycle",
-            ),
+            ServedType::new("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
+            ours("pediaclusterlifecycles", "PediaClusterLifecycle"),
         ]);
         for number in 0..20 {
             host.put(&format!("{CLUSTERS}/c{number}"), json!({}));
         }
+        host
+    }
+
+    fn rendered_so_far(policy: &ClusterImportPolicy, context: &Context) -> u64 {
+        let memory = context.memory(policy).unwrap();
+        lock(&memory.looks).rendered()
+    }
+
+    #[tokio::test]
+    async fn a_look_renders_what_changed_since_the_last_one() {
+        let host = fleet();
         let context = context(&host);
         let mut changes = std::pin::pin!(context.shared.watches.changes());
         outcome(&policy(1), &context).await;
@@ -419,8 +410,7 @@ mod tests {
         let rendered = async |policy: &ClusterImportPolicy| {
             let (outcome, _) = outcome(policy, &context).await;
             assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
-            let memory = context.memory(policy).unwrap();
-            lock(&memory.looks).rendered()
+            rendered_so_far(policy, &context)
         };
         assert_eq!(rendered(&policy(1)).await, 20);
         host.put(&format!("{CLUSTERS}/c7"), json!({"status": {"probed": 1}}));
@@ -428,5 +418,18 @@ mod tests {
         assert_eq!(rendered(&policy(1)).await, 21);
         assert_eq!(rendered(&policy(1)).await, 21);
         assert_eq!(rendered(&policy(2)).await, 20, "it may say something else");
+    }
+
+    #[tokio::test]
+    async fn what_there_is_no_room_for_is_rendered_at_each_look_though_it_is_compiled() {
+        let host = fleet();
+        let context = within(&host, Room::of(0));
+        let mut changes = std::pin::pin!(context.shared.watches.changes());
+        outcome(&policy(1), &context).await;
+        changes.next().await;
+        for times in 1..3 {
+            outcome(&policy(1), &context).await;
+            assert_eq!(rendered_so_far(&policy(1), &context), times * 20);
+        }
     }
 }
