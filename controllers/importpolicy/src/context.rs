@@ -12,7 +12,7 @@ use armadex_policy::{Served, Shared, controlled_by};
 use kube::{ResourceExt, runtime::reflector::Store};
 use tokio::time::Instant;
 
-use crate::{Compiled, Invalid, Looks, lock::lock, room::Room, validate};
+use crate::{Compiled, Invalid, Looks, lock::lock, news::News, room::Room, validate};
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -20,6 +20,7 @@ pub(crate) struct Context {
     pub(crate) lifecycles: Store<PediaClusterLifecycle>,
     pub(crate) resources: Mutex<HashMap<String, Known>>,
     pub(crate) memories: Mutex<HashMap<String, Remembered>>,
+    pub(crate) news: Arc<News>,
     /// For what has come of looks.
     pub(crate) room: Arc<Room>,
 }
@@ -121,6 +122,7 @@ impl Context {
     /// Drops all that is held for a policy that goes.
     pub(crate) fn forget(&self, name: &str) {
         self.shared.forget(name);
+        self.news.forget(name);
         self.forget_resources(name);
         lock(&self.memories).remove(name);
     }

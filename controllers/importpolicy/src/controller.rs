@@ -7,13 +7,16 @@ use std::{
 
 use armadex_crds::{ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, controller_of,
-    followed, paced, triggers, wait_until_served, watched,
+    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, concerned,
+    controller_of, followed, paced, wait_until_served, watched,
 };
-use futures::{StreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
     Client, Resource,
-    runtime::{controller::Action, reflector::Store},
+    runtime::{
+        controller::Action,
+        reflector::{ObjectRef, Store},
+    },
 };
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -21,7 +24,7 @@ use tracing::info;
 use crate::context::Context;
 use crate::reconcile::{clean_up, follow};
 
-/// Source objects change all the time, when a platform probes its clusters, and each look goes over
+/// Source objects change all the time, when a platform probes its clusters, and a look for which one of them comes to something else goes over
 /// all of them and all lifecycles. A cluster that joins a busy fleet waits no longer than this.
 const REST: Duration = Duration::from_secs(1);
 
@@ -45,13 +48,27 @@ pub async fn run(
         lifecycles,
         resources: Mutex::default(),
         memories: Mutex::default(),
+        news: Arc::default(),
         room: Arc::default(),
     };
-    let changes = triggers(&context.shared.watches, context.shared.interests.clone()).map(Ok);
-    let queue = stream::select_all([changed.boxed(), lifecycles_changed.boxed(), changes.boxed()]);
+    let news = context.news.clone();
+    let anything = stream::select(changed, lifecycles_changed)
+        .inspect_ok(move |policy| news.note(&policy.name, None));
+    let queue = stream::select(anything, sources_changed(&context).map(Ok));
     info!("import policies are followed");
     armadex_policy::run(Arc::new(context), policies, paced(queue, REST), cancel).await;
     Ok(())
+}
+
+/// The policies whose source objects changed.
+fn sources_changed(
+    context: &Context,
+) -> impl Stream<Item = ObjectRef<ClusterImportPolicy>> + Send + 'static + use<> {
+    let (shared, news) = (&context.shared, context.news.clone());
+    concerned(&shared.watches, shared.interests.clone()).map(move |(policy, object)| {
+        news.note(&policy, object);
+        ObjectRef::new(&policy)
+    })
 }
 
 impl Controller for Context {

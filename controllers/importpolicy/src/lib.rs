@@ -9,6 +9,7 @@ mod context;
 mod controller;
 mod lock;
 mod looks;
+mod news;
 mod plan;
 mod reconcile;
 mod room;

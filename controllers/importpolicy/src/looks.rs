@@ -1,6 +1,6 @@
 //! What looks at source objects have come to. Objects of a busy fleet change all the time, and to render the names of all of them for
 //! each change would be the work of a whole core: only what is another object than at the last look is rendered. What there is no room for is rendered
-//! at each look. Pure.
+//! at each look that goes over all. Pure.
 
 use std::{
     collections::HashMap,
@@ -21,6 +21,7 @@ pub struct Looks {
     known: HashMap<ObjectName, Look>,
     share: Share,
     rendered: u64,
+    walked: u64,
 }
 
 #[derive(Debug)]
@@ -61,10 +62,17 @@ impl Looks {
         self.rendered
     }
 
+    /// Objects that were walked over because anything may have changed, over all looks.
+    #[must_use]
+    pub const fn walked(&self) -> u64 {
+        self.walked
+    }
+
     /// Looks at every object that is not the one of the last look. What is gone is forgotten.
     pub(crate) fn refresh(&mut self, objects: &[Arc<Found>], rules: &Rules<'_>) {
         let mut before = std::mem::take(&mut self.known);
         self.known.reserve(objects.len());
+        self.walked += objects.len() as u64;
         for object in objects {
             let (name, look) = match before.remove_entry(&object.name) {
                 Some((name, look)) if look.is_of(object) => (name, look),
@@ -75,6 +83,21 @@ impl Looks {
             };
             self.known.insert(name, look);
         }
+    }
+
+    /// Looks at objects that may have changed, and says whether each comes to what it came to before.
+    pub(crate) fn are_same(&mut self, objects: &[Arc<Found>], rules: &Rules<'_>) -> bool {
+        objects.iter().all(|object| {
+            let Some(look) = self.known.get_mut(&object.name) else {
+                return false;
+            };
+            if look.is_of(object) {
+                return true;
+            }
+            self.rendered += 1;
+            let before = std::mem::replace(look, Look::at(object, rules));
+            before.outcome == look.outcome
+        })
     }
 
     /// Forgets what there is no room for.

@@ -1,11 +1,11 @@
 //! Reconcile: fetch, validate, plan, apply, status.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
-    Objects, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind, controlled_by, delete,
-    resolve, write_status,
+    ObjectName, Objects, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind,
+    controlled_by, delete, resolve, write_status,
 };
 use jiff::Timestamp;
 use kube::{ResourceExt, runtime::controller::Action};
@@ -14,6 +14,7 @@ use crate::{
     Invalid, Plan, apply,
     context::{Context, Memory, Resources},
     lock::lock,
+    looks::Rules,
     plan::{Facts, plan},
     sources::Sources,
     status::{Outcome, Summary, status},
@@ -35,13 +36,59 @@ pub(crate) async fn follow(
     policy: &ClusterImportPolicy,
     context: &Arc<Context>,
 ) -> Result<Action, ReconcileError> {
+    let name = policy.name_any();
+    if let Some(changed) = context.news.begin(&name)
+        && is_spared(policy, &changed, context).await
+    {
+        context.news.settle(&name);
+        return Ok(Action::await_change());
+    }
     let (outcome, next) = outcome(policy, context).await;
     let after = status(policy, &outcome, Timestamp::now());
     write_status(&**context, policy, policy.status.as_ref(), after).await?;
     Ok(match next {
-        Next::AwaitChange => Action::await_change(),
+        Next::AwaitChange => {
+            if let Outcome::Done(_) = outcome {
+                context.news.settle(&name);
+            }
+            Action::await_change()
+        }
         Next::Retry(delay) => Action::requeue(delay),
     })
+}
+
+/// Whether each source object that changed comes to what it came to at the last look, after which nothing was left to do: then so is it with all of them.
+async fn is_spared(
+    policy: &ClusterImportPolicy,
+    changed: &HashSet<Arc<ObjectName>>,
+    context: &Context,
+) -> bool {
+    let shared = &context.shared;
+    let (Some(Ok(memory)), Some(known)) =
+        (context.remembered(policy), context.known_resources(policy))
+    else {
+        return false;
+    };
+    let source = known.found.source.gvr;
+    let Ok(sources) = Sources::acquire(&source, &shared.secrets, &shared.watches) else {
+        return false;
+    };
+    let objects: Option<Vec<_>> = changed.iter().map(|name| sources.get(name)).collect();
+    let Some(objects) = objects.filter(|_| sources.are_followed()) else {
+        return false;
+    };
+    let secrets = shared.secrets.clone();
+    let looking = tokio::task::spawn_blocking(move || {
+        let rules = Rules {
+            compiled: &memory.compiled,
+            source: &source,
+            secrets: &secrets,
+        };
+        lock(&memory.looks).are_same(&objects, &rules)
+    });
+    looking
+        .await
+        .expect("a look renders templates and does not panic")
 }
 
 async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outcome, Next) {
@@ -286,6 +333,7 @@ mod tests {
             lifecycles: reflector::store().0,
             resources: Mutex::default(),
             memories: Mutex::default(),
+            news: Arc::default(),
             room,
         })
     }
@@ -381,12 +429,15 @@ mod tests {
         assert!(memory(&policy(1), &context).await.is_ok());
     }
 
+    const POLICY: &str = "/apis/policy.clusterpedia.io/v1alpha1/clusterimportpolicies/karmada";
+
     /// With 20 clusters.
     fn fleet() -> Host {
         let ours =
             |resource, kind| ServedType::new("policy.clusterpedia.io", "v1alpha1", resource, kind);
         let host = Host::new(&[
             ServedType::new("cluster.karmada.io", "v1alpha1", "clusters", "Cluster"),
+            ours("clusterimportpolicies", "ClusterImportPolicy"),
             ours("pediaclusterlifecycles", "PediaClusterLifecycle"),
         ]);
         for number in 0..20 {
@@ -395,9 +446,11 @@ mod tests {
         host
     }
 
-    fn rendered_so_far(policy: &ClusterImportPolicy, context: &Context) -> u64 {
+    /// Objects that were rendered, and those that were walked over.
+    fn counters(policy: &ClusterImportPolicy, context: &Context) -> (u64, u64) {
         let memory = context.memory(policy).unwrap();
-        lock(&memory.looks).rendered()
+        let looks = lock(&memory.looks);
+        (looks.rendered(), looks.walked())
     }
 
     #[tokio::test]
@@ -410,7 +463,7 @@ mod tests {
         let rendered = async |policy: &ClusterImportPolicy| {
             let (outcome, _) = outcome(policy, &context).await;
             assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
-            rendered_so_far(policy, &context)
+            counters(policy, &context).0
         };
         assert_eq!(rendered(&policy(1)).await, 20);
         host.put(&format!("{CLUSTERS}/c7"), json!({"status": {"probed": 1}}));
@@ -429,7 +482,50 @@ mod tests {
         changes.next().await;
         for times in 1..3 {
             outcome(&policy(1), &context).await;
-            assert_eq!(rendered_so_far(&policy(1), &context), times * 20);
+            assert_eq!(counters(&policy(1), &context).0, times * 20);
         }
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_of_a_source_object_takes_a_look_at_that_one_alone() {
+        let host = fleet();
+        host.put(POLICY, serde_json::to_value(policy(1)).unwrap());
+        let policy: ClusterImportPolicy =
+            serde_json::from_value(host.get(POLICY).unwrap()).unwrap();
+        let context = context(&host);
+        let mut changes = std::pin::pin!(context.shared.watches.changes());
+        follow(&policy, &context).await.unwrap();
+        changes.next().await;
+        let look = async || {
+            let policy = serde_json::from_value(host.get(POLICY).unwrap()).unwrap();
+            follow(&policy, &context).await.unwrap();
+            counters(&policy, &context)
+        };
+        assert_eq!(look().await, (20, 20));
+
+        let applied = || host.asked("patch", "pediaclusterlifecycles");
+        let before = applied();
+        let mut change = async |number: usize, object: serde_json::Value| {
+            host.put(&format!("{CLUSTERS}/c{number}"), object);
+            let change = changes.next().await.flatten().unwrap();
+            context.news.note("karmada", change.object.map(Arc::new));
+        };
+        for beat in 1..4 {
+            change(7, json!({"status": {"probed": beat}})).await;
+            change(8, json!({"status": {"probed": beat}})).await;
+            assert_eq!(look().await, (20 + 2 * beat, 20));
+        }
+        assert_eq!(applied(), before, "nothing is planned anew");
+
+        change(20, json!({})).await;
+        assert_eq!(look().await, (27, 41), "one that comes is a change of all");
+        change(
+            7,
+            json!({"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}}),
+        )
+        .await;
+        assert_eq!(look().await, (28, 62), "it comes to something else");
+        context.news.note("karmada", None);
+        assert_eq!(look().await, (28, 83), "anything may have changed");
     }
 }

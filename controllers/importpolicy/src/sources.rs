@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use armadex_policy::{
-    Found, Gvr, Interest, Readiness, SecretNamespaces, Trouble, Watch, WatchKey, Watches,
+    Found, Gvr, Interest, ObjectName, Readiness, SecretNamespaces, Trouble, Watch, WatchKey,
+    Watches,
 };
 
 /// Shares in them.
@@ -49,6 +50,16 @@ impl Sources {
     /// Why what is known of some may be out of date.
     pub(crate) fn trouble(&self) -> Option<Trouble> {
         self.watches.iter().find_map(Watch::trouble)
+    }
+
+    /// Whether all that there is is known, and followed.
+    pub(crate) fn are_followed(&self) -> bool {
+        self.readiness() == Readiness::Listed && self.trouble().is_none()
+    }
+
+    /// One object.
+    pub(crate) fn get(&self, name: &ObjectName) -> Option<Arc<Found>> {
+        self.watches.iter().find_map(|watch| watch.get(name))
     }
 
     /// Every object, by namespace and name.

@@ -102,6 +102,31 @@ async fn a_member_of_a_busy_fleet_is_on_boarded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_else_changes_is_seen_in_a_busy_fleet() {
+    let (host, running) = followed().await;
+    let patches = patch_without_end(&host, "one");
+    // By then nothing but heartbeats has come for a while.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    host.remove(&lifecycle("one"));
+    until(&host, "it is made again", |host| {
+        host.get(&lifecycle("one")).is_some()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let mut edited = host.get(&format!("{POLICIES}/karmada")).unwrap();
+    edited["spec"]["template"] = json!("spec: {syncResources: [], syncAllCustomResources: true}");
+    host.put(&format!("{POLICIES}/karmada"), edited);
+    until(&host, "it has the other template", |host| {
+        let lifecycle = host.get(&lifecycle("one")).unwrap_or_default();
+        let template = lifecycle["spec"]["template"].as_str();
+        template.is_some_and(|template| template.contains("true"))
+    })
+    .await;
+    patches.abort();
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_right_that_is_taken_away_is_told_with_its_verb_and_takes_nothing_away() {
     for verb in ["watch", "list"] {
         let (host, running) = followed().await;

@@ -35,5 +35,5 @@ pub use secrets::SecretNamespaces;
 pub use trouble::{ReconcileError, Trouble, TroubleKind};
 pub use watches::{
     Change, Found, Interest, Interests, ObjectName, Readiness, Watch, WatchKey, WatchScope,
-    Watches, triggers,
+    Watches, concerned, triggers,
 };

@@ -13,7 +13,7 @@ mod shares;
 mod state;
 mod view;
 
-pub use interests::{Interest, Interests, triggers};
+pub use interests::{Interest, Interests, concerned, triggers};
 pub use object::{Change, Found, ObjectName, WatchKey, WatchScope};
 pub use shared::{Watch, Watches};
 pub use state::Readiness;

@@ -162,6 +162,18 @@ impl Interests {
     }
 }
 
+/// Whom the changes of watches concern, each with the object that changed; none when it is many of them, or the watch itself.
+pub fn concerned(
+    watches: &Watches,
+    interests: Arc<Interests>,
+) -> impl Stream<Item = (String, Option<Arc<ObjectName>>)> + Send + 'static + use<> {
+    watches.changes().flat_map(move |change| {
+        let owners = interests.owners(change.as_ref());
+        let object = change.and_then(|change| change.object).map(Arc::new);
+        stream::iter(owners.into_iter().map(move |owner| (owner, object.clone())))
+    })
+}
+
 /// The objects of a cluster-scoped kind to be reconciled as watches change.
 pub fn triggers<K>(
     watches: &Watches,
@@ -170,8 +182,5 @@ pub fn triggers<K>(
 where
     K: Resource<DynamicType = ()> + Debug + Send + 'static,
 {
-    watches.changes().flat_map(move |change| {
-        let owners = interests.owners(change.as_ref());
-        stream::iter(owners.into_iter().map(|name| ObjectRef::new(&name)))
-    })
+    concerned(watches, interests).map(|(owner, _)| ObjectRef::new(&owner))
 }
