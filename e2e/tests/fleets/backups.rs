@@ -45,7 +45,7 @@ async fn a_control_plane_that_is_restored_or_made_anew_costs_no_list() -> Result
     wait_until_equal(&fleet, &BOTH, &SEEDED_KINDS, SOON).await?;
     a_restored_control_plane_is_noticed(&fleet, &mut armadex, &backup).await?;
     a_control_plane_made_anew_is_noticed(&fleet, &mut armadex).await?;
-    armadex.end();
+    armadex.stop()?;
     fleet.finish().await;
     Ok(())
 }

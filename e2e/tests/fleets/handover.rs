@@ -52,7 +52,7 @@ async fn clusters_go_from_one_synchro_to_another_without_a_list() -> Result<()> 
     drop(wire);
     goes_on(&fleet, one, "after-the-cut").await?;
     it_has_let_go(&two).await?;
-    two.end();
+    two.stop()?;
     a_shard_is_handed_over(&fleet, one).await?;
     parts.stop()?;
     fleet.finish().await;
