@@ -1,10 +1,13 @@
 //! What is stored is compared with the members: nothing is wrong after a sync and while the members change, and what somebody breaks in the
 //! store is found and put right.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::churn::Churn;
-use armadex_e2e::equality::SEEDED_KINDS;
+use armadex_e2e::equality::{SEEDED_KINDS, list_member};
 use armadex_e2e::progress::note;
 use armadex_e2e::scenario::{SOON, on_board, wait_until_equal};
 use armadex_e2e::seed::{self, Plan};
@@ -13,7 +16,6 @@ use armadex_e2e::{Harness, Options};
 use armadex_model::{GroupVersionResource, ResourceType};
 use armadex_storage::{Batch, Change, ClusterId, Object, Rules, Sink, StoredVersion};
 use armadex_storage_sql::{Options as StoreOptions, SqlStore};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 const MEMBER: &str = "member1";
@@ -40,6 +42,7 @@ async fn what_is_wrong_in_the_store_is_found_and_mended_and_nothing_else_is() ->
         seed: 1,
     };
     seed::put(&fleet.member(MEMBER)?, plan).await?;
+    each_object_has_a_version_of_its_own(&fleet).await?;
     let mut armadex = on_board(&fleet).await?;
     fleet.join(MEMBER).await?;
     wait_until_equal(&fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
@@ -51,6 +54,20 @@ async fn what_is_wrong_in_the_store_is_found_and_mended_and_nothing_else_is() ->
     what_is_broken_is_mended(&fleet, &mut armadex).await?;
     armadex.stop()?;
     fleet.finish().await;
+    Ok(())
+}
+
+/// As in a member whose objects come through its API server: a watch that begins at the version of one has seen all of it, or nothing.
+async fn each_object_has_a_version_of_its_own(fleet: &Harness) -> Result<()> {
+    let member = fleet.member(MEMBER)?.client().await?;
+    let objects = list_member(&member, MEMBER, &SEEDED_KINDS).await?;
+    let versions = objects.values().map(|state| &state.resource_version);
+    let versions: BTreeSet<&String> = versions.collect();
+    let (objects, versions) = (objects.len(), versions.len());
+    ensure!(
+        versions == objects,
+        "{objects} objects have {versions} versions"
+    );
     Ok(())
 }
 
