@@ -59,7 +59,7 @@ use documents::Documents;
 use long_heads::LongHeads;
 use of_catalog::OfCatalog;
 pub(crate) use pools::PoolSizes;
-use pools::{Place, Pools, Work};
+use pools::{Admitted, Pools, Work};
 use posted::Posted;
 use readiness::Readiness;
 
@@ -339,7 +339,7 @@ impl App {
 /// What a request takes up, from its head until the last byte of its answer is on its way.
 struct Ticket {
     _counted: Gauge,
-    place: Option<Place>,
+    place: Option<Admitted>,
 }
 
 /// A request for the log: told once, when its answer has been made.

@@ -29,7 +29,7 @@ const MOST_OTHERS: usize = 10;
 
 /// What was put, and how long it took.
 #[derive(Debug, Clone, Copy)]
-pub struct Outcome {
+pub struct Put {
     /// Objects.
     pub objects: usize,
     /// The pods among them.
@@ -41,7 +41,7 @@ pub struct Outcome {
 }
 
 /// Puts the objects of `plan` into `cluster`.
-pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Outcome> {
+pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Put> {
     ensure!(
         !cluster.is_foreign(),
         "somebody else runs {}, and its etcd is not known here",
@@ -55,7 +55,7 @@ pub async fn put(cluster: &Cluster, plan: Plan) -> Result<Outcome> {
     for wave in waves.in_order() {
         bytes += put_wave(&writer, wave).await?;
     }
-    Ok(Outcome {
+    Ok(Put {
         objects: waves.count(),
         pods: waves.rest.iter().filter(|seeded| seeded.is_pod()).count(),
         bytes,

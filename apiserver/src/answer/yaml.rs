@@ -8,7 +8,7 @@ mod characters;
 mod scalar;
 
 use crate::answer::lines::{DEEPEST, has_room};
-use scalar::{Place, Scalar};
+use scalar::{Scalar, Spot};
 
 /// Rewrites JSON that comes in parts, which do not end within a text or a number.
 #[derive(Debug, Default)]
@@ -78,11 +78,11 @@ impl Yaml {
     /// A text or a number begins: it is a key or a value. Takes its quote.
     fn begin(&mut self, rest: &[u8], out: &mut Vec<u8>) -> usize {
         let is_key = scalar::is_key(rest);
-        let place = match (is_key, self.flow > 0) {
-            (_, true) => Place::Flow,
+        let spot = match (is_key, self.flow > 0) {
+            (_, true) => Spot::Flow,
             (true, false) => {
                 self.begin_entry(out);
-                Place::Key
+                Spot::Key
             }
             (false, false) => {
                 let indent = self.begin_value(out);
@@ -91,13 +91,13 @@ impl Yaml {
                 }
                 // Lines cannot be indented less than nothing, which is where a text alone would stand.
                 if self.open.is_empty() {
-                    Place::Alone
+                    Spot::Alone
                 } else {
-                    Place::Value { indent }
+                    Spot::Value { indent }
                 }
             }
         };
-        let (scalar, taken) = Scalar::of(rest, place);
+        let (scalar, taken) = Scalar::of(rest, spot);
         let role = match is_key {
             false => Role::Value,
             true if scalar.written_length(rest) > LONGEST_KEY => {

@@ -1,6 +1,6 @@
 //! The Kubernetes API below a view: discovery, and the objects of the fleet or of one cluster.
 
-use armadex_model::params::Place;
+use armadex_model::params::PathParams;
 
 use super::asked::Asked;
 use super::context::Context;
@@ -57,8 +57,8 @@ impl Context {
     }
 }
 
-fn place(seen: &Seen, namespace: Option<String>, name: Option<String>) -> Place {
-    Place {
+fn place(seen: &Seen, namespace: Option<String>, name: Option<String>) -> PathParams {
+    PathParams {
         cluster: seen.cluster.clone(),
         namespace,
         name,

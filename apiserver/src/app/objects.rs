@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use armadex_model::params::{
-    GetParams, ListParams, Parsed, Place, RawParams, Request, Revision, parse,
+    GetParams, ListParams, Parsed, PathParams, RawParams, Request, Revision, parse,
 };
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, ResourceType};
 use armadex_storage::{Found, Phase};
@@ -38,7 +38,7 @@ impl Context {
         &self,
         seen: &Seen,
         gvr: &GroupVersionResource,
-        place: &Place,
+        place: &PathParams,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
         let Parsed { request, ignored } =
@@ -64,7 +64,7 @@ impl Context {
         &self,
         seen: &Seen,
         gvr: &GroupVersionResource,
-        place: &Place,
+        place: &PathParams,
         mut params: ListParams,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
@@ -114,14 +114,14 @@ impl Context {
         &self,
         seen: &Seen,
         gvr: &GroupVersionResource,
-        place: &Place,
+        place: &PathParams,
         params: GetParams,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
         let resource = self.permit_get(seen, gvr, place, asked.caller).await?;
         let (form, notation) =
             negotiate::objects(asked.accept.as_deref(), Arity::One).ok_or_else(not_acceptable)?;
-        let Place {
+        let PathParams {
             cluster,
             namespace,
             name,

@@ -1,7 +1,7 @@
 //! What a request for objects has to be granted before they are looked up: the type that it names, in a view that has it there, and the
 //! inner questions about it. Reviews of the caller ask the same.
 
-use armadex_model::params::Place;
+use armadex_model::params::PathParams;
 use armadex_model::{GroupVersionResource, Query, ResourceType};
 
 use super::context::Context;
@@ -38,7 +38,7 @@ impl Context {
         &self,
         seen: &Seen,
         gvr: &GroupVersionResource,
-        place: &Place,
+        place: &PathParams,
         caller: &Caller,
     ) -> Result<ResourceType, ApiError> {
         let (namespace, name) = (place.namespace.as_deref(), place.name.as_deref());

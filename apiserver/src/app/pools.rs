@@ -76,12 +76,12 @@ struct User {
 }
 
 /// A request's place, until it is dropped.
-pub(super) struct Place {
+pub(super) struct Admitted {
     _user: OwnedSemaphorePermit,
     pool: Option<Turn>,
 }
 
-impl Place {
+impl Admitted {
     /// Leaves what is there for all users: a refusal is small, and while it is not taken it counts against its own user alone.
     pub(super) fn leave_pool(&mut self) {
         self.pool = None;
@@ -104,7 +104,7 @@ impl Pools {
         work: Work,
         user: &str,
         budget: &Budget,
-    ) -> Result<(Place, Share), ApiError> {
+    ) -> Result<(Admitted, Share), ApiError> {
         let known = self.user(user, budget);
         let (pool, share) = match work {
             Work::Own => (None, &known.short),
@@ -119,7 +119,7 @@ impl Pools {
             }
             None => None,
         };
-        let place = Place { _user: own, pool };
+        let place = Admitted { _user: own, pool };
         Ok((place, known.bytes.clone()))
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use moka::future::Cache;
 use tokio::time::Instant;
 
-use super::questions::Place;
+use super::questions::Asking;
 use super::review::ReviewFailed;
 
 /// A question's hash.
@@ -63,7 +63,7 @@ impl<T: Clone + Send + Sync + 'static> Kept<T> {
     pub(super) async fn answer_in_turn<E>(
         &self,
         key: Key,
-        place: Place,
+        place: Asking,
         question: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> Result<T, E>
     where

@@ -21,7 +21,7 @@ pub(crate) struct Questions {
 }
 
 /// A place in the line of those who want to ask.
-pub(crate) struct Place {
+pub(crate) struct Asking {
     place: turns::Place,
     ending: CancellationToken,
 }
@@ -37,15 +37,15 @@ impl Questions {
     }
 
     /// A place at the end of the line, if there is one.
-    pub(crate) fn enter(&self, asker: &Asker) -> Result<Place, ReviewFailed> {
-        Ok(Place {
+    pub(crate) fn enter(&self, asker: &Asker) -> Result<Asking, ReviewFailed> {
+        Ok(Asking {
             place: self.turns.enter(asker)?,
             ending: self.ending.clone(),
         })
     }
 }
 
-impl Place {
+impl Asking {
     /// Cancelled if somebody else gets the place, which nobody does who has begun to ask.
     pub(crate) fn sent_away(&self) -> CancellationToken {
         self.place.sent_away()

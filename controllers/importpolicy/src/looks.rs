@@ -28,7 +28,7 @@ pub struct Looks {
 struct Look {
     /// A watch gives the very same value as long as the object is the same. Held weakly: it is not kept for this.
     of: Weak<Found>,
-    outcome: Outcome,
+    outcome: Verdict,
 }
 
 /// What an object is looked at with.
@@ -41,7 +41,7 @@ pub(crate) struct Rules<'a> {
 
 /// What has become of one source object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum Verdict {
     Skipped,
     Named(String),
     Failed(String),
@@ -121,9 +121,9 @@ impl Looks {
     }
 
     /// What has come of an object.
-    pub(crate) fn of(&self, object: &Found) -> &Outcome {
+    pub(crate) fn of(&self, object: &Found) -> &Verdict {
         let look = self.known.get(&object.name);
-        look.map_or(&Outcome::Skipped, |look| &look.outcome)
+        look.map_or(&Verdict::Skipped, |look| &look.outcome)
     }
 }
 
@@ -140,8 +140,8 @@ impl Look {
     fn bytes(&self, name: &ObjectName) -> usize {
         let ObjectName { namespace, name } = name;
         let text = match &self.outcome {
-            Outcome::Skipped => 0,
-            Outcome::Named(text) | Outcome::Failed(text) => text.capacity(),
+            Verdict::Skipped => 0,
+            Verdict::Named(text) | Verdict::Failed(text) => text.capacity(),
         };
         Self::PLACE + namespace.capacity() + name.capacity() + text
     }
@@ -152,7 +152,7 @@ impl Look {
 }
 
 /// An object that is being deleted counts as gone: its credentials go at any moment.
-fn look_at(rules: &Rules<'_>, object: &Found) -> Outcome {
+fn look_at(rules: &Rules<'_>, object: &Found) -> Verdict {
     let Rules {
         compiled,
         source,
@@ -160,24 +160,38 @@ fn look_at(rules: &Rules<'_>, object: &Found) -> Outcome {
     } = rules;
     // What may not be read is not asked for.
     if object.deleting || secrets.check(source, &object.name.namespace).is_err() {
-        return Outcome::Skipped;
+        return Verdict::Skipped;
     }
     let data = TemplateData::of(object.object.expose().clone());
     if let Some(selector) = &compiled.selector {
         match selector.says_true(&data) {
             Ok(true) => {}
-            Ok(false) => return Outcome::Skipped,
-            Err(error) => return Outcome::Failed(format!("source.selectorTemplate: {error}")),
+            Ok(false) => return Verdict::Skipped,
+            Err(error) => return failed("source.selectorTemplate", format_args!("{error}")),
         }
     }
     match compiled.name.render(&data) {
-        Ok(name) if is_subdomain(name.trim()) => Outcome::Named(name.trim().to_owned()),
-        Ok(name) => Outcome::Failed(format!(
-            "nameTemplate: {:?} can't name an object",
-            name.trim()
-        )),
-        Err(error) => Outcome::Failed(format!("nameTemplate: {error}")),
+        Ok(name) if is_subdomain(name.trim()) => Verdict::Named(name.trim().to_owned()),
+        Ok(name) => failed(
+            "nameTemplate",
+            format_args!("{:?} can't name an object", beginning(name.trim(), TOLD)),
+        ),
+        Err(error) => failed("nameTemplate", format_args!("{error}")),
     }
+}
+
+/// Bytes of a name that are told. What is told is kept for each object, and the room for that is shared by all policies.
+const TOLD: usize = 300;
+/// Bytes of words. They quote a name, with an escape for each of its letters at the worst.
+const WORDS: usize = 4 * TOLD;
+
+fn failed(field: &str, words: std::fmt::Arguments<'_>) -> Verdict {
+    let words = words.to_string();
+    Verdict::Failed(format!("{field}: {}", beginning(&words, WORDS)))
+}
+
+fn beginning(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 #[cfg(test)]
@@ -225,10 +239,22 @@ mod tests {
         let before = looks.rendered();
         looks.refresh(objects, &rules);
         let is_named =
-            |object: &Arc<Found>| *looks.of(object) == Outcome::Named(object.name.name.clone());
+            |object: &Arc<Found>| *looks.of(object) == Verdict::Named(object.name.name.clone());
         assert!(objects.iter().all(is_named), "whatever there is room for");
         looks.fit();
         ((looks.rendered() - before) as usize, looks.known.len())
+    }
+
+    #[test]
+    fn what_is_told_of_a_name_is_short_however_long_it_is() {
+        let told = |name: &str| match failed("nameTemplate", format_args!("{name:?} is none")) {
+            Verdict::Failed(words) => words,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(told("a b"), r#"nameTemplate: "a b" is none"#);
+        let long = "\u{1f600}".repeat(1 << 18);
+        assert!(told(beginning(&long, TOLD)).ends_with(" is none"));
+        assert!(told(&long).len() <= "nameTemplate: ".len() + WORDS);
     }
 
     #[test]

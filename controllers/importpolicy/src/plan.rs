@@ -19,7 +19,7 @@ use kube::{Resource, ResourceExt};
 
 use crate::{
     Compiled,
-    looks::{Looks, Outcome, Rules},
+    looks::{Looks, Rules, Verdict},
 };
 
 /// What a policy is planned with.
@@ -145,11 +145,11 @@ fn look<'a>(facts: &Facts<'a>, looks: &'a Looks, problems: &mut Vec<Problem>) ->
     }
     for object in facts.objects {
         match looks.of(object) {
-            Outcome::Skipped => {}
-            Outcome::Named(name) => {
+            Verdict::Skipped => {}
+            Verdict::Named(name) => {
                 looked.wanted.entry(name.as_str()).or_default().push(object);
             }
-            Outcome::Failed(message) => {
+            Verdict::Failed(message) => {
                 looked.kept.insert(object.name.clone());
                 problems.push(waits_for_edit(object, message.clone()));
             }

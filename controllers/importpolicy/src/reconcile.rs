@@ -26,7 +26,7 @@ use crate::{
 const LOOK_UP: Duration = Duration::from_secs(10);
 
 /// What to do after a reconcile.
-enum Next {
+enum Requeue {
     AwaitChange,
     Retry(Duration),
 }
@@ -47,13 +47,13 @@ pub(crate) async fn follow(
     let after = status(policy, &outcome, Timestamp::now());
     write_status(&**context, policy, policy.status.as_ref(), after).await?;
     Ok(match next {
-        Next::AwaitChange => {
+        Requeue::AwaitChange => {
             if let Outcome::Done(_) = outcome {
                 context.news.settle(&name);
             }
             Action::await_change()
         }
-        Next::Retry(delay) => Action::requeue(delay),
+        Requeue::Retry(delay) => Action::requeue(delay),
     })
 }
 
@@ -91,7 +91,7 @@ async fn is_spared(
         .expect("a look renders templates and does not panic")
 }
 
-async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outcome, Next) {
+async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outcome, Requeue) {
     let name = policy.name_any();
     let memory = match memory(policy, context).await {
         Ok(memory) => memory,
@@ -140,7 +140,7 @@ async fn memory(policy: &ClusterImportPolicy, context: &Arc<Context>) -> Result<
 async fn source(
     policy: &ClusterImportPolicy,
     context: &Context,
-) -> Result<(Resources, Sources), (Outcome, Next)> {
+) -> Result<(Resources, Sources), (Outcome, Requeue)> {
     let (resources, sources) = known_source(policy, context).await?;
     if !is_gone(&sources.readiness(), sources.trouble().as_ref()) {
         return Ok((resources, sources));
@@ -152,20 +152,20 @@ async fn source(
 async fn known_source(
     policy: &ClusterImportPolicy,
     context: &Context,
-) -> Result<(Resources, Sources), (Outcome, Next)> {
+) -> Result<(Resources, Sources), (Outcome, Requeue)> {
     let name = policy.name_any();
     let resources = resources(policy, context)
         .await
         .map_err(|(reason, error)| {
             // Installing an API sends no event to wait for.
             let delay = context.shared.retries.next(&name);
-            (Outcome::Unresolved(reason, error), Next::Retry(delay))
+            (Outcome::Unresolved(reason, error), Requeue::Retry(delay))
         })?;
     let namespaced = resources
         .references
         .iter()
         .map(|reference| reference.namespaced);
-    let invalid = |invalid| (Outcome::Invalid(invalid), Next::AwaitChange);
+    let invalid = |invalid| (Outcome::Invalid(invalid), Requeue::AwaitChange);
     validate_namespaces(&policy.spec, namespaced).map_err(invalid)?;
     let (gvr, shared) = (&resources.source.gvr, &context.shared);
     let sources = Sources::acquire(gvr, &shared.secrets, &shared.watches);
@@ -183,11 +183,11 @@ fn refused_source(refusal: &str) -> Invalid {
 }
 
 /// A watch says when its trouble ends, but not when another version is served.
-fn retry_if(may_help: bool, name: &str, context: &Context) -> Next {
+fn retry_if(may_help: bool, name: &str, context: &Context) -> Requeue {
     if may_help {
-        Next::Retry(context.shared.retries.next(name))
+        Requeue::Retry(context.shared.retries.next(name))
     } else {
-        Next::AwaitChange
+        Requeue::AwaitChange
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{Compiled, Problem, validate};
 
-pub(crate) type Outcome = Result<Arc<Compiled>, Problem>;
+pub(crate) type Compilation = Result<Arc<Compiled>, Problem>;
 
 /// What is known of templates.
 #[derive(Debug, Default)]
@@ -25,13 +25,13 @@ pub(crate) struct Compilations {
 /// By their text, the one that was wanted last at the end.
 #[derive(Debug, Default)]
 struct Kept {
-    outcomes: VecDeque<(String, Outcome)>,
+    outcomes: VecDeque<(String, Compilation)>,
     bytes: usize,
 }
 
 impl Compilations {
     /// The templates of a lifecycle, or why they are not valid. Takes its time.
-    pub(crate) fn of(&self, spec: &PediaClusterLifecycleSpec) -> Outcome {
+    pub(crate) fn of(&self, spec: &PediaClusterLifecycleSpec) -> Compilation {
         let text = text_of(spec);
         if let Some(known) = lock(&self.kept).find(&text) {
             return known;
@@ -47,7 +47,7 @@ impl Compilations {
 }
 
 impl Kept {
-    fn find(&mut self, text: &str) -> Option<Outcome> {
+    fn find(&mut self, text: &str) -> Option<Compilation> {
         let place = self.outcomes.iter().rposition(|(of, _)| of == text)?;
         let found = self.outcomes.remove(place)?;
         let outcome = found.1.clone();
@@ -55,7 +55,7 @@ impl Kept {
         Some(outcome)
     }
 
-    fn keep(&mut self, text: String, outcome: Outcome) {
+    fn keep(&mut self, text: String, outcome: Compilation) {
         let may_pass = outcome.as_ref().is_err_and(|problem| problem.may_pass);
         if may_pass || text.len() > KEPT_LIMIT {
             return;

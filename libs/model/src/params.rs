@@ -24,7 +24,7 @@ use invalid::{malformed, not_a_number};
 
 /// What a path says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct PathParams {
     /// The cluster named in the path.
     pub cluster: Option<ClusterName>,
     /// The namespace named in the path.
@@ -143,12 +143,12 @@ pub enum Revision {
 /// Parses the query string of a GET.
 ///
 /// ```
-/// use armadex_model::params::{Place, RawParams, Request, parse};
+/// use armadex_model::params::{PathParams, RawParams, Request, parse};
 /// use armadex_model::{GroupVersionResource, NameFilter};
 ///
 /// let raw = RawParams::from_query("clusters=a&labelSelector=app%3Dweb&shiny=1");
 /// let pods = GroupVersionResource::new("", "v1", "pods");
-/// let parsed = parse(pods, &Place::default(), &raw).unwrap();
+/// let parsed = parse(pods, &PathParams::default(), &raw).unwrap();
 /// let Request::List(list) = parsed.request else { panic!("not a list") };
 /// assert_eq!(list.query.clusters, NameFilter::only("a"));
 /// assert_eq!(list.query.labels[0].to_string(), "app in (web)");
@@ -156,7 +156,7 @@ pub enum Revision {
 /// ```
 pub fn parse(
     resource: GroupVersionResource,
-    place: &Place,
+    place: &PathParams,
     raw: &RawParams,
 ) -> Result<Parsed, InvalidParams> {
     if place.name.is_some() {
@@ -176,7 +176,7 @@ pub fn parse(
 
 fn list(
     resource: GroupVersionResource,
-    place: &Place,
+    place: &PathParams,
     raw: &RawParams,
 ) -> Result<ListParams, InvalidParams> {
     if raw.text("sendInitialEvents").is_some() {
@@ -210,7 +210,7 @@ fn list(
 
 fn watch(
     resource: GroupVersionResource,
-    place: &Place,
+    place: &PathParams,
     raw: &RawParams,
 ) -> Result<WatchParams, InvalidParams> {
     let labels = search_labels(raw)?;
@@ -250,7 +250,7 @@ fn get(raw: &RawParams) -> Result<GetParams, InvalidParams> {
 /// What is searched.
 fn query(
     resource: GroupVersionResource,
-    place: &Place,
+    place: &PathParams,
     raw: &RawParams,
     labels: SearchLabels,
 ) -> Result<Query, InvalidParams> {

@@ -14,7 +14,7 @@ pub(super) struct Scalar {
 
 /// Where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Spot {
     /// Before a colon.
     Key,
     /// In a map or a list, where its lines stand this deep.
@@ -52,7 +52,7 @@ pub(super) fn is_key(json: &[u8]) -> bool {
 
 impl Scalar {
     /// What begins here, and how much is taken before its content.
-    pub(super) fn of(json: &[u8], place: Place) -> (Self, usize) {
+    pub(super) fn of(json: &[u8], spot: Spot) -> (Self, usize) {
         let Some(text) = json.strip_prefix(b"\"") else {
             let scalar = Self {
                 style: Style::AsIs,
@@ -63,7 +63,7 @@ impl Scalar {
         };
         let left = text_length(text);
         let scalar = Self {
-            style: style(&text[..left], place),
+            style: style(&text[..left], spot),
             is_text: true,
             left,
         };
@@ -164,14 +164,14 @@ fn word_length(json: &[u8]) -> usize {
     json.iter().position(ends).unwrap_or(json.len()).max(1)
 }
 
-fn style(text: &[u8], place: Place) -> Style {
-    match place {
-        Place::Key | Place::Value { .. } | Place::Alone if is_plain(text) => Style::AsIs,
-        Place::Value { indent } => match lines(text) {
+fn style(text: &[u8], spot: Spot) -> Style {
+    match spot {
+        Spot::Key | Spot::Value { .. } | Spot::Alone if is_plain(text) => Style::AsIs,
+        Spot::Value { indent } => match lines(text) {
             Some(sign) => Style::Block { indent, sign },
             None => Style::Quoted,
         },
-        Place::Key | Place::Flow | Place::Alone => Style::Quoted,
+        Spot::Key | Spot::Flow | Spot::Alone => Style::Quoted,
     }
 }
 

@@ -18,7 +18,7 @@ const NAME_BYTES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Items {
     chunk: Bytes,
-    place: Place,
+    place: Cursor,
     depth: u32,
     text: Text,
     name: Vec<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct Items {
 
 /// Where in the list the next byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Cursor {
     /// Before the first brace.
     Start,
     /// In the list object, before or in a name.
@@ -78,7 +78,7 @@ impl Items {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             chunk: Bytes::new(),
-            place: Place::Start,
+            place: Cursor::Start,
             depth: 0,
             text: Text::Outside,
             name: Vec::new(),
@@ -100,7 +100,7 @@ impl Items {
         let mut begin = 0;
         let mut at = 0;
         while at < chunk.len() {
-            if self.text == Text::Inside && self.place != Place::Name {
+            if self.text == Text::Inside && self.place != Cursor::Name {
                 at += memchr2(b'"', b'\\', &chunk[at..]).unwrap_or(chunk.len() - at);
             }
             let Some(&byte) = chunk.get(at) else { break };
@@ -108,18 +108,20 @@ impl Items {
             self.follow(byte);
             at += 1;
             match (before, self.place) {
-                (Place::Between, Place::Item) | (Place::Other, Place::Metadata) => begin = at - 1,
-                (Place::Item, Place::Between) => {
+                (Cursor::Between, Cursor::Item) | (Cursor::Other, Cursor::Metadata) => {
+                    begin = at - 1;
+                }
+                (Cursor::Item, Cursor::Between) => {
                     self.chunk = chunk.slice(at..);
                     return Some(self.item.finish(chunk.slice(begin..at)));
                 }
-                (Place::Metadata, Place::Other) => self.read_metadata(chunk.slice(begin..at)),
+                (Cursor::Metadata, Cursor::Other) => self.read_metadata(chunk.slice(begin..at)),
                 _ => {}
             }
         }
         match self.place {
-            Place::Item => self.item.add(&chunk[begin..]),
-            Place::Metadata => self.metadata.add(&chunk[begin..]),
+            Cursor::Item => self.item.add(&chunk[begin..]),
+            Cursor::Metadata => self.metadata.add(&chunk[begin..]),
             _ => {}
         }
         None
@@ -132,7 +134,7 @@ impl Items {
 
     /// The list's metadata, once the whole body was pushed; `None` if it was no whole list.
     pub(crate) fn finish(self) -> Option<ListMetadata> {
-        self.found_metadata.filter(|_| self.place == Place::End)
+        self.found_metadata.filter(|_| self.place == Cursor::End)
     }
 
     fn read_metadata(&mut self, last: Bytes) {
@@ -156,8 +158,8 @@ impl Items {
     fn text_begins(&mut self) {
         self.text = Text::Inside;
         match self.place {
-            Place::Name => self.name.clear(),
-            Place::Between | Place::Start => self.place = Place::Broken,
+            Cursor::Name => self.name.clear(),
+            Cursor::Between | Cursor::Start => self.place = Cursor::Broken,
             _ => {}
         }
     }
@@ -167,10 +169,12 @@ impl Items {
         match byte {
             b'{' | b'[' => self.open(byte),
             b'}' | b']' => self.close(),
-            b':' if self.place == Place::Name => self.place = Place::Other,
-            b',' if self.place == Place::Other && self.depth == 1 => self.place = Place::Name,
+            b':' if self.place == Cursor::Name => self.place = Cursor::Other,
+            b',' if self.place == Cursor::Other && self.depth == 1 => self.place = Cursor::Name,
             b',' | b' ' | b'\t' | b'\r' | b'\n' => {}
-            _ if [Place::Between, Place::Start].contains(&self.place) => self.place = Place::Broken,
+            _ if [Cursor::Between, Cursor::Start].contains(&self.place) => {
+                self.place = Cursor::Broken;
+            }
             _ => {}
         }
     }
@@ -178,26 +182,26 @@ impl Items {
     fn open(&mut self, byte: u8) {
         self.depth += 1;
         self.place = match (self.place, self.depth, byte, self.name.as_slice()) {
-            (Place::Start, 1, b'{', _) => Place::Name,
-            (Place::Start | Place::Name, ..) | (Place::Between, _, b'[', _) => Place::Broken,
-            (Place::Other, 2, b'[', b"items") => Place::Between,
-            (Place::Other, 2, b'{', b"metadata") => Place::Metadata,
-            (Place::Between, 3, b'{', _) => Place::Item,
+            (Cursor::Start, 1, b'{', _) => Cursor::Name,
+            (Cursor::Start | Cursor::Name, ..) | (Cursor::Between, _, b'[', _) => Cursor::Broken,
+            (Cursor::Other, 2, b'[', b"items") => Cursor::Between,
+            (Cursor::Other, 2, b'{', b"metadata") => Cursor::Metadata,
+            (Cursor::Between, 3, b'{', _) => Cursor::Item,
             (place, ..) => place,
         };
     }
 
     fn close(&mut self) {
         let Some(depth) = self.depth.checked_sub(1) else {
-            self.place = Place::Broken;
+            self.place = Cursor::Broken;
             return;
         };
         self.depth = depth;
         self.place = match (self.place, depth) {
-            (Place::Broken, _) => Place::Broken,
-            (_, 0) => Place::End,
-            (Place::Item, 2) => Place::Between,
-            (Place::Metadata | Place::Between, 1) => Place::Other,
+            (Cursor::Broken, _) => Cursor::Broken,
+            (_, 0) => Cursor::End,
+            (Cursor::Item, 2) => Cursor::Between,
+            (Cursor::Metadata | Cursor::Between, 1) => Cursor::Other,
             (place, _) => place,
         };
     }

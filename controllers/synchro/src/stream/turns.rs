@@ -148,14 +148,14 @@ pub(crate) struct Turn {
 
 #[derive(Debug)]
 struct Held {
-    place: Place,
+    place: InLine,
     is_lent: bool,
     _of_all: Option<OwnedSemaphorePermit>,
 }
 
 /// What a list holds while it stands in the line of all.
 #[derive(Debug)]
-struct Place {
+struct InLine {
     among: Among,
     _of_cluster: Option<OwnedSemaphorePermit>,
     of_few: Few,
@@ -576,7 +576,7 @@ impl Turn {
     }
 
     /// A place among the lists of its cluster, and among the few that it belongs to.
-    async fn place(&mut self, cluster: &ClusterTurns, begun: bool) -> Place {
+    async fn place(&mut self, cluster: &ClusterTurns, begun: bool) -> InLine {
         let of_cluster = loop {
             if self.slow_page.is_none() && self.is_slow(cluster) {
                 // Boxed, as is what few wait for below.
@@ -591,14 +591,14 @@ impl Turn {
         };
         let among = self.among(cluster);
         let goes_first = begun || self.slow_page.is_some();
-        Place {
+        InLine {
             among,
             of_few: cluster.all.turn_of_few(among, goes_first).await,
             _of_cluster: of_cluster,
         }
     }
 
-    async fn hold(&mut self, cluster: &ClusterTurns, mut place: Place, begun: bool) {
+    async fn hold(&mut self, cluster: &ClusterTurns, mut place: InLine, begun: bool) {
         let (is_lent, of_all) = match &mut place.of_few {
             Few::Lent(lent) => (true, lent.take()),
             Few::Turn { .. } => {

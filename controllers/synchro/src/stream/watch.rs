@@ -316,7 +316,7 @@ impl Stream {
     }
 
     /// The change that a line tells, if it does, and where it leads to.
-    fn read_line(&self, piece: &Piece) -> Result<(Option<Change>, Place), MemberError> {
+    fn read_line(&self, piece: &Piece) -> Result<(Option<Change>, Reached), MemberError> {
         let line = match piece {
             Piece::Whole(line) => line,
             Piece::TooLong { prefix, length } => {
@@ -329,7 +329,7 @@ impl Stream {
             Ok(Event::Put(json)) => Ok(match prune::prune(json.as_bytes(), &self.rules) {
                 Ok(object) => {
                     let version = object.resource_version.clone();
-                    (Some(Change::Put(object)), Place::Event(version))
+                    (Some(Change::Put(object)), Reached::Event(version))
                 }
                 Err(Skipped { reason, .. }) => {
                     self.left_out(&prune::salvage(json.as_bytes()), reason)
@@ -337,22 +337,22 @@ impl Stream {
             }),
             Ok(Event::Delete { key, version }) => {
                 self.context.report.settled(&key);
-                Ok((Some(Change::Delete(key)), Place::Event(version)))
+                Ok((Some(Change::Delete(key)), Reached::Event(version)))
             }
-            Ok(Event::Bookmark { version }) => Ok((None, Place::Bookmark(version))),
+            Ok(Event::Bookmark { version }) => Ok((None, Reached::Bookmark(version))),
             Ok(Event::Error { code, message }) => Err(event::refusal(code, message)),
         }
     }
 
     /// An object that is left out: an older form of it that is stored is deleted, or it would be served as if it were current.
-    fn left_out(&self, salvaged: &Salvaged, reason: String) -> (Option<Change>, Place) {
+    fn left_out(&self, salvaged: &Salvaged, reason: String) -> (Option<Change>, Reached) {
         let key = self.salvaged_key(salvaged);
         self.skip(Skipped {
             key: key.clone(),
             reason,
         });
         let version = salvaged.resource_version().unwrap_or_default();
-        (key.map(Change::Delete), Place::Event(version.to_owned()))
+        (key.map(Change::Delete), Reached::Event(version.to_owned()))
     }
 
     /// Writes what is gathered. A position alone waits for its time if the next watch goes on at once.
@@ -412,7 +412,7 @@ async fn unless_it_stands_still<T>(
 }
 
 /// Where a line leads to; empty if it does not say.
-enum Place {
+enum Reached {
     /// There may be more of this version.
     Event(String),
     /// All up to this version was sent.
@@ -472,8 +472,8 @@ impl Watch {
     }
 
     /// What is wrong with a bookmark before an event that was told already: the member is not the one that it was, or was set back.
-    fn goes_back(&self, place: &Place) -> Option<String> {
-        let Place::Bookmark(version) = place else {
+    fn goes_back(&self, place: &Reached) -> Option<String> {
+        let Reached::Bookmark(version) = place else {
             return None;
         };
         let numbers = (version.parse::<u64>().ok()?, self.latest.parse().ok()?);
@@ -486,15 +486,15 @@ impl Watch {
     }
 
     /// Moves on after a line, and says when that must be written.
-    fn advance(&mut self, place: Place, position_due: Instant) {
+    fn advance(&mut self, place: Reached, position_due: Instant) {
         self.led_to = None;
         match place {
-            Place::Event(version) => {
+            Reached::Event(version) => {
                 if !version.is_empty() && version != self.latest {
                     self.complete = std::mem::replace(&mut self.latest, version);
                 }
             }
-            Place::Bookmark(version) => {
+            Reached::Bookmark(version) => {
                 self.has_bookmarks = true;
                 if !version.is_empty() {
                     self.complete.clone_from(&version);

@@ -10,12 +10,12 @@ fn pods() -> GroupVersionResource {
 
 #[track_caller]
 fn check(query: &str, expected: &str) {
-    assert_eq!(shown(query, &Place::default()), expected, "{query}");
+    assert_eq!(shown(query, &PathParams::default()), expected, "{query}");
 }
 
 #[track_caller]
 fn check_at(cluster: &str, namespace: &str, query: &str, expected: &str) {
-    let place = Place {
+    let place = PathParams {
         cluster: ClusterName::new(cluster).ok(),
         namespace: Some(namespace.to_owned()),
         name: None,
@@ -23,7 +23,7 @@ fn check_at(cluster: &str, namespace: &str, query: &str, expected: &str) {
     assert_eq!(shown(query, &place), expected, "{query}");
 }
 
-fn shown(query: &str, place: &Place) -> String {
+fn shown(query: &str, place: &PathParams) -> String {
     match parse(pods(), place, &RawParams::from_query(query)) {
         Ok(Parsed { request, ignored }) => show(request, &ignored),
         Err(error) => format!("error: {error}"),
@@ -484,7 +484,7 @@ fn a_watch_is_a_request_of_its_own() {
 
 #[track_caller]
 fn check_get(query: &str, expected: &str) {
-    let place = Place {
+    let place = PathParams {
         cluster: ClusterName::new("c").ok(),
         namespace: Some("n".to_owned()),
         name: Some("o".to_owned()),
@@ -524,21 +524,21 @@ fn a_message_never_repeats_a_long_text_in_full() {
         format!("limit={long}"),
         format!("orderby={long}"),
     ] {
-        let message = shown(&query, &Place::default());
+        let message = shown(&query, &PathParams::default());
         assert!(
             message.starts_with("error: ") && message.len() < 400,
             "{} characters",
             message.len()
         );
     }
-    let ignored = shown(&format!("{long}=1"), &Place::default());
+    let ignored = shown(&format!("{long}=1"), &PathParams::default());
     assert!(ignored.len() < 400, "{} characters", ignored.len());
 }
 
 proptest! {
     #[test]
     fn no_query_string_makes_it_panic(name in proptest::sample::select(names::LIST.names()), value in "\\PC{0,30}") {
-        let _ = shown(&format!("{name}={value}"), &Place::default());
+        let _ = shown(&format!("{name}={value}"), &PathParams::default());
     }
 }
 
@@ -546,7 +546,7 @@ proptest! {
 fn compared(query: &str) -> (usize, String) {
     let compared = || names::tests::COMPARED.with(std::cell::Cell::get);
     let before = compared();
-    let answer = shown(query, &Place::default());
+    let answer = shown(query, &PathParams::default());
     (compared() - before, answer)
 }
 
@@ -599,8 +599,11 @@ fn lists_as_long_as_a_url_has_room_for_are_refused_and_not_kept() {
         format!("labelSelector={}", many(5_002, ",", |_| "a".to_owned())),
         format!("names={half}&labelSelector=app%20in%20({more})"),
     ] {
-        assert_eq!(shown(&query, &Place::default()), refused);
+        assert_eq!(shown(&query, &PathParams::default()), refused);
     }
-    let answer = shown(&format!("names={half}&clusters={half}"), &Place::default());
+    let answer = shown(
+        &format!("names={half}&clusters={half}"),
+        &PathParams::default(),
+    );
     assert!(!answer.starts_with("error"), "{answer}");
 }

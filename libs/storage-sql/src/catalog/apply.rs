@@ -26,7 +26,7 @@ impl Snapshot {
             streams,
             unposted,
         } = delta;
-        let mut next = Next {
+        let mut next = Successor {
             snapshot: self.clone(),
             catalog: Catalog::clone(&self.catalog),
             moved: BTreeSet::new(),
@@ -58,7 +58,7 @@ impl Snapshot {
 }
 
 /// A state that is being made.
-struct Next {
+struct Successor {
     snapshot: Snapshot,
     catalog: Catalog,
     /// Types that other clusters have than before.
@@ -69,7 +69,7 @@ struct Next {
     shown_differs: bool,
 }
 
-impl Next {
+impl Successor {
     fn take_types(&mut self, types: Vec<TypeRow>) {
         let Snapshot {
             type_ids,

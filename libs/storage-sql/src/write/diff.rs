@@ -97,7 +97,7 @@ mod tests {
     use crate::form::codec::Packed;
     use crate::form::term::TermSet;
     use crate::form::version::MemberVersion;
-    use crate::write::places::Place;
+    use crate::write::places::FoundNamespace;
     use armadex_model::ObjectKey;
 
     fn old(name: &str, uid: &str, version: i64) -> OldRow {
@@ -134,7 +134,7 @@ mod tests {
     fn check(change: PreparedChange, effects: &[&str], counts: [u64; 4]) {
         let stored = vec![old("a", "uid-1", 10)];
         let changes = [change];
-        let place = Place {
+        let place = FoundNamespace {
             nsid: 5,
             objects: 1,
         };

@@ -14,14 +14,14 @@ use crate::write::prepare::{Prepared, PreparedChange};
 
 /// A namespace as a batch finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FoundNamespace {
     pub(crate) nsid: i64,
     /// How many objects of the batch's type there are. Where there is none nothing is stored, and nothing has to be read.
     pub(crate) objects: i64,
 }
 
 /// The namespaces of one batch by name.
-pub(crate) type Places = HashMap<String, Place>;
+pub(crate) type Places = HashMap<String, FoundNamespace>;
 
 /// The namespaces of each batch. Those of puts that have no id yet get one, and are to be made.
 pub(crate) async fn resolve(
@@ -41,7 +41,7 @@ pub(crate) async fn resolve(
     for (batch, places) in batches.iter().zip(&mut places) {
         for namespace in puts(batch) {
             if let Some(&nsid) = ids.get(&(batch.cluster, namespace)) {
-                places.insert(namespace.to_owned(), Place { nsid, objects: 0 });
+                places.insert(namespace.to_owned(), FoundNamespace { nsid, objects: 0 });
             }
         }
     }
@@ -71,7 +71,7 @@ async fn known(
         let statement = namespace::places(dialect, part);
         let found = rows(connection, statement, namespace::decode_place).await?;
         for row in found {
-            let place = Place {
+            let place = FoundNamespace {
                 nsid: row.nsid,
                 objects: row.objects,
             };

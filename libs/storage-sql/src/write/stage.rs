@@ -22,7 +22,7 @@ use crate::write::diff::{Diff, Effect, diff};
 use crate::write::index::IndexChange;
 use crate::write::label_keys::{LabelKeys, Unposted};
 use crate::write::left_off::LeftOff;
-use crate::write::places::{self, Place, Places};
+use crate::write::places::{self, FoundNamespace, Places};
 use crate::write::prepare::{NewObject, Prepared, PreparedChange};
 use crate::write::session::Session;
 use crate::write::terms::{posted, terms_up_to};
@@ -308,7 +308,12 @@ fn forget_removed(
     }
 }
 
-fn counter_delta(batch: &Prepared, namespace: &str, place: Place, delta: i64) -> CounterDelta {
+fn counter_delta(
+    batch: &Prepared,
+    namespace: &str,
+    place: FoundNamespace,
+    delta: i64,
+) -> CounterDelta {
     CounterDelta {
         key: CounterKey {
             resource: batch.resource,

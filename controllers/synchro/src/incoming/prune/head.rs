@@ -112,17 +112,17 @@ pub(crate) fn salvage(prefix: &[u8]) -> Salvaged {
     let mut found = Salvaged::default();
     let mut deserializer = serde_json::Deserializer::from_slice(prefix);
     // It ends in an error where the prefix ends; what was read until then is what is wanted.
-    let _ = Place::Event(&mut found).deserialize(&mut deserializer);
+    let _ = Within::Event(&mut found).deserialize(&mut deserializer);
     found
 }
 
 /// An object that is being read, and where its findings go.
-enum Place<'s> {
+enum Within<'s> {
     Event(&'s mut Salvaged),
     Metadata(&'s mut Salvaged),
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for Within<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -130,7 +130,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for Within<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,8 +142,8 @@ impl<'de> Visitor<'de> for Place<'_> {
             Self::Event(found) => {
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
-                        "object" => map.next_value_seed(Place::Event(found))?,
-                        "metadata" => map.next_value_seed(Place::Metadata(found))?,
+                        "object" => map.next_value_seed(Within::Event(found))?,
+                        "metadata" => map.next_value_seed(Within::Metadata(found))?,
                         _ => map.next_value::<IgnoredAny>().map(|_| ())?,
                     }
                 }
