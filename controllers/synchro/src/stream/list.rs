@@ -56,10 +56,10 @@ impl Listing {
 
     /// A page failed. Whether the list leads nowhere any more: its token is likely to be what fails. A list that has none yet has nothing to lose.
     fn page_failed(&mut self, error: &MemberError) -> bool {
+        self.failed = self.failed.saturating_add(1);
         if self.token.is_none() {
             return false;
         }
-        self.failed += 1;
         self.refused = match error.may_refuse_token() {
             true => self.refused + 1,
             false => 0,
