@@ -24,7 +24,7 @@ fn a_store_of_an_earlier_release_is_refused_with_the_way_out_and_stays_as_it_is(
         &["copy", &store, &to_store],
     ] {
         let said = refused(folder.path(), arguments);
-        for words in [store.as_str(), "run `armadex migrate` first, or"] {
+        for words in [store.as_str(), "run `armadex migrate` first"] {
             assert!(said.contains(words), "{arguments:?}: {said}");
         }
         assert_eq!(std::fs::read(&path).expect("a file"), bytes);

@@ -85,7 +85,7 @@ async fn purge_streams(session: &mut Session<'_>, limit: u32) -> Result<u64, Sto
     let chosen = rows::choose(session, &closed, limit).await?;
     let losses = chosen.by_stream(&closed);
     hold(session.connection, &losses).await?;
-    let empty = chosen.emptied(&losses);
+    let empty = chosen.emptied();
     chosen.tell_of_damage(&closed);
     let removed = rows::remove(session, chosen).await?;
     if !empty.is_empty() {

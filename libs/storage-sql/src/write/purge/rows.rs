@@ -28,8 +28,9 @@ pub(super) struct Chosen {
     whole: Vec<Keyed>,
     /// One that is too large for a step, and how many objects it loses.
     part: Option<(Keyed, i64)>,
-    /// (cluster, type) of streams that have no counter: whatever they say, nothing of theirs is found any more.
-    uncounted: HashSet<(i64, i32)>,
+    /// How many counters streams have, by (cluster, type): of those all of whose counters were found. Where there is none nothing is found any more, whatever the
+    /// stream says.
+    counters: HashMap<(i64, i32), usize>,
     rows: Vec<PurgedRow>,
     /// What these are indexed by, by revision.
     terms: HashMap<i64, TermSet>,
@@ -49,7 +50,7 @@ impl Chosen {
         }
         let gone = streams.iter().map(|stream| {
             let key = (stream.cluster, stream.resource);
-            let gone = match self.uncounted.contains(&key) {
+            let gone = match self.is_uncounted(key) {
                 true => stream.objects,
                 false => gone.get(&key).copied().unwrap_or(0),
             };
@@ -63,19 +64,31 @@ impl Chosen {
         gone.collect()
     }
 
-    /// The streams that have nothing left. One that says that it had nothing is not believed before its counters were looked for.
-    pub(super) fn emptied(&self, losses: &[Loss]) -> Vec<(i64, i32)> {
-        let emptied = losses.iter().filter(|loss| {
-            let is_uncounted = self.uncounted.contains(&(loss.cluster, loss.resource));
-            loss.had == loss.gone && (loss.gone != 0 || is_uncounted)
-        });
-        emptied.map(|loss| (loss.cluster, loss.resource)).collect()
+    /// The streams that have nothing left: all of their counters go. Their sums are not believed.
+    pub(super) fn emptied(&self) -> Vec<(i64, i32)> {
+        let mut going: HashMap<(i64, i32), usize> = HashMap::new();
+        for CounterDelta {
+            key, before, delta, ..
+        } in self.deltas()
+        {
+            *going.entry((key.cluster, key.resource)).or_default() += usize::from(before == -delta);
+        }
+        let is_emptied = |key, counters| going.get(key).copied().unwrap_or(0) == counters;
+        let counters = self.counters.iter();
+        let emptied = counters.filter(|(key, counters)| is_emptied(*key, **counters));
+        let mut emptied: Vec<(i64, i32)> = emptied.map(|(key, _)| *key).collect();
+        emptied.sort_unstable();
+        emptied
+    }
+
+    fn is_uncounted(&self, stream: (i64, i32)) -> bool {
+        self.counters.get(&stream) == Some(&0)
     }
 
     /// Says what a purge goes on without: where counters were lost their objects stay behind.
     pub(super) fn tell_of_damage(&self, streams: &[StreamRow]) {
         let is_damaged = |stream: &&StreamRow| {
-            stream.objects != 0 && self.uncounted.contains(&(stream.cluster, stream.resource))
+            stream.objects != 0 && self.is_uncounted((stream.cluster, stream.resource))
         };
         let mut damaged = streams.iter().filter(is_damaged);
         let Some(first) = damaged.next() else {
@@ -129,28 +142,29 @@ pub(super) async fn choose(
     // Each has an object at least.
     let statement = counter::of_streams(session.dialect, &keys, limit);
     let found = rows(session.connection, statement, counter::decode_keyed).await?;
-    let uncounted = uncounted(keys, &found, limit);
+    let counters = counters_of(keys, &found, limit);
     let chosen = match fill(found, limit) {
         Filled::Whole(places) => choose_whole(session, places, limit).await?,
         Filled::Part(place) => choose_part(session, place, limit).await?,
         Filled::Nothing => Chosen::default(),
     };
-    Ok(Chosen {
-        uncounted,
-        ..chosen
-    })
+    Ok(Chosen { counters, ..chosen })
 }
 
-/// Those of some streams that have no counter; none is known to be one where there may be more counters than were found.
-fn uncounted(streams: Vec<(i64, i32)>, found: &[Keyed], limit: i64) -> HashSet<(i64, i32)> {
+/// How many counters some streams have; nothing is known where there may be more than were found.
+fn counters_of(
+    streams: Vec<(i64, i32)>,
+    found: &[Keyed],
+    limit: i64,
+) -> HashMap<(i64, i32), usize> {
     if i64::try_from(found.len()).is_ok_and(|found| found >= limit) {
-        return HashSet::new();
+        return HashMap::new();
     }
-    let mut uncounted = HashSet::from_iter(streams);
+    let mut counters: HashMap<_, _> = streams.into_iter().map(|stream| (stream, 0)).collect();
     for (key, ..) in found {
-        uncounted.remove(&(key.cluster, key.resource));
+        *counters.entry((key.cluster, key.resource)).or_default() += 1;
     }
-    uncounted
+    counters
 }
 
 /// What has room in a step by the number of objects.
@@ -212,7 +226,7 @@ async fn choose_whole(
     Ok(Chosen {
         whole: places,
         part: None,
-        uncounted: HashSet::new(),
+        counters: HashMap::new(),
         rows: found,
         terms,
     })
@@ -239,7 +253,7 @@ async fn choose_part(
     Ok(Chosen {
         whole: vec![],
         part: Some((place, gone)),
-        uncounted: HashSet::new(),
+        counters: HashMap::new(),
         rows: found,
         terms,
     })
@@ -367,9 +381,26 @@ mod tests {
     /// Where there are as many counters as are asked for there may be more.
     #[test]
     fn a_stream_has_no_counter_only_where_all_were_found() {
-        let of = |limit| uncounted(vec![(1, 3), (2, 3)], &[place("a", 4)], limit);
-        assert_eq!(of(2), HashSet::from([(2, 3)]));
-        assert_eq!(of(1), HashSet::new());
+        let of = |limit| counters_of(vec![(1, 3), (2, 3)], &[place("a", 4)], limit);
+        assert_eq!(of(2), HashMap::from([((1, 3), 1), ((2, 3), 0)]));
+        assert_eq!(of(1), HashMap::new());
+    }
+
+    #[test]
+    fn a_stream_is_empty_when_its_counters_go_whatever_its_sum_says() {
+        let places = [place("a", 4), place("b", 7)];
+        let chosen = |whole: &[Keyed], part: Option<(Keyed, i64)>| Chosen {
+            whole: whole.to_vec(),
+            part,
+            counters: counters_of(vec![(1, 3)], &places, 10),
+            ..Chosen::default()
+        };
+        assert_eq!(chosen(&places, None).emptied(), [(1, 3)]);
+        assert_eq!(chosen(&places[..1], None).emptied(), []);
+        let part = (places[1].clone(), 3);
+        assert_eq!(chosen(&places[..1], Some(part)).emptied(), []);
+        let rest = (places[1].clone(), 7);
+        assert_eq!(chosen(&places[..1], Some(rest)).emptied(), [(1, 3)]);
     }
 
     #[test]
