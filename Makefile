@@ -46,7 +46,7 @@ demo-seed: $(E2E)
 demo-down: $(E2E)
 	@$(E2E) down
 
-.PHONY: test databases check unit budgets e2e gen gen-current deny commits
+.PHONY: test databases check unit budgets e2e e2e-ha gen gen-current deny commits
 
 # Tests that were not run for want of a database server say so in the first file, advisories that could not be checked in the second; `make test`
 # ends with both.
@@ -80,6 +80,11 @@ budgets: prerequisites
 # What needs control planes.
 e2e: tools
 	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --package armadex-bench
+
+# A store on servers of which some are lost: a PostgreSQL whose replica takes over, a Galera cluster of three. Some minutes, and no part of `make test`.
+e2e-ha: tools
+	@sh databases/install.sh galera
+	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --test ha -- --ignored --test-threads 1 --nocapture
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.
 commits: prerequisites

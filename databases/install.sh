@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the database servers that the tests start for themselves, if they are missing: Debian's PostgreSQL and MariaDB, programs only. Nothing of
 # it runs as a service of the machine. Done again it changes nothing. Where it cannot be done it says what will not be tested, which is an error
-# if $ARMADEX_TEST_DATABASES is "require".
+# if $ARMADEX_TEST_DATABASES is "require". `install.sh galera` installs what a Galera cluster of MariaDB needs beside that.
 set -u
 
 said=0
@@ -72,14 +72,22 @@ elif ! have psql initdb postgres; then
     install 'PostgreSQL' postgresql && command -v systemctl >/dev/null 2>&1 && as_root systemctl --quiet disable postgresql
 fi
 
+have pgbouncer || {
+    install 'PgBouncer' pgbouncer && command -v systemctl >/dev/null 2>&1 && as_root systemctl --quiet disable pgbouncer
+}
+
 if [ -n "${ARMADEX_TEST_MYSQL:-}" ]; then
     have mariadb || install "MariaDB's client" mariadb-client-core
 elif ! have mariadb mariadb-install-db mariadbd; then
     install 'MariaDB' mariadb-server-core mariadb-client-core
 fi
 
+if [ "${1:-}" = galera ] && ! { have wsrep_sst_rsync rsync && [ -e /usr/lib/galera/libgalera_smm.so ]; }; then
+    install 'Galera' mariadb-server galera-4 rsync && command -v systemctl >/dev/null 2>&1 && as_root systemctl --quiet disable mariadb
+fi
+
 if [ "$said" = 1 ] && [ "${ARMADEX_TEST_DATABASES:-}" = require ]; then
-    echo 'databases: $ARMADEX_TEST_DATABASES requires both' >&2
+    echo 'databases: $ARMADEX_TEST_DATABASES requires all of them' >&2
     exit 1
 fi
 exit 0

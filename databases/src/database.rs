@@ -1,24 +1,17 @@
 //! An empty database for one test, on a server that all tests of a process share.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use rand::Rng;
 
 use crate::address::Address;
 use crate::engine::Engine;
+use crate::not_run::{do_without, none_here};
 use crate::products;
-use crate::programs::missing;
 use crate::server::Server;
 use crate::setup::Setup;
-
-/// What cannot be tested is an error if this variable says `require`; nothing is started if it says `none`.
-const WANTED: &str = "ARMADEX_TEST_DATABASES";
-/// The file that names what was not run are appended to.
-const NOT_RUN: &str = "ARMADEX_TEST_NOT_RUN";
 
 /// Where databases for tests come from.
 enum Source {
@@ -45,7 +38,7 @@ impl Database {
             Source::Own(server) => server.address(),
             Source::Given(address) => address,
             Source::None(why) => {
-                note_not_run(why)?;
+                do_without(why)?;
                 return Ok(None);
             }
         };
@@ -78,7 +71,8 @@ impl Database {
             true => "connect-timeout",
             false => "connect_timeout",
         };
-        format!("{url}?{parameter}=60s")
+        let separator = if url.contains('?') { '&' } else { '?' };
+        format!("{url}{separator}{parameter}=60s")
     }
 
     /// Its name.
@@ -117,35 +111,10 @@ fn find(engine: Engine) -> Result<Source> {
     if let Some(given) = std::env::var(variable).ok().filter(|url| !url.is_empty()) {
         return Ok(Source::Given(Address::parse(engine, &given)?));
     }
-    let wanted = std::env::var(WANTED).unwrap_or_default();
-    let missing = missing(engine);
-    if missing.is_none() && wanted != "none" {
+    let Some(why) = none_here(engine) else {
         return Server::start(engine, &Setup::default()).map(Source::Own);
-    }
-    let why = why_none(engine, missing);
-    match wanted.as_str() {
-        "require" => bail!("{why}"),
-        _ => Ok(Source::None(why)),
-    }
-}
-
-fn why_none(engine: Engine, missing: Option<&str>) -> String {
-    let (product, variable) = (engine.product(), engine.variable());
-    let none = match missing {
-        Some(missing) => format!("{missing} is not installed (make databases)"),
-        None => format!("${WANTED} is none"),
     };
-    format!("no {product}: {none}, and ${variable} names no server")
-}
-
-/// Says that a test was not run, past the test runner's capture and into the file that `make test` ends with.
-fn note_not_run(why: &str) -> Result<()> {
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let line = format!("not run: {test}: {why}\n");
-    std::io::stderr().write_all(line.as_bytes())?;
-    if let Some(path) = std::env::var_os(NOT_RUN) {
-        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-        file.write_all(line.as_bytes())?;
-    }
-    Ok(())
+    Ok(Source::None(format!(
+        "{why}, and ${variable} names no server"
+    )))
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::address::Address;
 use crate::client::administer;
-use crate::setup::{Place, words};
+use crate::setup::{Origin, Place, words};
 
 /// Only what the tests need of a server with its defaults.
 const ALWAYS: [(&str, &str); 5] = [
@@ -40,7 +40,10 @@ pub(crate) fn run(place: &Place<'_>) -> Vec<String> {
     command.push(format!("--datadir={}", place.path("data")));
     command.push(format!("--socket={}", place.path("socket")));
     command.push(format!("--pid-file={}", place.path("pid")));
-    command.push(format!("--init-file={}", place.path(FIRST_STATEMENTS)));
+    // Whoever joins a cluster has the administrator of the others, and may write nothing before it has joined.
+    if !matches!(place.origin, Origin::Cluster) {
+        command.push(format!("--init-file={}", place.path(FIRST_STATEMENTS)));
+    }
     command.push(format!("--port={}", place.port));
     for (name, value) in place.settings(&ALWAYS, &UNLESS_DURABLE) {
         command.push(format!("--{name}={value}"));
@@ -53,6 +56,17 @@ pub(crate) fn first_statements(user: &str, password: &str) -> String {
     format!(
         "CREATE USER IF NOT EXISTS '{user}'@'%' IDENTIFIED BY '{password}';\n\
          GRANT ALL ON *.* TO '{user}'@'%' WITH GRANT OPTION;\n"
+    )
+}
+
+/// What makes a server that is empty another one's replica, from the beginning of its log.
+pub(crate) fn follow(primary: &Address) -> String {
+    format!(
+        "CHANGE MASTER TO MASTER_HOST = '{}', MASTER_PORT = {}, MASTER_USER = '{}', MASTER_PASSWORD = '{}', MASTER_USE_GTID = slave_pos; START SLAVE",
+        primary.host(),
+        primary.port(),
+        primary.user(),
+        primary.password()
     )
 }
 

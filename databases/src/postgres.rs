@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::address::Address;
 use crate::client::administer;
-use crate::setup::{ADMINISTRATOR, Place, words};
+use crate::setup::{ADMINISTRATOR, Origin, Place, words};
 
 /// Nothing of it outside its folder: no socket in /tmp, no shared memory that a killed server leaves behind.
 const ALWAYS: [(&str, &str); 6] = [
@@ -23,6 +23,22 @@ const UNLESS_DURABLE: [(&str, &str); 3] = [
 ];
 
 pub(crate) fn prepare(place: &Place<'_>) -> Vec<Vec<String>> {
+    match place.origin {
+        Origin::CopyOf(primary) => vec![copy(place, primary)],
+        Origin::New | Origin::Cluster => make(place),
+    }
+}
+
+/// What the other has, and a file that says whom to follow.
+fn copy(place: &Place<'_>, primary: &Address) -> Vec<String> {
+    let mut copy = words(["pg_basebackup", "--write-recovery-conf", "--no-sync"]);
+    copy.extend(words(["--checkpoint=fast", "--wal-method=stream"]));
+    copy.push(format!("--dbname={}", primary.database("postgres")));
+    copy.push(format!("--pgdata={}", place.path("data")));
+    copy
+}
+
+fn make(place: &Place<'_>) -> Vec<Vec<String>> {
     let mut initdb = words(["initdb", "--auth=scram-sha-256", "--encoding=UTF8"]);
     initdb.extend(words(["--no-sync", "--locale=C.UTF-8"]));
     initdb.push(format!("--username={ADMINISTRATOR}"));

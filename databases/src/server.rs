@@ -13,10 +13,11 @@ use crate::client::administer;
 use crate::engine::Engine;
 use crate::keeper::Keeper;
 use crate::mariadb;
+use crate::not_run::{do_without, none_here};
 use crate::ports::free_port;
 use crate::products;
 use crate::programs::{User, path_of, user_instead_of_root};
-use crate::setup::{ADMINISTRATOR, Place, Setup, words};
+use crate::setup::{ADMINISTRATOR, Origin, Place, Setup, words};
 
 /// It takes a second or two, and much longer where two cores build five things.
 const READY: Duration = Duration::from_secs(90);
@@ -33,11 +34,55 @@ pub struct Server {
 }
 
 impl Server {
+    /// A new one for the test whose thread this is, whichever server is named for others: one that it may stop and change. `None` where there can't be one, which
+    /// is said and kept.
+    pub fn for_test(engine: Engine, setup: &Setup) -> Result<Option<Self>> {
+        match none_here(engine) {
+            Some(why) => do_without(&why).map(|()| None),
+            None => Self::start(engine, setup).map(Some),
+        }
+    }
+
     /// Starts a new one, and waits until it answers.
     pub fn start(engine: Engine, setup: &Setup) -> Result<Self> {
+        let password = rand::rng().sample_iter(Alphanumeric).take(24);
+        let password: String = password.map(char::from).collect();
+        Self::start_from(Origin::New, engine, setup, &password)
+    }
+
+    /// Starts one that has what this one has and follows it, with an administrator of the same password. A PostgreSQL takes no writes until it is promoted; a
+    /// MariaDB that is followed has a log (`log-bin`), and each a number of its own (`server-id`).
+    pub fn replica(&self, setup: &Setup) -> Result<Self> {
+        let (engine, password) = (self.address.engine(), self.address.password());
+        match engine {
+            Engine::Postgres => {
+                Self::start_from(Origin::CopyOf(&self.address), engine, setup, &password)
+            }
+            Engine::Mysql => {
+                let replica = Self::start_from(Origin::New, engine, setup, &password)?;
+                administer(&replica.address, &mariadb::follow(&self.address))?;
+                Ok(replica)
+            }
+        }
+    }
+
+    /// Lets a replica follow nobody any more, and waits until it takes writes.
+    pub fn promote(&self) -> Result<()> {
+        let promoted = administer(&self.address, "SELECT pg_promote()")?;
+        ensure!(promoted.trim() == "t", "the replica was not promoted");
+        Ok(())
+    }
+
+    /// Starts a server that comes by what it has from there, with an administrator of this password.
+    pub(crate) fn start_from(
+        origin: Origin<'_>,
+        engine: Engine,
+        setup: &Setup,
+        password: &str,
+    ) -> Result<Self> {
         let mut last = None;
         for _ in 0..PORTS_TRIED {
-            match Self::start_on(engine, setup, free_port()?) {
+            match Self::start_on(free_port()?, origin, engine, setup, password) {
                 Ok(server) => return Ok(server),
                 Err(err) if is_taken(&err) => last = Some(err),
                 Err(err) => return Err(err),
@@ -46,22 +91,27 @@ impl Server {
         Err(last.context("no port was tried")?)
     }
 
-    fn start_on(engine: Engine, setup: &Setup, port: u16) -> Result<Self> {
+    fn start_on(
+        port: u16,
+        origin: Origin<'_>,
+        engine: Engine,
+        setup: &Setup,
+        password: &str,
+    ) -> Result<Self> {
         let user = user_instead_of_root(engine)?;
         let mut keeper = Keeper::start(engine, user.as_ref())?;
-        let password = rand::rng().sample_iter(Alphanumeric).take(24);
-        let password: String = password.map(char::from).collect();
         let place = Place {
             folder: keeper.folder(),
             port,
-            password: &password,
+            password,
             setup,
+            origin,
         };
         write_files(engine, &place, user.as_ref())?;
         keeper
             .order("prepare")
             .with_context(|| format!("no files for {}", engine.product()))?;
-        let address = Address::local(engine, port, ADMINISTRATOR, &password)?;
+        let address = Address::local(engine, port, ADMINISTRATOR, password)?;
         let mut server = Self { keeper, address };
         server.start_again()?;
         Ok(server)
@@ -97,22 +147,7 @@ impl Server {
 
     /// Starts it with what it has, on the same port, and waits until it answers.
     pub fn start_again(&mut self) -> Result<()> {
-        self.keeper.order("start")?;
-        let deadline = Instant::now() + READY;
-        loop {
-            let Err(err) = administer(&self.address, "SELECT 1") else {
-                return Ok(());
-            };
-            self.keeper.order("runs")?;
-            ensure!(
-                Instant::now() < deadline,
-                "{} did not answer within {} s ({err:#}); its log:\n{}",
-                self.address.engine().product(),
-                READY.as_secs(),
-                self.keeper.last_words()
-            );
-            std::thread::sleep(POLL);
-        }
+        begin(&mut self.keeper, &self.address)
     }
 
     /// Stops its processes where they are: connections stay, and nothing answers.
@@ -123,6 +158,25 @@ impl Server {
     /// Lets them go on.
     pub fn resume(&mut self) -> Result<()> {
         self.keeper.order("resume")
+    }
+}
+
+/// Starts what is kept, and waits until it answers.
+pub(crate) fn begin(keeper: &mut Keeper, address: &Address) -> Result<()> {
+    keeper.order("start")?;
+    let deadline = Instant::now() + READY;
+    loop {
+        let Err(err) = administer(address, "SELECT 1") else {
+            return Ok(());
+        };
+        keeper.order("runs")?;
+        ensure!(
+            Instant::now() < deadline,
+            "{address:?} did not answer within {} s ({err:#}); its log:\n{}",
+            READY.as_secs(),
+            keeper.last_words()
+        );
+        std::thread::sleep(POLL);
     }
 }
 
@@ -156,7 +210,7 @@ fn write_files(engine: Engine, place: &Place<'_>, user: Option<&User>) -> Result
 }
 
 /// A command as a line of a shell script, run by `user`.
-fn line(mut command: Vec<String>, user: Option<&User>) -> Result<String> {
+pub(crate) fn line(mut command: Vec<String>, user: Option<&User>) -> Result<String> {
     command[0] = path_of(&command[0])?;
     if let Some(user) = user {
         let (id, group) = (&user.id, &user.group);

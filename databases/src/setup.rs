@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::address::Address;
+
 /// How a server is to be.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
@@ -14,12 +16,24 @@ pub struct Setup {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
+/// Where what a server has at its start comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin<'a> {
+    /// It is new.
+    New,
+    /// It is a copy of this one, and follows it.
+    CopyOf(&'a Address),
+    /// Its cluster gives it what the others have.
+    Cluster,
+}
+
 /// Where a server is.
 pub(crate) struct Place<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) port: u16,
     pub(crate) password: &'a str,
     pub(crate) setup: &'a Setup,
+    pub(crate) origin: Origin<'a>,
 }
 
 /// The administrator of every server that is started here.

@@ -293,7 +293,7 @@ impl Harness {
     }
 
     /// Armadex is started with that one from then on.
-    pub(crate) fn replace_store(&mut self, store: Store) {
+    pub fn replace_store(&mut self, store: Store) {
         self.store = store;
     }
 

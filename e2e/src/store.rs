@@ -85,6 +85,15 @@ impl Store {
         }
     }
 
+    /// A database that somebody else keeps, by its URL with a password.
+    pub fn at(url: &str, folder: &Folder) -> Result<Self> {
+        Ok(Self {
+            place: Place::new(url, folder)?,
+            _database: None,
+            server: None,
+        })
+    }
+
     /// A store of this kind, on the server that the environment names for tests, or on one of its own.
     pub(crate) fn start(kind: StoreKind, folder: &Folder) -> Result<Self> {
         let Some(engine) = kind.engine() else {
@@ -107,9 +116,9 @@ impl Store {
             }
         };
         Ok(Self {
-            place: Place::new(&url, folder)?,
             _database: database,
             server,
+            ..Self::at(&url, folder)?
         })
     }
 
