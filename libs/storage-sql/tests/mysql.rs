@@ -1,5 +1,7 @@
 //! The behaviour suite on MariaDB, or on the MySQL that `$ARMADEX_TEST_MYSQL` names.
 
+#[path = "fixture/in_database.rs"]
+mod in_database;
 #[path = "fixture/options.rs"]
 mod options;
 #[path = "fixture/servers.rs"]

@@ -1,5 +1,7 @@
 //! The behaviour suite on PostgreSQL: one that is started here, or the one that `$ARMADEX_TEST_POSTGRES` names.
 
+#[path = "fixture/in_database.rs"]
+mod in_database;
 #[path = "fixture/options.rs"]
 mod options;
 #[path = "fixture/servers.rs"]

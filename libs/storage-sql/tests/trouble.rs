@@ -1,21 +1,24 @@
 //! A server that is paused, killed, stopped and made read-only under a store: what is asked is refused at once once that is known, what is written is there exactly once in
 //! the end, and nobody has to do anything but wait.
 
+#[path = "fixture/pods.rs"]
+mod pods;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use armadex_databases::{Database, Engine, Server, Setup, administer};
-use armadex_model::ResourceType;
-use armadex_storage::conformance::fixture::{all_pods, live, name};
-use armadex_storage::conformance::{Fixture, RULES, Writer, object, resource};
-use armadex_storage::{Change, Search as _, Sink as _, StoreError};
-use armadex_storage_sql::{Location, Password, Secret, SqlStore};
+use armadex_databases::{Engine, Server, Setup, administer};
+use armadex_storage::conformance::fixture::all_pods;
+use armadex_storage::conformance::{Fixture, Writer};
+use armadex_storage::{Search as _, StoreError};
+use armadex_storage_sql::SqlStore;
+
+use pods::{OBJECTS, location, open_pods, write};
 
 /// Longer than a server takes to go on, on a busy machine, and than the store takes to try it again.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Nothing that waits for a server takes less.
 const AT_ONCE: Duration = Duration::from_millis(200);
-const OBJECTS: usize = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgresql_in_trouble_is_refused_at_once_and_loses_nothing() {
@@ -52,9 +55,8 @@ async fn a_mariadb_that_takes_no_writes_says_so_and_goes_on_answering() {
 
 /// As an administrator does it for an hour, or a provider when a disk is full.
 async fn takes_no_writes(engine: Engine, [begin, end]: [[String; 2]; 2], words: &str) {
-    let there = Database::for_test(engine).expect("no trouble");
-    let Some(_there_is_one) = there else { return };
-    let server = Server::start(engine, &Setup::default()).expect("a server");
+    let server = Server::for_test(engine, &Setup::default()).expect("no trouble");
+    let Some(server) = server else { return };
     let store = open(&url_of_a_user(&server)).await;
     let writer = open_pods(&store).await;
     write(&store, &writer, 1).await.expect("it works");
@@ -121,14 +123,13 @@ fn url_of_a_user(server: &Server) -> String {
 }
 
 async fn outages(engine: Engine) {
-    let there = Database::for_test(engine).expect("no trouble");
-    let Some(_there_is_one) = there else { return };
     // One that forgets what it acknowledged is another one to a store, which ends.
     let setup = Setup {
         durable: true,
         ..Setup::default()
     };
-    let mut server = Server::start(engine, &setup).expect("a server");
+    let server = Server::for_test(engine, &setup).expect("no trouble");
+    let Some(mut server) = server else { return };
     let url = server.create("fleet").expect("a database");
     let store = open(&format!("{url}?connect_timeout=2s&statement_timeout=2s")).await;
     let writer = open_pods(&store).await;
@@ -199,38 +200,7 @@ async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
-async fn write(store: &SqlStore, writer: &Writer, batch: u64) -> Result<(), StoreError> {
-    let put = |n: usize| {
-        let object = object(&format!("ns{}", n % 3), &format!("pod-{n:02}"));
-        Change::Put(object.version(&batch.to_string()).build())
-    };
-    let changes: Vec<Change> = (0..OBJECTS).map(put).collect();
-    let position = live(&batch.to_string());
-    let written = store.write(writer.batch(changes, Some(position)));
-    written.await.map(drop)
-}
-
-/// With the password apart, as processes have it.
 async fn open(url: &str) -> Arc<SqlStore> {
-    let (place, password) = split(url);
-    let location: Location = place.parse().expect("a URL");
-    let location = location.with_password(Password::Given(Secret::new(password)));
-    let store = armadex_storage_sql::open(&location).await;
+    let store = armadex_storage_sql::open(&location(url)).await;
     Arc::new(store.expect("a store"))
-}
-
-/// A URL without its password, and the password.
-fn split(url: &str) -> (String, String) {
-    let (scheme, rest) = url.split_once("://").expect("a URL");
-    let (user, place) = rest.split_once('@').expect("a user");
-    let (user, password) = user.split_once(':').expect("a password");
-    (format!("{scheme}://{user}@{place}"), password.to_owned())
-}
-
-async fn open_pods(store: &SqlStore) -> Writer {
-    let pods: ResourceType = resource("", "pods", "Pod", true);
-    let cluster = store.join(&name("member1"), "incarnation-1", "").await;
-    let cluster = cluster.expect("joined");
-    let stream = store.open(cluster, &pods, RULES).await.expect("opened");
-    Writer { cluster, stream }
 }

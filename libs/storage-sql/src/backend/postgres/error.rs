@@ -4,14 +4,18 @@ use armadex_storage::StoreError;
 
 use crate::backend::error::{Class, classified};
 
+/// What is between us and the server gives another connection to each transaction, and knows nothing of what was prepared.
+const POOLER: &str = "a pooler between here and the database mixes up prepared statements: say prepared=off in the store's URL";
+
 /// Sorts an error; `doing` names the statement or the action.
 pub(super) fn classify(doing: &str, err: sqlx::Error) -> StoreError {
-    let class = class(&err);
     if code_of(&err).is_some_and(|code| is_of_pooler(&code)) {
-        tracing::error!(
-            "a pooler between us and the database mixes up prepared statements: say prepared=false in the store's URL"
-        );
+        tracing::error!(statement = doing, error = %err, "{POOLER}");
+        return StoreError::Unsupported {
+            what: POOLER.into(),
+        };
     }
+    let class = class(&err);
     classified(doing, err, class)
 }
 
