@@ -15,6 +15,7 @@ use crate::metrics::Metrics;
 use crate::service::Parts;
 use crate::shutdown;
 use crate::store::StoreFlags;
+use crate::store::replica::ReplicaFlags;
 
 /// A process whose parts are being put together.
 pub(crate) struct Process {
@@ -23,7 +24,7 @@ pub(crate) struct Process {
     /// The control plane again, over connections of their own: those are served by the threads that open them, and what callers wait for must
     /// not ride on ones whose threads are busy with a fleet.
     pub(crate) background_client: Client,
-    /// The store, as both of its traits.
+    /// The store, as both of its traits; of a process that only searches maybe a replica of it.
     pub(crate) store: Arc<SqlStore>,
     /// What runs in it.
     pub(crate) parts: Parts,
@@ -42,9 +43,31 @@ impl Process {
         store: &StoreFlags,
     ) -> anyhow::Result<Self> {
         let background = Background::start().context("cannot start threads")?;
+        let store = store.open(background.handle()).await?;
+        Self::begin_on(control_plane, store, background).await
+    }
+
+    /// The same for a process that only searches: where a replica is named it needs no more than that.
+    pub(crate) async fn begin_to_search(
+        control_plane: &ControlPlaneFlags,
+        store: &StoreFlags,
+        replica: &ReplicaFlags,
+    ) -> anyhow::Result<Self> {
+        let background = Background::start().context("cannot start threads")?;
+        let store = match replica.open(store).await? {
+            Some(replica) => replica,
+            None => store.open(background.handle()).await?,
+        };
+        Self::begin_on(control_plane, store, background).await
+    }
+
+    async fn begin_on(
+        control_plane: &ControlPlaneFlags,
+        store: Arc<SqlStore>,
+        background: Background,
+    ) -> anyhow::Result<Self> {
         let (client, background_client) =
             (control_plane.client().await?, control_plane.client().await?);
-        let store = store.open(background.handle()).await?;
         let mut metrics = Metrics::new();
         metrics.add_store(Arc::clone(&store));
         Ok(Self {
@@ -60,9 +83,21 @@ impl Process {
 
     /// Opens the admin port, runs until a signal or a failure, and closes the store.
     pub(crate) async fn run(mut self, admin: AdminFlags) -> anyhow::Result<()> {
-        let store = Arc::clone(&self.store);
-        self.checks.add("store", move || {
-            let store = Arc::clone(&store);
+        self.needs("store", Arc::clone(&self.store));
+        continuity::start(&mut self.parts, &self.client);
+        let cancel = self.parts.cancel();
+        let port = admin::serve(admin, self.checks, Arc::new(self.metrics), cancel);
+        self.parts.start("admin port", port);
+        let ended = self.parts.run().await;
+        self.store.shutdown().await;
+        ended
+    }
+
+    /// It is not ready while this store does not answer, and ends with it: a process whose writer failed looks sound and stores nothing.
+    fn needs(&mut self, name: &'static str, store: Arc<SqlStore>) {
+        let asked = Arc::clone(&store);
+        self.checks.add(name, move || {
+            let store = Arc::clone(&asked);
             async move {
                 store
                     .head()
@@ -71,22 +106,16 @@ impl Process {
                     .map_err(|error| error.to_string())
             }
         });
-        let store = Arc::clone(&self.store);
-        // A writer that failed leaves a process that looks sound and stores nothing: better to end it, and be started anew.
         let cancel = self.parts.cancel();
-        self.parts.start("store", async move {
+        self.parts.start(name, async move {
             match cancel.run_until_cancelled(store.ended()).await {
+                Some(()) if store.is_replica() => Err(anyhow::anyhow!(
+                    "it is that of another store now, or of a later release"
+                )),
                 Some(()) => Err(anyhow::anyhow!("nothing can be written to it any more")),
                 None => Ok(()),
             }
         });
-        continuity::start(&mut self.parts, &self.client);
-        let cancel = self.parts.cancel();
-        let port = admin::serve(admin, self.checks, Arc::new(self.metrics), cancel);
-        self.parts.start("admin port", port);
-        let ended = self.parts.run().await;
-        self.store.shutdown().await;
-        ended
     }
 }
 

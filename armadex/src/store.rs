@@ -5,6 +5,7 @@ mod dsn;
 mod fields;
 pub(crate) mod named;
 mod password;
+pub(crate) mod replica;
 mod told;
 
 use std::path::{Path, PathBuf};
@@ -58,6 +59,11 @@ pub(crate) struct StoreFlags {
 /// One that searches beside the others.
 const FEWEST: u32 = Options::CONNECTIONS_BESIDE_SEARCHES + 1;
 
+/// Of so many connections, those that search.
+fn readers(connections: u32) -> u32 {
+    connections - Options::CONNECTIONS_BESIDE_SEARCHES
+}
+
 impl StoreFlags {
     /// Where the store is.
     pub(crate) fn location(&self) -> anyhow::Result<Location> {
@@ -105,7 +111,7 @@ impl StoreFlags {
             ..Options::default()
         };
         if let Some(connections) = connections {
-            options.readers = connections - Options::CONNECTIONS_BESIDE_SEARCHES;
+            options.readers = readers(connections);
         }
         Ok((location, options))
     }

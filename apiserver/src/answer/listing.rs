@@ -122,7 +122,7 @@ impl ListStream {
         check_revision(reader.params.revision, now)?;
         // All pages carry the revision that was there before the first row: a client that goes on from it misses nothing.
         let head = match &token {
-            Some(token) => token.first_head(now)?,
+            Some(token) => token.first_head(now, reader.searches.follows())?,
             None => now.clone(),
         };
         let types = reader.params.query.types.len();
@@ -593,6 +593,7 @@ impl From<InvalidToken> for ApiError {
         match error {
             InvalidToken::Damaged | InvalidToken::Foreign => Self::bad_request(error.to_string()),
             InvalidToken::Expired => Self::expired(error.to_string()),
+            InvalidToken::Ahead { asked, current } => Self::revision_too_large(asked, current),
         }
     }
 }

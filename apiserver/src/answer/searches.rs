@@ -50,6 +50,11 @@ impl Searches {
             .await
     }
 
+    /// Whether the store may be behind what was read elsewhere.
+    pub(super) fn follows(&self) -> bool {
+        self.store.follows()
+    }
+
     /// A page, and how many rows there are.
     pub(super) async fn counted_page(
         &self,

@@ -85,6 +85,9 @@ pub(crate) enum InvalidToken {
     /// It was made before the database was restored or rewound.
     #[error("the continue token has expired, start the list again without it")]
     Expired,
+    /// What answers is a replica that is behind what the first page was read from.
+    #[error("the list began at revision {asked}, and {current} is reached here")]
+    Ahead { asked: u64, current: i64 },
 }
 
 impl Token {
@@ -136,10 +139,18 @@ impl Token {
     }
 
     /// The store as the first page was read from it, if that is a past of the store as it is now; for a list of one revision, if it
-    /// is the present.
-    pub(crate) fn first_head(&self, now: &Head) -> Result<Head, InvalidToken> {
+    /// is the present. No list goes back: where what `follows` another store has not come so far, the page is for later; a store that is behind itself was
+    /// rewound.
+    pub(crate) fn first_head(&self, now: &Head, follows: bool) -> Result<Head, InvalidToken> {
+        let is_of_now = self.incarnation == now.incarnation;
+        if is_of_now && follows && self.revision > now.revision {
+            return Err(InvalidToken::Ahead {
+                asked: self.revision.unsigned_abs(),
+                current: now.revision,
+            });
+        }
         let is_past = self.revision < now.revision && !self.progress.exact;
-        if self.incarnation != now.incarnation || !(is_past || self.revision == now.revision) {
+        if !is_of_now || !(is_past || self.revision == now.revision) {
             return Err(InvalidToken::Expired);
         }
         Ok(Head {
@@ -282,7 +293,7 @@ mod tests {
             ..head()
         };
         let token = Token::decode(&text, &print).expect("a token");
-        assert_eq!(token.first_head(&later), Ok(head()));
+        assert_eq!(token.first_head(&later, false), Ok(head()));
     }
 
     #[test]
@@ -293,21 +304,27 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_incarnation_or_of_the_future_has_expired() {
+    fn a_token_of_another_incarnation_or_of_the_future_has_expired_but_of_a_replica() {
         let print = fingerprint(&query(), None);
         let text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
         let restored = Head {
             incarnation: "second".into(),
             ..head()
         };
-        let rewound = Head {
+        let behind = Head {
             revision: 9,
             ..head()
         };
-        for head in [restored, rewound] {
-            let token = Token::decode(&text, &print).expect("a token");
-            assert_eq!(token.first_head(&head), Err(InvalidToken::Expired));
+        let token = Token::decode(&text, &print).expect("a token");
+        for (now, follows) in [(&restored, false), (&restored, true), (&behind, false)] {
+            let first = token.first_head(now, follows);
+            assert_eq!(first, Err(InvalidToken::Expired));
         }
+        let early = InvalidToken::Ahead {
+            asked: 10,
+            current: 9,
+        };
+        assert_eq!(token.first_head(&behind, true), Err(early));
     }
 
     #[test]
@@ -331,7 +348,7 @@ mod tests {
             let progress = Progress { exact, ..served(5) };
             let now = Head { revision, ..head() };
             let token = Token::new(&print, &head(), progress, position("a", 1));
-            assert_eq!(token.first_head(&now), expected, "{exact} {revision}");
+            assert_eq!(token.first_head(&now, true), expected, "{exact} {revision}");
         }
     }
 

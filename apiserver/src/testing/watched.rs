@@ -50,6 +50,8 @@ pub(crate) struct Watched {
     pub(crate) gate: watch::Sender<Gate>,
     /// The database is another one from now on.
     pub(crate) restored: AtomicBool,
+    /// It is a replica from now on that lacks the last revision.
+    pub(crate) behind: AtomicBool,
     /// What was known of the database is of a past that it does not have.
     pub(crate) rewound: AtomicBool,
 }
@@ -88,6 +90,7 @@ impl Watched {
             searches: AtomicUsize::new(0),
             gate: watch::Sender::new(Gate::Open),
             restored: AtomicBool::new(false),
+            behind: AtomicBool::new(false),
             rewound: AtomicBool::new(false),
         }
     }
@@ -205,6 +208,11 @@ impl Watched {
     }
 
     fn seen(&self, head: Head) -> Head {
+        let lacks = i64::from(self.behind.load(Ordering::Relaxed));
+        let head = Head {
+            revision: head.revision - lacks,
+            ..head
+        };
         match self.restored.load(Ordering::Relaxed) {
             true => Head {
                 incarnation: format!("after {}", head.incarnation),
@@ -296,6 +304,10 @@ impl Search for Watched {
         let _still = Still::begin();
         self.check()?;
         self.store.get(cluster, resource, key).await
+    }
+
+    fn follows(&self) -> bool {
+        self.behind.load(Ordering::Relaxed)
     }
 
     async fn has_namespace(

@@ -15,6 +15,7 @@ use crate::control_plane::ControlPlaneFlags;
 use crate::feature_gates::FeatureGateFlags;
 use crate::process::Process;
 use crate::store::StoreFlags;
+use crate::store::replica::ReplicaFlags;
 
 /// Serve the search API, behind a kube-apiserver's aggregator or directly.
 ///
@@ -26,6 +27,8 @@ pub(crate) struct Flags {
     control_plane: ControlPlaneFlags,
     #[command(flatten)]
     store: StoreFlags,
+    #[command(flatten)]
+    replica: ReplicaFlags,
     #[command(flatten)]
     admin: AdminFlags,
     #[command(flatten)]
@@ -140,7 +143,8 @@ impl LimitFlags {
 
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let mut process = Process::begin(&flags.control_plane, &flags.store).await?;
+    let begun = Process::begin_to_search(&flags.control_plane, &flags.store, &flags.replica);
+    let mut process = begun.await?;
     start(&mut process, &flags.serving)?;
     process.run(flags.admin).await
 }

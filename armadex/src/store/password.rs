@@ -22,6 +22,12 @@ impl Named {
         file: "--store-password-file",
         elsewhere: ", or give the whole URL in $ARMADEX_STORE",
     };
+    /// The one that is searched instead.
+    pub(super) const REPLICA: Self = Self {
+        store: "--read-store",
+        file: "--read-store-password-file",
+        elsewhere: ", or give the whole URL in $ARMADEX_READ_STORE",
+    };
     /// The one that is copied.
     pub(crate) const FROM: Self = Self {
         store: "FROM",

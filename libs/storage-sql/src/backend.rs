@@ -94,6 +94,9 @@ pub(crate) trait Database: Send + Sync {
     /// A transaction that may write; only the writer task asks for one.
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError>;
 
+    /// The server that answered is behind: another one is connected with first from now on, where there are several of which each will do.
+    fn leave_host(&self) {}
+
     /// Notes what was committed where a restored database would not have it. Called after each commit; must be cheap.
     fn note_committed(&self, incarnation: &str, revision: i64);
 

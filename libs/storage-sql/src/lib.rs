@@ -32,7 +32,9 @@ pub use location::{
     ClientCertificate, Draft, Engine, Host, InvalidLocation, Location, Password, Secret, Server,
     Timeouts, Tls, TlsMode, UnreadablePassword,
 };
-pub use open::{compact, migrate, open, open_as_it_is, open_with, renew, schema_standing};
+pub use open::{
+    compact, migrate, open, open_as_it_is, open_replica, open_with, renew, schema_standing,
+};
 pub use options::Options;
 pub use read::Tuning;
 pub use store::SqlStore;

@@ -31,6 +31,31 @@ pub async fn open_with(location: &Location, options: &Options) -> Result<SqlStor
     }
 }
 
+/// Opens a replica of a store, to be searched: it has what the store has, a little later. What is asked of it beside that is refused as unsupported. Nothing of it
+/// is changed; its schema is that of the store, which a binary of this release has brought up to date.
+///
+/// Where a replica answers that is behind what was read before, under the same name or after another one was chosen, reads are refused as unavailable until
+/// it has caught up: no list goes back.
+pub async fn open_replica(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {
+    let Location::Server(server) = location else {
+        return Err(StoreError::Unsupported {
+            what: "a file has no replicas".into(),
+        });
+    };
+    let (standing, database): (_, SharedDatabase) = match server.engine {
+        Engine::Mysql => (
+            mysql::look_at_replica(server).await?,
+            Arc::new(MysqlDatabase::replica(server, options)),
+        ),
+        Engine::Postgres => (
+            postgres::look_at_replica(server).await?,
+            Arc::new(PostgresDatabase::replica(server, options)),
+        ),
+    };
+    standing.check_as_it_is()?;
+    SqlStore::follow(database, options).await
+}
+
 /// Opens a store that is there with the schema that it has: what an earlier release has left is refused and stays that release's, for whoever only looks
 /// after a store is not to end those who work with it.
 pub async fn open_as_it_is(location: &Location, options: &Options) -> Result<SqlStore, StoreError> {

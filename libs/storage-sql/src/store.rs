@@ -8,9 +8,10 @@ mod sink;
 mod snapshots;
 pub(crate) mod stats;
 
+use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use armadex_storage::{Head, StoreError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -21,9 +22,9 @@ use crate::backend::error::{closed, collided};
 use crate::backend::guarded::{Availability, GuardedDatabase};
 use crate::backend::identity;
 use crate::backend::incarnation::{self, Committed};
-use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
+use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::catalog::Snapshot;
-use crate::form::term::TermHasher;
+use crate::form::term::{HASH_KEY_BYTES, TermHasher};
 use crate::options::Options;
 use crate::read::Tuning;
 use crate::sql::head::HeadRow;
@@ -53,7 +54,8 @@ pub struct SqlStore {
     families: Families,
     /// One for each batch that may be packed at the same time.
     packing: Arc<Semaphore>,
-    orders: mpsc::Sender<Order>,
+    /// None where another process writes, and this is a replica of that.
+    orders: Option<mpsc::Sender<Order>>,
     stop: CancellationToken,
     /// Cancelled when the writer has ended, for whatever reason.
     ended: CancellationToken,
@@ -74,24 +76,16 @@ impl SqlStore {
         options: &Options,
     ) -> Result<Self, StoreError> {
         let mut transaction = database.read(Lane::Short).await?;
-        let key = identity::hash_key(&mut *transaction).await?;
-        let head = head_row::read(&mut *transaction).await?;
-        schema::check(database.dialect(), head.serves)?;
+        let (key, head) = looked_at(&mut *transaction).await?;
         let mut labels = LabelKeys::new(options.label_sample);
         labels.follow(&mut *transaction, head.catalog).await?;
         transaction.rollback().await?;
-        let guarded = Arc::new(GuardedDatabase::new(database));
-        let database: SharedDatabase = Arc::<GuardedDatabase>::clone(&guarded);
-        let (orders, waiting) = mpsc::channel(options.queue.max(1));
-        let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
-        let committed = Committed {
-            incarnation: head.incarnation,
-            revision: head.revision,
-        };
+        let committed = Committed::at(&head);
         let past = PastKnown::new(options.watch_window_bytes);
-        let past_seen = past.seen();
+        let mut store = Self::known(database, options, key, &committed, past.seen());
+        let (orders, waiting) = mpsc::channel(options.queue.max(1));
         let writer = Writer {
-            database: Arc::clone(&database),
+            database: Arc::clone(&store.database),
             portions: options.portions.clone(),
             watch_window: options.watch_window,
             past,
@@ -100,31 +94,59 @@ impl SqlStore {
             rest: options.rest,
             object_ids: ObjectIds::default(),
             labels,
-            committed: committed.clone(),
+            committed,
             is_over: false,
         };
-        let (stopping, ending) = (stop.clone(), ended.clone().drop_guard());
+        let (stopping, ending) = (store.stop.clone(), store.ended.clone().drop_guard());
         let task = options.writer_runtime().spawn(async move {
             // Dropped by a panic too.
             let _ending = ending;
             writer.run(waiting, stopping).await;
         });
-        Ok(Self {
-            database,
+        store.orders = Some(orders);
+        store.writer = tokio::sync::Mutex::new(Some(task));
+        Ok(store)
+    }
+
+    /// Reads from the replica of a database that others write.
+    pub(crate) async fn follow(
+        database: SharedDatabase,
+        options: &Options,
+    ) -> Result<Self, StoreError> {
+        let mut transaction = database.read(Lane::Short).await?;
+        let (key, head) = looked_at(&mut *transaction).await?;
+        transaction.rollback().await?;
+        let past = PastKnown::new(options.watch_window_bytes).seen();
+        let committed = Committed::at(&head);
+        Ok(Self::known(database, options, key, &committed, past))
+    }
+
+    /// Without anybody who writes.
+    fn known(
+        database: SharedDatabase,
+        options: &Options,
+        key: [u8; HASH_KEY_BYTES],
+        committed: &Committed,
+        past: past::Seen,
+    ) -> Self {
+        let guarded = Arc::new(GuardedDatabase::new(database));
+        let stop = CancellationToken::new();
+        Self {
+            database: Arc::<GuardedDatabase>::clone(&guarded),
             guarded,
             hasher: TermHasher::new(key),
             tuning: options.tuning.clone(),
             searches: options.readers,
             snapshots: Arc::new(Snapshots::new(stop.clone())),
-            seen: Seen(Mutex::new(committed)),
-            past: past_seen,
+            seen: Seen(Mutex::new(committed.clone()), Mutex::default()),
+            past,
             families: Families::default(),
             packing: Arc::new(Semaphore::new(cores())),
-            orders,
+            orders: None,
             stop,
-            ended,
-            writer: tokio::sync::Mutex::new(Some(task)),
-        })
+            ended: CancellationToken::new(),
+            writer: tokio::sync::Mutex::default(),
+        }
     }
 
     /// By what this store is told from all others, though not from its own copies: eight hexadecimal digits, the same for as long as it is there.
@@ -145,6 +167,12 @@ impl SqlStore {
         self.past.at(Instant::now())
     }
 
+    /// Whether it is a replica of a store that others write.
+    #[must_use]
+    pub fn is_replica(&self) -> bool {
+        self.orders.is_none()
+    }
+
     /// Searches that can be made at the same time.
     #[must_use]
     pub fn searches(&self) -> usize {
@@ -152,7 +180,8 @@ impl SqlStore {
     }
 
     /// Returns when nothing can be written any more: after [`SqlStore::shutdown`], or because the writer failed. A process whose
-    /// writer failed must not live on: it would look sound and store nothing.
+    /// writer failed must not live on: it would look sound and store nothing. Of a replica: when it has become that
+    /// of another store, or of one that serves later binaries alone.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
     }
@@ -194,8 +223,28 @@ impl SqlStore {
         Err(collided("clusters and types came and went all the while"))
     }
 
-    /// Begins a read of the database that this process knows.
+    /// Begins a read of the database that this process knows; of a replica that is behind once it has caught up, if that takes no longer than a moment.
     async fn begin(&self, lane: Lane) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        for pause in CATCH_UP {
+            match self.begin_at_once(lane).await {
+                Err(err) if incarnation::is_behind(&err) => {
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                }
+                begun => return begun,
+            }
+        }
+        let begun = self.begin_at_once(lane).await;
+        if begun.as_ref().is_err_and(incarnation::is_behind) {
+            // Should it stay behind, commits were lost: what is known of them means something else when their numbers are reached again.
+            self.snapshots.forget();
+        }
+        begun
+    }
+
+    async fn begin_at_once(
+        &self,
+        lane: Lane,
+    ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
         let seen = self.seen.before();
         let mut transaction = match self.database.read(lane).await {
             Err(gone @ StoreError::Gone { .. }) => return Err(self.is_over(seen, gone).await),
@@ -206,6 +255,12 @@ impl SqlStore {
             transaction.rollback().await?;
             return Err(self.is_over(seen, refused).await);
         }
+        if self.is_replica() && self.seen.is_past(&head) {
+            // The connection goes with it: another one may lead to a server that is not behind.
+            drop(transaction);
+            self.database.leave_host();
+            return Err(incarnation::behind(head.revision, seen.revision));
+        }
         if head.incarnation == seen.incarnation && head.revision < seen.revision {
             transaction.rollback().await?;
             return Err(self.rewound(seen).await);
@@ -215,7 +270,7 @@ impl SqlStore {
             if !self.hasher.has_key(&key) {
                 // It was empty when this process began, and has become the copy of another store.
                 transaction.rollback().await?;
-                return Err(self.rewound(seen).await);
+                return Err(self.is_over(seen, incarnation::rewound()).await);
             }
         }
         self.seen.note(&head);
@@ -224,6 +279,11 @@ impl SqlStore {
 
     /// This database is not to be used any more. The writer finds the same, and ends.
     async fn is_over(&self, seen: Committed, found: StoreError) -> StoreError {
+        if self.is_replica() {
+            tracing::error!(error = %found, "the replica is not to be read any more");
+            self.ended.cancel();
+            return found;
+        }
         let told = self.order(Work::Rewound(seen)).await;
         told.err().unwrap_or(found)
     }
@@ -237,11 +297,27 @@ impl SqlStore {
 
     /// Gives the writer an order and waits for its answer.
     async fn order(&self, work: Work) -> Result<Done, StoreError> {
+        let orders = self
+            .orders
+            .as_ref()
+            .ok_or_else(|| StoreError::Unsupported {
+                what: "a replica takes no writes".into(),
+            })?;
         let (reply, answer) = oneshot::channel();
         let order = Order { work, reply };
-        self.orders.send(order).await.map_err(|_| closed())?;
+        orders.send(order).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
+}
+
+/// What a store is opened with: the key of its terms, and where it is.
+async fn looked_at(
+    connection: &mut dyn Connection,
+) -> Result<([u8; HASH_KEY_BYTES], HeadRow), StoreError> {
+    let key = identity::hash_key(connection).await?;
+    let head = head_row::read(connection).await?;
+    schema::check(connection.dialect(), head.serves)?;
+    Ok((key, head))
 }
 
 fn cores() -> usize {
@@ -251,7 +327,12 @@ fn cores() -> usize {
 /// The highest revision that this process has read: whoever reads a lower one of the same incarnation later reads a database that was
 /// rewound.
 #[derive(Debug)]
-struct Seen(Mutex<Committed>);
+struct Seen(Mutex<Committed>, Mutex<VecDeque<String>>);
+
+/// Incarnations that were read before the present one and are remembered: a store gets another one when it was restored.
+const FORMER: usize = 8;
+/// Milliseconds that a replica is waited for, each time a little longer: half a second in all. Replicas of one store are some milliseconds apart, unless one is in trouble.
+const CATCH_UP: [u64; 5] = [10, 30, 60, 120, 280];
 
 impl Seen {
     /// What had been read before a transaction began: it must not be behind that.
@@ -259,9 +340,25 @@ impl Seen {
         self.lock().clone()
     }
 
+    /// Whether a replica shows what was left behind: an earlier revision, or an incarnation before the present one.
+    fn is_past(&self, head: &HeadRow) -> bool {
+        let seen = self.lock();
+        match seen.incarnation == head.incarnation {
+            true => head.revision < seen.revision,
+            false => self.former().contains(&head.incarnation),
+        }
+    }
+
+    fn former(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note(&self, head: &HeadRow) {
         let mut seen = self.lock();
         if seen.incarnation != head.incarnation {
+            let mut former = self.former();
+            former.truncate(FORMER - 1);
+            former.push_front(seen.incarnation.clone());
             *seen = Committed {
                 incarnation: head.incarnation.clone(),
                 revision: head.revision,

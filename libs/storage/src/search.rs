@@ -125,6 +125,12 @@ pub trait Search: Send + Sync + 'static {
         resource: &GroupVersionResource,
     ) -> Result<Option<MemberPosition>, StoreError>;
 
+    /// Whether it follows another store, and may be behind what was read of that elsewhere: what is of a later revision is yet to come then. A store that follows
+    /// none and is behind was rewound.
+    fn follows(&self) -> bool {
+        false
+    }
+
     /// Whether the cluster has objects of any type in this namespace.
     async fn has_namespace(
         &self,

@@ -67,6 +67,23 @@ async fn a_list_in_one_answer_carries_the_revision_that_it_began_at() {
 }
 
 #[tokio::test]
+async fn a_replica_that_is_behind_the_first_page_is_asked_again_later() {
+    let server = Server::open(many()).await;
+    let first = server.get(&format!("{PODS}?limit=2")).await.json();
+    let token = first["metadata"]["continue"].as_str().expect("a token");
+    let next = format!("{PODS}?limit=2&continue={token}");
+    server.store.behind.store(true, Ordering::Relaxed);
+    let early = server.get(&next).await;
+    assert_eq!(early.code, 504);
+    assert_eq!(
+        early.json()["details"]["causes"][0]["reason"],
+        json!("ResourceVersionTooLarge")
+    );
+    server.store.behind.store(false, Ordering::Relaxed);
+    assert_eq!(server.get(&next).await.code, 200, "it has caught up");
+}
+
+#[tokio::test]
 async fn a_list_breaks_off_when_the_database_is_restored_meanwhile() {
     let server = Server::open(many()).await;
     let list = list_while(&server, |store| {

@@ -126,6 +126,10 @@ impl Database for GuardedDatabase {
         }
     }
 
+    fn leave_host(&self) {
+        self.inner.leave_host();
+    }
+
     fn note_committed(&self, incarnation: &str, revision: i64) {
         self.inner.note_committed(incarnation, revision);
     }

@@ -20,6 +20,13 @@ pub(crate) struct Committed {
 }
 
 impl Committed {
+    pub(crate) fn at(head: &HeadRow) -> Self {
+        Self {
+            incarnation: head.incarnation.clone(),
+            revision: head.revision,
+        }
+    }
+
     /// Whether a head that is read later is one of the same database that has lost nothing.
     pub(crate) fn is_before(&self, head: &HeadRow) -> bool {
         self.incarnation == head.incarnation && self.revision <= head.revision
@@ -30,6 +37,27 @@ impl Committed {
 pub(crate) fn rewound() -> StoreError {
     StoreError::Gone {
         reason: "the database was restored or has lost writes".into(),
+    }
+}
+
+/// A replica is behind another one that was read before, or behind what it was itself: it catches up.
+#[derive(Debug, thiserror::Error)]
+#[error("revision {reached} is reached there, and {read} was read before")]
+struct Behind {
+    reached: i64,
+    read: i64,
+}
+
+/// Whether an error is that of a replica that is behind.
+pub(crate) fn is_behind(err: &StoreError) -> bool {
+    std::error::Error::source(err).is_some_and(<dyn std::error::Error>::is::<Behind>)
+}
+
+/// What everybody is told who meets such a replica.
+pub(crate) fn behind(reached: i64, read: i64) -> StoreError {
+    StoreError::Unavailable {
+        reason: "the replica that answers is behind what was read before".into(),
+        source: Box::new(Behind { reached, read }),
     }
 }
 

@@ -9,6 +9,9 @@ mod error;
 mod limits;
 mod schema;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 
@@ -21,7 +24,7 @@ use connect::{Connector, Purpose};
 use connection::MysqlTransaction;
 use limits::Limits;
 
-pub(crate) use schema::{look, migrate};
+pub(crate) use schema::{look, look_at_replica, migrate};
 
 /// Connections for what takes a moment: one would do, but for the time that a cold page takes.
 const SHORT_READERS: u32 = 2;
@@ -40,15 +43,35 @@ pub(crate) struct MysqlDatabase {
     whole: Pool<Connector>,
     limits: Limits,
     limits_of_whole: Limits,
+    /// Which of the replicas is connected with first.
+    first: Option<Arc<AtomicUsize>>,
 }
 
 impl MysqlDatabase {
     /// Connects, and brings the schema up to date.
     pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
         migrate(server).await?;
-        let pool = |purpose, places| Pool::new(Connector::new(server, purpose), places);
+        Ok(Self::of(server, options, Connector::new))
+    }
+
+    /// Of a replica: it takes no writes, and has its schema from where it has everything.
+    pub(crate) fn replica(server: &Server, options: &Options) -> Self {
+        let first = Arc::<AtomicUsize>::default();
+        let connector = |server: &Server, purpose| Connector::of_replica(server, purpose, &first);
+        Self {
+            first: Some(Arc::clone(&first)),
+            ..Self::of(server, options, connector)
+        }
+    }
+
+    fn of(
+        server: &Server,
+        options: &Options,
+        connector: impl Fn(&Server, Purpose) -> Connector,
+    ) -> Self {
+        let pool = |purpose, places| Pool::new(connector(server, purpose), places);
         let short = pool(Purpose::Read, SHORT_READERS);
-        Ok(Self {
+        Self {
             writer: pool(Purpose::Write, 1),
             upkeep: short.part(UPKEEP_READERS),
             short,
@@ -56,7 +79,8 @@ impl MysqlDatabase {
             whole: pool(Purpose::ReadWhole, 1),
             limits: Limits::of(server),
             limits_of_whole: Limits::of_whole(server),
-        })
+            first: None,
+        }
     }
 }
 
@@ -84,6 +108,12 @@ impl Database for MysqlDatabase {
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
         let begun = MysqlTransaction::begin(&self.writer, "START TRANSACTION", self.limits);
         Ok(Box::new(begun.await?))
+    }
+
+    fn leave_host(&self) {
+        if let Some(first) = &self.first {
+            first.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Nothing is beside a server that would outlive its restore.

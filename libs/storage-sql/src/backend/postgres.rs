@@ -11,6 +11,9 @@ mod limits;
 mod numbered;
 mod schema;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 
@@ -24,7 +27,7 @@ use connect::Connector;
 use connection::PostgresTransaction;
 use limits::Limits;
 
-pub(crate) use schema::{look, migrate};
+pub(crate) use schema::{look, look_at_replica, migrate};
 
 /// Connections for what takes a moment: one would do, but for the time that a cold page takes.
 const SHORT_READERS: u32 = 2;
@@ -41,22 +44,39 @@ pub(crate) struct PostgresDatabase {
     searches: Pool<Connector>,
     limits: Limits,
     limits_of_whole: Limits,
+    /// Which of the replicas is connected with first.
+    first: Option<Arc<AtomicUsize>>,
 }
 
 impl PostgresDatabase {
     /// Connects, and brings the schema up to date.
     pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
         migrate(server).await?;
-        let pool = |places| Pool::new(Connector::new(server), places);
+        Ok(Self::of(server, options, Connector::new))
+    }
+
+    /// Of a replica: it takes no writes, and has its schema from where it has everything.
+    pub(crate) fn replica(server: &Server, options: &Options) -> Self {
+        let first = Arc::<AtomicUsize>::default();
+        let connector = |server: &Server| Connector::of_replica(server, &first);
+        Self {
+            first: Some(Arc::clone(&first)),
+            ..Self::of(server, options, connector)
+        }
+    }
+
+    fn of(server: &Server, options: &Options, connector: impl Fn(&Server) -> Connector) -> Self {
+        let pool = |places| Pool::new(connector(server), places);
         let short = pool(SHORT_READERS);
-        Ok(Self {
+        Self {
             writer: pool(1),
             upkeep: short.part(UPKEEP_READERS),
             short,
             searches: pool(options.readers),
             limits: Limits::of(server),
             limits_of_whole: Limits::of_whole(server),
-        })
+            first: None,
+        }
     }
 }
 
@@ -80,6 +100,12 @@ impl Database for PostgresDatabase {
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
         let begun = PostgresTransaction::begin(&self.writer, Purpose::Write, self.limits);
         Ok(Box::new(begun.await?))
+    }
+
+    fn leave_host(&self) {
+        if let Some(first) = &self.first {
+            first.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Nothing is beside a server that would outlive its restore.

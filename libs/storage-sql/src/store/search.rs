@@ -115,6 +115,10 @@ impl Search for SqlStore {
         .await
     }
 
+    fn follows(&self) -> bool {
+        self.is_replica()
+    }
+
     async fn has_namespace(
         &self,
         cluster: &ClusterName,

@@ -43,6 +43,11 @@ impl Snapshots {
         }
     }
 
+    /// What is known is read anew by whoever reads next.
+    pub(super) fn forget(&self) {
+        self.known.store(Arc::default());
+    }
+
     /// Whether somebody brings up to date what is not known yet as of this head.
     pub(super) fn is_under_way(&self, head: &HeadRow) -> bool {
         matches!(self.known_at(head), Known::Behind) && self.refreshing.try_lock().is_err()

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
@@ -34,12 +36,36 @@ pub(super) enum Purpose {
 pub(super) struct Connector {
     server: Server,
     purpose: Purpose,
+    /// Of replicas, each of which will do: the one to be asked first, counted on without end. None where a host has to let us write.
+    first: Option<Arc<AtomicUsize>>,
 }
 
 impl Connector {
     pub(super) fn new(server: &Server, purpose: Purpose) -> Self {
-        let server = server.clone();
-        Self { server, purpose }
+        Self {
+            server: server.clone(),
+            purpose,
+            first: None,
+        }
+    }
+
+    /// For whoever only reads.
+    pub(super) fn of_replica(server: &Server, purpose: Purpose, first: &Arc<AtomicUsize>) -> Self {
+        Self {
+            first: Some(Arc::clone(first)),
+            ..Self::new(server, purpose)
+        }
+    }
+
+    /// In the order in which they are tried.
+    fn hosts(&self) -> impl Iterator<Item = &Host> {
+        let hosts = &self.server.hosts;
+        let first = self
+            .first
+            .as_ref()
+            .map_or(0, |first| first.load(Ordering::Relaxed));
+        let (behind, ahead) = hosts.split_at(first.checked_rem(hosts.len()).unwrap_or(0));
+        ahead.iter().chain(behind)
     }
 
     async fn connect_with(&self, host: &Host) -> Result<MySqlConnection, sqlx::Error> {
@@ -103,11 +129,11 @@ impl Connector {
 impl Connect for Connector {
     type Connection = MySqlConnection;
 
-    /// The first of the hosts that lets us write, each within the limit.
+    /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<MySqlConnection, StoreError> {
-        let is_choice = self.server.hosts.len() > 1;
+        let is_choice = self.server.hosts.len() > 1 && self.first.is_none();
         let mut last = None;
-        for host in &self.server.hosts {
+        for host in self.hosts() {
             let connecting = async {
                 let mut connection = self.connect_with(host).await?;
                 match is_choice && is_read_only(&mut connection).await? {

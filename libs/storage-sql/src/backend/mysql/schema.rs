@@ -3,6 +3,8 @@
 //! MySQL commits with each statement that changes a schema, and holds nothing from one to the next. So each statement of a migration may be run
 //! again: by a process that comes after one that was killed in the middle, or by two that begin together. What is noted last is the version.
 
+use std::sync::Arc;
+
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use sqlx::mysql::MySqlDatabaseError;
@@ -70,7 +72,20 @@ async fn migrate_once(server: &Server) -> Result<(), StoreError> {
 
 /// How the schema of a database stands to this binary. Nothing is changed.
 pub(crate) async fn look(server: &Server) -> Result<SchemaStanding, StoreError> {
-    let connector = Connector::new(server, Purpose::Migrate);
+    look_over(Connector::new(server, Purpose::Migrate)).await
+}
+
+/// The same of a replica.
+pub(crate) async fn look_at_replica(server: &Server) -> Result<SchemaStanding, StoreError> {
+    look_over(Connector::of_replica(
+        server,
+        Purpose::Migrate,
+        &Arc::default(),
+    ))
+    .await
+}
+
+async fn look_over(connector: Connector) -> Result<SchemaStanding, StoreError> {
     let mut connection = connector.connect().await?;
     let found = standing(&mut connection).await;
     connector.close(connection).await;

@@ -1,6 +1,8 @@
 //! Opening connections with PostgreSQL.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use armadex_storage::StoreError;
@@ -45,13 +47,35 @@ impl Connected {
 /// Opens connections.
 pub(super) struct Connector {
     server: Server,
+    /// Of replicas, each of which will do: the one to be asked first, counted on without end. None where a host has to let us write.
+    first: Option<Arc<AtomicUsize>>,
 }
 
 impl Connector {
     pub(super) fn new(server: &Server) -> Self {
         Self {
             server: server.clone(),
+            first: None,
         }
+    }
+
+    /// For whoever only reads.
+    pub(super) fn of_replica(server: &Server, first: &Arc<AtomicUsize>) -> Self {
+        Self {
+            first: Some(Arc::clone(first)),
+            ..Self::new(server)
+        }
+    }
+
+    /// In the order in which they are tried.
+    fn hosts(&self) -> impl Iterator<Item = &Host> {
+        let hosts = &self.server.hosts;
+        let first = self
+            .first
+            .as_ref()
+            .map_or(0, |first| first.load(Ordering::Relaxed));
+        let (behind, ahead) = hosts.split_at(first.checked_rem(hosts.len()).unwrap_or(0));
+        ahead.iter().chain(behind)
     }
 
     async fn connect_with(&self, host: &Host) -> Result<Connected, sqlx::Error> {
@@ -114,12 +138,12 @@ impl Connector {
 impl Connect for Connector {
     type Connection = Connected;
 
-    /// The first of the hosts that lets us write, each within the limit.
+    /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<Connected, StoreError> {
         let server = &self.server;
-        let is_choice = server.hosts.len() > 1;
+        let is_choice = server.hosts.len() > 1 && self.first.is_none();
         let mut last = None;
-        for host in &server.hosts {
+        for host in self.hosts() {
             let connecting = async {
                 let mut connected = self.connect_with(host).await?;
                 match is_choice && is_read_only(&mut connected.connection).await? {

@@ -3,6 +3,8 @@
 //! All of it is one transaction, which holds the table of versions: that is the lock. A second process waits for it and finds the work done, or, where
 //! both made that table, is told so and begins again.
 
+use std::sync::Arc;
+
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use tracing::info;
@@ -84,7 +86,16 @@ pub(super) async fn holder(
 
 /// How the schema of a database stands to this binary. Nothing is changed.
 pub(crate) async fn look(server: &Server) -> Result<SchemaStanding, StoreError> {
-    let pool = Pool::new(Connector::new(server), 1);
+    look_over(server, Connector::new(server)).await
+}
+
+/// The same of a replica.
+pub(crate) async fn look_at_replica(server: &Server) -> Result<SchemaStanding, StoreError> {
+    look_over(server, Connector::of_replica(server, &Arc::default())).await
+}
+
+async fn look_over(server: &Server, connector: Connector) -> Result<SchemaStanding, StoreError> {
+    let pool = Pool::new(connector, 1);
     let mut transaction =
         PostgresTransaction::begin(&pool, Purpose::Read, Limits::of(server)).await?;
     let found = standing(&mut transaction).await?;

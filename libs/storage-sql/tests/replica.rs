@@ -1,0 +1,147 @@
+//! A store that is searched on replicas of its database: they have what it has, a little later, and no search goes back from one to another.
+
+#[path = "fixture/pods.rs"]
+mod pods;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use armadex_databases::{Engine, Server, Setup, administer};
+use armadex_storage::conformance::Fixture;
+use armadex_storage::conformance::fixture::{all_pods, name};
+use armadex_storage::{MemberPosition, Search as _, Sink as _, StoreError};
+use armadex_storage_sql::{Location, Options, SqlStore};
+
+use pods::{OBJECTS, location, open_pods, pods, write};
+
+/// A replica follows within a moment, on a busy machine too.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_of_a_postgresql_are_searched_and_no_search_goes_back() {
+    let stop = "SELECT pg_wal_replay_pause()";
+    let go_on = "SELECT pg_wal_replay_resume()";
+    replicas(Engine::Postgres, stop, go_on).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_of_a_mariadb_are_searched_and_no_search_goes_back() {
+    let stop = "STOP SLAVE SQL_THREAD";
+    let go_on = "START SLAVE SQL_THREAD";
+    replicas(Engine::Mysql, stop, go_on).await;
+}
+
+#[tokio::test]
+async fn a_file_has_no_replicas() {
+    let location: Location = "sqlite:somewhere.db".parse().expect("a place");
+    let opened = armadex_storage_sql::open_replica(&location, &Options::default()).await;
+    let refused = opened.err().expect("refused");
+    assert!(
+        matches!(refused, StoreError::Unsupported { .. }),
+        "{refused}"
+    );
+}
+
+async fn replicas(engine: Engine, stop: &str, go_on: &str) {
+    let primary = Server::for_test(engine, &setup(engine, 1)).expect("no trouble");
+    let Some(primary) = primary else { return };
+    let mut quick = primary.replica(&setup(engine, 2)).expect("a replica");
+    let slow = primary.replica(&setup(engine, 3)).expect("a replica");
+    let url = primary.create("fleet").expect("a database");
+    let store = armadex_storage_sql::open(&location(&url)).await;
+    let store = store.expect("a store");
+    let writer = open_pods(&store).await;
+    write(&store, &writer, 1).await.expect("it works");
+
+    let place = location(&of_both(&quick, &slow));
+    let replica = wait_for("the replica has a store", async || {
+        armadex_storage_sql::open_replica(&place, &Options::default())
+            .await
+            .ok()
+    })
+    .await;
+    let replica = Arc::new(replica);
+    reaches(&replica, &store).await;
+    let refused = replica.join(&name("other"), "incarnation-2", "").await;
+    let refused = refused.expect_err("it is only read");
+    assert!(
+        matches!(refused, StoreError::Unsupported { .. }),
+        "{refused}"
+    );
+
+    administer(slow.address(), stop).expect("stopped");
+    write(&store, &writer, 2).await.expect("it works");
+    reaches(&replica, &store).await;
+    quick.crash().expect("gone");
+    // The other one answers, and has not come so far.
+    wait_for("the slow one is refused", async || {
+        let error = replica.head().await.err()?;
+        assert!(error.is_transient(), "{error}");
+        error.to_string().contains("is behind").then_some(())
+    })
+    .await;
+    // Once the first is back it is asked again, though the other one answers, too.
+    quick.start_again().expect("back");
+    reaches(&replica, &store).await;
+    quick.crash().expect("gone");
+    administer(slow.address(), go_on).expect("going on");
+    reaches(&replica, &store).await;
+    store.shutdown().await;
+    replica.shutdown().await;
+}
+
+/// Waits until the replica is where the store is, and compares them.
+async fn reaches(replica: &Arc<SqlStore>, store: &SqlStore) {
+    let there = store.head().await.expect("a head");
+    wait_for("the replica has what the store has", async || {
+        (replica.head().await.ok()? == there).then_some(())
+    })
+    .await;
+    let listed = Fixture::of(replica).list(&all_pods(), 500).await;
+    assert_eq!(listed.len(), OBJECTS);
+    let (theirs, ours) = (position(replica).await, position(store).await);
+    assert_eq!(theirs, ours);
+}
+
+/// Where the stream of the pods stands.
+async fn position(store: &SqlStore) -> Option<MemberPosition> {
+    let found = store.position(&name("member1"), &pods().gvr).await;
+    found.expect("asked")
+}
+
+/// A URL of the database on both, the first to be asked first.
+fn of_both(first: &Server, second: &Server) -> String {
+    let host = |server: &Server| format!("{}:{}", server.address().host(), server.address().port());
+    let (one, other) = (host(first), host(second));
+    first
+        .address()
+        .database("fleet")
+        .replacen(&one, &format!("{one},{other}"), 1)
+}
+
+async fn wait_for<T>(what: &str, mut found: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = found().await {
+            return found;
+        }
+        assert!(Instant::now() < end, "{what}: not within {LIMIT:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A PostgreSQL needs nothing to be followed, and a MariaDB a log and a number.
+fn setup(engine: Engine, number: u32) -> Setup {
+    let settings = [
+        ("log-bin", "log".to_owned()),
+        ("server-id", number.to_string()),
+    ];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value));
+    Setup {
+        settings: match engine {
+            Engine::Postgres => Vec::new(),
+            Engine::Mysql => settings.into(),
+        },
+        ..Setup::default()
+    }
+}
