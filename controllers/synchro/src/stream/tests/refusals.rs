@@ -195,7 +195,12 @@ async fn a_list_one_of_whose_pages_fails_without_end_begins_anew_and_seldom() {
         let act = scene.run();
         let words = act.says(ResourceSyncStatus::Error).await;
         assert!(!words.is_empty());
-        tokio::time::sleep(2 * TEN_MINUTES).await;
+        // As long as chance has the pauses be.
+        let end = tokio::time::Instant::now() + 2 * TEN_MINUTES;
+        while scene.member.requests().len() < 33 {
+            assert!(tokio::time::Instant::now() < end, "it never began anew");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
         scene.comes_to(&["n/b@2"], "Live@20").await;
         let requests = scene.member.requests();
         assert!(requests[1..31].iter().all(|asked| asked.ends_with(":t")));
