@@ -42,9 +42,7 @@ impl Process {
         control_plane: &ControlPlaneFlags,
         store: &StoreFlags,
     ) -> anyhow::Result<Self> {
-        let background = Background::start().context("cannot start threads")?;
-        let store = store.open(background.handle()).await?;
-        Self::begin_on(control_plane, store, background).await
+        Self::begin_on(control_plane, store, None).await
     }
 
     /// The same for a process that only searches: where a replica is named it needs no more than that.
@@ -53,21 +51,25 @@ impl Process {
         store: &StoreFlags,
         replica: &ReplicaFlags,
     ) -> anyhow::Result<Self> {
-        let background = Background::start().context("cannot start threads")?;
-        let store = match replica.open(store).await? {
-            Some(replica) => replica,
-            None => store.open(background.handle()).await?,
-        };
-        Self::begin_on(control_plane, store, background).await
+        Self::begin_on(control_plane, store, Some(replica)).await
     }
 
     async fn begin_on(
         control_plane: &ControlPlaneFlags,
-        store: Arc<SqlStore>,
-        background: Background,
+        store: &StoreFlags,
+        replica: Option<&ReplicaFlags>,
     ) -> anyhow::Result<Self> {
+        let background = Background::start().context("cannot start threads")?;
         let (client, background_client) =
             (control_plane.client().await?, control_plane.client().await?);
+        let replica = match replica {
+            Some(replica) => replica.open(store).await?,
+            None => None,
+        };
+        let store = match replica {
+            Some(replica) => replica,
+            None => store.open(background.handle()).await?,
+        };
         let mut metrics = Metrics::new();
         metrics.add_store(Arc::clone(&store));
         Ok(Self {
@@ -83,7 +85,7 @@ impl Process {
 
     /// Opens the admin port, runs until a signal or a failure, and closes the store.
     pub(crate) async fn run(mut self, admin: AdminFlags) -> anyhow::Result<()> {
-        self.needs("store", Arc::clone(&self.store));
+        self.needs_its_store();
         continuity::start(&mut self.parts, &self.client);
         let cancel = self.parts.cancel();
         let port = admin::serve(admin, self.checks, Arc::new(self.metrics), cancel);
@@ -93,11 +95,11 @@ impl Process {
         ended
     }
 
-    /// It is not ready while this store does not answer, and ends with it: a process whose writer failed looks sound and stores nothing.
-    fn needs(&mut self, name: &'static str, store: Arc<SqlStore>) {
-        let asked = Arc::clone(&store);
-        self.checks.add(name, move || {
-            let store = Arc::clone(&asked);
+    /// It is not ready while its store does not answer, and ends with it: a process whose writer failed looks sound and stores nothing.
+    fn needs_its_store(&mut self) {
+        let store = Arc::clone(&self.store);
+        self.checks.add("store", move || {
+            let store = Arc::clone(&store);
             async move {
                 store
                     .head()
@@ -106,8 +108,8 @@ impl Process {
                     .map_err(|error| error.to_string())
             }
         });
-        let cancel = self.parts.cancel();
-        self.parts.start(name, async move {
+        let (cancel, store) = (self.parts.cancel(), Arc::clone(&self.store));
+        self.parts.start("store", async move {
             match cancel.run_until_cancelled(store.ended()).await {
                 Some(()) if store.is_replica() => Err(anyhow::anyhow!(
                     "it is that of another store now, or of a later release"
