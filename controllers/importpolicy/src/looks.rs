@@ -162,7 +162,7 @@ fn look_at(rules: &Rules<'_>, object: &Found) -> Verdict {
     if object.deleting || secrets.check(source, &object.name.namespace).is_err() {
         return Verdict::Skipped;
     }
-    let data = TemplateData::of(object.object.expose().clone());
+    let data = TemplateData::of(object.object.read());
     if let Some(selector) = &compiled.selector {
         match selector.says_true(&data) {
             Ok(true) => {}

@@ -10,8 +10,11 @@ use armadex_policy::ObjectName;
 
 use crate::lock::lock;
 
-/// More changed objects than this are not remembered by name: to walk over all of them is no much longer way then.
-const MANY: usize = 256;
+/// So many changed objects are remembered by name, however few there are, and of many [`SHARE`]: to walk over all of them, and over all that was made
+/// of them, is no much longer way beyond that. A platform that probes each of its clusters every ten seconds changes a tenth of them in one.
+const FEW: usize = 256;
+/// This part of those that are known.
+const SHARE: usize = 4;
 
 /// By the name of the policy. One that was not looked at yet is not there.
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub(crate) struct News(Mutex<HashMap<String, Since>>);
 struct Since {
     /// Nothing was left to do after it.
     settled: bool,
+    /// Changed objects that are remembered.
+    room: usize,
     /// None for anything.
     changed: Option<HashSet<Arc<ObjectName>>>,
 }
@@ -33,19 +38,29 @@ impl News {
             let before = since.changed.take().zip(object);
             since.changed = before.and_then(|(mut changed, object)| {
                 changed.insert(object);
-                (changed.len() <= MANY).then_some(changed)
+                (changed.len() <= since.room).then_some(changed)
             });
         }
     }
 
     /// A look begins. Gives the objects that changed since the last one, if nothing else did and nothing was left to do after it.
     pub(crate) fn begin(&self, policy: &str) -> Option<HashSet<Arc<ObjectName>>> {
-        let begun = Since {
+        let mut all = lock(&self.0);
+        let since = all.entry(policy.to_owned()).or_insert(Since {
             settled: false,
-            changed: Some(HashSet::new()),
-        };
-        let before = lock(&self.0).insert(policy.to_owned(), begun)?;
-        before.changed.filter(|_| before.settled)
+            room: FEW,
+            changed: None,
+        });
+        let settled = std::mem::take(&mut since.settled);
+        let changed = since.changed.replace(HashSet::new());
+        changed.filter(|_| settled)
+    }
+
+    /// So many objects are known of a policy.
+    pub(crate) fn know(&self, policy: &str, objects: usize) {
+        if let Some(since) = lock(&self.0).get_mut(policy) {
+            since.room = FEW.max(objects / SHARE);
+        }
     }
 
     /// Nothing is left to do after the look that has begun.
@@ -109,7 +124,7 @@ mod tests {
 
     #[test]
     fn anything_and_too_much_is_everything_until_the_next_look() {
-        let many = (0..=MANY).map(|number| Some(object(&number.to_string())));
+        let many = (0..=FEW).map(|number| Some(object(&number.to_string())));
         for notes in [
             vec![Some(object("a")), None, Some(object("b"))],
             many.collect(),
@@ -120,6 +135,25 @@ mod tests {
             news.settle("p");
             assert_eq!(changed(&news), Some(Vec::new()));
         }
+    }
+
+    #[test]
+    fn of_many_objects_a_share_is_remembered() {
+        let news = settled();
+        news.know("p", 10_000);
+        let note = |count: usize| {
+            let names = (0..count).map(|number| object(&number.to_string()));
+            names.for_each(|name| news.note("p", Some(name)));
+            let changed = news.begin("p").map(|changed| changed.len());
+            news.settle("p");
+            changed
+        };
+        // A second of the heartbeats of ten thousand clusters.
+        assert_eq!(note(1_000), Some(1_000));
+        assert_eq!(note(2_500), Some(2_500));
+        assert_eq!(note(2_501), None);
+        news.know("p", 10);
+        assert_eq!(note(FEW), Some(FEW));
     }
 
     #[test]

@@ -113,6 +113,7 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
         );
     }
     let objects = sources.objects();
+    context.news.know(&name, objects.len());
     let plan = make_plan(policy, memory, resources, objects.clone(), context).await;
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
     let done = apply::apply(&lifecycles, policy, &plan).await;

@@ -9,8 +9,8 @@ use std::{
 
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
 use armadex_policy::{
-    NOT_THERE_YET, Objects, Trouble, TroubleKind, controlled_by, controller_of, delete,
-    owners_in_words,
+    Gates, NOT_THERE_YET, Objects, ReconcileError, Trouble, TroubleKind, controlled_by,
+    controller_of, delete, owners_in_words,
 };
 use kube::{
     ResourceExt,
@@ -55,35 +55,53 @@ impl Applied {
     }
 }
 
-/// Takes the step.
+/// Where PediaClusters are. Each kind of step goes through a gate of its own, as a webhook may hold up one of them alone.
+pub(crate) struct Clusters<'a> {
+    pub(crate) api: Objects<PediaCluster>,
+    pub(crate) gates: &'a Gates,
+}
+
+const CREATING: &str = "creating its PediaCluster";
+const UPDATING: &str = "updating its PediaCluster";
+pub(crate) const DELETING: &str = "deleting its PediaCluster";
+
+/// Takes the step. That it has to wait for steps of others is no end of it, and not told.
 pub(crate) async fn apply(
-    api: &Objects<PediaCluster>,
+    clusters: &Clusters<'_>,
     step: Step,
     present: Option<&PediaCluster>,
     applied: &Applied,
-) -> Ended {
-    let (reason, result) = match step {
-        Step::Create(cluster) => (Reason::CreationFailure, create(api, &cluster).await),
-        Step::Update(cluster) => (
-            Reason::FailedPatchPediaCluster,
-            update(api, &cluster, present, applied).await,
-        ),
+) -> Result<Ended, ReconcileError> {
+    let (doing, reason, result) = match step {
+        Step::Create(cluster) => {
+            let created = create(clusters, &cluster).await;
+            (CREATING, Reason::CreationFailure, created)
+        }
+        Step::Update(cluster) => {
+            let updated = update(clusters, &cluster, present, applied).await;
+            (UPDATING, Reason::FailedPatchPediaCluster, updated)
+        }
         Step::Delete(uid) => {
             let name = present.map(ResourceExt::name_any).unwrap_or_default();
-            let deleted = off_board(api, &name, &uid).await;
-            (Reason::DeletionFailure, deleted.map(|()| Ended::Deleted))
+            let deleted = off_board(clusters, &name, &uid).await;
+            let deleted = deleted.map(|()| Ended::Deleted);
+            (DELETING, Reason::DeletionFailure, deleted)
         }
     };
-    result.unwrap_or_else(|trouble| Ended::Stopped(Stop::because(reason, trouble.message)))
+    result.or_else(|trouble| match trouble.kind {
+        TroubleKind::Held => Err(ReconcileError { doing, trouble }),
+        _ => Ok(Ended::Stopped(Stop::because(reason, trouble.message))),
+    })
 }
 
 /// Deletes a PediaCluster if it is still the one that was looked at.
 pub(crate) async fn off_board(
-    api: &Objects<PediaCluster>,
+    clusters: &Clusters<'_>,
     name: &str,
     uid: &str,
 ) -> Result<(), Trouble> {
-    if delete(api, name, uid).await? {
+    let delete = delete(&clusters.api, name, uid);
+    if clusters.gates.ask(DELETING, name, delete).await? {
         info!(cluster = name, "cluster {name} is off-boarded");
     }
     Ok(())
@@ -91,13 +109,14 @@ pub(crate) async fn off_board(
 
 /// Applies as something that must not be there yet, so that one that somebody else makes at this
 /// moment stays his, whatever its field manager.
-async fn create(api: &Objects<PediaCluster>, cluster: &PediaCluster) -> Result<Ended, Trouble> {
-    let name = cluster.name_any();
+async fn create(clusters: &Clusters<'_>, cluster: &PediaCluster) -> Result<Ended, Trouble> {
+    let (name, api) = (cluster.name_any(), &clusters.api);
     let mut cluster = cluster.clone();
     cluster.metadata.resource_version = Some(NOT_THERE_YET.to_owned());
     let params = PatchParams::apply(FIELD_MANAGER);
-    let applied = api.patch(&name, &params, &Patch::Apply(&cluster)).await;
-    match applied {
+    let patch = Patch::Apply(&cluster);
+    let create = api.patch(&name, &params, &patch);
+    match clusters.gates.ask(CREATING, &name, create).await {
         Ok(_) => {
             info!(cluster = name, "cluster {name} is on-boarded");
             Ok(Ended::Created)
@@ -127,12 +146,12 @@ async fn create(api: &Objects<PediaCluster>, cluster: &PediaCluster) -> Result<E
 }
 
 async fn update(
-    api: &Objects<PediaCluster>,
+    clusters: &Clusters<'_>,
     cluster: &PediaCluster,
     present: Option<&PediaCluster>,
     applied: &Applied,
 ) -> Result<Ended, Trouble> {
-    let name = cluster.name_any();
+    let (name, api) = (cluster.name_any(), &clusters.api);
     let desired = serde_json::to_value(cluster).unwrap_or_default();
     let known = serde_json::to_value(present).unwrap_or_default();
     let hash = hash_of(&desired);
@@ -141,9 +160,20 @@ async fn update(
     if is_same && surplus.is_none() {
         return Ok(Ended::UpToDate);
     }
-    // With its uid, so that another one of the same name is refused.
+    let update = put_right(api, &name, cluster);
+    clusters.gates.ask(UPDATING, &name, update).await?;
+    applied.remember(&name, hash);
+    Ok(Ended::UpToDate)
+}
+
+/// Makes a PediaCluster as it should be. With its uid, so that another one of the same name is refused.
+async fn put_right(
+    api: &Objects<PediaCluster>,
+    name: &str,
+    cluster: &PediaCluster,
+) -> Result<(), Trouble> {
     let params = PatchParams::apply(FIELD_MANAGER).force();
-    let there = api.patch(&name, &params, &Patch::Apply(cluster)).await?;
+    let there = api.patch(name, &params, &Patch::Apply(cluster)).await?;
     if let Some(surplus) = added(&there.spec, &cluster.spec) {
         info!(
             cluster = name,
@@ -151,10 +181,9 @@ async fn update(
         );
         let patch = json!({"metadata": {"uid": cluster.metadata.uid}, "spec": surplus});
         let params = PatchParams::default();
-        api.patch(&name, &params, &Patch::Merge(patch)).await?;
+        api.patch(name, &params, &Patch::Merge(patch)).await?;
     }
-    applied.remember(&name, hash);
-    Ok(Ended::UpToDate)
+    Ok(())
 }
 
 fn hash_of(value: &Value) -> u64 {
@@ -198,8 +227,12 @@ mod tests {
             json!({"metadata": {"name": "east"}, "spec": {"syncResources": []}}),
         )
         .unwrap();
-        let api = Objects::all(host.client());
-        let ended = apply(&api, Step::Create(ours), None, &Applied::default()).await;
+        let clusters = Clusters {
+            api: Objects::all(host.client()),
+            gates: &Gates::default(),
+        };
+        let ended = apply(&clusters, Step::Create(ours), None, &Applied::default()).await;
+        let ended = ended.unwrap();
         let Ended::Stopped(Stop::Because(problem)) = ended else {
             panic!("{ended:?}");
         };
@@ -224,10 +257,14 @@ mod tests {
                 "name": "east", "uid": uid, "controller": true});
             json!({"metadata": {"name": "east", "ownerReferences": [owner]}, "spec": {"syncResources": []}})
         };
-        let api = Objects::all(host.client());
+        let clusters = Clusters {
+            api: Objects::all(host.client()),
+            gates: &Gates::default(),
+        };
         let create = async |uid: &str| {
             let cluster = serde_json::from_value(owned_by(uid)).unwrap();
-            apply(&api, Step::Create(cluster), None, &Applied::default()).await
+            let ended = apply(&clusters, Step::Create(cluster), None, &Applied::default()).await;
+            ended.unwrap()
         };
         for _ in 0..2 {
             assert!(matches!(create("its own").await, Ended::Created));

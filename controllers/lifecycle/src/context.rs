@@ -1,10 +1,14 @@
 //! What reconciles share.
 
 use armadex_crds::PediaCluster;
-use armadex_policy::Shared;
+use armadex_policy::{Objects, Shared};
 use kube::runtime::reflector::Store;
 
-use crate::{apply::Applied, compiled::Compilations, looks::Looks};
+use crate::{
+    apply::{Applied, Clusters},
+    compiled::Compilations,
+    looks::Looks,
+};
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -16,6 +20,14 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Where PediaClusters are, rather than what is known of them.
+    pub(crate) fn api(&self) -> Clusters<'_> {
+        Clusters {
+            api: Objects::all(self.shared.client.clone()),
+            gates: &self.shared.gates,
+        }
+    }
+
     /// Drops all that is held for a lifecycle that goes.
     pub(crate) fn forget(&self, name: &str) {
         self.shared.forget(name);

@@ -49,7 +49,7 @@ impl Seen {
             lifecycle: Arc::downgrade(lifecycle),
             cluster: digest(cluster),
             source: source.interest.clone(),
-            read: reads.digest(found.object.expose()),
+            read: reads.digest(&found.object.read()),
             reads: reads.clone(),
             references: references.to_vec(),
         })
@@ -58,7 +58,7 @@ impl Seen {
     fn is_so(&self, lifecycle: &Arc<PediaClusterLifecycle>, cluster: &PediaCluster) -> bool {
         let source = found(&self.source).filter(|source| !source.deleting);
         let reads_the_same =
-            |source: Arc<Found>| self.reads.digest(source.object.expose()) == self.read;
+            |source: Arc<Found>| self.reads.digest(&source.object.read()) == self.read;
         self.lifecycle.as_ptr() == Arc::as_ptr(lifecycle)
             && source.is_some_and(reads_the_same)
             && self.references.iter().all(Sighted::is_so)

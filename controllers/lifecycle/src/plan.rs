@@ -119,7 +119,7 @@ fn step(
             }
         };
     }
-    let mut data = TemplateData::of(source.object.expose().clone());
+    let mut data = TemplateData::of(source.object.read());
     gather(
         &lifecycle.spec.references,
         &compiled.references,

@@ -7,8 +7,7 @@ use armadex_crds::{
     conditions::LifecycleReason as Reason,
 };
 use armadex_policy::{
-    Gvr, Interest, ObjectName, Objects, Readiness, ReconcileError, WatchKey, WatchScope,
-    write_status,
+    Gvr, Interest, ObjectName, Readiness, ReconcileError, WatchKey, WatchScope, write_status,
 };
 use jiff::Timestamp;
 use kube::{
@@ -36,8 +35,7 @@ pub(crate) async fn follow(
     let Some((planned, sight)) = look(lifecycle, cluster.clone(), context).await else {
         return Ok(Action::await_change());
     };
-    let client = &context.shared.client;
-    let lifecycle = &record(client, lifecycle, &planned, cluster.as_deref()).await?;
+    let lifecycle = &record(&context.shared, lifecycle, &planned, cluster.as_deref()).await?;
     let Planned { references, step } = planned;
     let (ended, retry) = match step {
         // Whatever is missing is watched, and its coming is an event; but for what the process itself lacks.
@@ -46,8 +44,8 @@ pub(crate) async fn follow(
             (Ended::Stopped(stop), retry)
         }
         Ok(step) => {
-            let clusters: Objects<PediaCluster> = Objects::all(client.clone());
-            let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await;
+            let clusters = context.api();
+            let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await?;
             let failed = matches!(ended, Ended::Stopped(_));
             (ended, failed)
         }
@@ -70,7 +68,7 @@ pub(crate) async fn follow(
         context.looks.remember(&name, seen);
     }
     Ok(if retry {
-        Action::requeue(context.shared.retries.next(&name))
+        Action::requeue(context.shared.again(&name))
     } else {
         Action::await_change()
     })
@@ -230,11 +228,11 @@ pub(crate) async fn clean_up(
 ) -> Result<(), ReconcileError> {
     let name = lifecycle.name_any();
     let failed = |trouble| ReconcileError {
-        doing: "deleting its PediaCluster",
+        doing: apply::DELETING,
         trouble,
     };
-    let clusters: Objects<PediaCluster> = Objects::all(context.shared.client.clone());
-    let present = clusters.get_opt(&name).await.map_err(failed)?;
+    let clusters = context.api();
+    let present = clusters.api.get_opt(&name).await.map_err(failed)?;
     if let Some(cluster) = present.filter(|cluster| is_ours(lifecycle, cluster)) {
         let uid = cluster.uid().unwrap_or_default();
         apply::off_board(&clusters, &name, &uid)

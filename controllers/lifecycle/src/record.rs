@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use armadex_crds::{PediaCluster, PediaClusterLifecycle, RenderedConnection};
-use armadex_policy::{Objects, ReconcileError, Trouble};
+use armadex_policy::{Objects, ReconcileError, Shared, Trouble};
 use kube::{
-    Client, ResourceExt,
+    ResourceExt,
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const DOING: &str = "recording what it renders";
 
 /// The lifecycle as it is once its status has what the plan's step renders.
 pub(crate) async fn record(
-    client: &Client,
+    shared: &Shared,
     lifecycle: &Arc<PediaClusterLifecycle>,
     planned: &Planned,
     present: Option<&PediaCluster>,
@@ -35,25 +35,37 @@ pub(crate) async fn record(
     if status.connection.as_ref() == Some(&rendered) {
         return Ok(lifecycle.clone());
     }
-    let api: Objects<PediaClusterLifecycle> = Objects::all(client.clone());
-    let patch = Patch::Merge(patch(lifecycle, &rendered));
-    let answer = api
-        .patch_status(&lifecycle.name_any(), &PatchParams::default(), &patch)
-        .await
-        .map_err(failed)?;
-    let kept = answer.status.as_ref();
-    let kept = kept.and_then(|status| status.connection.as_ref());
-    if kept.is_none_or(|kept| kept.digest != rendered.digest) {
-        return Err(failed(Trouble::unavailable(
-            "the control plane drops status.connection of PediaClusterLifecycles, because its CRDs are of an \
-             earlier release: install those of this one (armadex crds --install)",
-        )));
-    }
+    let api: Objects<PediaClusterLifecycle> = Objects::all(shared.client.clone());
+    let (name, write) = (lifecycle.name_any(), write(&api, lifecycle, &rendered));
+    let written = shared.gates.ask(DOING, &name, write).await;
+    let answer = written.map_err(|trouble| ReconcileError {
+        doing: DOING,
+        trouble,
+    })?;
     status.connection = Some(rendered);
     let mut recorded = PediaClusterLifecycle::clone(lifecycle);
     recorded.metadata.resource_version = answer.metadata.resource_version;
     recorded.status = Some(status);
     Ok(Arc::new(recorded))
+}
+
+async fn write(
+    api: &Objects<PediaClusterLifecycle>,
+    lifecycle: &PediaClusterLifecycle,
+    rendered: &RenderedConnection,
+) -> Result<PediaClusterLifecycle, Trouble> {
+    let patch = Patch::Merge(patch(lifecycle, rendered));
+    let (name, params) = (lifecycle.name_any(), PatchParams::default());
+    let answer = api.patch_status(&name, &params, &patch).await?;
+    let kept = answer.status.as_ref();
+    let kept = kept.and_then(|status| status.connection.as_ref());
+    if kept.is_none_or(|kept| kept.digest != rendered.digest) {
+        return Err(Trouble::unavailable(
+            "the control plane drops status.connection of PediaClusterLifecycles, because its CRDs are of an \
+             earlier release: install those of this one (armadex crds --install)",
+        ));
+    }
+    Ok(answer)
 }
 
 /// The lifecycle once the step has been taken: what was before is no more.
@@ -104,11 +116,6 @@ fn patch(lifecycle: &PediaClusterLifecycle, rendered: &RenderedConnection) -> Va
             "apiserver": or_none(apiserver), "digest": digest, "before": or_none(before),
         }},
     })
-}
-
-fn failed(trouble: Trouble) -> ReconcileError {
-    let doing = DOING;
-    ReconcileError { doing, trouble }
 }
 
 #[cfg(test)]

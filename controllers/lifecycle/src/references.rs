@@ -39,7 +39,7 @@ pub(crate) fn gather(
             Stop::because(Reason::FailedReferenceResourceParse, message)
         })?;
         match found {
-            Lookup::Found(found) => data.refer(key, found.object.expose().clone()),
+            Lookup::Found(found) => data.refer(key, found.object.read()),
             Lookup::Missing => {
                 let message = format!("references[{key}]: {name} does not exist");
                 return Err(Stop::because(Reason::ReferenceResourceNotFound, message));

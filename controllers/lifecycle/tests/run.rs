@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use armadex_crds::{PediaCluster, RenderedConnection};
-use armadex_policy::testing::{Host, Running, ServedType};
+use armadex_policy::testing::{Host, Running, ServedType, Warnings};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -460,4 +460,124 @@ async fn a_lifecycle_that_is_made_anew_gets_nothing_of_what_the_former_one_rende
         assert_eq!(recorded(&host), Value::Null, "{resource}");
         running.end().await;
     }
+}
+
+async fn fleet_is_on_boarded(host: &Host, size: usize) {
+    until(host, "on-boarded", |host| {
+        (0..size).all(|number| token_of(host, &format!("c{number}")) == "dG9rZW4=")
+    })
+    .await;
+}
+
+/// Something fails for all lifecycles of a fleet for ten minutes and works then.
+async fn is_told_once_and_asked_for_seldom(fails: fn(&Host), works: fn(&Host)) {
+    let (host, warnings) = (host(), Warnings::listen());
+    put_fleet(&host, 200);
+    fails(&host);
+    let running = run(&host);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let told = warnings.told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let asked = host.asked("patch", "pediaclusterlifecycles/status");
+    assert!((20..200).contains(&asked), "{asked} requests");
+    works(&host);
+    let begun = tokio::time::Instant::now();
+    fleet_is_on_boarded(&host, 200).await;
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(30), "after {took:?}");
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_is_missing_for_a_fleet_is_told_once_and_asked_for_seldom() {
+    let fails = |host: &Host| host.forbid("patch", "pediaclusterlifecycles/status");
+    is_told_once_and_asked_for_seldom(fails, Host::permit_all).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn crds_of_an_earlier_release_are_told_once_and_tried_seldom() {
+    let fails = |host: &Host| host.prune("pediaclusterlifecycles", "/status", "connection");
+    is_told_once_and_asked_for_seldom(fails, Host::keep_all).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_of_a_fleet_that_may_not_be_made_are_tried_seldom_and_each_says_why() {
+    let (host, size) = (host(), 60);
+    put_fleet(&host, size);
+    host.forbid("patch", "pediaclusters");
+    let running = run(&host);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let asked = host.asked("patch", "pediaclusters");
+    assert!((20..200).contains(&asked), "{asked} requests");
+    for number in 0..size {
+        let path =
+            format!("/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/c{number}");
+        let created = host.condition(&path, "Created").unwrap_or_default();
+        assert!(created.contains("cannot patch"), "c{number}: {created}");
+    }
+    host.permit_all();
+    fleet_is_on_boarded(&host, size).await;
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_is_told_once() {
+    let (host, warnings) = (host(), Warnings::listen());
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    host.forbid("list", "pediaclusters");
+    host.forbid("watch", "pediaclusters");
+    let asked = || host.asked("list", "pediaclusters") + host.asked("watch", "pediaclusters");
+    let before = asked();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(asked() > before + 20, "it is tried again and again");
+    let told = warnings.told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_joins_and_who_leaves_does_not_wait_for_updates_that_hang() {
+    let (host, leaving) = (host(), 59);
+    put_fleet(&host, leaving + 1);
+    let running = run(&host);
+    fleet_is_on_boarded(&host, leaving + 1).await;
+    // By then it has seen what it wrote itself.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    host.hang_updates("pediaclusters");
+    for number in 0..leaving {
+        let path =
+            format!("/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/c{number}");
+        let mut edited = host.get(&path).unwrap();
+        edited["spec"]["template"] = json!("spec: {tokenData: bmV3, syncResources: []}");
+        host.put(&path, edited);
+    }
+    // Those that hang have been begun.
+    refused(&host, "patch", "pediaclusters", 8).await;
+    let path = format!("/apis/cluster.karmada.io/v1alpha1/clusters/c{leaving}");
+    let mut going = host.get(&path).unwrap();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    host.put(&path, going);
+    let mut joins = lifecycle();
+    joins["spec"]["source"]["name"] = json!("joins");
+    host.put(
+        "/apis/cluster.karmada.io/v1alpha1/clusters/joins",
+        json!({}),
+    );
+    host.put(
+        "/apis/policy.clusterpedia.io/v1alpha1/pediaclusterlifecycles/joins",
+        joins,
+    );
+    let both = host.until(|host| {
+        let left = token_of(host, &format!("c{leaving}")).is_null();
+        left && token_of(host, "joins") == "dG9rZW4="
+    });
+    let in_time = timeout(Duration::from_secs(20), both).await;
+    assert!(in_time.is_ok(), "they wait for updates");
+    host.hang_no_more();
+    until(&host, "updated", |host| {
+        (0..leaving).all(|number| token_of(host, &format!("c{number}")) == "bmV3")
+    })
+    .await;
+    running.end().await;
 }

@@ -1,10 +1,10 @@
 //! A controller of policies: what it holds, how it runs, and what it does with every object
 //! whatever becomes of it: the finalizer, the wait for what it has made before, the retries.
 
-use std::{fmt::Debug, future::Future, sync::Arc};
+use std::{fmt::Debug, future::Future, sync::Arc, time::Duration};
 
 use armadex_crds::conditions::NewCondition;
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{Patch, PatchParams},
@@ -21,10 +21,11 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::{
-    Interests, ReconcileError, Reporter, Retries, SecretNamespaces, Trouble, TroubleKind, Watches,
+    Gates, Interests, Objects, Outages, ReconcileError, Reporter, Retries, SecretNamespaces,
+    Trouble, TroubleKind, Watches,
     report::{Said, status_patch},
 };
 
@@ -42,6 +43,10 @@ pub struct Shared {
     pub said: Arc<Said>,
     /// Failures in a row.
     pub retries: Retries,
+    /// What requests for its objects go through.
+    pub gates: Gates,
+    /// Failures that were told.
+    pub outages: Outages,
     /// Which Secrets may be read.
     pub secrets: SecretNamespaces,
 }
@@ -94,8 +99,16 @@ impl Shared {
             interests: Arc::default(),
             said: Arc::default(),
             retries: Retries::default(),
+            gates: Gates::default(),
+            outages: Outages::default(),
             secrets,
         }
+    }
+
+    /// How long an object waits that is to be looked at again: for its turn, if others fail alike, else longer each time.
+    pub fn again(&self, name: &str) -> Duration {
+        let turn = self.gates.wait(name, rand::random());
+        turn.unwrap_or_else(|| self.retries.next(name))
     }
 
     /// Drops all that is held for an object that goes.
@@ -103,28 +116,33 @@ impl Shared {
         self.interests.remove(name);
         self.said.forget(name);
         self.retries.clear(name);
+        self.gates.forget(name);
+        self.outages.ends(name);
     }
 }
 
-/// Looks at every object that the queue names, until the queue ends or it is cancelled.
+/// Looks at every object that the queue names, until it is cancelled.
 pub async fn run<C: Controller>(
     controller: Arc<C>,
     objects: Store<C::Object>,
     queue: impl Stream<Item = Result<ObjectRef<C::Object>, watcher::Error>> + Send + 'static,
     cancel: CancellationToken,
 ) {
+    let gates = controller.clone();
+    let free = gates.shared().gates.free();
+    let queue = stream::select(queue, free.map(|name| Ok(ObjectRef::new(&name))));
     applier(
         |object, controller| Box::pin(reconcile(object, controller)),
         |object: Arc<C::Object>, _: &ReconcileError, controller: Arc<C>| {
-            Action::requeue(controller.shared().retries.next(&object.name_any()))
+            Action::requeue(controller.shared().again(&object.name_any()))
         },
-        controller,
+        controller.clone(),
         objects,
         queue.take_until(cancel.cancelled_owned()),
         Config::default().concurrency(C::CONCURRENCY),
     )
     .for_each(|result| {
-        log(&C::Object::kind(&()), result.map(drop));
+        log(&C::Object::kind(&()), controller.shared(), result);
         std::future::ready(())
     })
     .await;
@@ -138,19 +156,24 @@ pub async fn write_status<C: Controller, S: Serialize + Default>(
     before: Option<&S>,
     (after, transitions): (S, Vec<(NewCondition, EventType)>),
 ) -> Result<(), ReconcileError> {
+    const DOING: &str = "writing its status";
     let Some(mut patch) = status_patch(before, &after) else {
         return Ok(());
     };
     patch["metadata"] = json!({"resourceVersion": object.resource_version()});
     let shared = controller.shared();
-    let api: Api<C::Object> = Api::all(shared.client.clone());
+    let api: Objects<C::Object> = Objects::all(shared.client.clone());
     let (name, params) = (object.name_any(), PatchParams::default());
-    // A watch may tell of it before the answer does.
-    shared.said.says(&name, &after);
-    let written = api.patch_status(&name, &params, &Patch::Merge(patch)).await;
-    written.map_err(|error| ReconcileError {
-        doing: "writing its status",
-        trouble: error.into(),
+    let (patch, said) = (Patch::Merge(patch), &shared.said);
+    let write = async {
+        // A watch may tell of it before the answer does.
+        said.says(&name, &after);
+        api.patch_status(&name, &params, &patch).await
+    };
+    let written = shared.gates.ask(DOING, &name, write).await;
+    written.map_err(|trouble| ReconcileError {
+        doing: DOING,
+        trouble,
     })?;
     for (condition, type_) in transitions {
         let about = object.object_ref(&());
@@ -170,28 +193,67 @@ async fn reconcile<C: Controller>(
     };
     let ready = controller.made().wait_until_ready().await;
     ready.map_err(unknown)?;
-    let name = object.name_any();
-    let api: Api<C::Object> = Api::all(controller.shared().client.clone());
-    let shared = controller.clone();
+    let (name, shared) = (object.name_any(), controller.clone());
+    let shared = shared.shared();
+    let action = held(object, controller).await?;
+    if action == Action::await_change() {
+        shared.retries.clear(&name);
+    }
+    if shared.outages.ends(&name) {
+        let kind = C::Object::kind(&());
+        info!(%kind, "what failed for objects of {kind} works again");
+    }
+    Ok(action)
+}
+
+/// Keeps the finalizer, whose requests kube makes: they go through their gates around it.
+async fn held<C: Controller>(
+    object: Arc<C::Object>,
+    controller: Arc<C>,
+) -> Result<Action, ReconcileError> {
+    let gate = controller.clone();
+    let (name, gates) = (object.name_any(), &gate.shared().gates);
+    let api: Api<C::Object> = Api::all(gate.shared().client.clone());
+    let enters = async |doing| {
+        let place = gates.enter(doing, &name).await;
+        place.map_err(|trouble| ReconcileError { doing, trouble })
+    };
+    let meta = object.meta();
+    let is_new = meta.deletion_timestamp.is_none()
+        && !object
+            .finalizers()
+            .iter()
+            .any(|known| known == C::FINALIZER);
+    let mut place = match is_new {
+        true => Some((ADDING, enters(ADDING).await?)),
+        false => None,
+    };
     let done = finalizer(&api, C::FINALIZER, object, |event| async {
         match event {
             Event::Apply(object) => controller.follow(object).await,
             Event::Cleanup(object) => {
                 controller.clean_up(object).await?;
+                place = Some((REMOVING, enters(REMOVING).await?));
                 Ok(Action::await_change())
             }
         }
     });
-    let action = match done.await {
+    let done = match done.await {
         // It went between the look at it and this.
-        Err(FinalizerError::RemoveFinalizer(error)) if is_missing(&error) => Action::await_change(),
-        done => done.map_err(flatten)?,
+        Err(FinalizerError::RemoveFinalizer(error)) if is_missing(&error) => {
+            Ok(Action::await_change())
+        }
+        done => done.map_err(flatten),
     };
-    if action == Action::await_change() {
-        shared.shared().retries.clear(&name);
+    if let Some((doing, place)) = place {
+        let trouble = done.as_ref().err().map(|error| &error.trouble);
+        gates.answered(doing, &name, place, trouble);
     }
-    Ok(action)
+    done
 }
+
+const ADDING: &str = "adding its finalizer";
+const REMOVING: &str = "removing its finalizer";
 
 fn is_missing(error: &kube::Error) -> bool {
     Trouble::from(error).kind == TroubleKind::Missing
@@ -204,8 +266,8 @@ fn flatten(error: FinalizerError<ReconcileError>) -> ReconcileError {
     };
     match error {
         FinalizerError::ApplyFailed(error) | FinalizerError::CleanupFailed(error) => error,
-        FinalizerError::AddFinalizer(error) => failed("adding its finalizer", error),
-        FinalizerError::RemoveFinalizer(error) => failed("removing its finalizer", error),
+        FinalizerError::AddFinalizer(error) => failed(ADDING, error),
+        FinalizerError::RemoveFinalizer(error) => failed(REMOVING, error),
         FinalizerError::UnnamedObject | FinalizerError::InvalidFinalizer => ReconcileError {
             doing: "keeping its finalizer",
             trouble: Trouble::unavailable("the object can't be patched"),
@@ -213,28 +275,44 @@ fn flatten(error: FinalizerError<ReconcileError>) -> ReconcileError {
     }
 }
 
-/// `kind` is what the controller follows; its name is told with each object of it.
-fn log(kind: &str, result: Result<(), ControllerError<ReconcileError, watcher::Error>>) {
+/// `kind` is what the controller follows; its name is told with an object of it.
+fn log<T>(
+    kind: &str,
+    shared: &Shared,
+    result: Result<T, ControllerError<ReconcileError, watcher::Error>>,
+) {
     match result {
+        // A watch that fails tells of it itself.
+        Ok(_) | Err(ControllerError::QueueError(_)) => {}
         // What was made by hand, or went while it was queued, is not worth a word.
-        Ok(()) | Err(ControllerError::ObjectNotFound(_)) => {}
-        // The watch tells what it has become, if it has not yet.
-        Err(ControllerError::ReconcilerFailed(error, object))
-            if error.trouble.kind == TroubleKind::Conflict =>
-        {
-            let name = &object.name;
-            debug!(kind, name, error = %error, "{kind} {name} became another one meanwhile, retrying");
+        Err(ControllerError::ObjectNotFound(object)) => {
+            shared.outages.ends(&object.name);
         }
         Err(ControllerError::ReconcilerFailed(error, object)) => {
-            let name = &object.name;
-            warn!(kind, name, error = %error, "{kind} {name} failed, retrying");
-        }
-        Err(ControllerError::QueueError(error)) => {
-            let trouble = Trouble::from(&error);
-            warn!(kind, error = %trouble, "a watch of the controller of {kind} failed, retrying");
+            tell(kind, shared, &object.name, &error);
         }
         Err(ControllerError::RunnerError(error)) => {
             warn!(kind, error = %error, "objects of {kind} are not reconciled any more");
+        }
+    }
+}
+
+/// What fails for many objects in the same way is told of one.
+fn tell(kind: &str, shared: &Shared, name: &str, error: &ReconcileError) {
+    let ReconcileError { doing, trouble } = error;
+    match trouble.kind {
+        // The watch tells what it has become, if it has not yet.
+        TroubleKind::Conflict => {
+            debug!(kind, name, error = %error, "{kind} {name} became another one meanwhile, retrying");
+        }
+        TroubleKind::Held => debug!(kind, name, error = %error, "{kind} {name} waits"),
+        class => {
+            let words = format!("{doing}: {}", class.as_str());
+            if shared.outages.begins(name, &words) {
+                warn!(kind, name, error = %error, "{kind} {name} failed, retrying; others that fail alike are not told of");
+            } else {
+                debug!(kind, name, error = %error, "{kind} {name} failed, retrying");
+            }
         }
     }
 }

@@ -9,8 +9,10 @@ pub mod testing;
 
 mod controller;
 mod delete;
+mod gates;
 mod limited;
 mod objects;
+mod outages;
 mod ownership;
 mod paced;
 mod report;
@@ -23,8 +25,10 @@ mod watches;
 
 pub use controller::{Controller, Shared, run, write_status};
 pub use delete::delete;
+pub use gates::Gates;
 pub use limited::{ANSWER_LIMIT, limited};
 pub use objects::Objects;
+pub use outages::Outages;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::{Reporter, Said};
@@ -34,6 +38,6 @@ pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
 pub use trouble::{ReconcileError, Trouble, TroubleKind};
 pub use watches::{
-    Change, Found, Interest, Interests, ObjectName, Readiness, Watch, WatchKey, WatchScope,
+    Change, Found, Interest, Interests, Kept, ObjectName, Readiness, Watch, WatchKey, WatchScope,
     Watches, concerned, triggers,
 };

@@ -11,7 +11,7 @@ use kube::runtime::utils;
 
 const SHORTEST: Duration = Duration::from_millis(500);
 /// What somebody who has just installed what was missing can be asked to wait. A quarter of what is long enough for a watch to work.
-const LONGEST: Duration = Duration::from_secs(15);
+pub(crate) const LONGEST: Duration = Duration::from_secs(15);
 
 /// Before the first failure.
 pub(crate) const fn backoff() -> Backoff {

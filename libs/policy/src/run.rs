@@ -3,7 +3,7 @@
 //! Of a list nothing is told until the store holds all of it, and then everything that it has or had before: whoever looked earlier would find
 //! what was there before the list, and of what went unseen no list tells.
 
-use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
+use std::{collections::BTreeSet, fmt::Debug, sync::Arc, time::Duration};
 
 use futures::{
     Stream, StreamExt,
@@ -20,11 +20,22 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Objects, report::Said, retries::WatchBackoff};
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use crate::{
+    ANSWER_LIMIT, Objects, Outages, Trouble,
+    report::Said,
+    retries::{LONGEST, WatchBackoff},
+    watches::verb_of,
+};
 
 /// Objects of a list that are asked for at once: the status of a PediaCluster has half a kilobyte for each of its kinds, and all of a page are
 /// held while it is decoded.
 const PAGE: u32 = 100;
+
+/// Twice as long as a try takes that is never answered: a watch that failed no sooner than that before has worked in between.
+const OVER: Duration = ANSWER_LIMIT.saturating_add(LONGEST).saturating_mul(2);
 
 /// What is told of a kind.
 type Names<O> = BoxStream<'static, Result<ObjectRef<O>, watcher::Error>>;
@@ -89,6 +100,34 @@ fn events<K: Watched>(
             trim(object);
         })
         .backoff(WatchBackoff::default())
+        .inspect(telling(K::kind(&()).into_owned()))
+}
+
+/// Tells that a watch fails, once for each outage, and that it works again.
+fn telling<K>(kind: String) -> impl FnMut(&Result<Event<K>, watcher::Error>) + Send + 'static {
+    let (outages, mut failed) = (Outages::default(), None::<Instant>);
+    move |event| match event {
+        // It only says that a list is about to be tried.
+        Ok(Event::Init) => {}
+        Ok(_) => {
+            if failed.take().is_some() && outages.ends(&kind) {
+                info!(kind, "{kind} is watched again");
+            }
+        }
+        Err(error) if verb_of(error).is_none() => {}
+        Err(error) => {
+            if failed.is_some_and(|failed| failed.elapsed() >= OVER) {
+                outages.ends(&kind);
+            }
+            failed = Some(Instant::now());
+            let trouble = Trouble::from(error);
+            if outages.begins(&kind, trouble.kind.as_str()) {
+                warn!(kind, error = %trouble, "the watch of {kind} failed, retrying");
+            } else {
+                debug!(kind, error = %trouble, "the watch of {kind} failed, retrying");
+            }
+        }
+    }
 }
 
 fn named<K, O>(

@@ -8,6 +8,9 @@
 
 mod answer;
 mod store;
+mod warnings;
+
+pub use warnings::Warnings;
 
 use std::{
     convert::Infallible,
@@ -183,6 +186,12 @@ impl Host {
         self.change(|store| store.hanging.push((verb, resource)));
     }
 
+    /// Takes patches of what is there of a resource and never answers them, as for a webhook on updates that hangs. What is applied and not
+    /// there yet is made.
+    pub fn hang_updates(&self, resource: &'static str) {
+        self.change(|store| store.hanging_updates.push(resource));
+    }
+
     /// Refuses a verb on a resource from now on, and takes ten seconds for it, as an API server does for a webhook that does not answer.
     pub fn fail_slowly(&self, verb: &'static str, resource: &'static str) {
         self.change(|store| store.failing.push((verb, resource)));
@@ -195,7 +204,10 @@ impl Host {
 
     /// Answers what comes from now on.
     pub fn hang_no_more(&self) {
-        self.change(|store| store.hanging.clear());
+        self.change(|store| {
+            store.hanging.clear();
+            store.hanging_updates.clear();
+        });
     }
 
     /// Lets something happen just before the next request of a verb on a resource is looked at, once.

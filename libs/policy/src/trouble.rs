@@ -37,12 +37,39 @@ pub enum TroubleKind {
     Failed,
     /// Waiting: there was no answer, so there may be none to other requests either.
     Unanswered,
+    /// A list: the version to go on from is gone.
+    Expired,
+    /// Waiting for a place: others of its kind take the API server long, so it was not asked for.
+    Held,
 }
 
 impl TroubleKind {
     /// Whether it is the API server's, or the way's to it, and waiting is all that helps.
     pub fn is_outage(self) -> bool {
-        matches!(self, Self::Unavailable | Self::Failed | Self::Unanswered)
+        match self {
+            Self::Unavailable | Self::Failed | Self::Unanswered | Self::Expired => true,
+            Self::Invalid | Self::Forbidden | Self::Missing | Self::Conflict | Self::Held => false,
+        }
+    }
+
+    /// Whether a request that failed in this way fails in the same way for other objects.
+    pub(crate) fn is_of_many(self) -> bool {
+        self.is_outage() || self == Self::Forbidden
+    }
+
+    /// In one word: it is the same for each object, which messages name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Forbidden => "forbidden",
+            Self::Missing => "missing",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Failed => "failed",
+            Self::Unanswered => "unanswered",
+            Self::Expired => "expired",
+            Self::Held => "held",
+        }
     }
 }
 
@@ -76,6 +103,7 @@ impl From<&kube::core::Status> for Trouble {
             401 | 403 => TroubleKind::Forbidden,
             404 => TroubleKind::Missing,
             409 => TroubleKind::Conflict,
+            410 => TroubleKind::Expired,
             500 => TroubleKind::Failed,
             _ => TroubleKind::Unavailable,
         };

@@ -13,8 +13,9 @@ mod shares;
 mod state;
 mod view;
 
+pub(crate) use follow::verb_of;
 pub use interests::{Interest, Interests, concerned, triggers};
-pub use object::{Change, Found, ObjectName, WatchKey, WatchScope};
+pub use object::{Change, Found, Kept, ObjectName, WatchKey, WatchScope};
 pub use shared::{Watch, Watches};
 pub use state::Readiness;
 

@@ -119,7 +119,9 @@ impl Store {
             let mut all = all.iter();
             all.any(|(known, on)| *known == verb && *on == resource)
         };
-        if is_among(&self.hanging) {
+        let is_update = verb == "patch" && self.is_there(place);
+        let hangs = is_update && self.hanging_updates.contains(&resource.as_str());
+        if hangs || is_among(&self.hanging) {
             return Admitted::Hanging;
         }
         if is_among(&self.failing) {

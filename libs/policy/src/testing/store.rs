@@ -38,6 +38,8 @@ pub(super) struct Store {
     pub(super) types: Vec<ServedType>,
     pub(super) forbidden: Vec<(&'static str, &'static str)>,
     pub(super) hanging: Vec<(&'static str, &'static str)>,
+    /// Resources of which what is there is not changed.
+    pub(super) hanging_updates: Vec<&'static str>,
     pub(super) failing: Vec<(&'static str, &'static str)>,
     pub(super) slow: Vec<(&'static str, &'static str)>,
     /// Resource, parent and name of each field that is dropped.
@@ -67,6 +69,7 @@ impl Store {
             types: types.to_vec(),
             forbidden: Vec::new(),
             hanging: Vec::new(),
+            hanging_updates: Vec::new(),
             failing: Vec::new(),
             slow: Vec::new(),
             pruned: Vec::new(),
@@ -106,6 +109,10 @@ impl Store {
             name: part(1),
             status: part(2) == "status",
         })
+    }
+
+    pub(super) fn is_there(&self, place: &Place) -> bool {
+        self.objects.contains_key(&place.key())
     }
 
     pub(super) fn get(&self, path: &str) -> Option<Value> {

@@ -22,6 +22,9 @@ use super::{
 };
 use crate::{Gvr, Trouble, TroubleKind, retries::WatchBackoff};
 
+/// Objects of a list that are asked for at once: a Karmada Cluster is a tree of a hundred kilobytes while its page is decoded.
+const PAGE: u32 = 100;
+
 pub(super) struct Task {
     pub(super) client: Client,
     pub(super) view: View,
@@ -81,7 +84,7 @@ impl Task {
 }
 
 /// What failed; nothing did where a version is too old to go on from, which is listed anew.
-pub(super) fn verb_of(error: &watcher::Error) -> Option<Verb> {
+pub(crate) fn verb_of(error: &watcher::Error) -> Option<Verb> {
     match error {
         watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion => {
             Some(Verb::List)
@@ -111,15 +114,14 @@ pub(super) fn in_words(gvr: &Gvr, verb: Verb, trouble: Trouble) -> Trouble {
 
 fn request(client: &Client, key: &WatchKey) -> (Api<DynamicObject>, watcher::Config) {
     let resource = api_resource(&key.gvr);
-    let client = client.clone();
+    let (client, config) = (client.clone(), watcher::Config::default().page_size(PAGE));
     match &key.scope {
-        WatchScope::All => (Api::all_with(client, &resource), watcher::Config::default()),
-        WatchScope::Namespace(namespace) => (
-            Api::namespaced_with(client, namespace, &resource),
-            watcher::Config::default(),
-        ),
+        WatchScope::All => (Api::all_with(client, &resource), config),
+        WatchScope::Namespace(namespace) => {
+            (Api::namespaced_with(client, namespace, &resource), config)
+        }
         WatchScope::Object(ObjectName { namespace, name }) => {
-            let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+            let config = config.fields(&format!("metadata.name={name}"));
             let api = match namespace.as_str() {
                 "" => Api::all_with(client, &resource),
                 namespace => Api::namespaced_with(client, namespace, &resource),

@@ -1,18 +1,19 @@
 //! One watch for all objects of a namespace that are referred to by their names, of metadata alone; each that is named is read by itself
 //! when its version changed. What nobody names is neither read nor kept, and a thousand references take one connection and not a thousand.
 //!
-//! Where the namespace can't be watched, what is named is read again and again instead, so the right to `get` it is enough.
+//! Where the namespace can't be watched, what is named is read again and again instead, one after the other, so the right to `get` it is enough. A
+//! watch that breaks once is gone on with, which loses nothing.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
 };
 
-use armadex_backoff::Backoff;
+use armadex_backoff::{Backoff, LIVED};
 use futures::{StreamExt, stream::FuturesUnordered};
 use kube::{
     Api, Client, ResourceExt,
@@ -46,6 +47,8 @@ const READ_LIMIT: Duration = Duration::from_secs(30);
 const OUTAGE: usize = 3;
 /// What has to be read again and again is read no faster than this by the second: a thousandth of what an API server does.
 const READS_PER_SECOND: u32 = 20;
+/// A watch that broke no later than this ago is not to be had: a try may take a minute, and the next comes after 15 s.
+const IN_ROW: Duration = LIVED.saturating_mul(2);
 /// A control plane that restarts takes less; until then no lifecycle has a word about what it knows already.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -72,6 +75,8 @@ struct Entries {
     late: BTreeSet<String>,
     /// What of that is being read.
     late_reads: BTreeSet<String>,
+    /// What is read in turn because it can't be watched.
+    round: VecDeque<String>,
 }
 
 #[derive(Debug)]
@@ -176,7 +181,26 @@ impl Entries {
     }
 
     fn is_done(&self) -> bool {
-        self.due.is_empty() && self.late.is_empty()
+        self.due.is_empty() && self.late.is_empty() && self.round.is_empty()
+    }
+
+    /// All that is named is to be read in turn. What could not be read has a time of its own.
+    fn begin_round(&mut self) {
+        let is_fit = |(_, entry): &(&String, &Entry)| !entry.failed;
+        let fit = self.by_name.iter().filter(is_fit);
+        self.round = fit.map(|(name, _)| name.clone()).collect();
+    }
+
+    fn next_in_round(&mut self) -> Option<String> {
+        while let Some(name) = self.round.pop_front() {
+            let entry = self.by_name.get_mut(&name);
+            if let Some(entry) = entry.filter(|entry| entry.reading == Reading::No) {
+                entry.reading = Reading::Now;
+                self.due.remove(&name);
+                return Some(name);
+            }
+        }
+        None
     }
 
     /// What was there and is not among these is to be read, which tells whether it is gone. So is what is being read: its answer may be older
@@ -287,6 +311,7 @@ async fn follow(
             () = cancel.cancelled() => return,
             () = following.named.due.notified() => {}
             () = sleep_until(again), if following.waits() => following.read_again(),
+            () = sleep_until(following.round_at), if reads.len() < PARALLEL_READS && following.has_round() => {}
             Some((name, read)) = reads.next() => {
                 match read {
                     Ok(Ok(object)) => following.read(&name, object),
@@ -315,9 +340,15 @@ struct Following {
     listed: BTreeSet<String>,
     /// What broke of the watch, which was told. A list that succeeds says nothing of a watch.
     broken: Option<Verb>,
+    /// When it broke last.
+    broke_at: Option<Instant>,
     /// When the watch is tried again.
     rewatch: Instant,
     backoff: WatchBackoff,
+    /// Another round of reads is due when this one is over.
+    round_due: bool,
+    /// When the next of a round is read.
+    round_at: Instant,
     /// What could not be read, and when that is tried again.
     unread: BTreeSet<String>,
     again_at: Instant,
@@ -340,8 +371,11 @@ impl Following {
             named,
             listed: BTreeSet::new(),
             broken: None,
+            broke_at: None,
             rewatch: Instant::now(),
             backoff: WatchBackoff::default(),
+            round_due: false,
+            round_at: Instant::now(),
             unread: BTreeSet::new(),
             again_at: Instant::now(),
             reads: backoff(),
@@ -352,7 +386,7 @@ impl Following {
         }
     }
 
-    fn next(&self) -> Option<String> {
+    fn next(&mut self) -> Option<String> {
         let mut entries = self.named.lock();
         if let Some(trouble) = &self.unserved {
             entries.fail_due(trouble);
@@ -360,7 +394,23 @@ impl Following {
         if self.pausing {
             return None;
         }
-        entries.next_due()
+        if let Some(name) = entries.next_due() {
+            return Some(name);
+        }
+        let now = Instant::now();
+        if self.round_at > now {
+            return None;
+        }
+        if entries.round.is_empty() && std::mem::take(&mut self.round_due) {
+            entries.begin_round();
+        }
+        self.round_at = now + pace(1);
+        entries.next_in_round()
+    }
+
+    /// Whether something is to be read in turn.
+    fn has_round(&self) -> bool {
+        !self.pausing && (self.round_due || !self.named.lock().round.is_empty())
     }
 
     fn waits(&self) -> bool {
@@ -426,29 +476,31 @@ impl Following {
         }
     }
 
-    /// The watch can't be had: all that is named is read instead, unless there is nothing of the kind.
+    /// The watch broke. If it can't be had all that is named is read instead, unless there is nothing of the kind.
     fn broke(&mut self, error: &watcher::Error) {
+        let now = Instant::now();
+        self.rewatch = now + self.backoff.next().unwrap_or_default();
         let Some(verb) = verb_of(error) else {
             return;
         };
         let trouble = in_words(&self.gvr, verb, Trouble::from(error));
         let (resource, namespace) = (&self.gvr, &self.namespace);
         if self.broken.replace(verb).is_none() {
-            warn!(%resource, namespace, error = %trouble, "{resource} of {namespace} can't be watched, those that are named are read instead");
+            warn!(%resource, namespace, error = %trouble, "{resource} of {namespace} can't be watched, those that are named are read until they can");
         }
-        let mut rest = self.backoff.next().unwrap_or_default();
-        let named = self.named.clone();
-        let mut entries = named.lock();
-        entries.all_due();
+        let before = self.broke_at.replace(now);
         self.begun();
-        self.unserved = None;
+        let was_unserved = self.unserved.take().is_some();
+        let mut entries = self.named.lock();
         if trouble.kind == TroubleKind::Missing {
             self.unserved = Some(trouble);
-        } else {
-            rest = rest.max(pace(entries.by_name.len()));
+            entries.all_due();
+            entries.round.clear();
+        } else if was_unserved {
+            entries.all_due();
+        } else if before.is_some_and(|before| now - before <= IN_ROW) {
+            self.round_due = true;
         }
-        drop(entries);
-        self.rewatch = Instant::now() + rest;
     }
 
     fn take_in(&mut self, event: Event<PartialObjectMeta<DynamicObject>>) {
@@ -467,6 +519,7 @@ impl Following {
             Event::InitDone => {
                 if self.broken == Some(Verb::List) {
                     self.healed();
+                    entries.round.clear();
                 }
                 if self.unserved.take().is_some() {
                     entries.all_due();
@@ -476,10 +529,12 @@ impl Following {
             }
             Event::Apply(object) => {
                 self.healed();
+                entries.round.clear();
                 entries.seen(&object.name_any(), object.resource_version().as_deref());
             }
             Event::Delete(object) => {
                 self.healed();
+                entries.round.clear();
                 entries.seen(&object.name_any(), None);
             }
         }
@@ -490,7 +545,10 @@ impl Following {
         self.pausing = !self.unread.is_empty() && self.pausing;
     }
 
+    /// What was read in turn is told by the watch.
     fn healed(&mut self) {
+        self.broke_at = None;
+        self.round_due = false;
         if self.broken.take().is_some() {
             let (resource, namespace) = (&self.gvr, &self.namespace);
             info!(%resource, namespace, "{resource} of {namespace} can be watched");

@@ -1,6 +1,7 @@
 //! What is watched and what was seen of it, as values.
 
 use armadex_crds::Sensitive;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Gvr;
@@ -77,6 +78,29 @@ pub struct Found {
     pub name: ObjectName,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// The whole of it; it may be a Secret.
-    pub object: Sensitive<Value>,
+    /// The whole of it.
+    pub object: Kept,
+}
+
+/// An object as its text: a Karmada Cluster with 150 kinds has 12 KB, as a tree 170, and is parsed as fast as that is copied. It may be a Secret.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept(Sensitive<Box<str>>);
+
+impl Kept {
+    /// Of an object.
+    pub fn of(object: &impl Serialize) -> Self {
+        let text = serde_json::to_string(object).unwrap_or_else(|_| Value::Null.to_string());
+        Self(text.into_boxed_str().into())
+    }
+
+    /// The object. Takes its time.
+    pub fn read(&self) -> Value {
+        serde_json::from_str(self.0.expose()).unwrap_or_default()
+    }
+}
+
+impl From<Value> for Kept {
+    fn from(object: Value) -> Self {
+        Self::of(&object)
+    }
 }

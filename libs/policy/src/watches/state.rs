@@ -4,9 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
-use serde_json::Value;
 
-use super::object::{Found, ObjectName};
+use super::object::{Found, Kept, ObjectName};
 use crate::Trouble;
 
 /// A watch that was listed and then fails is told after so many failures in a row, some seconds:
@@ -37,7 +36,7 @@ pub(super) enum Touched {
 
 /// What a watch asks the API server for, as RBAC calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(crate) enum Verb {
     Get,
     List,
     Watch,
@@ -129,8 +128,8 @@ impl State {
                 Touched::Nothing
             }
             Event::InitApply(object) => {
-                let found = found(object);
-                self.listing.insert(found.name.clone(), Arc::new(found));
+                let found = self.known_or(found(object));
+                self.listing.insert(found.name.clone(), found);
                 Touched::Nothing
             }
             Event::InitDone => self.replace(),
@@ -180,18 +179,24 @@ impl State {
         }
     }
 
-    /// What is as it was stays the very same value: by that whoever has looked at it knows it again.
+    /// What is as it was stays the very same value: by that whoever has looked at it knows it again, and a list takes no room beside the one before.
+    fn known_or(&self, found: Found) -> Arc<Found> {
+        let known = self.objects.get(&found.name);
+        let same = known.filter(|known| ***known == found);
+        same.cloned().unwrap_or_else(|| Arc::new(found))
+    }
+
     fn replace(&mut self) -> Touched {
         let before = std::mem::replace(&mut self.objects, std::mem::take(&mut self.listing));
         let first = !std::mem::replace(&mut self.listed, true);
         let is_gone = |name: &&ObjectName| !self.objects.contains_key(*name);
         let mut touched: Vec<ObjectName> = before.keys().filter(is_gone).cloned().collect();
-        for (name, now) in &mut self.objects {
-            match before.get(name) {
-                Some(known) if known == now => now.clone_from(known),
-                _ => touched.push(name.clone()),
-            }
-        }
+        let is_other = |(name, now): &(&ObjectName, &Arc<Found>)| {
+            let known = before.get(*name);
+            known.is_none_or(|known| !Arc::ptr_eq(known, now))
+        };
+        let others = self.objects.iter().filter(is_other);
+        touched.extend(others.map(|(name, _)| name.clone()));
         match touched.len() {
             _ if first => Touched::Everything,
             0 => Touched::Nothing,
@@ -213,12 +218,14 @@ fn found(mut object: DynamicObject) -> Found {
     Found {
         name: name_of(&object),
         deleting: object.metadata.deletion_timestamp.is_some(),
-        object: serde_json::to_value(&object).unwrap_or(Value::Null).into(),
+        object: Kept::of(&object),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
 
     use super::*;
@@ -304,6 +311,19 @@ mod tests {
             .map(|(now, before)| Arc::ptr_eq(now, before))
             .collect();
         assert_eq!(same, [true, false]);
+    }
+
+    #[test]
+    fn a_list_that_goes_on_holds_nothing_twice() {
+        let mut state = State::default();
+        list(&mut state, &[("a", 1), ("b", 1)]);
+        state.step(Event::Init);
+        for (name, value) in [("a", 1), ("b", 2)] {
+            state.step(Event::InitApply(object(name, value)));
+        }
+        let held = state.listing.values().chain(state.objects.values());
+        let held: BTreeSet<_> = held.map(Arc::as_ptr).collect();
+        assert_eq!(held.len(), 3, "b is another one");
     }
 
     #[test]
@@ -395,7 +415,7 @@ mod tests {
         };
         let found = state.get(&name).unwrap();
         let expected = json!({"metadata": {"namespace": "ns", "name": "a"}, "value": 1});
-        assert_eq!(*found.object.expose(), expected);
+        assert_eq!(found.object.read(), expected);
         assert!(!format!("{found:?}").contains("value"), "{found:?}");
         assert_eq!(state.step(Event::Delete(object("a", 1))), names(&["a"]));
         assert_eq!(state.get(&name), None);

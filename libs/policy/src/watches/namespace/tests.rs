@@ -124,7 +124,7 @@ async fn three_that_fail_again_and_again_hold_up_no_others() {
 #[tokio::test]
 async fn those_that_are_never_answered_leave_room_for_others() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    let (namespace, following) = unread(&names);
+    let (namespace, mut following) = unread(&names);
     let asked = std::iter::from_fn(|| following.next()).count();
     assert_eq!(asked, LATE_READS);
     namespace.enter("new", view_of("new"));
@@ -144,4 +144,56 @@ async fn what_is_followed_no_more_is_no_sign_of_an_outage() {
         following.unread(name.to_owned(), Trouble::unavailable("a key was lost"));
     }
     assert!(!following.pausing);
+}
+
+fn refused() -> watcher::Error {
+    let status = kube::core::Status::failure("it may not", "Forbidden").with_code(403);
+    watcher::Error::WatchError(status.boxed())
+}
+
+/// How many of a namespace with so many objects are read in a time, once all have been read.
+async fn read_in(following: &mut Following, time: Duration) -> usize {
+    let (begun, mut count) = (Instant::now(), 0);
+    while begun.elapsed() < time {
+        while let Some(name) = following.next() {
+            following.read(&name, Some(one()));
+            count += 1;
+        }
+        tokio::time::advance(Duration::from_millis(10)).await;
+    }
+    count
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_is_gone_on_with_soon_and_what_is_named_is_read_if_it_breaks_again() {
+    let namespace = Namespace {
+        named: Arc::default(),
+        _cancel: CancellationToken::new().drop_guard(),
+    };
+    let names: Vec<String> = (0..1000).map(|number| format!("s{number}")).collect();
+    for name in &names {
+        namespace.enter(name, view_of(name));
+    }
+    let mut following = Following::new(secrets(), "ns".to_owned(), namespace.named.clone());
+    following.begun();
+    let minute = Duration::from_secs(60);
+    assert_eq!(read_in(&mut following, minute).await, 1000);
+    let gone = kube::core::Status::failure("too old", "Expired").with_code(410);
+    following.broke(&watcher::Error::WatchError(gone.boxed()));
+    assert_eq!(read_in(&mut following, minute).await, 0);
+    following.broke(&refused());
+    assert!(following.rewatch <= Instant::now() + Duration::from_secs(1));
+    assert_eq!(read_in(&mut following, minute).await, 0);
+    following.broke(&refused());
+    assert!(following.rewatch <= Instant::now() + Duration::from_secs(2));
+    let read = read_in(&mut following, minute + minute / 2).await;
+    assert_eq!(read, 1000, "each once, however long it has broken");
+    following.broke(&refused());
+    let read = read_in(&mut following, minute / 2).await;
+    assert!((550..=600).contains(&read), "{read} at 20 in a second");
+    following.take_in(Event::Init);
+    following.take_in(Event::Delete(
+        serde_json::from_value(json!({"metadata": {"name": "other"}})).expect("metadata"),
+    ));
+    assert_eq!(read_in(&mut following, minute).await, 0, "it is watched");
 }
