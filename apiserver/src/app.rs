@@ -16,6 +16,7 @@ mod pools;
 mod posted;
 mod readiness;
 mod reviews;
+mod unbroken;
 mod unhealthy;
 mod view;
 mod warnings;
@@ -49,6 +50,7 @@ use crate::caller::identity::{Identity, account_of};
 use crate::caller::impersonation;
 use crate::counters::{Counters, Gauge};
 use crate::request::negotiate;
+use crate::request::seal::Seal;
 use crate::request::target::{self, Target};
 use crate::seldom;
 use crate::turns::{Asker, Turns};
@@ -62,6 +64,7 @@ pub(crate) use pools::PoolSizes;
 use pools::{Admitted, Pools, Work};
 use posted::Posted;
 use readiness::Readiness;
+use unbroken::Unbroken;
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +97,10 @@ impl App {
         limits: Limits,
     ) -> Self {
         let budget = Arc::new(Budget::new(limits.bytes, Arc::clone(&counters)));
+        let tasks = TaskTracker::new();
         let context = Context {
-            search,
+            seal: Arc::new(Seal::of(&search.secret())),
+            search: Arc::new(Unbroken::new(search, tasks.clone())),
             searches: Turns::new(turn_sizes(limits.searches)),
             authenticator,
             authorizer,
@@ -104,7 +109,7 @@ impl App {
             documents: Documents::default(),
             fleet_version: OfCatalog::default(),
             unhealthy: OfCatalog::default(),
-            tasks: TaskTracker::new(),
+            tasks,
             cancel: CancellationToken::new(),
             clock: Timestamp::now,
         };

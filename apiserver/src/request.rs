@@ -2,5 +2,6 @@
 
 pub(crate) mod negotiate;
 pub(crate) mod protobuf;
+pub(crate) mod seal;
 pub(crate) mod target;
 pub(crate) mod token;

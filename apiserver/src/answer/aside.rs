@@ -22,15 +22,23 @@ pub(crate) async fn aside<T: Send + 'static>(
     if bytes <= SMALL {
         return Ok(work());
     }
+    #[cfg(test)]
+    tests::HANDED_OVER.with(|handed_over| handed_over.set(handed_over.get() + 1));
     let _core = CORES.acquire().await;
     tokio::task::spawn_blocking(work).await
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::cell::Cell;
     use std::thread;
 
     use super::*;
+
+    thread_local! {
+        /// How often something was handed over by this thread, which is a test's own.
+        pub(crate) static HANDED_OVER: Cell<usize> = const { Cell::new(0) };
+    }
 
     #[tokio::test]
     async fn what_is_long_is_done_in_another_thread() {

@@ -24,6 +24,7 @@ use crate::answer::rewrite::Rewrite;
 use crate::answer::searches::Searches;
 use crate::answer::status::{ApiError, chain};
 use crate::request::negotiate::Form;
+use crate::request::seal::Seal;
 use crate::request::token::{Counted, InvalidToken, Progress, Token, fingerprint};
 use crate::seldom::Seldom;
 
@@ -100,7 +101,7 @@ impl ListStream {
     ) -> Result<Self, ApiError> {
         let total = params.limits.total.map(std::num::NonZeroU64::get);
         let fingerprint = fingerprint(&params.query, total);
-        let token = token(&params.start, &fingerprint)?;
+        let token = token(&params.start, &fingerprint, &searches.seal)?;
         let mut progress = match &token {
             Some(token) => token.progress(total)?,
             None => beginning(&params),
@@ -232,13 +233,7 @@ impl ListStream {
         let metadata = ListMeta {
             remaining_item_count: remaining_after(self.remaining, rows, next.is_none()),
             resource_version: self.head.revision.to_string(),
-            next: next_token(
-                &reader.params,
-                &self.fingerprint,
-                &self.head,
-                progress,
-                next,
-            ),
+            next: next_token(&reader, &self.fingerprint, &self.head, progress, next),
         };
         out.end(&metadata, &outbox).await
     }
@@ -333,14 +328,17 @@ impl HeldPage {
 
 /// The token of the page after; none where the answer ends, or the client wants none.
 fn next_token(
-    params: &ListParams,
+    reader: &Reader,
     fingerprint: &str,
     head: &Head,
     progress: Progress,
     next: Option<Position>,
 ) -> Option<String> {
-    let next = next.filter(|_| params.with_continue);
-    next.map(|position| Token::new(fingerprint, head, progress, position).encode())
+    let next = next.filter(|_| reader.params.with_continue);
+    next.map(|position| {
+        let token = Token::new(fingerprint, head, progress, position);
+        token.encode(&reader.searches.seal)
+    })
 }
 
 /// Whether a list has as many rows as its client wants of it.
@@ -507,9 +505,9 @@ impl Outlet<'_> {
     }
 }
 
-fn token(start: &Continue, fingerprint: &str) -> Result<Option<Token>, InvalidToken> {
+fn token(start: &Continue, fingerprint: &str, seal: &Seal) -> Result<Option<Token>, InvalidToken> {
     match start {
-        Continue::Token(text) => Token::decode(text, fingerprint).map(Some),
+        Continue::Token(text) => Token::decode(text, fingerprint, seal).map(Some),
         Continue::Beginning | Continue::Offset(_) => Ok(None),
     }
 }

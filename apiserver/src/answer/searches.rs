@@ -14,6 +14,7 @@ use armadex_storage::{Page, PageBudget, Search, StoreError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::request::seal::Seal;
 use crate::turns::{Asker, TurnSizes, Turns};
 
 /// As many at the same time as the store has connections for, so that nobody waits there in the order of arrival, and half of them for
@@ -32,6 +33,8 @@ pub(crate) struct Searches {
     pub(crate) store: Arc<dyn Search>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) asker: Asker,
+    /// Of what clients are given to carry.
+    pub(crate) seal: Arc<Seal>,
     /// The searches that are being made.
     pub(crate) tasks: TaskTracker,
     /// Breaks them off when the server stops.
@@ -84,7 +87,7 @@ impl Searches {
     }
 }
 
-fn broken_off(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+pub(crate) fn broken_off(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
     StoreError::Unavailable {
         reason: "a search broke off".to_owned(),
         source: cause.into(),

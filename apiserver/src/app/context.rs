@@ -17,6 +17,7 @@ use crate::answer::status::ApiError;
 use crate::caller::authn::Authenticator;
 use crate::caller::authz::Authorizer;
 use crate::counters::Counters;
+use crate::request::seal::Seal;
 use crate::request::target::Health;
 use crate::turns::Turns;
 
@@ -28,6 +29,8 @@ pub(super) struct Context {
     pub(super) search: Arc<dyn Search>,
     /// Whose search is next.
     pub(super) searches: Arc<Turns>,
+    /// Of what clients are given to carry.
+    pub(super) seal: Arc<Seal>,
     pub(super) authenticator: Authenticator,
     pub(super) authorizer: Authorizer,
     pub(super) counters: Arc<Counters>,
@@ -59,7 +62,7 @@ impl Context {
     /// What keeps the server from answering searches.
     async fn not_ready(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
-        if !self.readiness.store_answers(&*self.search).await {
+        if !self.readiness.store_answers(&self.search).await {
             reasons.push("the store does not answer");
         }
         if !self.authenticator.is_ready() {

@@ -105,6 +105,7 @@ impl Context {
             store: Arc::clone(&self.search),
             turns: Arc::clone(&self.searches),
             asker: Asker::user(&asked.caller.account),
+            seal: Arc::clone(&self.seal),
             tasks: self.tasks.clone(),
             ending: self.cancel.clone(),
         }

@@ -1,9 +1,11 @@
 //! Continue tokens: opaque to clients, bound to the search that they continue.
 //!
-//! A token carries a place and no rights: whoever presents one is authorised anew, so it needs no signature.
+//! A token carries a place and no rights: whoever presents one is authorised anew. It is sealed all the same: a page may end at an object that its client
+//! may not see.
 
 use armadex_model::NameFilter;
 use armadex_model::key::LONGEST_NAME;
+use armadex_model::label::{Operator, Requirement};
 use armadex_model::query::{Position, Query, SortValue};
 use armadex_storage::Head;
 use base64::Engine as _;
@@ -11,18 +13,15 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The form of a token; another one is refused like a damaged token.
-const FORMAT: u8 = 2;
+use super::seal::{self, Seal, Unopened};
 
 /// A place has eight texts at most, names and sort values that are names, of each byte of which JSON may make two; what stands around them is
 /// short. Base64 makes four bytes of three.
-const MAX_LENGTH: usize = (8 * 2 * LONGEST_NAME + 1024) * 4 / 3;
+const MAX_LENGTH: usize = (8 * 2 * LONGEST_NAME + 1024 + seal::ADDED) * 4 / 3;
 
 /// Where the next page begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Token {
-    #[serde(rename = "v")]
-    format: u8,
     #[serde(rename = "q")]
     fingerprint: String,
     #[serde(rename = "i")]
@@ -82,7 +81,7 @@ pub(crate) enum InvalidToken {
     /// It was made for another search.
     #[error("the continue token belongs to another search")]
     Foreign,
-    /// It was made before the database was restored or rewound.
+    /// It was made before the database was restored, rewound or made anew.
     #[error("the continue token has expired, start the list again without it")]
     Expired,
     /// What answers is a replica that is behind what the first page was read from.
@@ -98,7 +97,6 @@ impl Token {
         position: Position,
     ) -> Self {
         Self {
-            format: FORMAT,
             fingerprint: fingerprint.to_owned(),
             incarnation: head.incarnation.clone(),
             revision: head.revision,
@@ -107,21 +105,22 @@ impl Token {
         }
     }
 
-    pub(crate) fn encode(&self) -> String {
+    pub(crate) fn encode(&self, seal: &Seal) -> String {
         let json = serde_json::to_vec(self).expect("texts and numbers are always encodable");
-        URL_SAFE_NO_PAD.encode(json)
+        seal.close(json)
     }
 
     /// Reads a token and checks that it continues this search.
-    pub(crate) fn decode(text: &str, fingerprint: &str) -> Result<Self, InvalidToken> {
+    pub(crate) fn decode(text: &str, fingerprint: &str, seal: &Seal) -> Result<Self, InvalidToken> {
         if text.len() > MAX_LENGTH {
             return Err(InvalidToken::Damaged);
         }
-        let json = URL_SAFE_NO_PAD
-            .decode(text)
-            .map_err(|_| InvalidToken::Damaged)?;
+        let json = seal.open(text).map_err(|unopened| match unopened {
+            Unopened::OfAnother => InvalidToken::Expired,
+            Unopened::Damaged => InvalidToken::Damaged,
+        })?;
         let token: Self = serde_json::from_slice(&json).map_err(|_| InvalidToken::Damaged)?;
-        if token.format != FORMAT || token.revision < 0 || has_nul(&token.position) {
+        if token.revision < 0 || has_nul(&token.position) {
             return Err(InvalidToken::Damaged);
         }
         if token.fingerprint != fingerprint {
@@ -204,7 +203,7 @@ pub(crate) fn fingerprint(query: &Query, total: Option<u64>) -> String {
     for requirements in [labels, fields] {
         add(&requirements.len().to_string());
         for requirement in requirements {
-            add(&requirement.to_string());
+            add_requirement(&mut add, requirement);
         }
     }
     for key in order {
@@ -213,6 +212,23 @@ pub(crate) fn fingerprint(query: &Query, total: Option<u64>) -> String {
     add(&total.unwrap_or(0).to_string());
     let digest = hash.finalize();
     URL_SAFE_NO_PAD.encode(&digest[..12])
+}
+
+/// Value by value: what is written as text may have commas in it.
+fn add_requirement(add: &mut impl FnMut(&str), requirement: &Requirement) {
+    let Requirement { key, operator } = requirement;
+    add(key);
+    let (word, values) = match operator {
+        Operator::In(values) => ("in", values),
+        Operator::NotIn(values) => ("notin", values),
+        Operator::Exists => return add("exists"),
+        Operator::DoesNotExist => return add("does not"),
+        Operator::GreaterThan(bound) => return add(&format!("above {bound}")),
+        Operator::LessThan(bound) => return add(&format!("below {bound}")),
+    };
+    add(word);
+    add(&values.len().to_string());
+    values.iter().for_each(|value| add(value));
 }
 
 fn add_filter(add: &mut impl FnMut(&str), filter: &NameFilter) {
@@ -230,7 +246,6 @@ fn add_filter(add: &mut impl FnMut(&str), filter: &NameFilter) {
 mod tests {
     use super::*;
     use armadex_model::GroupVersionResource;
-    use armadex_model::label::Requirement;
     use armadex_model::query::SortValue;
     use proptest::prelude::*;
 
@@ -246,6 +261,10 @@ mod tests {
             served,
             ..Progress::default()
         }
+    }
+
+    fn seal() -> Seal {
+        Seal::of(&[7; 32])
     }
 
     fn query() -> Query {
@@ -265,7 +284,7 @@ mod tests {
     #[test]
     fn a_token_of_another_search_is_foreign() {
         let print = fingerprint(&query(), None);
-        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
+        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode(&seal());
         let mut others = vec![fingerprint(&query(), Some(10))];
         let mut other = query();
         other.labels.push(Requirement::is_in("a", ["b"]));
@@ -280,19 +299,33 @@ mod tests {
         other.namespaces = NameFilter::only("x");
         others.push(fingerprint(&other, None));
         for other in others {
-            assert_eq!(Token::decode(&text, &other), Err(InvalidToken::Foreign));
+            assert_eq!(
+                Token::decode(&text, &other, &seal()),
+                Err(InvalidToken::Foreign)
+            );
         }
+    }
+
+    #[test]
+    fn one_value_with_a_comma_is_another_search_than_two() {
+        let of = |values: &[&str]| {
+            let mut query = query();
+            let values = values.iter().copied();
+            query.fields.push(Requirement::is_in("reason", values));
+            fingerprint(&query, None)
+        };
+        assert_ne!(of(&["a,b"]), of(&["a", "b"]));
     }
 
     #[test]
     fn a_token_tells_the_revision_of_the_first_page() {
         let print = fingerprint(&query(), None);
-        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
+        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode(&seal());
         let later = Head {
             revision: 12,
             ..head()
         };
-        let token = Token::decode(&text, &print).expect("a token");
+        let token = Token::decode(&text, &print, &seal()).expect("a token");
         assert_eq!(token.first_head(&later, false), Ok(head()));
     }
 
@@ -306,7 +339,7 @@ mod tests {
     #[test]
     fn a_token_of_another_incarnation_or_of_the_future_has_expired_but_of_a_replica() {
         let print = fingerprint(&query(), None);
-        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
+        let text = Token::new(&print, &head(), served(5), position("a", 1)).encode(&seal());
         let restored = Head {
             incarnation: "second".into(),
             ..head()
@@ -315,7 +348,7 @@ mod tests {
             revision: 9,
             ..head()
         };
-        let token = Token::decode(&text, &print).expect("a token");
+        let token = Token::decode(&text, &print, &seal()).expect("a token");
         for (now, follows) in [(&restored, false), (&restored, true), (&behind, false)] {
             let first = token.first_head(now, follows);
             assert_eq!(first, Err(InvalidToken::Expired));
@@ -331,10 +364,22 @@ mod tests {
     fn a_token_of_a_list_that_was_not_counted_has_no_word_of_it_and_is_read() {
         let print = fingerprint(&query(), None);
         let token = Token::new(&print, &head(), served(5), position("a", 1));
-        let json = URL_SAFE_NO_PAD.decode(token.encode()).expect("base64");
+        let json = seal().open(&token.encode(&seal())).expect("opened");
         let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
         assert_eq!(json.get("c"), None);
-        assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
+        assert_eq!(
+            Token::decode(&token.encode(&seal()), &print, &seal()),
+            Ok(token)
+        );
+    }
+
+    #[test]
+    fn a_token_of_another_store_has_expired() {
+        let print = fingerprint(&query(), None);
+        let token = Token::new(&print, &head(), served(5), position("a", 1));
+        let text = token.encode(&Seal::of(&[8; 32]));
+        let read = Token::decode(&text, &print, &seal());
+        assert_eq!(read, Err(InvalidToken::Expired));
     }
 
     #[test]
@@ -367,8 +412,12 @@ mod tests {
             revision: -1,
             ..head()
         };
-        let text = Token::new(&print, &before_the_first, served(1), position("a", 1)).encode();
-        assert_eq!(Token::decode(&text, &print), Err(InvalidToken::Damaged));
+        let text =
+            Token::new(&print, &before_the_first, served(1), position("a", 1)).encode(&seal());
+        assert_eq!(
+            Token::decode(&text, &print, &seal()),
+            Err(InvalidToken::Damaged)
+        );
     }
 
     #[test]
@@ -382,7 +431,10 @@ mod tests {
         };
         let print = fingerprint(&query(), None);
         let token = Token::new(&print, &head(), served(u64::MAX), place);
-        assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
+        assert_eq!(
+            Token::decode(&token.encode(&seal()), &print, &seal()),
+            Ok(token)
+        );
     }
 
     #[test]
@@ -393,8 +445,11 @@ mod tests {
             ..position("a", 1)
         };
         for place in [position("a\0b", 1), key] {
-            let text = Token::new(&print, &head(), served(1), place).encode();
-            assert_eq!(Token::decode(&text, &print), Err(InvalidToken::Damaged));
+            let text = Token::new(&print, &head(), served(1), place).encode(&seal());
+            assert_eq!(
+                Token::decode(&text, &print, &seal()),
+                Err(InvalidToken::Damaged)
+            );
         }
     }
 
@@ -409,22 +464,25 @@ mod tests {
             let print = fingerprint(&query(), None);
             let progress = Progress { served, skipped, exact, counted };
             let token = Token::new(&print, &head(), progress, position(&name, key));
-            prop_assert_eq!(Token::decode(&token.encode(), &print), Ok(token));
+            prop_assert_eq!(Token::decode(&token.encode(&seal()), &print, &seal()), Ok(token));
         }
 
         #[test]
         fn junk_is_damaged_and_never_panics(text in "[A-Za-z0-9_-]{0,200}", other in "\\PC{0,40}") {
-            prop_assert_eq!(Token::decode(&text, "x"), Err(InvalidToken::Damaged));
-            prop_assert_eq!(Token::decode(&other, "x"), Err(InvalidToken::Damaged));
+            for junk in [&text, &other] {
+                let read = Token::decode(junk, "x", &seal());
+                let is_junk = matches!(read, Err(InvalidToken::Damaged | InvalidToken::Expired));
+                prop_assert!(is_junk, "{:?}", read);
+            }
         }
 
         #[test]
         fn a_token_with_one_character_changed_never_panics(index in 0_usize..100, with in "[A-Za-z0-9]") {
             let print = fingerprint(&query(), None);
-            let mut text = Token::new(&print, &head(), served(5), position("a", 1)).encode();
+            let mut text = Token::new(&print, &head(), served(5), position("a", 1)).encode(&seal());
             let at = index % text.len();
             text.replace_range(at..=at, &with);
-            let _ = Token::decode(&text, &print);
+            let _ = Token::decode(&text, &print, &seal());
         }
     }
 }

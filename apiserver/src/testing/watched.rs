@@ -310,6 +310,10 @@ impl Search for Watched {
         self.behind.load(Ordering::Relaxed)
     }
 
+    fn secret(&self) -> [u8; 32] {
+        self.store.secret()
+    }
+
     async fn has_namespace(
         &self,
         cluster: &ClusterName,

@@ -131,6 +131,9 @@ pub trait Search: Send + Sync + 'static {
         false
     }
 
+    /// What the processes of one store have in common and nobody else knows: whoever keeps it from a client may have the client carry what it is not to read.
+    fn secret(&self) -> [u8; 32];
+
     /// Whether the cluster has objects of any type in this namespace.
     async fn has_namespace(
         &self,

@@ -70,6 +70,10 @@ impl Search for Slow {
         unreachable!("it is only searched")
     }
 
+    fn secret(&self) -> [u8; 32] {
+        [0; 32]
+    }
+
     async fn has_namespace(&self, _: &ClusterName, _: &str) -> Result<bool, StoreError> {
         unreachable!("it is only searched")
     }
@@ -82,6 +86,7 @@ fn searches(store: &Arc<Slow>) -> Searches {
         store: Arc::clone(store) as Arc<dyn Search>,
         turns: Turns::new(turn_sizes(1)),
         asker: Asker::user("alice"),
+        seal: Arc::new(Seal::of(&store.secret())),
         tasks: TaskTracker::new(),
         ending: CancellationToken::new(),
     }

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use armadex_model::query::Start;
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, Query};
@@ -12,6 +12,15 @@ enum Store {
     Well,
     Broken,
     Silent,
+    /// Counts those who ask, and takes its time.
+    Slow(Arc<AtomicUsize>),
+}
+
+fn head() -> Head {
+    Head {
+        revision: 1,
+        incarnation: "first".to_owned(),
+    }
 }
 
 fn broken<T>() -> Result<T, StoreError> {
@@ -24,12 +33,14 @@ fn broken<T>() -> Result<T, StoreError> {
 impl Search for Store {
     async fn head(&self) -> Result<Head, StoreError> {
         match self {
-            Self::Well => Ok(Head {
-                revision: 1,
-                incarnation: "first".to_owned(),
-            }),
+            Self::Well => Ok(head()),
             Self::Broken => broken(),
             Self::Silent => std::future::pending().await,
+            Self::Slow(asked) => {
+                asked.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(PATIENCE / 2).await;
+                Ok(head())
+            }
         }
     }
 
@@ -71,9 +82,17 @@ impl Search for Store {
         broken()
     }
 
+    fn secret(&self) -> [u8; 32] {
+        [0; 32]
+    }
+
     async fn has_namespace(&self, _: &ClusterName, _: &str) -> Result<bool, StoreError> {
         broken()
     }
+}
+
+fn shared(store: Store) -> Arc<dyn Search> {
+    Arc::new(store)
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +105,7 @@ async fn a_store_that_fails_or_says_nothing_is_not_ready() {
         (Store::Well, true),
     ] {
         tokio::time::advance(KEPT).await;
-        let asked = tokio::time::timeout(KEPT, readiness.store_answers(&store)).await;
+        let asked = tokio::time::timeout(KEPT, readiness.store_answers(&shared(store))).await;
         assert_eq!(asked, Ok(expected), "in less than a probe's patience");
     }
 }
@@ -95,10 +114,25 @@ async fn a_store_that_fails_or_says_nothing_is_not_ready() {
 async fn an_answer_of_the_store_is_kept_for_a_second_whatever_it_was() {
     for (first, then) in [(Store::Well, Store::Broken), (Store::Broken, Store::Well)] {
         let readiness = Readiness::default();
-        let answered = readiness.store_answers(&first).await;
+        let then = shared(then);
+        let answered = readiness.store_answers(&shared(first)).await;
         tokio::time::advance(KEPT / 2).await;
         assert_eq!(readiness.store_answers(&then).await, answered);
         tokio::time::advance(KEPT / 2).await;
         assert_eq!(readiness.store_answers(&then).await, !answered);
     }
+}
+
+/// Whoever asks may go away at once, as often as they like.
+#[tokio::test(start_paused = true)]
+async fn a_store_is_asked_once_though_nobody_waits_for_its_answer() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let store = shared(Store::Slow(Arc::clone(&asked)));
+    let readiness = Readiness::default();
+    for _ in 0..3 {
+        let short = tokio::time::timeout(PATIENCE / 10, readiness.store_answers(&store)).await;
+        assert!(short.is_err(), "it takes longer");
+    }
+    assert!(readiness.store_answers(&store).await);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }

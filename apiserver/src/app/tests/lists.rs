@@ -1,8 +1,5 @@
 //! Lists: filters, pages, forms, and what a client sees when something goes wrong.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::*;
 
 const PODS: &str = "resources/api/v1/pods";
@@ -227,8 +224,8 @@ async fn a_list_is_counted_anew_where_more_follows_than_was_counted() {
         (Value::Null, json!(3), 1),
     ] {
         let token = match &said {
-            Value::Null => without(token, "c"),
-            said => forged(token, "c", said),
+            Value::Null => without(&server, token, "c"),
+            said => forged(&server, token, "c", said),
         };
         let before = server.store.counts.load(Ordering::Relaxed);
         let answer = server
@@ -257,7 +254,7 @@ async fn a_list_that_is_over_has_nothing_left_and_one_that_goes_on_has_not_nothi
         (3, 2, true, Value::Null),
         (3, 4, false, json!(0)),
     ] {
-        let token = forged(token, "c", &json!({"n": counted}));
+        let token = forged(&server, token, "c", &json!({"n": counted}));
         let path = format!("{PODS}?{query}&limit={limit}&continue={token}");
         let metadata = server.get(&path).await.json()["metadata"].clone();
         let found = (
@@ -290,20 +287,25 @@ async fn remaining(server: &Server, query: &str) -> Vec<u64> {
     }
 }
 
+/// A token that says something else, sealed as the server seals its own.
+fn resealed(server: &Server, token: &str, change: impl FnOnce(&mut Value)) -> String {
+    let seal = &server.app.context.seal;
+    let json = seal.open(token).expect("opened");
+    let mut said: Value = serde_json::from_slice(&json).expect("JSON");
+    change(&mut said);
+    seal.close(said.to_string().into_bytes())
+}
+
 /// What a token says, but for one of its fields.
-fn without(token: &str, field: &str) -> String {
-    let json = URL_SAFE_NO_PAD.decode(token).expect("base64");
-    let mut token: Value = serde_json::from_slice(&json).expect("JSON");
-    token.as_object_mut().expect("fields").remove(field);
-    URL_SAFE_NO_PAD.encode(token.to_string())
+fn without(server: &Server, token: &str, field: &str) -> String {
+    resealed(server, token, |said| {
+        said.as_object_mut().expect("fields").remove(field);
+    })
 }
 
 /// What a token says, with one of its fields changed.
-fn forged(token: &str, field: &str, value: &Value) -> String {
-    let json = URL_SAFE_NO_PAD.decode(token).expect("base64");
-    let mut token: Value = serde_json::from_slice(&json).expect("JSON");
-    token[field] = value.clone();
-    URL_SAFE_NO_PAD.encode(token.to_string())
+fn forged(server: &Server, token: &str, field: &str, value: &Value) -> String {
+    resealed(server, token, |said| said[field] = value.clone())
 }
 
 #[tokio::test]
@@ -313,7 +315,7 @@ async fn a_forged_token_gives_no_row_more_than_the_label_limit() {
     let first = server.get(&format!("{PODS}?{query}")).await.json();
     let token = first["metadata"]["continue"].as_str().expect("a token");
     for served in [2, 3, u64::MAX] {
-        let forged = forged(token, "n", &json!(served));
+        let forged = forged(&server, token, "n", &json!(served));
         let answer = server
             .get(&format!("{PODS}?{query}&continue={forged}"))
             .await;
@@ -347,7 +349,7 @@ async fn a_forged_place_is_no_failure_of_the_store() {
             place(&"m".repeat(1000), json!([]), "secrets"),
         ];
         for place in &places {
-            let forged = forged(token, "p", place);
+            let forged = forged(&server, token, "p", place);
             let answer = server
                 .get(&format!("{PODS}?{query}&continue={forged}"))
                 .await;

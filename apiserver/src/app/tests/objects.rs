@@ -1,6 +1,7 @@
 //! One object at a time.
 
 use super::*;
+use crate::answer::aside::tests::HANDED_OVER;
 
 const POD: &str = "resources/clusters/m1/api/v1/namespaces/x/pods/a";
 
@@ -104,6 +105,20 @@ async fn an_object_comes_as_a_table_and_as_metadata() {
             .code,
         406
     );
+}
+
+/// What takes milliseconds keeps nobody else waiting.
+#[tokio::test]
+async fn a_large_object_is_made_in_another_thread() {
+    let large = json!({"spec": {"containers": []}, "status": {"message": "x".repeat(100_000)}});
+    let fleet = fleet().object("m1", &pods(), "x", "large", large);
+    let server = Server::open(fleet).await;
+    for (name, handed_over) in [("a", 0), ("large", 1)] {
+        let before = HANDED_OVER.get();
+        let path = format!("resources/clusters/m1/api/v1/namespaces/x/pods/{name}");
+        assert_eq!(server.get_as(&path, TABLE).await.code, 200);
+        assert_eq!(HANDED_OVER.get() - before, handed_over, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -33,6 +33,16 @@ impl TermHasher {
         format!("{:016x}", self.parts(0, "", ""))[..8].to_owned()
     }
 
+    /// What nobody tells who does not have the key. It says nothing of how anything is hashed.
+    pub(crate) fn secret(&self) -> [u8; 32] {
+        let mut secret = [0; 32];
+        for (part, bytes) in secret.chunks_exact_mut(8).enumerate() {
+            let part = ["0", "1", "2", "3"][part];
+            bytes.copy_from_slice(&self.parts(16, "secret", part).to_le_bytes());
+        }
+        secret
+    }
+
     /// The number of a term.
     pub(crate) fn term(&self, term: &Term) -> i64 {
         match term {
@@ -126,6 +136,14 @@ pub(crate) struct TermSet {
 }
 
 impl TermSet {
+    /// One that posting blocks lead from.
+    pub(crate) fn of(posted: i64) -> Self {
+        Self {
+            posted: vec![posted],
+            unposted: vec![],
+        }
+    }
+
     /// Those that posting blocks lead from.
     pub(crate) fn posted(&self) -> &[i64] {
         &self.posted

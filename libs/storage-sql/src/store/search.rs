@@ -119,6 +119,10 @@ impl Search for SqlStore {
         self.is_replica()
     }
 
+    fn secret(&self) -> [u8; 32] {
+        self.hasher.secret()
+    }
+
     async fn has_namespace(
         &self,
         cluster: &ClusterName,
@@ -301,14 +305,6 @@ impl SqlStore {
         let chosen = chosen.collect::<Result<Vec<_>, StoreError>>()?;
         let chosen = bodies::fetch(&mut **transaction, chosen).await?;
         Ok((chosen, next, looked_at))
-    }
-
-    /// How a query would be answered, in words.
-    pub async fn explain(&self, query: &Query) -> Result<String, StoreError> {
-        let moment = self.moment(Lane::Short).await?;
-        let plan = plan(query, &moment.snapshot, &self.hasher);
-        let plan = ended(moment.transaction, plan).await?;
-        Ok(plan.to_string())
     }
 }
 
