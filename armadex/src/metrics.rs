@@ -56,9 +56,49 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
-    use armadex_synchro::{ClusterMetrics, Counter};
+    use std::fmt;
+    use std::time::Duration;
 
+    use armadex_apiserver::CounterValues;
+    use armadex_storage_sql::{Availability, Past};
+    use armadex_synchro::{ClusterMetrics, Counter};
+    use prometheus_client::collector::Collector;
+    use prometheus_client::encoding::DescriptorEncoder;
+
+    use super::store::Told;
     use super::*;
+
+    /// Shows values that stand still.
+    struct Fixed<T>(T, fn(T, DescriptorEncoder<'_>) -> fmt::Result);
+
+    impl<T> fmt::Debug for Fixed<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Fixed")
+        }
+    }
+
+    impl<T: Copy + Send + Sync + 'static> Collector for Fixed<T> {
+        fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+            (self.1)(self.0, encoder)
+        }
+    }
+
+    /// The samples that a collector of these values tells, in the order of their names.
+    fn samples<T: Copy + Send + Sync + 'static>(
+        values: T,
+        encode: fn(T, DescriptorEncoder<'_>) -> fmt::Result,
+    ) -> Vec<String> {
+        let mut metrics = Metrics {
+            registry: Registry::with_prefix("armadex"),
+        };
+        let fixed = Fixed(values, encode);
+        metrics.registry.register_collector(Box::new(fixed));
+        let text = metrics.encode();
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        let mut samples: Vec<_> = samples.map(str::to_owned).collect();
+        samples.sort_unstable();
+        samples
+    }
 
     /// Each number of a cluster by the name that operators know it by, in the order of the names.
     fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 22] {
@@ -130,6 +170,72 @@ mod tests {
             .collect();
         told.sort_unstable();
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn every_number_of_the_api_server_has_its_own_name() {
+        let values = CounterValues {
+            requests: 1,
+            refused: 2,
+            failed: 3,
+            broken_off: 4,
+            rows: 5,
+            bytes: 6,
+            reviews: 7,
+            in_flight: 8,
+            connections: 9,
+            held_bytes: 10,
+            stalled: 11,
+            evicted: 12,
+        };
+        let expected = [
+            "armadex_apiserver_broken_off_total 4",
+            "armadex_apiserver_bytes_total 6",
+            "armadex_apiserver_connections 9",
+            "armadex_apiserver_evicted_connections_total 12",
+            "armadex_apiserver_failed_total 3",
+            "armadex_apiserver_held_bytes 10",
+            "armadex_apiserver_in_flight 8",
+            "armadex_apiserver_refused_total 2",
+            "armadex_apiserver_requests_total 1",
+            "armadex_apiserver_reviews_total 7",
+            "armadex_apiserver_rows_total 5",
+            "armadex_apiserver_stalled_total 11",
+        ];
+        assert_eq!(samples(values, requests::encode), expected);
+    }
+
+    #[test]
+    fn every_number_of_the_store_has_its_own_name() {
+        let written = Told {
+            availability: Availability {
+                reads: true,
+                writes: false,
+                outages: 1,
+                refused: 2,
+            },
+            is_written: true,
+            past: Some(Past {
+                bytes: 3,
+                age: Duration::from_secs(4),
+            }),
+        };
+        let read = Told {
+            is_written: false,
+            past: None,
+            ..written
+        };
+        let expected = [
+            "armadex_store_outages_total 1",
+            "armadex_store_past_bytes 3",
+            "armadex_store_past_seconds 4",
+            "armadex_store_readable 1",
+            "armadex_store_refused_total 2",
+            "armadex_store_writable 0",
+        ];
+        assert_eq!(samples(written, store::encode), expected);
+        let of_replica = [expected[0], expected[3], expected[4]];
+        assert_eq!(samples(read, store::encode), of_replica);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use armadex_storage::Search as _;
 use armadex_storage_sql::SqlStore;
 use kube::Client;
+use tokio_util::sync::CancellationToken;
 
 use crate::admin::{self, AdminFlags, Checks};
 use crate::background::Background;
@@ -37,11 +38,11 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Connects, opens the store and listens to signals.
+    /// Listens to signals, connects and opens the store. `None`: it was told to stop meanwhile, and has nothing to close.
     pub(crate) async fn begin(
         control_plane: &ControlPlaneFlags,
         store: &StoreFlags,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<Option<Self>> {
         Self::begin_on(control_plane, store, None).await
     }
 
@@ -50,7 +51,7 @@ impl Process {
         control_plane: &ControlPlaneFlags,
         store: &StoreFlags,
         replica: &ReplicaFlags,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<Option<Self>> {
         Self::begin_on(control_plane, store, Some(replica)).await
     }
 
@@ -58,6 +59,18 @@ impl Process {
         control_plane: &ControlPlaneFlags,
         store: &StoreFlags,
         replica: Option<&ReplicaFlags>,
+    ) -> anyhow::Result<Option<Self>> {
+        // Before anything is waited for: a store may be opened behind another's migration, for ten minutes.
+        let cancel = shutdown::on_signal()?;
+        let opening = Self::open(control_plane, store, replica, cancel.clone());
+        shutdown::unless_stopped(&cancel, opening).await
+    }
+
+    async fn open(
+        control_plane: &ControlPlaneFlags,
+        store: &StoreFlags,
+        replica: Option<&ReplicaFlags>,
+        cancel: CancellationToken,
     ) -> anyhow::Result<Self> {
         let background = Background::start().context("cannot start threads")?;
         let (client, background_client) =
@@ -77,7 +90,7 @@ impl Process {
             background_client,
             store,
             background,
-            parts: Parts::new(shutdown::on_signal()?),
+            parts: Parts::new(cancel),
             metrics,
             checks: Checks::default(),
         })
@@ -125,7 +138,6 @@ impl Process {
 mod tests {
     use super::*;
     use clap::Parser;
-    use tokio_util::sync::CancellationToken;
 
     #[derive(Debug, Parser)]
     struct Flags {

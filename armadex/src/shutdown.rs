@@ -1,4 +1,6 @@
-//! Turns SIGTERM and SIGINT into a cancellation, and a second one into an end at once.
+//! Turns SIGTERM and SIGINT into a cancellation, of what is being started too, and a second one into an end at once.
+
+use std::future::Future;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +28,24 @@ pub(crate) fn on_signal() -> std::io::Result<CancellationToken> {
         std::process::exit(INTERRUPTED);
     });
     Ok(cancel)
+}
+
+/// Does what a process has to do before it can run. `None`: it was told to stop meanwhile, and this is broken off where it waits.
+///
+/// A store whose schema is being brought up to date is left as by SIGKILL then: a transaction that did not end counts for nothing, and where a database has
+/// none for that, each step may be run again.
+pub(crate) async fn unless_stopped<T>(
+    cancel: &CancellationToken,
+    starting: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<Option<T>> {
+    match cancel.run_until_cancelled(starting).await {
+        Some(Ok(started)) => return Ok(Some(started)),
+        Some(Err(error)) if !cancel.is_cancelled() => return Err(error),
+        // What fails with the signal fails by it: Ctrl-C also ends the program that a kubeconfig has for credentials.
+        Some(Err(_)) | None => {}
+    }
+    tracing::info!("stopped while it was starting: nothing had begun yet");
+    Ok(None)
 }
 
 /// How far a process is on its way out.
@@ -56,6 +76,28 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_is_being_started_is_broken_off_by_a_signal_and_else_comes_to_its_own_end() {
+        let cancel = CancellationToken::new();
+        let started = unless_stopped(&cancel, async { Ok(1) }).await;
+        assert_eq!(started.expect("no error"), Some(1));
+        let broken = || async { anyhow::bail!("no store") };
+        let failed: anyhow::Result<Option<()>> = unless_stopped(&cancel, broken()).await;
+        assert_eq!(failed.expect_err("an error").to_string(), "no store");
+        let signalled = cancel.clone();
+        let fails_by_it = async move {
+            signalled.cancel();
+            broken().await
+        };
+        let stopped: Option<()> = unless_stopped(&cancel, fails_by_it)
+            .await
+            .expect("in order");
+        assert_eq!(stopped, None);
+        let never = std::future::pending::<anyhow::Result<()>>();
+        let stopped = unless_stopped(&cancel, never).await.expect("in order");
+        assert_eq!(stopped, None);
+    }
 
     #[test]
     fn the_first_signal_cancels_and_the_second_ends() {

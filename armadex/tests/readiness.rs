@@ -1,8 +1,8 @@
 //! When the real binary says that it is ready.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// More than a process takes to start on a busy machine.
@@ -50,20 +50,18 @@ impl Synchro {
             control_plane()
         );
         std::fs::write(path("kubeconfig"), kubeconfig).expect("written");
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let admin = free.local_addr().expect("an address").port();
-        drop(free);
-        let process = Command::new(env!("CARGO_BIN_EXE_armadex"))
+        let mut process = Command::new(env!("CARGO_BIN_EXE_armadex"))
             .args(["synchro", "--kubeconfig", &path("kubeconfig")])
             .arg(format!("--store=sqlite:{}", path("store.db")))
-            .arg(format!("--admin-listen=127.0.0.1:{admin}"))
+            .arg("--admin-listen=127.0.0.1:0")
             .args(arguments)
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
+        let log = process.stderr.take().expect("piped");
         Self {
             process,
-            admin,
+            admin: admin_port(log),
             _folder: folder,
         }
     }
@@ -90,6 +88,19 @@ impl Synchro {
         socket.read_to_string(&mut said)?;
         Ok(said)
     }
+}
+
+/// The port that a process says in its log to have opened; what else it says is read by nobody.
+fn admin_port(log: ChildStderr) -> u16 {
+    let mut lines = BufReader::new(log).lines();
+    let open = lines.find_map(|line| {
+        let line = line.expect("text");
+        let (_, address) = line.split_once("admin port is open address=")?;
+        address.trim().parse::<SocketAddr>().ok()
+    });
+    // A pipe that is full would hold it up.
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    open.expect("it ended before it had started").port()
 }
 
 /// Its port; it ends with the test.

@@ -1,6 +1,9 @@
 //! Stopping the real binary.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// More than the parts of a process take to stop.
@@ -27,6 +30,65 @@ fn ctrl_c_stops_a_process_in_order() {
     tell(&process, "INT");
     let status = ended(&mut process);
     assert!(status.success(), "{status}");
+}
+
+/// A server that is in trouble, or another process that changes the schema, may keep a store from being opened for ten minutes; and the first process of a
+/// container is not ended by a signal that it does not listen to.
+#[test]
+fn a_process_whose_store_does_not_open_stops_when_told() {
+    let named = |port: u16| format!("postgres://armadex@127.0.0.1:{port}/fleet");
+    for command in ["all", "synchro", "apiserver"] {
+        let (port, opening) = silent_server();
+        stops_while_it_is_starting(&[command, "--store", &named(port)], &opening);
+    }
+    let (port, opening) = silent_server();
+    stops_while_it_is_starting(&["apiserver", "--read-store", &named(port)], &opening);
+}
+
+#[track_caller]
+fn stops_while_it_is_starting(arguments: &[&str], opening: &mpsc::Receiver<()>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut process = Command::new(env!("CARGO_BIN_EXE_armadex"))
+        .args(arguments)
+        .arg("--kubeconfig")
+        .arg(kubeconfig(&folder))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let is_opening = opening.recv_timeout(LIMIT).is_ok();
+    tell(&process, "TERM");
+    let status = ended(&mut process);
+    let mut said = String::new();
+    let log = process
+        .stderr
+        .take()
+        .expect("piped")
+        .read_to_string(&mut said);
+    log.expect("text");
+    assert!(
+        is_opening && status.success(),
+        "{arguments:?}: {status}: {said}"
+    );
+    assert!(
+        said.contains("stopped while it was starting"),
+        "{arguments:?}: {said}"
+    );
+}
+
+/// The port of a server that takes connections and answers nothing, and what tells when it has taken one. It ends with the test.
+fn silent_server() -> (u16, mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut taken = Vec::new();
+        for socket in listener.incoming().flatten() {
+            taken.push(socket);
+            // The test may be over.
+            let _ = tell.send(());
+        }
+    });
+    (port, told)
 }
 
 #[test]
@@ -210,16 +272,14 @@ fn as_many_files_may_be_open_as_are_to_be_had() {
     ended(&mut process);
 }
 
-/// A synchro that may open few files if it does not ask for more, and has logged its first line, the rest of its log, and its folder.
-fn started() -> (Child, ChildStderr, tempfile::TempDir) {
+/// A synchro that may open few files if it does not ask for more, and has started; the rest of its log, and its folder.
+fn started() -> (Child, BufReader<ChildStderr>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
-    let kubeconfig = folder.path().join("kubeconfig");
-    std::fs::write(&kubeconfig, KUBECONFIG).expect("written");
     let mut process = Command::new("sh")
         .args(["-c", "ulimit -Sn 300; exec \"$0\" \"$@\""])
         .arg(env!("CARGO_BIN_EXE_armadex"))
         .args(["synchro", "--admin-listen", "127.0.0.1:0", "--kubeconfig"])
-        .arg(&kubeconfig)
+        .arg(kubeconfig(&folder))
         .arg("--store")
         .arg(format!(
             "sqlite:{}",
@@ -228,10 +288,22 @@ fn started() -> (Child, ChildStderr, tempfile::TempDir) {
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
-    let mut first = [0_u8; 1];
-    let mut log = process.stderr.take().expect("piped");
-    std::io::Read::read_exact(&mut log, &mut first).expect("it logs when it has started");
+    let mut log = BufReader::new(process.stderr.take().expect("piped"));
+    // One of the last things that a start does, long after it listens to signals.
+    let mut line = String::new();
+    while !line.contains("admin port is open") {
+        line.clear();
+        let read = log.read_line(&mut line).expect("text");
+        assert_ne!(read, 0, "it ended before it had started");
+    }
     (process, log, folder)
+}
+
+/// The path of a kubeconfig for [`KUBECONFIG`].
+fn kubeconfig(folder: &tempfile::TempDir) -> std::path::PathBuf {
+    let path = folder.path().join("kubeconfig");
+    std::fs::write(&path, KUBECONFIG).expect("written");
+    path
 }
 
 fn tell(process: &Child, signal: &str) {

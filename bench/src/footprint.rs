@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use armadex_e2e::armadex::Armadex;
-use armadex_e2e::equality::{Kind, SEEDED_KINDS};
+use armadex_e2e::armadex::{self, Armadex};
+use armadex_e2e::equality::{COLLECTED_KINDS, Kind, SEEDED_KINDS};
 use armadex_e2e::scenario::{self, Apart};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options, deploy};
+use armadex_e2e::{Harness, Options, deploy, wait_until};
 use clap::Args;
 use serde::Serialize;
 
@@ -117,14 +117,27 @@ async fn full_list(fleet: &Harness, apiserver: &Armadex, report: &mut Report) ->
 }
 
 async fn restart(fleet: &Harness, synchro: &mut Armadex, report: &mut Report) -> Result<()> {
+    // What is not stored yet when it is killed is listed afterwards.
+    scenario::wait_until_synced(fleet, &MEMBERS, LIMIT).await?;
     synchro.kill();
     let begun = Instant::now();
     synchro.restart().await?;
     scenario::wait_until_equal(fleet, &MEMBERS, &SEEDED_KINDS, LIMIT).await?;
     report.restart_wall_seconds = begun.elapsed().as_secs_f64();
     report.restart_cpu_seconds = cpu_seconds(synchro.record().pid)?;
-    report.restart_lists = synchro.counter("armadex_member_lists_total").await?;
+    all_is_watched(synchro).await?;
+    report.restart_lists = synchro.counter(armadex::LISTS).await?;
     Ok(())
+}
+
+/// What is listed after a restart is listed before it is watched. The status says what it said before, so the watches are counted.
+async fn all_is_watched(synchro: &Armadex) -> Result<()> {
+    #[expect(clippy::cast_precision_loss, reason = "a few kinds of two members")]
+    let streams = (MEMBERS.len() * COLLECTED_KINDS.len()) as f64;
+    wait_until("all is watched again", LIMIT, || async {
+        Ok(synchro.counter("armadex_member_watches_total").await? >= streams)
+    })
+    .await
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]

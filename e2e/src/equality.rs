@@ -88,6 +88,15 @@ impl Kind {
         self.path
     }
 
+    /// `GROUP/RESOURCE`, with nothing for the core group.
+    pub(crate) fn resource(self) -> String {
+        let (place, resource) = self.path.rsplit_once('/').unwrap_or_default();
+        let group = place
+            .strip_prefix("/apis/")
+            .and_then(|rest| rest.split('/').next());
+        format!("{}/{resource}", group.unwrap_or_default())
+    }
+
     /// The path in the fleet's API.
     #[must_use]
     pub fn fleet_path(self) -> String {

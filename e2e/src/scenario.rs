@@ -1,13 +1,14 @@
 //! What the demo and the tests do with a fleet: put Armadex behind its control plane, and wait for what should follow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use crate::armadex::{self, Armadex, Role};
 use crate::deploy;
-use crate::equality::{Difference, Kind, Objects, list_fleet, list_member};
+use crate::equality::{COLLECTED_KINDS, Difference, Kind, Objects, list_fleet, list_member};
 use crate::harness::Harness;
 use crate::wait::{wait_for, wait_until};
 
@@ -99,6 +100,42 @@ pub async fn wait_until_equal(
     .await
 }
 
+/// Waits until every kind of `members` is stored and watched. Of those of which a member has no objects nothing else tells that: a process that ends before
+/// leaves them to the next one to list.
+pub async fn wait_until_synced(fleet: &Harness, members: &[&str], limit: Duration) -> Result<()> {
+    let kubectl = fleet.kubectl("host");
+    wait_until("every kind is stored and watched", limit, || async {
+        for member in members {
+            let get = ["get", "pediacluster", member, "--output", "json"];
+            let object: Value = serde_json::from_str(&kubectl.run(&get).await?)?;
+            let left = not_synced(&object["status"]);
+            ensure!(left.is_empty(), "{member}: {}", left.join(", "));
+        }
+        Ok(true)
+    })
+    .await
+}
+
+/// What the status of a PediaCluster does not say to be synced: of the kinds that the shipped policy collects, and of those that it speaks of itself.
+fn not_synced(status: &Value) -> Vec<String> {
+    let mut told: BTreeMap<String, bool> =
+        COLLECTED_KINDS.map(|kind| (kind.resource(), false)).into();
+    for group in status["syncResources"].as_array().into_iter().flatten() {
+        let name = group["group"].as_str().unwrap_or_default();
+        for resource in group["resources"].as_array().into_iter().flatten() {
+            let resource_name = resource["name"].as_str().unwrap_or_default();
+            let conditions = resource["syncConditions"].as_array();
+            let synced = conditions.is_some_and(|all| {
+                let is_synced = |condition: &Value| condition["status"] == "Syncing";
+                !all.is_empty() && all.iter().all(is_synced)
+            });
+            told.insert(format!("{name}/{resource_name}"), synced);
+        }
+    }
+    let left = told.into_iter().filter(|(_, synced)| !synced);
+    left.map(|(resource, _)| resource).collect()
+}
+
 /// The members of which the fleet has pods.
 pub async fn members_with_rows(fleet: &Harness, kind: Kind) -> Result<BTreeSet<String>> {
     let objects = list_fleet(&fleet.host().client().await?, &[kind]).await?;
@@ -160,4 +197,47 @@ pub async fn wait_until_absent(fleet: &Harness, object: &str) -> Result<()> {
             .is_empty())
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_status_does_not_tell_of_is_not_synced() {
+        let resource = |name: &str, status: &str| json!({"name": name, "syncConditions": [{"status": status}]});
+        let core = [
+            "pods",
+            "services",
+            "configmaps",
+            "secrets",
+            "namespaces",
+            "nodes",
+        ];
+        let core = core.map(|name| resource(name, "Syncing"));
+        let apps =
+            ["deployments", "replicasets", "daemonsets"].map(|name| resource(name, "Syncing"));
+        let mut status = json!({"syncResources": [
+            {"group": "", "resources": core},
+            {"group": "apps", "resources": apps},
+            {"group": "batch", "resources": [
+                resource("jobs", "Pending"),
+                {"name": "cronjobs", "syncConditions": []},
+                resource("others", "Error"),
+            ]},
+        ]});
+        let left = [
+            "apps/statefulsets",
+            "batch/cronjobs",
+            "batch/jobs",
+            "batch/others",
+        ];
+        assert_eq!(not_synced(&status), left);
+        let batch = ["jobs", "cronjobs"].map(|name| resource(name, "Syncing"));
+        status["syncResources"][2]["resources"] = json!(batch);
+        assert_eq!(not_synced(&status), left[..1]);
+        assert_eq!(not_synced(&Value::Null).len(), COLLECTED_KINDS.len());
+    }
 }

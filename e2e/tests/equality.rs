@@ -12,7 +12,7 @@ use armadex_e2e::churn::{Churn, Done};
 use armadex_e2e::equality::{COLLECTED_KINDS, Difference, list_fleet, list_member};
 use armadex_e2e::kubeconfig::client_without_compression;
 use armadex_e2e::progress::note;
-use armadex_e2e::scenario::{SOON, on_board};
+use armadex_e2e::scenario::{SOON, on_board, wait_until_synced};
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, wait_for, wait_until};
@@ -88,6 +88,7 @@ async fn every_object_is_there(store: StoreKind) -> Result<()> {
     note(format_args!(
         "{objects} objects are equal after the first sync"
     ));
+    wait_until_synced(&fleet, &MEMBERS, SOON).await?;
     kubectl_walks_all_pages(&fleet).await?;
     let done = churn_with_kills(&fleet, &mut armadex).await?;
     note(format_args!("churn: {done:?}"));

@@ -11,7 +11,7 @@ use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::churn::Churn;
 use armadex_e2e::equality::COLLECTED_KINDS;
 use armadex_e2e::progress::note;
-use armadex_e2e::scenario::{SOON, on_board, wait_until_equal};
+use armadex_e2e::scenario::{SOON, on_board, wait_until_equal, wait_until_synced};
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::{Store, StoreKind};
 use armadex_e2e::{Harness, Options, wait_until};
@@ -187,6 +187,7 @@ async fn on_boarded(fleet: &Harness) -> Result<Armadex> {
         fleet.join(name).await?;
     }
     wait_until_equal(fleet, &MEMBERS, &COLLECTED_KINDS, SOON).await?;
+    wait_until_synced(fleet, &MEMBERS, SOON).await?;
     Ok(armadex)
 }
 

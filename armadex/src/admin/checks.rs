@@ -1,5 +1,6 @@
 //! The named conditions for being ready, each found out at most once a second, however often it is asked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -23,7 +24,7 @@ pub(super) struct Check {
     pub(super) name: &'static str,
     ask: Box<dyn Fn() -> BoxFuture<'static, Outcome> + Send + Sync>,
     /// What was found last, and when. Locked while it is found out, so that it is once for all who wait.
-    kept: Mutex<Option<(Instant, Outcome)>>,
+    kept: Arc<Mutex<Option<(Instant, Outcome)>>>,
 }
 
 impl Checks {
@@ -38,7 +39,7 @@ impl Checks {
         self.0.push(Check {
             name,
             ask: Box::new(move || Box::pin(check())),
-            kept: Mutex::default(),
+            kept: Arc::default(),
         });
     }
 
@@ -48,28 +49,57 @@ impl Checks {
 }
 
 impl Check {
+    /// What is found out goes on if whoever asked goes away: a question to the store that is dropped takes a connection along, and the next one would ask anew.
     pub(super) async fn outcome(&self) -> Outcome {
-        let mut kept = self.kept.lock().await;
+        let mut kept = Arc::clone(&self.kept).lock_owned().await;
         if let Some((found, outcome)) = &*kept
             && found.elapsed() < KEPT
         {
             return outcome.clone();
         }
-        let outcome = tokio::time::timeout(TIME_LIMIT, (self.ask)()).await;
-        let outcome = outcome.unwrap_or_else(|_| Err("no answer in time".to_owned()));
-        *kept = Some((Instant::now(), outcome.clone()));
-        outcome
+        let mut asking = tokio::spawn((self.ask)());
+        let finding_out = tokio::spawn(async move {
+            let outcome = match tokio::time::timeout(TIME_LIMIT, &mut asking).await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err("no answer in time".to_owned()),
+            };
+            *kept = Some((Instant::now(), outcome.clone()));
+            outcome
+        });
+        let found_out = finding_out.await;
+        found_out.unwrap_or_else(|error| Err(error.to_string()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use futures::future::join_all;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_found_out_is_kept_though_nobody_waits_for_it() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let mut checks = Checks::default();
+        let counted = Arc::clone(&asked);
+        checks.add("store", move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async {
+                tokio::time::sleep(TIME_LIMIT / 2).await;
+                Ok(())
+            }
+        });
+        let check = checks.iter().next().expect("one");
+        for _ in 0..3 {
+            let short = tokio::time::timeout(TIME_LIMIT / 10, check.outcome()).await;
+            assert!(short.is_err(), "it takes longer");
+        }
+        assert_eq!(check.outcome().await, Ok(()));
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn what_was_found_is_kept_for_a_second() {

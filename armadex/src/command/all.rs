@@ -32,7 +32,10 @@ pub(crate) struct Flags {
 
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let mut process = Process::begin(&flags.control_plane, &flags.store).await?;
+    let begun = Process::begin(&flags.control_plane, &flags.store).await?;
+    let Some(mut process) = begun else {
+        return Ok(());
+    };
     let credentials = &flags.synchro.credentials;
     controllers::start(&mut process.parts, &process.client, credentials);
     synchro::start(&mut process, flags.synchro, flags.gates.feature_gates);

@@ -99,7 +99,7 @@ struct LimitFlags {
     /// Of these, kept for the aggregator: fewer than all.
     #[arg(long, value_name = "N", default_value_t = 50)]
     reserved_connections: u32,
-    /// Connections of one address on which nobody has proved who they are: less than the quarter that all addresses have together.
+    /// Connections of one address on which nobody has proved who they are. All addresses have a quarter of --max-connections for such together.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one())]
     max_unproven_connections_per_address: u32,
 }
@@ -144,7 +144,9 @@ impl LimitFlags {
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
     let begun = Process::begin_to_search(&flags.control_plane, &flags.store, &flags.replica);
-    let mut process = begun.await?;
+    let Some(mut process) = begun.await? else {
+        return Ok(());
+    };
     start(&mut process, &flags.serving)?;
     process.run(flags.admin).await
 }

@@ -34,12 +34,15 @@ pub(crate) struct Flags {
 
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let client = flags.control_plane.client().await?;
-    let mut parts = Parts::new(shutdown::on_signal()?);
+    let cancel = shutdown::on_signal()?;
+    let connected = shutdown::unless_stopped(&cancel, flags.control_plane.client()).await?;
+    let Some(client) = connected else {
+        return Ok(());
+    };
+    let mut parts = Parts::new(cancel.clone());
     start(&mut parts, &client, &flags.credentials);
     continuity::start(&mut parts, &client);
     let metrics = Arc::new(Metrics::new());
-    let cancel = parts.cancel();
     parts.start(
         "admin port",
         admin::serve(flags.admin, Checks::default(), metrics, cancel),

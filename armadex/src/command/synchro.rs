@@ -70,8 +70,10 @@ pub(crate) struct SynchroFlags {
     #[arg(long, value_name = "SECONDS", default_value_t = 6 * 60 * 60, value_parser = clap::value_parser!(u64).range(..=LONGEST_PERIOD))]
     pub(crate) audit_every: u64,
     /// Buffers for objects on their way to the store, in bytes, over all members together; a quarter of it is for those that have not come
-    /// in as a whole. Beside it come 16 KiB of such a one for each watch, and what has arrived and is not read yet: up to 64 KiB for each
-    /// watch, for five seconds at most, and 256 KiB for each page under way.
+    /// in as a whole, and one member has a quarter of the rest at most. Beside it come 16 KiB of such a one for each watch, and what has arrived
+    /// and is not read yet: up to 64 KiB for each watch, for five seconds at most, and 256 KiB for each page under way; and what 12 members at a
+    /// time say they serve: a megabyte each, and of one that means harm two answers of 8 MiB (in the older way of discovery and eight of 2 MiB
+    /// beside each of them), or what they are decoded to.
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     pub(crate) memory_budget: usize,
     /// Objects larger than this, in bytes and after pruning, are not stored; a condition names them.
@@ -84,7 +86,10 @@ pub(crate) struct SynchroFlags {
 
 /// Runs until a signal.
 pub(crate) async fn run(flags: Flags) -> anyhow::Result<()> {
-    let mut process = Process::begin(&flags.control_plane, &flags.store).await?;
+    let begun = Process::begin(&flags.control_plane, &flags.store).await?;
+    let Some(mut process) = begun else {
+        return Ok(());
+    };
     start(&mut process, flags.synchro, flags.gates.feature_gates);
     process.run(flags.admin).await
 }

@@ -20,61 +20,79 @@ impl fmt::Debug for Store {
 }
 
 impl Collector for Store {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Availability {
-            reads,
-            writes,
-            outages,
-            refused,
-        } = self.0.availability();
-        for (name, help, value) in [
-            (
-                "store_readable",
-                "Whether the store answered when it was last asked",
-                reads,
-            ),
-            (
-                "store_writable",
-                "Whether the store could be written to when that was last tried",
-                writes,
-            ),
-        ] {
-            let family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            ConstGauge::new(i64::from(value)).encode(family)?;
-        }
-        for (name, help, value) in [
-            (
-                "store_outages",
-                "Times that the store stopped to answer, or to take changes",
-                outages,
-            ),
-            (
-                "store_refused",
-                "Calls that were refused at once during an outage",
-                refused,
-            ),
-        ] {
-            let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            ConstCounter::new(value).encode(family)?;
-        }
-        let Some(Past { bytes, age }) = self.0.past() else {
-            return Ok(());
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let told = Told {
+            availability: self.0.availability(),
+            is_written: !self.0.is_replica(),
+            past: self.0.past(),
         };
-        for (name, help, value) in [
-            (
-                "store_past_bytes",
-                "Superseded versions that are kept, where this process does the store's periodic work",
-                bytes,
-            ),
-            (
-                "store_past_seconds",
-                "Time since the oldest of them was superseded",
-                age.as_secs(),
-            ),
-        ] {
-            let family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(family)?;
-        }
-        Ok(())
+        encode(told, encoder)
     }
+}
+
+/// What is told of a store.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) availability: Availability,
+    /// Of one that is only read nobody knows whether it could be written to.
+    pub(super) is_written: bool,
+    pub(super) past: Option<Past>,
+}
+
+pub(super) fn encode(told: Told, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+    let Told {
+        availability,
+        is_written,
+        past,
+    } = told;
+    let Availability {
+        reads,
+        writes,
+        outages,
+        refused,
+    } = availability;
+    let past = past.map(|Past { bytes, age }| (bytes, age.as_secs()));
+    let gauges = [
+        (
+            "store_readable",
+            "Whether the store answered when it was last asked",
+            Some(u64::from(reads)),
+        ),
+        (
+            "store_writable",
+            "Whether the store could be written to when that was last tried",
+            is_written.then_some(u64::from(writes)),
+        ),
+        (
+            "store_past_bytes",
+            "Superseded versions that are kept, where this process does the store's periodic work",
+            past.map(|(bytes, _)| bytes),
+        ),
+        (
+            "store_past_seconds",
+            "Time since the oldest of them was superseded",
+            past.map(|(_, seconds)| seconds),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        let Some(value) = value else { continue };
+        let family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(family)?;
+    }
+    for (name, help, value) in [
+        (
+            "store_outages",
+            "Times that the store stopped to answer, or to take changes",
+            outages,
+        ),
+        (
+            "store_refused",
+            "Calls that were refused at once during an outage",
+            refused,
+        ),
+    ] {
+        let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(value).encode(family)?;
+    }
+    Ok(())
 }

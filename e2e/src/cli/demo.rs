@@ -128,7 +128,10 @@ fn rows_of<'a>(rows: &'a str, member: &'a str) -> impl Iterator<Item = &'a str> 
 }
 
 fn present(fleet: &Harness, rows: &str, started: Instant) {
-    result("\n$ kubectl --context clusterpedia get pods -A");
+    let alias = readme::alias(fleet.folder(), fleet.tools());
+    result(format_args!(
+        "\n$ {alias}\n$ kf --context clusterpedia get pods -A"
+    ));
     result(rows.lines().next().unwrap_or_default());
     for member in fleet.folder().members().unwrap_or_default() {
         rows_of(rows, &member).take(SHOWN).for_each(result);

@@ -8,17 +8,21 @@ const MEMBERS: &str = "  make demo-join NAME=member3      # its rows appear by t
     \x20 make demo-unjoin NAME=member3    # and go\n\
     \x20 make demo-seed COUNT=20000       # realistic objects into every member\n";
 
+/// What makes `kf` of the demo's own kubectl and of the fleet's kubeconfig: a machine may have neither in its path.
+pub(crate) fn alias(folder: &Folder, tools: &Tools) -> String {
+    let (kubectl, fleet) = (tools.kubectl.display(), folder.fleet_kubeconfig());
+    format!("alias kf='{kubectl} --kubeconfig {}'", fleet.display())
+}
+
 /// The commands that the demo prints when it is ready.
 pub(crate) fn commands(folder: &Folder, tools: &Tools, kind: ControlPlaneKind) -> String {
-    let kubectl = tools.kubectl.display();
-    let fleet = folder.fleet_kubeconfig();
-    let fleet = fleet.display();
+    let alias = alias(folder, tools);
     let members = match kind {
         ControlPlaneKind::Attached => "",
         ControlPlaneKind::Karmada | ControlPlaneKind::StandIn => MEMBERS,
     };
     format!(
-        "  alias kf='{kubectl} --kubeconfig {fleet}'\n\
+        "  {alias}\n\
          \n\
          \x20 kf --context clusterpedia get pods -A                          # every pod of the fleet\n\
          \x20 kf --context clusterpedia get deploy -A -l team=red\n\

@@ -11,7 +11,7 @@ use armadex_e2e::equality::{Kind, SEEDED_KINDS};
 use armadex_e2e::etcd::Writer;
 use armadex_e2e::restore::{self, Backup};
 use armadex_e2e::scenario::{
-    SOON, TALKATIVE, wait_for_rows_of, wait_until_absent, wait_until_equal,
+    SOON, TALKATIVE, wait_for_rows_of, wait_until_absent, wait_until_equal, wait_until_synced,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Harness, Options, deploy, wait_until};
@@ -37,17 +37,23 @@ async fn a_control_plane_that_is_restored_or_made_anew_costs_no_list() -> Result
     for name in BOTH {
         join_with_objects(&fleet, name).await?;
     }
-    wait_until_equal(&fleet, &BOTH, &SEEDED_KINDS, SOON).await?;
+    are_synced(&fleet).await?;
     members_that_all_leave_come_back_without_a_list(&fleet, &armadex).await?;
     fleet.unjoin("member2").await?;
     let backup = restore::back_up(&fleet).await?;
     fleet.join("member2").await?;
-    wait_until_equal(&fleet, &BOTH, &SEEDED_KINDS, SOON).await?;
+    are_synced(&fleet).await?;
     a_restored_control_plane_is_noticed(&fleet, &mut armadex, &backup).await?;
     a_control_plane_made_anew_is_noticed(&fleet, &mut armadex).await?;
     armadex.stop()?;
     fleet.finish().await;
     Ok(())
+}
+
+/// All that the members have is stored, and every kind of which they have nothing as well.
+async fn are_synced(fleet: &Harness) -> Result<()> {
+    wait_until_equal(fleet, &BOTH, &SEEDED_KINDS, SOON).await?;
+    wait_until_synced(fleet, &BOTH, SOON).await
 }
 
 /// Armadex is its control plane's administrator by certificate: an account and its tokens are gone with what knew them.
@@ -177,7 +183,7 @@ async fn goes_on_without_a_list(fleet: &Harness, armadex: &Armadex, change: &str
         let create = ["create", "configmap", change, "--namespace=default"];
         fleet.kubectl(name).run(&create).await?;
     }
-    wait_until_equal(fleet, &BOTH, &SEEDED_KINDS, SOON).await?;
+    are_synced(fleet).await?;
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{change}: {lists} lists");
     Ok(())

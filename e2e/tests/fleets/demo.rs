@@ -22,7 +22,11 @@ async fn the_demo_runs_from_nothing_to_ctrl_c_whenever_that_comes() -> Result<()
     // The demo is another program, whose own seats are free.
     let _seat = seats::take().await?;
     let place = tempfile::tempdir()?;
-    for (process, signal) in [("etcd", Signal::INT), ("member1-apiserver", Signal::TERM)] {
+    for (process, signal) in [
+        ("etcd", Signal::INT),
+        ("member1-apiserver", Signal::TERM),
+        ("armadex-all", Signal::INT),
+    ] {
         ends_in_peace_while_it_starts(place.path(), process, signal).await?;
     }
     nothing_is_left_of_one_that_is_killed(place.path()).await?;
@@ -165,7 +169,8 @@ async fn members_join_and_leave(place: &Path) -> Result<()> {
     for words in [
         "rows of member1",
         "rows of member2",
-        "get pods -A",
+        "$ alias kf='",
+        "$ kf --context clusterpedia get pods -A",
         "s from start to rows",
     ] {
         ensure!(said.contains(words), "no {words:?} in {said}");

@@ -12,7 +12,7 @@ use armadex_e2e::etcd::Writer;
 use armadex_e2e::ports::free_port;
 use armadex_e2e::raw;
 use armadex_e2e::scenario::{
-    SOON, on_board, wait_for_condition, wait_until_absent, wait_until_equal,
+    SOON, on_board, wait_for_condition, wait_until_absent, wait_until_equal, wait_until_synced,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
@@ -111,6 +111,7 @@ async fn on_boarded(fleet: &Harness) -> Result<Armadex> {
     )
     .await?;
     wait_until_equal(fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
+    wait_until_synced(fleet, &["member1"], SOON).await?;
     neighbour.remove(&fleet.host().client().await?).await?;
     Ok(armadex)
 }

@@ -11,6 +11,7 @@ use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::scenario::{
     SOON, TALKATIVE, on_board_apart, wait_for_condition, wait_until_absent, wait_until_equal,
+    wait_until_synced,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::wire::Wire;
@@ -34,6 +35,7 @@ async fn clusters_go_from_one_synchro_to_another_without_a_list() -> Result<()> 
     };
     seed::put(&fleet.member("member1")?, plan).await?;
     wait_until_equal(&fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
+    wait_until_synced(&fleet, &["member1"], SOON).await?;
 
     of_two_policies_with_one_name_the_first_has_it(&fleet).await?;
     let one = &mut parts.synchro;

@@ -7,7 +7,7 @@ use armadex_e2e::armadex::{self, Armadex};
 use armadex_e2e::equality::{Kind, SEEDED_KINDS, list_fleet};
 use armadex_e2e::scenario::{
     SOON, TALKATIVE, on_board_apart, wait_for_condition, wait_for_rows_of, wait_until_absent,
-    wait_until_equal,
+    wait_until_equal, wait_until_synced,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
@@ -263,14 +263,9 @@ async fn bob_gets_what_the_members_have(
 
 async fn a_third_member_appears_by_itself(fleet: &Harness) -> Result<()> {
     join_with_objects(fleet, "member3").await?;
-    wait_until_equal(
-        fleet,
-        &["member1", "member2", "member3"],
-        &SEEDED_KINDS,
-        SOON,
-    )
-    .await
-    .map(drop)
+    let all = ["member1", "member2", "member3"];
+    wait_until_equal(fleet, &all, &SEEDED_KINDS, SOON).await?;
+    wait_until_synced(fleet, &all, SOON).await
 }
 
 /// The old token is revoked at once, so whatever arrives afterwards came with the new one.
