@@ -84,6 +84,7 @@ e2e: tools
 # A store on servers of which some are lost: a PostgreSQL whose replica takes over, a Galera cluster of three. Some minutes, and no part of `make test`.
 e2e-ha: tools
 	@sh databases/install.sh galera
+	cargo test --locked --package armadex-storage-sql --test galera -- --ignored
 	ARMADEX_BIN="$(abspath $(TARGET))/demo/armadex" cargo test --locked --package armadex-e2e --test ha -- --ignored --test-threads 1 --nocapture
 
 # make commits FROM=main: whether each commit since then builds, tests and all. A minute or two for each, and no part of `make test`.

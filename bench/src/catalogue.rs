@@ -118,7 +118,7 @@ async fn health(store: &SqlStore, fleet: &Fleet, changes: usize) -> Result<Sprea
     let mut took = Vec::new();
     for number in 0..changes {
         let cluster = fleet.join(store, number).await?;
-        store.set_health(cluster, &health, None).await?;
+        store.set_health(cluster, "bench", &health, None).await?;
         took.push(timed(store.catalog()).await?.1);
     }
     Spread::of(took)
@@ -132,9 +132,9 @@ async fn streams(store: &SqlStore, fleet: &Fleet, changes: usize) -> Result<Repo
         let lost = fleet.kind(number % fleet.kinds);
         let read = Query::all(fleet.kind((number + 1) % fleet.kinds).gvr);
         let cluster = fleet.join(store, number + 1).await?;
-        let resource = store.open(cluster, &lost, RULES).await?.resource;
+        let resource = store.open(cluster, "bench", &lost, RULES).await?.resource;
         store.catalog().await?;
-        store.close(cluster, resource).await?;
+        store.close(cluster, "bench", resource).await?;
         stream.push(timed(store.catalog()).await?.1);
         after.push(timed(page(store, &read)).await?.1);
         again.push(timed(page(store, &read)).await?.1);

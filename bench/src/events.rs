@@ -80,7 +80,7 @@ impl Cluster {
         let id = store.join(&name, "incarnation", "bench").await?;
         Ok(Self {
             id,
-            stream: store.open(id, &made::events(), RULES).await?,
+            stream: store.open(id, "bench", &made::events(), RULES).await?,
             maker: Maker::new(&name, number, all_indexed),
         })
     }

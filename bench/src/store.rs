@@ -156,7 +156,7 @@ async fn write_again(
 async fn open(store: &SqlStore, resource: &ResourceType) -> Result<(ClusterId, Stream)> {
     let cluster = ClusterName::new("member1")?;
     let cluster = store.join(&cluster, "incarnation", "").await?;
-    let stream = store.open(cluster, resource, RULES).await?;
+    let stream = store.open(cluster, "", resource, RULES).await?;
     Ok((cluster, stream))
 }
 

@@ -7,8 +7,10 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// The longest message that is kept, in characters; the API allows 32768, a screen far less.
-const MESSAGE_LIMIT: usize = 1024;
+/// The longest message that is kept, in bytes as JSON writes it; the API allows 32768 characters, a screen far less.
+pub const MESSAGE_LIMIT: usize = 1024;
+/// What tells that a message was cut.
+const CUT: &str = "...";
 
 /// A closed set of words.
 macro_rules! words {
@@ -319,9 +321,38 @@ pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, now: Timestamp) -
 /// A message that is not longer than one should be.
 #[must_use]
 pub fn shortened(message: String) -> String {
-    match message.char_indices().nth(MESSAGE_LIMIT) {
-        Some((end, _)) => format!("{}...", &message[..end]),
-        None => message,
+    shortened_to(MESSAGE_LIMIT, message)
+}
+
+/// The same of so many bytes, with the word that it was cut.
+#[must_use]
+pub fn shortened_to(most: usize, mut message: String) -> String {
+    if written(&message) <= most {
+        return message;
+    }
+    let (mut room, mut end) = (most.saturating_sub(CUT.len()), 0);
+    for character in message.chars() {
+        let Some(left) = room.checked_sub(written_character(character)) else {
+            break;
+        };
+        (room, end) = (left, end + character.len_utf8());
+    }
+    message.truncate(end);
+    message + CUT
+}
+
+/// Bytes that a text takes in JSON, without its quotes.
+#[must_use]
+pub fn written(text: &str) -> usize {
+    text.chars().map(written_character).sum()
+}
+
+const fn written_character(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        // `\u001b`.
+        '\0'..'\u{20}' => 6,
+        other => other.len_utf8(),
     }
 }
 
@@ -362,13 +393,37 @@ mod tests {
     #[test]
     fn long_messages_are_cut_between_characters() {
         let mut conditions = Vec::new();
-        let message = "ä".repeat(MESSAGE_LIMIT + 1);
+        let message = "ä".repeat(MESSAGE_LIMIT);
         let new = NewCondition {
             message,
             ..ready(ConditionStatus::True, "Ready")
         };
         set(&mut conditions, new, Timestamp::UNIX_EPOCH);
-        assert_eq!(conditions[0].message.chars().count(), MESSAGE_LIMIT + 3);
+        let want = "ä".repeat((MESSAGE_LIMIT - CUT.len()) / 2) + CUT;
+        assert_eq!(conditions[0].message, want);
+    }
+
+    #[test]
+    fn a_message_takes_no_more_bytes_in_json_than_it_may() {
+        let texts = [
+            "plain",
+            "\"\\\n\r\t\u{8}\u{c}",
+            "\0\u{1b}\u{1f}\u{7f}",
+            "ä€😀",
+            "",
+        ];
+        let texts = texts.map(|text| text.repeat(50));
+        for text in texts.iter().chain([&texts.concat()]) {
+            let quoted = |text: &str| serde_json::to_string(text).unwrap().len() - 2;
+            assert_eq!(written(text), quoted(text), "{text:?}");
+            for most in CUT.len()..100 {
+                let cut = shortened_to(most, text.clone());
+                assert!(quoted(&cut) <= most, "{cut:?} of {most}");
+                let kept = cut.strip_suffix(CUT).unwrap_or(&cut);
+                assert!(text.starts_with(kept) && quoted(&cut) + 6 > most.min(quoted(text)));
+            }
+            assert_eq!(shortened_to(quoted(text), text.clone()), *text);
+        }
     }
 
     #[test]

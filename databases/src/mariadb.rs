@@ -59,10 +59,11 @@ pub(crate) fn first_statements(user: &str, password: &str) -> String {
     )
 }
 
-/// What makes a server that is empty another one's replica, from the beginning of its log.
+/// What makes a server that is empty another one's replica, from the beginning of its log. By itself it would try only once a minute whether the other
+/// one is back.
 pub(crate) fn follow(primary: &Address) -> String {
     format!(
-        "CHANGE MASTER TO MASTER_HOST = '{}', MASTER_PORT = {}, MASTER_USER = '{}', MASTER_PASSWORD = '{}', MASTER_USE_GTID = slave_pos; START SLAVE",
+        "CHANGE MASTER TO MASTER_HOST = '{}', MASTER_PORT = {}, MASTER_USER = '{}', MASTER_PASSWORD = '{}', MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1; START SLAVE",
         primary.host(),
         primary.port(),
         primary.user(),

@@ -322,6 +322,7 @@ impl From<StoreError> for ApiError {
             StoreError::Unsupported { what } => Self::bad_request(what.clone()),
             StoreError::Fenced { .. }
             | StoreError::Left { .. }
+            | StoreError::TakenOver { .. }
             | StoreError::Differs { .. }
             | StoreError::Rejected { .. }
             | StoreError::Broken { .. } => {

@@ -116,7 +116,7 @@ impl Contents {
             let id = id.expect("joined");
             let set = fixture
                 .sink
-                .set_health(id, &health, Some(&cluster.version))
+                .set_health(id, "", &health, Some(&cluster.version))
                 .await;
             set.expect("described");
             for (resource, objects) in cluster.types {

@@ -123,7 +123,7 @@ impl Watched {
         let _still = Still::begin();
         let sink = &self.fixture.sink;
         let id = sink.join(&name(cluster), "incarnation-1", "").await;
-        let set = sink.set_health(id.expect("joined"), health, None).await;
+        let set = sink.set_health(id.expect("joined"), "", health, None).await;
         set.expect("described");
     }
 

@@ -443,6 +443,80 @@ const LIMITS_BY_FLAG: [(&str, &str); 10] = [
     ("--max-unproven-connections-per-address", "100"),
 ];
 
+/// What docs/limits.md says of what a synchro holds for its members, and the constant that makes it so.
+const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 14] = [
+    (
+        "`--memory-budget` (64 MiB)",
+        "controllers/synchro/src/config.rs",
+        "memory_budget: 64 << 20,",
+    ),
+    (
+        "Three quarters of it",
+        "controllers/synchro/src/config.rs",
+        "const UNFINISHED: usize = 4;",
+    ),
+    (
+        "a quarter of these at most",
+        "controllers/synchro/src/incoming/budget.rs",
+        "const SHARES: usize = 4;",
+    ),
+    (
+        "its end after a minute goes",
+        "controllers/synchro/src/incoming/unfinished.rs",
+        "const LONGEST: Duration = Duration::from_secs(60);",
+    ),
+    (
+        "each watch has 16 KiB",
+        "controllers/synchro/src/incoming/unfinished.rs",
+        "const UNCOUNTED: usize = 16 << 10;",
+    ),
+    (
+        "for five seconds at most",
+        "controllers/synchro/src/stream/watch.rs",
+        "const STANDS_STILL: Duration = Duration::from_secs(5);",
+    ),
+    (
+        "of 12 members at a time",
+        "controllers/synchro/src/session/discoveries.rs",
+        "parallel: 8,",
+    ),
+    (
+        "of 12 members at a time",
+        "controllers/synchro/src/session/discoveries.rs",
+        "parallel: 2,",
+    ),
+    (
+        "8 MiB each at the most",
+        "libs/member/src/member.rs",
+        "const ANSWER_BYTES: usize = 8 << 20;",
+    ),
+    (
+        "up to eight answers",
+        "libs/member/src/discovery/legacy.rs",
+        "const PARALLEL: usize = 8;",
+    ),
+    (
+        "answers of 2 MiB",
+        "libs/member/src/discovery/legacy.rs",
+        "const VERSION_BYTES: usize = 2 << 20;",
+    ),
+    (
+        "has 256 KiB for all words",
+        "controllers/synchro/src/told/status/rows.rs",
+        "const WORDS_BYTES: usize = 256 << 10;",
+    ),
+    (
+        "832 KiB for its rows",
+        "controllers/synchro/src/told/status/rows.rs",
+        "const ROWS_BYTES: usize = 832 << 10;",
+    ),
+    (
+        "(64 MiB) is for objects",
+        "armadex/src/command/synchro.rs",
+        "default_value_t = 64 << 20)]\n    pub(crate) memory_budget",
+    ),
+];
+
 fn rows_of(text: &str) -> Vec<&str> {
     let rows = text.lines().filter(|line| line.starts_with("| "));
     rows.filter(|line| {
@@ -502,6 +576,22 @@ fn the_limits_of_the_search_api_are_what_their_document_says() {
     });
     let unheld: Vec<_> = unheld.collect();
     assert!(unheld.is_empty(), "held by nothing: {unheld:#?}");
+}
+
+#[test]
+fn what_a_synchro_holds_for_its_members_is_what_its_document_says() {
+    let text = document("docs/limits.md");
+    let (_, text) = text
+        .split_once("## What a synchro holds")
+        .expect("a section");
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (said, file, line) in LIMITS_OF_THE_SYNCHRO {
+        assert!(
+            one_line.contains(said),
+            "docs/limits.md does not say {said}"
+        );
+        assert!(document(file).contains(line), "{file} has no {line}");
+    }
 }
 
 /// The constants of a file that could be limits, by their names.

@@ -77,7 +77,9 @@ impl Fleet {
         let cluster = self.join(store, number).await?;
         let kinds = (0..self.kinds).filter(|&kind| self.has(number, kind));
         let kinds = kinds.map(|kind| async move {
-            let stream = store.open(cluster, &self.kind(kind), RULES).await?;
+            let stream = store
+                .open(cluster, "bench", &self.kind(kind), RULES)
+                .await?;
             match number {
                 0 => write(store, cluster, stream).await,
                 _ => Ok(()),

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fleet::lease::LeaseTerms;
 use crate::fleet::owner::Owner;
 use crate::incoming::budget::Budget;
+use crate::incoming::memory::ClusterMemory;
 use crate::incoming::unfinished::Unfinished;
 use crate::parts::Parts;
 use crate::session::discoveries::Discoveries;
@@ -114,9 +115,9 @@ pub(crate) struct Shared {
     /// Where changes go.
     pub(crate) sink: Arc<dyn Sink>,
     /// What may be held on the way there.
-    pub(crate) budget: Budget,
+    budget: Budget,
     /// What may be held of objects that have not come in as a whole.
-    pub(crate) unfinished: Arc<Unfinished>,
+    unfinished: Arc<Unfinished>,
     /// Members that may be asked their first questions now.
     pub(crate) reaching: Reaching,
     /// Lists that may be read now.
@@ -187,6 +188,14 @@ impl Shared {
             old_schema: AtomicBool::new(false),
             config,
         }
+    }
+
+    /// What one cluster may hold of both.
+    pub(crate) fn memory_of_cluster(&self) -> Arc<ClusterMemory> {
+        Arc::new(ClusterMemory {
+            budget: self.budget.share(),
+            unfinished: self.unfinished.of_cluster(),
+        })
     }
 
     /// The store failed for somebody: what to say of it, unless it has told of that itself or somebody else was told of.

@@ -33,7 +33,7 @@ use crate::tree::{Ending, Order, Tree};
 const SHUTDOWN: Duration = Duration::from_secs(8);
 
 /// A synchro that is there lets a cluster go within seconds of being told to. One that is not would keep it for ever; should it be there after
-/// all, the store fences its writers as soon as somebody else opens their streams.
+/// all, the store tells it so: whoever takes the cluster over joins it as its owner, and from a former one the store takes nothing any more.
 const HANDOVER: Duration = Duration::from_secs(60);
 
 /// The trees by the name of their PediaCluster.

@@ -5,5 +5,6 @@ pub(crate) mod budget;
 pub(crate) mod event;
 pub(crate) mod items;
 pub(crate) mod lines;
+pub(crate) mod memory;
 pub(crate) mod prune;
 pub(crate) mod unfinished;

@@ -49,6 +49,8 @@ use crate::told::board::Running;
 /// A member that answers the probe and not what comes after it is asked four questions each time, one of them long: in the end once a
 /// minute.
 const LAST_RETRY: Duration = Duration::from_secs(60);
+/// Nobody puts a backup back in less, and a member that comes and goes is not audited each time.
+const OUTAGE: Duration = Duration::from_secs(120);
 
 /// How a pause ended.
 #[derive(PartialEq, Eq)]
@@ -78,12 +80,14 @@ impl Session {
         let mut streams = Streams::new(&self);
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         let mut strangers = Strangers::default();
+        let mut lost = None;
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
             let reached = Box::pin(self.reach(&wanted, &mut health, &mut streams)).await;
             let Some(reached) = reached else {
                 continue;
             };
+            self.returned(lost.take());
             let begun = Instant::now();
             let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
             let lasted = begun.elapsed();
@@ -91,6 +95,7 @@ impl Session {
             let is_lost = matches!(pause, Pause::Unhealthy | Pause::Stranger);
             Box::pin(streams.stop(is_lost)).await;
             wanted.member.leave_connections();
+            lost = matches!(pause, Pause::Unhealthy).then(Instant::now);
             match pause {
                 Pause::Unhealthy if lasted < LIVED => {
                     self.pause(backoff.next(rand::random())).await;
@@ -108,6 +113,14 @@ impl Session {
         health.unasked();
         if self.released.is_cancelled() {
             Box::pin(health.released()).await;
+        }
+    }
+
+    /// The member answers again, after it was lost at this time. One that was put back to a backup and has taken so many changes since that it is past what is
+    /// stored looks as if it had gone on: an audit finds what it does not have any more.
+    fn returned(&self, lost: Option<Instant>) {
+        if lost.is_some_and(|lost| lost.elapsed() >= OUTAGE) {
+            self.audits.begins_soon();
         }
     }
 
@@ -305,8 +318,8 @@ impl Session {
         let draft = plan::negotiate(resources, discovery, &known, self.new_types.most());
         let begin = self.new_types.let_in(&draft.wants());
         let plan = draft.plan(&begin);
-        let hidden = streams.apply(&plan).await;
-        let found = Found::by(&plan, hidden);
+        let rest = streams.apply(&plan).await;
+        let found = Found::by(&plan, rest);
         self.board.update(|facts| facts.missing = plan.missing);
         found
     }

@@ -11,6 +11,7 @@ mod silence;
 pub(crate) mod step;
 mod sweep;
 pub(crate) mod turns;
+mod waits;
 mod watch;
 pub(crate) mod writer;
 
@@ -35,15 +36,13 @@ use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
 use crate::stream::outlasted::Outlasted;
 use crate::stream::pace::Pace;
-use crate::stream::step::{Outcome, State, Wait, step};
+use crate::stream::step::{Good, Outcome, State, Wait, step};
 use crate::stream::turns::{Room, Turn};
+use crate::stream::waits::{FIRST_RETRY, LAST_RETRY, Waits};
 use crate::stream::writer::{Halt, Opened, Writer};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
 
-const FIRST_RETRY: Duration = Duration::from_millis(500);
-/// A forbidden kind is asked for twice a minute: rights are given by people.
-const LAST_RETRY: Duration = Duration::from_secs(30);
 /// Two writers of one stream are a mistake in the deployment, a process that is just ending, or one that is to learn that it was replaced.
 const FENCED_RETRY: Duration = Duration::from_secs(45);
 
@@ -120,7 +119,8 @@ struct Stream {
     asked_wait: Duration,
     /// The stored position is older than where the stream is.
     behind: bool,
-    /// Where it stands, while its rows are hidden: it is not known yet whether the member lets them be read.
+    /// Where it stood when it was opened, while its rows are hidden: it is not known yet whether the member lets them be read. A list that is stored to its
+    /// end shows them, and leads elsewhere.
     hidden: Option<Box<MemberPosition>>,
     /// The member was asked how far it is, and what it answered was not understood.
     puzzled: bool,
@@ -132,9 +132,10 @@ struct Stream {
     troubled: bool,
     /// Lists since a watch has lasted.
     outlasted: Option<Box<Outlasted>>,
-    /// A watch lasted, which is the one proof that a stream works: a member may answer every question and list and still refuse the
-    /// watch, or end it, and would be asked all the time if an answer were a success.
-    lasted: bool,
+    /// What its last watch proved: that it lasted or brought changes for a while, which alone says that a stream works. A member may answer every
+    /// question and list and still refuse the watch, or end it, and would be asked all the time if an answer were a success.
+    proved: Option<Good>,
+    waits: Waits,
 }
 
 impl Stream {
@@ -169,17 +170,14 @@ impl Stream {
             pace: Pace::default(),
             troubled: false,
             outlasted: None,
-            lasted: false,
+            proved: None,
+            waits: Waits::default(),
         }
     }
 
     /// Does one thing after the other until cancelled.
     async fn go_on(&mut self) {
         let mut state = State::Opening;
-        let (mut whole, mut page) = (
-            Backoff::new(FIRST_RETRY, LAST_RETRY),
-            Backoff::new(FIRST_RETRY, LAST_RETRY),
-        );
         loop {
             let outcome = match self.perform(&mut state).await {
                 Ok(outcome) => outcome,
@@ -188,8 +186,10 @@ impl Stream {
                 Err(Halt::Cancelled) => return,
             };
             let asked = std::mem::take(&mut self.asked_wait);
-            if std::mem::take(&mut self.lasted) {
-                whole.reset();
+            match self.proved.take() {
+                Some(Good::Lasted) => self.waits.lasted(),
+                Some(Good::Changes) => self.waits.brought_changes(),
+                Some(Good::Nothing) | None => {}
             }
             let next = step(state, outcome, &self.context.connected.identity);
             state = next.state;
@@ -198,20 +198,19 @@ impl Stream {
             }
             let wait = match next.wait {
                 Wait::No => {
-                    page.reset();
+                    self.waits.goes_well();
                     continue;
                 }
                 Wait::Page => {
-                    let wait = page.next(rand::random()).max(asked);
+                    let (wait, is_repeated) = self.waits.page(rand::random());
                     // It may fail for long, and others have to wait for room.
-                    if page.is_repeated()
-                        && let State::Listing(listing) = &mut state
-                    {
+                    if is_repeated && let State::Listing(listing) = &mut state {
                         Room::leave(&mut listing.room);
                     }
-                    wait
+                    wait.max(asked)
                 }
-                Wait::Backoff => whole.next(rand::random()).max(asked),
+                Wait::Backoff => self.waits.whole(rand::random()).max(asked),
+                Wait::Short => self.waits.short(rand::random()).max(asked),
                 Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
                 Wait::Outlasted => self.outlasted().pause(rand::random()).max(asked),
             };
@@ -249,9 +248,10 @@ impl Stream {
             context, writer, ..
         } = self;
         let sink = &context.shared.sink;
+        let owner = context.shared.owner.text();
         let rules = armadex_storage::Rules(rules_version(&context.resource.gvr));
         let opened = writer
-            .attempt(|| sink.open(context.cluster, &context.resource, rules))
+            .attempt(|| sink.open(context.cluster, &owner, &context.resource, rules))
             .await?;
         let stream = match opened {
             Ok(stream) => stream,
@@ -352,7 +352,9 @@ impl Stream {
     fn failed(&mut self, error: &MemberError) -> Outcome {
         self.asked_wait = error.retry_after().unwrap_or_default();
         if let Some(token) = error.fresh_token() {
-            info!(stream = %self.writer.what, "the list took too long to be of one version, going on with a later one");
+            if self.news("a list took too long to be of one version") {
+                info!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, "a list took too long to be of one version, going on with a later one; others that do are not told of");
+            }
             return Outcome::Expired(token.to_owned());
         }
         if error.is_gone() {
@@ -385,6 +387,20 @@ impl Stream {
         Outcome::Outlasted
     }
 
+    /// A watch was soon over and led nowhere. One may be by chance; the second in a row is told until one has lasted.
+    fn ended_in_vain(&mut self) {
+        if !self.waits.was_in_vain() {
+            return;
+        }
+        self.context.metrics.failures.add(1);
+        let words = "watches end before their time and bring nothing, so the next one waits longer and longer: the member refuses them, or \
+                     something on the way to it cuts them off";
+        if self.news("watches end before their time") {
+            warn!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, error = words, "watches end before their time; others that do are not told of");
+        }
+        self.context.report.stands(words.to_owned());
+    }
+
     fn news(&mut self, words: &str) -> bool {
         self.troubled = true;
         self.context
@@ -411,7 +427,7 @@ impl Stream {
 
     /// Its session is told, and says the rest.
     fn left(&self) {
-        let words = "the cluster has left the store";
+        let words = "the cluster has left the store, or another synchro looks after it";
         self.context.report.stopped(None, words);
         self.context.left.cancel();
     }

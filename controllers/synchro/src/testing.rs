@@ -23,7 +23,7 @@ use serde_json::json;
 pub(crate) use self::breaking::{BreakingSink, unavailable};
 pub(crate) use self::control_plane::ControlPlane;
 pub(crate) use self::member::ScriptedMember;
-pub(crate) use self::warnings::warnings;
+pub(crate) use self::warnings::{lines, warnings};
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
 

@@ -7,6 +7,7 @@ mod edited;
 mod entry;
 pub(crate) mod finalizer;
 mod idle;
+mod made;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use armadex_backoff::Backoff;
 use armadex_crds::PediaCluster;
-use armadex_member::Ground;
+use armadex_member::{ConfigError, Ground};
 use armadex_model::ClusterName;
 use armadex_policy::{Objects, Trouble, TroubleKind};
 use armadex_storage::StoreError;
@@ -38,12 +39,15 @@ use crate::told::metrics::ClusterMetrics;
 use crate::told::{keeper, outages};
 use crate::tree::entry::{Entrant, Entry};
 use crate::tree::idle::Idle;
+use crate::tree::made::{Made, Ready};
 use crate::tree::standing::Standing;
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 /// As a condition tells it.
 const BROKE_OFF: &str = "the synchro of this cluster broke off, it begins anew";
+/// The same of one whose cluster the store takes nothing of.
+const LOST: &str = "the cluster has left the store or was taken over, it joins anew if it is still for this synchro";
 /// About two minutes.
 const VANISHING_TRIES: usize = 10;
 
@@ -109,6 +113,8 @@ struct Branches {
     /// What a policy rendered under this name.
     policy: Followed,
     session: Option<Live>,
+    /// What was last made of the object. It goes with a session: the next one has connections of its own.
+    made: Made<Result<Ready, ConfigError>>,
     /// Since when no connection can be made of the object.
     refused: Option<Instant>,
     /// What was done while no session ran.
@@ -138,8 +144,8 @@ enum Stays {
 
 /// How a session ends without being told to.
 enum Broke {
-    /// Its cluster has left the store.
-    Left,
+    /// Its cluster has left the store, or is another synchro's.
+    Lost,
     /// Something is wrong.
     Failed(String),
 }
@@ -250,6 +256,7 @@ impl Tree {
             secrets: Secrets::new(Arc::clone(&self.secrets)),
             policy: self.lifecycles.follow(self.name.as_str()),
             session: None,
+            made: Made::default(),
             refused: None,
             idle: None,
         }
@@ -336,12 +343,12 @@ impl Tree {
     /// Says that a session ended by itself, which it did not, and gives what that means for the entry in the store.
     async fn bury(&self, branches: &mut Branches, broke: Broke) -> Entry {
         branches.session = None;
+        branches.made = Made::default();
         match broke {
-            Broke::Left => {
-                warn!(cluster = %self.name, "the cluster has left the store, it joins anew");
-                let board = &branches.standing.board;
-                board.broke_off("the cluster has left the store, it joins anew");
-                Entry::Left
+            Broke::Lost => {
+                warn!(cluster = %self.name, "{LOST}");
+                branches.standing.board.broke_off(LOST);
+                Entry::Lost
             }
             Broke::Failed(words) => {
                 error!(cluster = %self.name, error = words, "the session of a cluster broke off, it begins anew");
@@ -354,16 +361,22 @@ impl Tree {
 
     /// The object is being deleted: its rows are hidden, then it may go.
     async fn off_board(mut self, branches: Branches) {
-        branches.standing.silence();
+        let standing = Arc::clone(&branches.standing);
         drop(branches);
+        // A store that is away may keep it for long, and nothing is synced meanwhile.
+        let board = &standing.board;
+        board.update(|facts| facts.running = Running::Shutdown);
         let api: Objects<PediaCluster> = Objects::all(self.client.clone());
         let reference = self.orders.borrow().object.object_ref(&());
         let mut backoff = Backoff::new(FIRST_RETRY, LAST_RETRY);
-        while let Err(stays) = self.leave_and_release(&api).await {
+        while let Err(stays) = self.leave_and_release(&api, &standing).await {
             self.stays(&stays);
             let wait = backoff.next(rand::random());
             tokio::select! {
-                ending = self.is_ended() => return self.leave_anyway(ending).await,
+                ending = self.is_ended() => {
+                    standing.silence();
+                    return self.leave_anyway(ending).await;
+                }
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -406,8 +419,14 @@ impl Tree {
         self.shared.strays.notify_one();
     }
 
-    async fn leave_and_release(&self, api: &Objects<PediaCluster>) -> Result<(), Stays> {
+    /// Nothing more is written to the status of an object that may go.
+    async fn leave_and_release(
+        &self,
+        api: &Objects<PediaCluster>,
+        standing: &Standing,
+    ) -> Result<(), Stays> {
         self.leave().await?;
+        standing.silence();
         let name = self.name.as_str();
         finalizer::remove(api, name, &self.uid).await?;
         if self.shared.refusals.departures.ends(name) {
@@ -506,7 +525,7 @@ async fn broke(session: &mut Option<Live>) -> Broke {
         return std::future::pending().await;
     };
     match (&mut live.task).await {
-        Ok(()) if live.left.is_cancelled() => Broke::Left,
+        Ok(()) if live.left.is_cancelled() => Broke::Lost,
         Ok(()) => Broke::Failed("it ended by itself".to_owned()),
         Err(error) => Broke::Failed(error.to_string()),
     }
@@ -521,7 +540,7 @@ impl Branches {
         let board = &self.standing.board;
         board.update(|facts| facts.running = Running::Waiting);
         match left {
-            Some(left) if left.is_cancelled() => Entry::Left,
+            Some(left) if left.is_cancelled() => Entry::Lost,
             _ => Entry::Unknown,
         }
     }
@@ -546,6 +565,7 @@ impl Branches {
         let Some(Live { cancel, task, .. }) = self.session.take() else {
             return;
         };
+        self.made = Made::default();
         cancel.cancel();
         if let Err(error) = task.await {
             warn!(error = %error, "a session did not end well");

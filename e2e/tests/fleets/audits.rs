@@ -153,7 +153,7 @@ async fn break_three_pods(fleet: &Harness) -> Result<()> {
     let cluster = store
         .join(&joined.name, &joined.incarnation, &joined.owner)
         .await?;
-    let (stream, mut pods) = pods(&store, cluster).await?;
+    let (stream, mut pods) = pods(&store, cluster, &joined.owner).await?;
     let (lost, old) = (pods.remove(0), pods.remove(0));
     let put = |row: StoredVersion| {
         Change::Put(Object {
@@ -177,13 +177,17 @@ async fn break_three_pods(fleet: &Harness) -> Result<()> {
 }
 
 /// An empty batch of the stream of pods, and two of them.
-async fn pods(store: &SqlStore, cluster: ClusterId) -> Result<(Batch, Vec<StoredVersion>)> {
+async fn pods(
+    store: &SqlStore,
+    cluster: ClusterId,
+    owner: &str,
+) -> Result<(Batch, Vec<StoredVersion>)> {
     let pods = GroupVersionResource::new("", "v1", "pods");
     let states = store.streams(cluster).await?;
     let state = states.iter().find(|state| state.resource.gvr == pods);
     let resource: &ResourceType = &state.context("pods are not synced")?.resource;
     let rules = Rules(armadex_synchro::rules_version(&pods));
-    let stream = store.open(cluster, resource, rules).await?;
+    let stream = store.open(cluster, owner, resource, rules).await?;
     let rows = store.versions(cluster, stream.resource, None, 2).await?;
     let batch = Batch {
         cluster,

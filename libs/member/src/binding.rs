@@ -5,15 +5,17 @@
 //!
 //! Where a policy rendered a PediaCluster, nothing else counts, be it with credentials of whoever writes it: what everybody reads under
 //! the name of that cluster would come from somewhere else.
+//!
+//! Nor is whoever writes it told what is in a Secret that may not be used: what is wrong with it is looked for after that.
 
 use std::collections::BTreeSet;
 
 use armadex_crds::{ENDPOINTS_ANNOTATION, PediaClusterSpec, RenderedConnection};
 
-use crate::connection::{Connection, Trust};
+use crate::connection::Endpoint;
 use crate::error::ConfigError;
 use crate::grant::Grant;
-use crate::secrets::{SecretData, SecretId, SecretScope};
+use crate::secrets::{SecretData, SecretId};
 
 /// What is known of the PediaClusterLifecycle that has the name of a PediaCluster. Nobody who may only write the PediaCluster can
 /// write that.
@@ -43,31 +45,68 @@ pub enum Ground {
     Secrets,
 }
 
-/// What a PediaCluster asks of Secrets.
-pub(crate) struct Claim<'a> {
-    pub(crate) spec: &'a PediaClusterSpec,
-    /// As it would be made.
-    pub(crate) connection: &'a Connection,
-    pub(crate) uses: Uses,
+/// Who says whether a connection may be made.
+pub(crate) enum Basis {
+    /// The policy that rendered it.
+    Policy(Ground),
+    /// Nobody but its writer, and the Secrets that it names.
+    Others(Made),
 }
 
-/// Which Secrets it uses, and for what.
-pub(crate) enum Uses {
-    /// None: its credentials stand in it.
-    Nothing,
-    /// A kubeconfig, which has an endpoint and a trust of its own.
-    Kubeconfig {
-        secret: SecretId,
-        /// Whether it asks to verify the API server.
-        verifies: bool,
-    },
-    /// Single pieces.
-    Pieces {
-        /// Where token, certificate and key lie.
-        credentials: BTreeSet<SecretId>,
-        /// Where the CA lies; `None` if it is in the spec, or there is none.
-        ca: Option<SecretId>,
-    },
+/// Who made a PediaCluster that no policy is known to have rendered.
+#[derive(Clone, Copy)]
+pub(crate) enum Made {
+    /// Nobody has its name but itself.
+    ByHand,
+    /// There is a lifecycle that has not said what it rendered.
+    Silently,
+}
+
+/// Where it leads whose API server stands in a Secret. Whoever may write PediaClusters alone is not told what does.
+pub(crate) const OF_KUBECONFIG: &str = "the API server of its kubeconfig";
+
+/// Before anything of a Secret is looked at. `leads_to` is what is told of where it leads.
+pub(crate) fn basis(
+    spec: &PediaClusterSpec,
+    policy: &Policy,
+    leads_to: &str,
+) -> Result<Basis, ConfigError> {
+    let rendered = match policy {
+        Policy::Rendered(rendered) => rendered,
+        Policy::Unlisted(why) => return Err(ConfigError::Unlisted { why: why.clone() }),
+        Policy::Silent => return Ok(Basis::Others(Made::Silently)),
+        Policy::Absent => return Ok(Basis::Others(Made::ByHand)),
+    };
+    let digest = RenderedConnection::of(spec).digest;
+    if rendered.covers(&digest) {
+        return Ok(Basis::Policy(Ground::Policy { digest }));
+    }
+    Err(ConfigError::Replaced {
+        endpoint: leads_to.to_owned(),
+        rendered: rendered.apiserver.clone(),
+    })
+}
+
+/// Which Secrets single pieces come from.
+pub(crate) struct Pieces<'a> {
+    /// Where they are to be sent.
+    pub(crate) server: &'a Endpoint,
+    /// Where token, certificate and key lie.
+    pub(crate) credentials: BTreeSet<SecretId>,
+    /// Who vouches for the API server.
+    pub(crate) ca: Ca,
+}
+
+/// Where the CA lies, as far as the spec says it.
+pub(crate) enum Ca {
+    /// Nobody is verified.
+    Unasked,
+    /// The system's roots count.
+    System,
+    /// In the spec.
+    Inline,
+    /// In this Secret.
+    Secret(SecretId),
 }
 
 const SKIPS: &str = "nobody is verified there, and only a policy may render \
@@ -79,59 +118,23 @@ const PROXIED: &str = "its kubeconfig does not ask to verify the API server, and
 const INLINE_CA: &str = "only a policy may render spec.caData; put the CA into the Secret and name it in \
                          spec.authenticationFrom.ca";
 
-/// Decides, and gives warnings with a yes.
-pub(crate) fn bind(
-    claim: &Claim<'_>,
-    scope: &SecretScope,
+/// Whether pieces may be used, by what the spec and the annotations of their Secrets say; with warnings. Nothing else of a Secret that grants
+/// nothing is looked at, and a refusal is the same whether it is there or not.
+pub(crate) fn check_pieces(
+    pieces: &Pieces<'_>,
     secrets: &SecretData,
-    policy: &Policy,
-) -> Result<(Ground, Vec<String>), ConfigError> {
-    let made = match policy {
-        Policy::Rendered(rendered) => return follow(claim, rendered),
-        Policy::Unlisted(why) => return Err(ConfigError::Unlisted { why: why.clone() }),
-        Policy::Silent => Made::Silently,
-        Policy::Absent => Made::ByHand,
-    };
+    made: Made,
+) -> Result<Vec<String>, ConfigError> {
+    let each = || pieces.credentials.iter();
     let mut warnings = Vec::new();
-    let checked = match &claim.uses {
-        Uses::Nothing => return Ok((Ground::Own, warnings)),
-        Uses::Kubeconfig { secret, verifies } => match check_kubeconfig(claim, secret, *verifies) {
-            Ok(()) if secret.namespace == scope.default_namespace => Ok(()),
-            Ok(()) => check_grant(claim, secret, secrets, &mut warnings),
-            refused => refused,
-        },
-        Uses::Pieces { credentials, ca } => credentials.iter().try_for_each(|secret| {
-            check_trust(claim, secret, ca.as_ref(), secrets)?;
-            check_grant(claim, secret, secrets, &mut warnings)
-        }),
-    };
-    match checked {
-        Ok(()) => Ok((Ground::Secrets, warnings)),
-        Err(refusal) => Err(refusal.told(claim, made)),
-    }
-}
-
-fn follow(
-    claim: &Claim<'_>,
-    rendered: &RenderedConnection,
-) -> Result<(Ground, Vec<String>), ConfigError> {
-    let digest = RenderedConnection::of(claim.spec).digest;
-    if rendered.covers(&digest) {
-        return Ok((Ground::Policy { digest }, Vec::new()));
-    }
-    Err(ConfigError::Replaced {
-        endpoint: claim.connection.server.to_string(),
-        rendered: rendered.apiserver.clone(),
-    })
-}
-
-/// Who made a PediaCluster that no policy is known to have rendered.
-#[derive(Clone, Copy)]
-enum Made {
-    /// Nobody has its name but itself.
-    ByHand,
-    /// There is a lifecycle that has not said what it rendered.
-    Silently,
+    each()
+        .try_for_each(|secret| check_trust(pieces, secret))
+        .and_then(|()| {
+            each().try_for_each(|secret| check_grant(pieces, secret, secrets, &mut warnings))
+        })
+        .and_then(|()| each().try_for_each(|secret| check_ca(pieces, secret, secrets)))
+        .map_err(|refusal| refusal.told(&pieces.server.to_string(), made))?;
+    Ok(warnings)
 }
 
 /// Which Secret may not be used, and why not.
@@ -141,7 +144,7 @@ struct Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    fn told(self, claim: &Claim<'_>, made: Made) -> ConfigError {
+    fn told(self, endpoint: &str, made: Made) -> ConfigError {
         let policy = match made {
             Made::Silently => {
                 "the PediaClusterLifecycle of this name has not recorded what it rendered: do the policy controllers run, \
@@ -151,7 +154,7 @@ impl Refusal<'_> {
         };
         ConfigError::Unbound {
             secret: self.secret.to_string(),
-            endpoint: claim.connection.server.to_string(),
+            endpoint: endpoint.to_owned(),
             why: format!("{} ({policy})", self.why),
         }
     }
@@ -162,41 +165,26 @@ fn refuse(secret: &SecretId, why: impl Into<String>) -> Refusal<'_> {
     Refusal { secret, why }
 }
 
-/// What the PediaCluster adds to a kubeconfig must not open what that has closed.
-fn check_kubeconfig<'a>(
-    claim: &Claim<'_>,
-    secret: &'a SecretId,
-    verifies: bool,
-) -> Result<(), Refusal<'a>> {
-    let Some(way) = &claim.spec.connection else {
-        return Ok(());
-    };
-    if way.insecure_skip_tls_verification && verifies {
-        return Err(refuse(secret, SKIPS_KUBECONFIG));
+/// Whoever is verified is who the Secret's side means: with that, a proxy learns nothing.
+fn check_trust<'a>(pieces: &Pieces<'_>, secret: &'a SecretId) -> Result<(), Refusal<'a>> {
+    match &pieces.ca {
+        Ca::Unasked => Err(refuse(secret, SKIPS)),
+        Ca::Inline => Err(refuse(secret, INLINE_CA)),
+        Ca::System | Ca::Secret(_) => Ok(()),
     }
-    if !way.proxy_url.trim().is_empty() && !verifies {
-        return Err(refuse(secret, PROXIED));
-    }
-    Ok(())
 }
 
-/// Whoever is verified is who the Secret's side means: with that, a proxy learns nothing.
-///
 /// A CA of another Secret has to be granted for the endpoint too: the namespace may hold the CAs of many members, and whoever has the
 /// key of one of them could pass for any other.
-fn check_trust<'a>(
-    claim: &Claim<'_>,
+fn check_ca<'a>(
+    pieces: &Pieces<'_>,
     secret: &'a SecretId,
-    ca: Option<&SecretId>,
     secrets: &SecretData,
 ) -> Result<(), Refusal<'a>> {
-    let ca = match (&claim.connection.trust, ca) {
-        (Trust::Anyone, _) => return Err(refuse(secret, SKIPS)),
-        (Trust::System, _) => return Ok(()),
-        (Trust::Bundle(_), None) => return Err(refuse(secret, INLINE_CA)),
-        (Trust::Bundle(_), Some(ca)) => ca,
+    let Ca::Secret(ca) = &pieces.ca else {
+        return Ok(());
     };
-    let is_granted = || grant_of(ca, secrets).names(&claim.connection.server);
+    let is_granted = || grant_of(ca, secrets).names(pieces.server);
     if ca == secret || (ca.namespace == secret.namespace && is_granted()) {
         return Ok(());
     }
@@ -208,29 +196,61 @@ fn check_trust<'a>(
 }
 
 fn check_grant<'a>(
-    claim: &Claim<'_>,
+    pieces: &Pieces<'_>,
     secret: &'a SecretId,
     secrets: &SecretData,
     warnings: &mut Vec<String>,
 ) -> Result<(), Refusal<'a>> {
-    let (grant, server) = (grant_of(secret, secrets), &claim.connection.server);
-    if grant.names(server) {
-        let told = |problem| format!("secret {secret}: {problem}");
-        warnings.extend(grant.problems.into_iter().map(told));
+    let grant = grant_of(secret, secrets);
+    if grant.names(pieces.server) {
+        warnings.extend(grant.told(secret));
         return Ok(());
     }
-    let why = if grant == Grant::default() {
-        format!(
-            "whoever looks after it can allow that by the annotation {ENDPOINTS_ANNOTATION}: \"{server}\" on the Secret"
-        )
-    } else {
-        format!(
-            "whoever looks after it can allow that by adding \",{server}\" to the annotation {ENDPOINTS_ANNOTATION} \
-             of the Secret"
-        )
+    let server = pieces.server;
+    let why = format!(
+        "whoever looks after it can allow that by naming \"{server}\" in the annotation {ENDPOINTS_ANNOTATION} of the \
+         Secret"
+    );
+    Err(refuse(secret, why))
+}
+
+/// Whether a kubeconfig outside of our namespace may be used, if there is one; with warnings. A refusal says nothing of what is in the Secret, nor
+/// whether it is there.
+pub(crate) fn check_granted(
+    secret: &SecretId,
+    server: Option<&Endpoint>,
+    secrets: &SecretData,
+    made: Made,
+) -> Result<Vec<String>, ConfigError> {
+    let grant = grant_of(secret, secrets);
+    if server.is_some_and(|server| grant.names(server)) {
+        return Ok(grant.told(secret));
+    }
+    let why = format!(
+        "whoever looks after it can allow that, if there is a kubeconfig in it, by naming its API server in the annotation \
+         {ENDPOINTS_ANNOTATION} of the Secret"
+    );
+    Err(refuse(secret, why).told(OF_KUBECONFIG, made))
+}
+
+/// What the PediaCluster adds to a kubeconfig that it may use must not open what that has closed.
+pub(crate) fn check_way(
+    spec: &PediaClusterSpec,
+    secret: &SecretId,
+    verifies: bool,
+    made: Made,
+) -> Result<(), ConfigError> {
+    let Some(way) = &spec.connection else {
+        return Ok(());
     };
-    let whole: Vec<String> = std::iter::once(why).chain(grant.problems).collect();
-    Err(refuse(secret, whole.join("; ")))
+    let why = if way.insecure_skip_tls_verification && verifies {
+        SKIPS_KUBECONFIG
+    } else if !way.proxy_url.trim().is_empty() && !verifies {
+        PROXIED
+    } else {
+        return Ok(());
+    };
+    Err(refuse(secret, why).told(OF_KUBECONFIG, made))
 }
 
 fn grant_of(secret: &SecretId, secrets: &SecretData) -> Grant {

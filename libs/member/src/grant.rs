@@ -4,6 +4,7 @@ use armadex_crds::ENDPOINTS_ANNOTATION;
 
 use crate::connection::Endpoint;
 use crate::error::ConfigError;
+use crate::secrets::SecretId;
 
 /// Entries that are looked at, of those that are not blank. All annotations of an object have 256 KiB, in which there is room for a hundred
 /// thousand; no credential is for so many endpoints.
@@ -16,7 +17,7 @@ const TOLD: usize = 3;
 pub(crate) struct Grant {
     endpoints: Vec<String>,
     /// Entries that cannot be meant, in words that do not repeat them: the first ones, and how many there are besides.
-    pub(crate) problems: Vec<String>,
+    problems: Vec<String>,
 }
 
 impl Grant {
@@ -51,6 +52,12 @@ impl Grant {
     /// Whether it names this endpoint.
     pub(crate) fn names(&self, endpoint: &Endpoint) -> bool {
         self.endpoints.contains(&endpoint.normal())
+    }
+
+    /// What is wrong with it, for whoever may use the Secret.
+    pub(crate) fn told(self, secret: &SecretId) -> Vec<String> {
+        let told = |problem| format!("secret {secret}: {problem}");
+        self.problems.into_iter().map(told).collect()
     }
 }
 

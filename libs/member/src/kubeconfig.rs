@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use kube::config::{AuthInfo, Cluster, Kubeconfig as File};
+use kube::config::{AuthInfo, Cluster, Context, Kubeconfig as File};
 
 use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
 use crate::error::ConfigError;
@@ -21,31 +21,52 @@ pub(crate) struct Kubeconfig {
     pub(crate) verifies: bool,
 }
 
-/// Reads the current context of the kubeconfig in `field`. `skip_verification` is what the PediaCluster itself says.
-pub(crate) fn read(
-    field: &str,
-    yaml: &[u8],
-    skip_verification: bool,
-) -> Result<Kubeconfig, ConfigError> {
-    let config = parse(field, yaml)?;
-    let (cluster, user) = current(field, &config)?;
-    check_cluster(field, cluster, skip_verification)?;
-    check_user(field, user)?;
+/// A file that says where its current context leads; nothing else of it is checked.
+pub(crate) struct Opened<'a> {
+    field: &'a str,
+    file: File,
+    /// The API server.
+    pub(crate) server: Endpoint,
+}
+
+/// Opens the kubeconfig in `field`.
+pub(crate) fn open<'a>(field: &'a str, yaml: &[u8]) -> Result<Opened<'a>, ConfigError> {
+    let file = parse(field, yaml)?;
+    let cluster = cluster(field, &file)?;
     let server = cluster.server.as_deref().unwrap_or_default();
     let server = Endpoint::parse(&format!("{field}: clusters[].cluster.server"), server)?;
-    let verifies = cluster.insecure_skip_tls_verify != Some(true) && !server.is_plain();
-    let connection = Connection {
+    Ok(Opened {
+        field,
+        file,
         server,
-        trust: trust(field, cluster, skip_verification)?,
-        server_name: cluster.tls_server_name.clone(),
-        token: token(user),
-        certificate: certificate(field, user)?,
-        proxy: proxy_of(field, cluster)?,
-    };
-    Ok(Kubeconfig {
-        connection,
-        verifies,
     })
+}
+
+impl Opened<'_> {
+    /// Reads its current context. `skip_verification` is what the PediaCluster itself says.
+    pub(crate) fn read(self, skip_verification: bool) -> Result<Kubeconfig, ConfigError> {
+        let Self {
+            field,
+            file,
+            server,
+        } = self;
+        let (cluster, user) = (cluster(field, &file)?, user(field, &file)?);
+        check_cluster(field, cluster, skip_verification)?;
+        check_user(field, user)?;
+        let verifies = cluster.insecure_skip_tls_verify != Some(true) && !server.is_plain();
+        let connection = Connection {
+            server,
+            trust: trust(field, cluster, skip_verification)?,
+            server_name: cluster.tls_server_name.clone(),
+            token: token(user),
+            certificate: certificate(field, user)?,
+            proxy: proxy_of(field, cluster)?,
+        };
+        Ok(Kubeconfig {
+            connection,
+            verifies,
+        })
+    }
 }
 
 /// The parser's own words are left out: they quote what they read.
@@ -63,28 +84,35 @@ fn parse(field: &str, yaml: &[u8]) -> Result<File, ConfigError> {
     merged.map_err(|_| is_none())
 }
 
-fn current<'a>(field: &str, config: &'a File) -> Result<(&'a Cluster, &'a AuthInfo), ConfigError> {
-    let lacks = |what: &str| ConfigError::invalid(field, format!("has no {what}"));
-    let name = config.current_context.as_deref().unwrap_or_default();
-    let context = config
-        .contexts
+fn lacks(field: &str, what: &str) -> ConfigError {
+    ConfigError::invalid(field, format!("has no {what}"))
+}
+
+fn context<'a>(field: &str, file: &'a File) -> Result<&'a Context, ConfigError> {
+    let name = file.current_context.as_deref().unwrap_or_default();
+    file.contexts
         .iter()
         .find(|entry| entry.name == name)
         .and_then(|entry| entry.context.as_ref())
-        .ok_or_else(|| lacks("context of the name that current-context says"))?;
-    let cluster = config
-        .clusters
+        .ok_or_else(|| lacks(field, "context of the name that current-context says"))
+}
+
+fn cluster<'a>(field: &str, file: &'a File) -> Result<&'a Cluster, ConfigError> {
+    let context = context(field, file)?;
+    file.clusters
         .iter()
         .find(|entry| entry.name == context.cluster)
         .and_then(|entry| entry.cluster.as_ref())
-        .ok_or_else(|| lacks("cluster of the name that its current context says"))?;
-    let user = config
-        .auth_infos
+        .ok_or_else(|| lacks(field, "cluster of the name that its current context says"))
+}
+
+fn user<'a>(field: &str, file: &'a File) -> Result<&'a AuthInfo, ConfigError> {
+    let context = context(field, file)?;
+    file.auth_infos
         .iter()
         .find(|entry| Some(&entry.name) == context.user.as_ref())
         .and_then(|entry| entry.auth_info.as_ref())
-        .ok_or_else(|| lacks("user of the name that its current context says"))?;
-    Ok((cluster, user))
+        .ok_or_else(|| lacks(field, "user of the name that its current context says"))
 }
 
 fn check_cluster(field: &str, cluster: &Cluster, skip: bool) -> Result<(), ConfigError> {

@@ -24,7 +24,7 @@ use crate::transport::{self, ClientMaker, HttpClient, LIST_WINDOWS, WATCH_WINDOW
 use crate::words::Words;
 
 /// A health check that takes longer has failed.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connecting and the first byte of an answer. An apiserver gives up on a request after 60 s; a page of 500 takes one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// An answer that is kept as a whole, from the request to its last byte: 2 MiB, at 70 KB/s. Bytes that come one by one are held until then.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use armadex_crds::{SecretKeyRef, Sensitive, is_subdomain};
 
@@ -18,6 +19,20 @@ pub struct SecretId {
     pub namespace: String,
     /// Its name.
     pub name: String,
+}
+
+impl SecretId {
+    /// It is not there, or has nothing under this key, or something else: the same words for all of these.
+    pub(crate) fn lacks_kubeconfig(&self, key: &str) -> ConfigError {
+        ConfigError::Secret {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            problem: format!(
+                "there is no kubeconfig that names an API server under the key {}",
+                Words::of(key)
+            ),
+        }
+    }
 }
 
 impl fmt::Display for SecretId {
@@ -45,7 +60,7 @@ pub struct SecretContent {
 }
 
 /// The Secrets that a spec names; one that is not in it does not exist.
-pub type SecretData = BTreeMap<SecretId, SecretContent>;
+pub type SecretData = BTreeMap<SecretId, Arc<SecretContent>>;
 
 impl SecretScope {
     /// The Secret that a reference means, if this namespace may be read and a Secret may have this name: it becomes part of a path, and
@@ -92,6 +107,16 @@ pub(crate) struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
+    /// The Secret that a reference means.
+    pub(crate) fn id(&self, reference: &SecretKeyRef) -> Result<SecretId, ConfigError> {
+        self.scope.resolve(reference)
+    }
+
+    /// Whether it lies where whole kubeconfigs need no other ground.
+    pub(crate) fn is_ours(&self, secret: &SecretId) -> bool {
+        secret.namespace == self.scope.default_namespace
+    }
+
     /// The value that a reference means.
     pub(crate) fn value(&self, reference: &SecretKeyRef) -> Result<Sensitive, ConfigError> {
         let id = self.scope.resolve(reference)?;

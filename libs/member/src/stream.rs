@@ -104,12 +104,23 @@ impl ByteStream {
         while let Some(chunk) = self.next().await {
             let chunk = chunk?;
             let room = limit - bytes.len();
-            bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            let fits = &chunk[..chunk.len().min(room)];
+            make_room(&mut bytes, fits.len(), limit);
+            bytes.extend_from_slice(fits);
             if chunk.len() > room {
                 return Ok((bytes, false));
             }
         }
         Ok((bytes, true))
+    }
+}
+
+/// Makes room for so many more bytes: for twice as many as there was room for, and no more than there may be.
+fn make_room(bytes: &mut Vec<u8>, more: usize, limit: usize) {
+    let needed = bytes.len() + more;
+    if needed > bytes.capacity() {
+        let most = needed.max(limit.min(2 * bytes.capacity()));
+        bytes.reserve_exact(most - bytes.len());
     }
 }
 
@@ -150,6 +161,25 @@ mod tests {
             answer.write_all(&NO_MORE_DATA).await
         };
         tokio::try_join!(asked, answer).map(|_| ())
+    }
+
+    #[test]
+    fn what_is_collected_takes_no_more_than_it_may_have() {
+        const LIMIT: usize = 1000;
+        let mut bytes = Vec::new();
+        let mut grown = 0;
+        for _ in 0..LIMIT / 4 {
+            let before = bytes.capacity();
+            make_room(&mut bytes, 4, LIMIT);
+            bytes.extend_from_slice(b"some");
+            grown += usize::from(bytes.capacity() > before);
+            assert!(bytes.capacity() <= LIMIT);
+        }
+        assert_eq!(
+            (bytes.len(), grown),
+            (LIMIT, 9),
+            "from 4 to 512, and to all"
+        );
     }
 
     #[tokio::test(start_paused = true)]

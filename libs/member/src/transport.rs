@@ -3,8 +3,11 @@
 #[cfg(test)]
 mod generations;
 #[cfg(test)]
+mod silent;
+#[cfg(test)]
 mod unread;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,23 +17,33 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use http_body_util::Empty;
 use hyper::body::Incoming;
+use hyper::rt::{Read, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::client::legacy::connect::{Connect, Connection as Connected, HttpConnector};
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tower::util::BoxCloneSyncService;
+use tower::util::{BoxCloneSyncService, ServiceExt as _};
+use tower::{BoxError, Service};
 
 use crate::connection::{Connection, Proxy};
 use crate::error::ConfigError;
+use crate::member::PROBE_TIMEOUT;
 use crate::names::Names;
 use crate::tls;
 
 /// One pool of connections; clones share it.
 pub(crate) type HttpClient = BoxCloneSyncService<Request<Empty<Bytes>>, Response<Incoming>, Error>;
 
-/// A SYN is repeated after 1 s and 3 s; a host that takes longer is not there.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A SYN is repeated after 1 s and 3 s; a host that takes longer is not there. A health check lasts longer: were both over at the same time, one would
+/// be told to have failed now in the words of the one and now in those of the other, and each would be news.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+const _: () = assert!(CONNECT_TIMEOUT.as_secs() < PROBE_TIMEOUT.as_secs());
+/// The whole way to a member: its name, TCP, what a proxy answers and TLS. Whoever asked may be served over another connection meanwhile, and then nobody
+/// waits for this one: a peer that accepts it and stays silent would keep it for ever, and so each that was begun beside one that became idle. A
+/// name and TCP take 4 s each at most, and hardly ever more than one.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
+const _: () = assert!(CONNECTED_WITHIN.as_secs() > CONNECT_TIMEOUT.as_secs());
 /// A dead peer is found within 25 s, well before the end of a silent watch.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -101,11 +114,26 @@ pub(crate) fn client_maker(connection: &Connection) -> Result<ClientMaker, Confi
     })
 }
 
+/// Whatever the connector is made of, it has [`CONNECTED_WITHIN`].
 pub(crate) fn maker<C>(connector: C) -> ClientMaker
 where
-    C: Connect + Clone + Send + Sync + 'static,
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Read + Write + Connected + Unpin + Send + 'static,
+    C::Error: Into<BoxError>,
+    C::Future: Send + 'static,
 {
+    let connector = connector
+        .map_err(Into::into)
+        .map_future(|connecting| Box::pin(in_time(connecting)));
     Arc::new(move |windows| pool(connector.clone(), windows))
+}
+
+async fn in_time<T>(connecting: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
+    let connected = tokio::time::timeout(CONNECTED_WITHIN, connecting).await;
+    connected.unwrap_or_else(|_| {
+        let words = format!("no connection within {} s", CONNECTED_WITHIN.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, words).into())
+    })
 }
 
 type Builder = HttpsConnectorBuilder<hyper_rustls::builderstates::WantsProtocols3>;
@@ -209,15 +237,13 @@ pub(crate) fn get(uri: Uri, headers: HeaderMap) -> Request<Empty<Bytes>> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::member::Member;
     use tokio::io::{
         AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream,
     };
     use tokio::sync::mpsc;
     use tokio::time::Instant;
-    use tower::{Service as _, ServiceExt as _};
-
-    use super::*;
-    use crate::member::Member;
 
     /// Without a word of it a connection to a peer that lost its power lives for eleven minutes over HTTP/1.1.
     #[tokio::test]

@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 
 use armadex_crds::{AuthenticationFrom, Base64Bytes, PediaClusterSpec, SecretKeyRef};
 
-use crate::binding::{Claim, Ground, Policy, Uses, bind};
-use crate::connection::{ClientCertificate, Connection, Endpoint, Trust};
+use crate::binding::{self, Basis, Ca, Ground, OF_KUBECONFIG, Pieces, Policy};
+use crate::connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
 use crate::error::ConfigError;
 use crate::secrets::{Lookup, SecretData, SecretId, SecretScope};
 use crate::{kubeconfig, pem, proxy};
 use armadex_crds::Sensitive;
+
+const APISERVER: &str = "spec.apiserver";
 
 /// A connection, and on what grounds it may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,46 +58,49 @@ pub fn validate(
     secrets: &SecretData,
     policy: &Policy,
 ) -> Result<Validated, ConfigError> {
-    let skip = spec
-        .connection
-        .as_ref()
-        .is_some_and(|connection| connection.insecure_skip_tls_verification);
-    let (mut connection, uses) = match source(spec) {
-        Source::Kubeconfig => {
-            let yaml = decode("spec.kubeconfig", &spec.kubeconfig)?;
-            let read = kubeconfig::read("spec.kubeconfig", &yaml, skip)?;
-            (read.connection, Uses::Nothing)
-        }
-        Source::Inline => (inline(spec, skip)?, Uses::Nothing),
-        Source::Secrets(from) => {
-            let lookup = Lookup { scope, secrets };
-            let (connection, uses) = from_secrets(spec, from, &lookup, skip)?;
-            (connection, uses)
-        }
+    let proxy = proxy_of(spec)?;
+    let asked = Asked {
+        spec,
+        skip: skips(spec),
+        lookup: Lookup { scope, secrets },
+        policy,
     };
-    if let Some(way) = &spec.connection
-        && !way.proxy_url.trim().is_empty()
-    {
-        let field = "spec.connection.proxyURL";
-        connection.proxy = Some(proxy::parse(field, &way.proxy_url, &way.proxy_header)?);
-    }
-    if connection.server.is_plain() && !skip {
+    let mut validated = match source(spec) {
+        Source::Kubeconfig => asked.own_kubeconfig(),
+        Source::Inline => inline(spec, asked.skip).and_then(|connection| asked.own(connection)),
+        Source::Secrets(AuthenticationFrom {
+            kubeconfig: Some(reference),
+            ..
+        }) => asked.kubeconfig(reference),
+        Source::Secrets(from) => asked.pieces(from),
+    }?;
+    let connection = &mut validated.connection;
+    connection.proxy = proxy.or(connection.proxy.take());
+    validated.warnings.extend(unverified(&validated.connection));
+    Ok(validated)
+}
+
+fn skips(spec: &PediaClusterSpec) -> bool {
+    let way = spec.connection.as_ref();
+    way.is_some_and(|way| way.insecure_skip_tls_verification)
+}
+
+fn proxy_of(spec: &PediaClusterSpec) -> Result<Option<Proxy>, ConfigError> {
+    let way = spec.connection.as_ref();
+    let proxied = way.filter(|way| !way.proxy_url.trim().is_empty());
+    let field = "spec.connection.proxyURL";
+    proxied
+        .map(|way| proxy::parse(field, &way.proxy_url, &way.proxy_header))
+        .transpose()
+}
+
+fn check_plain(server: &Endpoint, skip: bool) -> Result<(), ConfigError> {
+    if server.is_plain() && !skip {
         let problem = "is not https, so nobody can be verified; \
                        set spec.connection.insecureSkipTLSVerification if that is meant";
         return Err(ConfigError::invalid("the API server's URL", problem));
     }
-    let claim = Claim {
-        spec,
-        connection: &connection,
-        uses,
-    };
-    let (ground, mut warnings) = bind(&claim, scope, secrets, policy)?;
-    warnings.extend(unverified(&connection));
-    Ok(Validated {
-        connection,
-        ground,
-        warnings,
-    })
+    Ok(())
 }
 
 /// Meant as it may be, nobody should have to read the spec to see it.
@@ -139,44 +144,133 @@ fn inline(spec: &PediaClusterSpec, skip: bool) -> Result<Connection, ConfigError
     parts.connect(spec, skip)
 }
 
-fn from_secrets(
-    spec: &PediaClusterSpec,
-    from: &AuthenticationFrom,
-    lookup: &Lookup<'_>,
+/// What is asked for, and what that may be made of. Where Secrets are named, what is told before it is known that they may be used depends on
+/// the spec alone: whoever writes it may not be somebody who may read them.
+struct Asked<'a> {
+    spec: &'a PediaClusterSpec,
     skip: bool,
-) -> Result<(Connection, Uses), ConfigError> {
-    if let Some(reference) = &from.kubeconfig {
-        let yaml = lookup.value(reference)?;
-        let field = "spec.authenticationFrom.kubeconfig";
-        let read = kubeconfig::read(field, yaml.expose(), skip)?;
-        let uses = Uses::Kubeconfig {
-            secret: lookup.scope.resolve(reference)?,
-            verifies: read.verifies,
-        };
-        return Ok((read.connection, uses));
+    lookup: Lookup<'a>,
+    policy: &'a Policy,
+}
+
+impl Asked<'_> {
+    fn own_kubeconfig(&self) -> Result<Validated, ConfigError> {
+        let field = "spec.kubeconfig";
+        let yaml = decode(field, &self.spec.kubeconfig)?;
+        let read = kubeconfig::open(field, &yaml)?.read(self.skip)?;
+        self.own(read.connection)
     }
-    let value = |reference: &Option<SecretKeyRef>| {
-        let reference = reference.as_ref();
-        reference.map(|found| lookup.value(found)).transpose()
-    };
-    let inline_ca = || decode("spec.caData", &spec.ca_data).map(Sensitive::new);
-    let ca = match value(&from.ca)? {
-        Some(ca) => ca,
-        None => inline_ca()?,
-    };
-    let parts = Parts {
-        token: value(&from.token)?,
-        ca: (!ca.is_blank()).then_some(ca),
-        cert: value(&from.cert)?,
-        key: value(&from.key)?,
-    };
-    let id = |reference: &SecretKeyRef| lookup.scope.resolve(reference);
-    let credentials = [&from.token, &from.cert, &from.key].into_iter().flatten();
-    let uses = Uses::Pieces {
-        credentials: credentials.map(id).collect::<Result<_, _>>()?,
-        ca: from.ca.as_ref().map(id).transpose()?,
-    };
-    Ok((parts.connect(spec, skip)?, uses))
+
+    /// Of whoever wrote it.
+    fn own(&self, connection: Connection) -> Result<Validated, ConfigError> {
+        check_plain(&connection.server, self.skip)?;
+        let leads_to = connection.server.to_string();
+        let ground = match binding::basis(self.spec, self.policy, &leads_to)? {
+            Basis::Policy(ground) => ground,
+            Basis::Others(_) => Ground::Own,
+        };
+        Ok(Validated {
+            connection,
+            ground,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Of a Secret that holds a whole kubeconfig.
+    fn kubeconfig(&self, reference: &SecretKeyRef) -> Result<Validated, ConfigError> {
+        const FIELD: &str = "spec.authenticationFrom.kubeconfig";
+        let secret = self.lookup.id(reference)?;
+        let basis = binding::basis(self.spec, self.policy, OF_KUBECONFIG)?;
+        let value = self.lookup.value(reference);
+        let opened = value.and_then(|yaml| kubeconfig::open(FIELD, yaml.expose()));
+        let (opened, warnings) = match &basis {
+            Basis::Policy(_) => (opened?, Vec::new()),
+            // Its place is its ground, and whatever else lies there is no kubeconfig.
+            Basis::Others(_) if self.lookup.is_ours(&secret) => {
+                let opened = opened.map_err(|_| secret.lacks_kubeconfig(&reference.key))?;
+                (opened, Vec::new())
+            }
+            Basis::Others(made) => {
+                let server = opened.as_ref().ok().map(|opened| &opened.server);
+                let secrets = self.lookup.secrets;
+                let warnings = binding::check_granted(&secret, server, secrets, *made)?;
+                (opened?, warnings)
+            }
+        };
+        check_plain(&opened.server, self.skip)?;
+        let read = opened.read(self.skip)?;
+        let ground = match basis {
+            Basis::Policy(ground) => ground,
+            Basis::Others(made) => {
+                binding::check_way(self.spec, &secret, read.verifies, made)?;
+                Ground::Secrets
+            }
+        };
+        Ok(Validated {
+            connection: read.connection,
+            ground,
+            warnings,
+        })
+    }
+
+    /// Of single pieces that Secrets hold.
+    fn pieces(&self, from: &AuthenticationFrom) -> Result<Validated, ConfigError> {
+        let server = Endpoint::parse(APISERVER, &self.spec.apiserver)?;
+        check_plain(&server, self.skip)?;
+        if from.token.is_none() && (from.cert.is_none() || from.key.is_none()) {
+            return Err(no_credential());
+        }
+        let id = |reference| self.lookup.id(reference);
+        let credentials = [&from.token, &from.cert, &from.key].into_iter().flatten();
+        let inline_ca = match &from.ca {
+            Some(_) => Sensitive::default(),
+            None => Sensitive::new(decode("spec.caData", &self.spec.ca_data)?),
+        };
+        let pieces = Pieces {
+            server: &server,
+            credentials: credentials.map(id).collect::<Result<_, _>>()?,
+            ca: match &from.ca {
+                _ if self.skip => Ca::Unasked,
+                Some(reference) => Ca::Secret(id(reference)?),
+                None if inline_ca.is_blank() => Ca::System,
+                None => Ca::Inline,
+            },
+        };
+        let (ground, warnings) = match binding::basis(self.spec, self.policy, &server.to_string())?
+        {
+            Basis::Policy(ground) => (ground, Vec::new()),
+            Basis::Others(made) => {
+                let warnings = binding::check_pieces(&pieces, self.lookup.secrets, made)?;
+                (Ground::Secrets, warnings)
+            }
+        };
+        Ok(Validated {
+            connection: self.parts(from, inline_ca)?.connect(self.spec, self.skip)?,
+            ground,
+            warnings,
+        })
+    }
+
+    fn parts(&self, from: &AuthenticationFrom, inline_ca: Sensitive) -> Result<Parts, ConfigError> {
+        let value = |reference: &Option<SecretKeyRef>| {
+            let reference = reference.as_ref();
+            reference.map(|found| self.lookup.value(found)).transpose()
+        };
+        let ca = value(&from.ca)?.unwrap_or(inline_ca);
+        Ok(Parts {
+            token: value(&from.token)?,
+            ca: (!ca.is_blank()).then_some(ca),
+            cert: value(&from.cert)?,
+            key: value(&from.key)?,
+        })
+    }
+}
+
+fn no_credential() -> ConfigError {
+    ConfigError::Missing {
+        field: "a credential".to_owned(),
+        hint: ": a token, or a client certificate and its key",
+    }
 }
 
 /// The single pieces, from wherever they came.
@@ -189,17 +283,14 @@ struct Parts {
 
 impl Parts {
     fn connect(self, spec: &PediaClusterSpec, skip: bool) -> Result<Connection, ConfigError> {
-        let server = Endpoint::parse("spec.apiserver", &spec.apiserver)?;
+        let server = Endpoint::parse(APISERVER, &spec.apiserver)?;
         let certificate = match (self.cert, self.key) {
             (Some(chain), Some(key)) => Some(certificate(&chain, key)?),
             _ => None,
         };
         let token = self.token.as_ref().map(trim_token).transpose()?;
         if token.is_none() && certificate.is_none() {
-            return Err(ConfigError::Missing {
-                field: "a credential".to_owned(),
-                hint: ": a token, or a client certificate and its key",
-            });
+            return Err(no_credential());
         }
         let trust = match (skip, &self.ca) {
             (true, _) => Trust::Anyone,

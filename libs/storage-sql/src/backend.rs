@@ -7,8 +7,10 @@ pub(crate) mod error;
 mod gate;
 pub(crate) mod guarded;
 pub(crate) mod head_row;
+pub(crate) mod hosts;
 pub(crate) mod identity;
 pub(crate) mod incarnation;
+mod lanes;
 mod migrating;
 pub(crate) mod mysql;
 pub(crate) mod pool;
@@ -17,9 +19,10 @@ pub(crate) mod schema;
 #[cfg(test)]
 pub(crate) mod several;
 pub(crate) mod sqlite;
-pub(crate) mod watched;
+pub(crate) mod stopwatch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
@@ -56,6 +59,10 @@ pub(crate) trait Connection: Send {
 pub(crate) trait Transaction: Connection {
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
     async fn rollback(self: Box<Self>) -> Result<(), StoreError>;
+
+    /// Ends it together with its connection, for the server that answers is behind another one: where there are several, the next one is connected
+    /// with first from now on.
+    fn leave(self: Box<Self>) {}
 }
 
 /// Which connections a read uses: what takes a moment never waits behind what may take long.
@@ -94,8 +101,11 @@ pub(crate) trait Database: Send + Sync {
     /// A transaction that may write; only the writer task asks for one.
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError>;
 
-    /// The server that answered is behind: another one is connected with first from now on, where there are several of which each will do.
-    fn leave_host(&self) {}
+    /// How long to wait, each time, before what seems to have lost commits is looked at once more, over another connection: another server may have
+    /// answered than before, which has not come so far yet. There is none such where nothing is said.
+    fn patience(&self) -> &'static [Duration] {
+        &[]
+    }
 
     /// Notes what was committed where a restored database would not have it. Called after each commit; must be cheap.
     fn note_committed(&self, incarnation: &str, revision: i64);

@@ -8,10 +8,9 @@ mod sink;
 mod snapshots;
 pub(crate) mod stats;
 
-use std::collections::VecDeque;
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use armadex_storage::{Head, StoreError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -21,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::error::{closed, collided};
 use crate::backend::guarded::{Availability, GuardedDatabase};
 use crate::backend::identity;
-use crate::backend::incarnation::{self, Committed};
+use crate::backend::incarnation::{self, Committed, Seen};
 use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::catalog::Snapshot;
 use crate::form::term::{HASH_KEY_BYTES, TermHasher};
@@ -49,7 +48,7 @@ pub struct SqlStore {
     tuning: Tuning,
     searches: u32,
     snapshots: Arc<Snapshots>,
-    seen: Seen,
+    seen: Arc<Seen>,
     past: past::Seen,
     families: Families,
     /// One for each batch that may be packed at the same time.
@@ -95,6 +94,7 @@ impl SqlStore {
             object_ids: ObjectIds::default(),
             labels,
             committed,
+            seen: Arc::clone(&store.seen),
             is_over: false,
         };
         let (stopping, ending) = (store.stop.clone(), store.ended.clone().drop_guard());
@@ -138,7 +138,7 @@ impl SqlStore {
             tuning: options.tuning.clone(),
             searches: options.readers,
             snapshots: Arc::new(Snapshots::new(stop.clone())),
-            seen: Seen(Mutex::new(committed.clone()), Mutex::default()),
+            seen: Arc::new(Seen::new(committed.clone())),
             past,
             families: Families::default(),
             packing: Arc::new(Semaphore::new(cores())),
@@ -223,58 +223,68 @@ impl SqlStore {
         Err(collided("clusters and types came and went all the while"))
     }
 
-    /// Begins a read of the database that this process knows; of a replica that is behind once it has caught up, if that takes no longer than a moment.
+    /// Begins a read of the database that this process knows. What seems to have lost commits may be a server that is behind another one: it is left,
+    /// and looked at again for as long as servers that follow each other need.
     async fn begin(&self, lane: Lane) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
-        for pause in CATCH_UP {
-            match self.begin_at_once(lane).await {
-                Err(err) if incarnation::is_behind(&err) => {
-                    tokio::time::sleep(Duration::from_millis(pause)).await;
+        let mut pauses = self.database.patience().iter();
+        loop {
+            let before = self.seen.before();
+            let (mut transaction, head) = self.begin_at_once(lane, &before.last).await?;
+            if before.is_ahead_of(&head) {
+                transaction.leave();
+                match pauses.next() {
+                    Some(pause) => tokio::time::sleep(*pause).await,
+                    None => return Err(self.stays_behind(before.last, &head).await),
                 }
-                begun => return begun,
+                continue;
             }
+            if head.incarnation != before.last.incarnation {
+                let key = identity::hash_key(&mut *transaction).await?;
+                if !self.hasher.has_key(&key) {
+                    // It was empty when this process began, and has become the copy of another store.
+                    transaction.rollback().await?;
+                    return Err(self.is_over(before.last, incarnation::rewound()).await);
+                }
+            }
+            if self.seen.note(&head) {
+                return Ok((transaction, head));
+            }
+            transaction.rollback().await?;
         }
-        let begun = self.begin_at_once(lane).await;
-        if begun.as_ref().is_err_and(incarnation::is_behind) {
-            // Should it stay behind, commits were lost: what is known of them means something else when their numbers are reached again.
-            self.snapshots.forget();
-        }
-        begun
     }
 
     async fn begin_at_once(
         &self,
         lane: Lane,
+        seen: &Committed,
     ) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
-        let seen = self.seen.before();
         let mut transaction = match self.database.read(lane).await {
-            Err(gone @ StoreError::Gone { .. }) => return Err(self.is_over(seen, gone).await),
+            Err(gone @ StoreError::Gone { .. }) => {
+                return Err(self.is_over(seen.clone(), gone).await);
+            }
             begun => begun?,
         };
         let head = head_row::read(&mut *transaction).await?;
         if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
             transaction.rollback().await?;
-            return Err(self.is_over(seen, refused).await);
+            return Err(self.is_over(seen.clone(), refused).await);
         }
-        if self.is_replica() && self.seen.is_past(&head) {
-            // The connection goes with it: another one may lead to a server that is not behind.
-            drop(transaction);
-            self.database.leave_host();
-            return Err(incarnation::behind(head.revision, seen.revision));
-        }
-        if head.incarnation == seen.incarnation && head.revision < seen.revision {
-            transaction.rollback().await?;
-            return Err(self.rewound(seen).await);
-        }
-        if head.incarnation != seen.incarnation {
-            let key = identity::hash_key(&mut *transaction).await?;
-            if !self.hasher.has_key(&key) {
-                // It was empty when this process began, and has become the copy of another store.
-                transaction.rollback().await?;
-                return Err(self.is_over(seen, incarnation::rewound()).await);
-            }
-        }
-        self.seen.note(&head);
         Ok((transaction, head))
+    }
+
+    /// What comes of a database that does not catch up. A replica may yet; of any other one everything that was handed out since means something else
+    /// now, unless the writer knows better.
+    async fn stays_behind(&self, seen: Committed, head: &HeadRow) -> StoreError {
+        let behind = incarnation::behind(head.revision, seen.revision);
+        if self.is_replica() {
+            if self.seen.give_up() {
+                // Should it stay so, commits were lost: what is known of them means something else when their numbers are reached again.
+                self.snapshots.forget();
+            }
+            return behind;
+        }
+        let told = self.order(Work::Rewound(seen)).await;
+        told.err().unwrap_or(behind)
     }
 
     /// This database is not to be used any more. The writer finds the same, and ends.
@@ -286,13 +296,6 @@ impl SqlStore {
         }
         let told = self.order(Work::Rewound(seen)).await;
         told.err().unwrap_or(found)
-    }
-
-    /// The database is behind a state that was read from it: everything that was handed out since means something else now.
-    async fn rewound(&self, seen: Committed) -> StoreError {
-        // Where the writer finds nothing wrong somebody else has found it out, and the next read meets another incarnation.
-        let told = self.order(Work::Rewound(seen)).await;
-        told.err().unwrap_or_else(incarnation::rewound)
     }
 
     /// Gives the writer an order and waits for its answer.
@@ -322,54 +325,6 @@ async fn looked_at(
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
-}
-
-/// The highest revision that this process has read: whoever reads a lower one of the same incarnation later reads a database that was
-/// rewound.
-#[derive(Debug)]
-struct Seen(Mutex<Committed>, Mutex<VecDeque<String>>);
-
-/// Incarnations that were read before the present one and are remembered: a store gets another one when it was restored.
-const FORMER: usize = 8;
-/// Milliseconds that a replica is waited for, each time a little longer: half a second in all. Replicas of one store are some milliseconds apart, unless one is in trouble.
-const CATCH_UP: [u64; 5] = [10, 30, 60, 120, 280];
-
-impl Seen {
-    /// What had been read before a transaction began: it must not be behind that.
-    fn before(&self) -> Committed {
-        self.lock().clone()
-    }
-
-    /// Whether a replica shows what was left behind: an earlier revision, or an incarnation before the present one.
-    fn is_past(&self, head: &HeadRow) -> bool {
-        let seen = self.lock();
-        match seen.incarnation == head.incarnation {
-            true => head.revision < seen.revision,
-            false => self.former().contains(&head.incarnation),
-        }
-    }
-
-    fn former(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.1.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, head: &HeadRow) {
-        let mut seen = self.lock();
-        if seen.incarnation != head.incarnation {
-            let mut former = self.former();
-            former.truncate(FORMER - 1);
-            former.push_front(seen.incarnation.clone());
-            *seen = Committed {
-                incarnation: head.incarnation.clone(),
-                revision: head.revision,
-            };
-        }
-        seen.revision = seen.revision.max(head.revision);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Committed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Nobody may hold a store in an orphaned task.

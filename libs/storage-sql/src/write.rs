@@ -4,9 +4,11 @@
 //! would wait for each other, so that the database ends one of them, which is then done anew. Batches, which are nearly all that is written,
 //! therefore lock in one order, whatever is in them: `LOCK_ORDER`, the head late, because every writer waits for it.
 //!
-//! A purge goes alone and in another order, `PURGE_ORDER`: it begins with the lease, for which no other process purges meanwhile, goes on with what is past, which nobody writes any more, and with the head. Then it
+//! A purge goes alone and in another order. It begins with the lease, for which no other process purges meanwhile. One step takes what is past, which nobody
+//! writes any more, and ends with the head: `PRUNE_ORDER`. Another takes what has left, `PURGE_ORDER`: it
 //! holds the streams that it takes rows from. They are closed: while they are held no batch of theirs begins, and one that had begun finds itself
-//! refused, so whatever else is locked of them is wanted by nobody else. Nor are clusters that have left, whose streams have no writers any more.
+//! refused, so whatever else is locked of them is wanted by nobody else. Nor are clusters that have left, whose streams have no writers any more. The head
+//! is what it comes to last.
 //!
 //! What may be in the way all the same, and is done anew: a purge that finds types which none has any more, one that sweeps a namespace into which another
 //! type comes, a batch that shows streams again which were kept, and a change of the catalogue, which stamps rows behind the head.
@@ -52,16 +54,19 @@ const LOCK_ORDER: [&str; 9] = [
     "ver",
 ];
 
-/// The tables in which a purge locks rows of what is past and of closed streams, in this order; it looks last for clusters whose time is over,
+/// The tables in which a step of a purge locks rows of what is past, in this order.
+#[cfg(test)]
+const PRUNE_ORDER: [&str; 4] = ["lease", "milestone", "ver", "head"];
+
+/// The tables in which a step of a purge notes what is past and locks rows of closed streams, in this order; it looks last for clusters whose time is over,
 /// and for types that none has.
 #[cfg(test)]
 const PURGE_ORDER: [&str; 14] = [
     "lease",
     "milestone",
-    "ver",
-    "head",
     "stream",
     "obj",
+    "ver",
     "post",
     "counter",
     "ns",
@@ -70,4 +75,5 @@ const PURGE_ORDER: [&str; 14] = [
     "allocation",
     "type",
     "unposted",
+    "head",
 ];

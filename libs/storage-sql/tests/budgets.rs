@@ -232,6 +232,51 @@ async fn a_page_looks_at_little_more_than_it_gives() {
     }
 }
 
+/// Each of many clauses leads to most of a namespace: together they read no more than one page may hold, and a term that all of them have is read once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_clauses_about_most_of_a_namespace_share_what_one_may_read() {
+    let tuning = Tuning {
+        blocks: 64,
+        probe: 4,
+        rows: 100,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let pods = fixture.pods_of("m").await;
+    let pod = |n: usize| {
+        let pod = object("ns", &format!("p-{n:04}"));
+        match n % 10 {
+            0 => pod.label("app", "api"),
+            _ => (0..32).fold(pod.label("app", "web"), |pod, key| {
+                pod.label(&format!("key-{key}"), "x")
+            }),
+        }
+    };
+    fixture.put(&pods, (0..2000).map(pod)).await;
+    let values = |n: usize| BTreeSet::from(["web".to_owned(), format!("x-{n}")]);
+    let of = |key: String, operator| Requirement { key, operator };
+    let app = |operator| of("app".to_owned(), operator);
+    let not_web = (0..64).map(|n| app(Operator::NotIn(values(n))));
+    let web = (0..64).map(|n| app(Operator::In(values(n))));
+    let bare = (0..32).map(|n| of(format!("key-{n}"), Operator::DoesNotExist));
+    for (what, labels, first, most) in [
+        ("not web", Vec::from_iter(not_web), "p-0000", 200),
+        ("web", Vec::from_iter(web), "p-0001", 400),
+        ("without keys", Vec::from_iter(bare), "p-0000", 400),
+    ] {
+        let query = Query {
+            labels,
+            ..all_pods()
+        };
+        let found = page(&fixture, &query, &Start::Beginning, 5).await;
+        let found = found.expect("a page");
+        assert_eq!(found.rows.len(), 5, "{what}");
+        assert_eq!(found.rows[0].key.name, first, "{what}");
+        let looked_at = found.looked_at;
+        assert!(looked_at <= most, "{what}: {looked_at} looked at");
+    }
+}
+
 /// What the fleet has of a name or a label is nothing to one of three hundred clusters.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_about_one_cluster_looks_at_that_cluster() {

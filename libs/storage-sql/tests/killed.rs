@@ -130,7 +130,7 @@ async fn open_pods(store: &SqlStore) -> Writer {
     let pods: ResourceType = resource("", "pods", "Pod", true);
     let cluster = store.join(&name("member1"), "incarnation-1", "").await;
     let cluster = cluster.expect("joined");
-    let stream = store.open(cluster, &pods, RULES).await.expect("opened");
+    let stream = store.open(cluster, "", &pods, RULES).await.expect("opened");
     Writer { cluster, stream }
 }
 

@@ -31,6 +31,57 @@ async fn replicas_of_a_mariadb_are_searched_and_no_search_goes_back() {
     replicas(Engine::Mysql, stop, go_on).await;
 }
 
+/// As after a failover that nobody fenced: the server that was left comes back as it was, takes writes, and is the first that is asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_lacks_commits_is_left_for_one_that_has_them_and_believed_where_there_is_none()
+ {
+    let primary = Server::for_test(Engine::Mysql, &setup(Engine::Mysql, 1)).expect("no trouble");
+    let Some(mut primary) = primary else { return };
+    let follower = primary.replica(&setup(Engine::Mysql, 2));
+    let mut follower = follower.expect("a replica");
+    let url = primary.create("fleet").expect("a database");
+    let first = armadex_storage_sql::open(&location(&url)).await;
+    let first = first.expect("a store");
+    let writer = open_pods(&first).await;
+    write(&first, &writer, 1).await.expect("it works");
+    first.shutdown().await;
+    has_followed(&primary, &follower).await;
+
+    let place = location(&of_both(&follower, &primary));
+    let open = async || armadex_storage_sql::open(&place).await.expect("a store");
+    let (reads, writes) = (open().await, open().await);
+    let before = reads.head().await.expect("a head");
+    administer(follower.address(), "STOP SLAVE; RESET SLAVE ALL").expect("it follows nobody");
+    follower.crash().expect("gone");
+    write(&writes, &writer, 2)
+        .await
+        .expect("the other one does");
+    let ahead = reads.head().await.expect("the other one does");
+    assert!(ahead.revision > before.revision, "{ahead:?}");
+    follower.start_again().expect("back");
+    primary.crash().expect("gone");
+    primary.start_again().expect("back");
+    // All connections are lost.
+    assert_eq!(reads.head().await.expect("a head"), ahead);
+    let written = write(&writes, &writer, 3).await;
+    written.expect("the one that has all was found");
+    let last = reads.head().await.expect("a head");
+    assert!(last.revision > ahead.revision, "{last:?}");
+    assert_eq!(last.incarnation, before.incarnation);
+
+    primary.crash().expect("gone");
+    let refused = reads.head().await.expect_err("nobody has what was read");
+    assert!(matches!(refused, StoreError::Gone { .. }), "{refused}");
+    let refused = write(&writes, &writer, 4).await;
+    let refused = refused.expect_err("nobody has what was written");
+    assert!(matches!(refused, StoreError::Gone { .. }), "{refused}");
+    reads.ended().await;
+    writes.ended().await;
+    let anew = open().await.head().await.expect("a head");
+    assert_eq!(anew.revision, before.revision);
+    assert_ne!(anew.incarnation, before.incarnation);
+}
+
 #[tokio::test]
 async fn a_file_has_no_replicas() {
     let location: Location = "sqlite:somewhere.db".parse().expect("a place");
@@ -53,11 +104,10 @@ async fn replicas(engine: Engine, stop: &str, go_on: &str) {
     let writer = open_pods(&store).await;
     write(&store, &writer, 1).await.expect("it works");
 
-    let place = location(&of_both(&quick, &slow));
+    let (place, options) = (location(&of_both(&quick, &slow)), Options::default());
     let replica = wait_for("the replica has a store", async || {
-        armadex_storage_sql::open_replica(&place, &Options::default())
-            .await
-            .ok()
+        let opened = armadex_storage_sql::open_replica(&place, &options).await;
+        opened.map_err(|err| err.to_string())
     })
     .await;
     let replica = Arc::new(replica);
@@ -75,9 +125,16 @@ async fn replicas(engine: Engine, stop: &str, go_on: &str) {
     quick.crash().expect("gone");
     // The other one answers, and has not come so far.
     wait_for("the slow one is refused", async || {
-        let error = replica.head().await.err()?;
+        let Err(error) = replica.head().await else {
+            return Err("it answers".into());
+        };
         assert!(error.is_transient(), "{error}");
-        error.to_string().contains("is behind").then_some(())
+        let error = error.to_string();
+        if error.contains("is behind") {
+            Ok(())
+        } else {
+            Err(error)
+        }
     })
     .await;
     // Once the first is back it is asked again, though the other one answers, too.
@@ -90,12 +147,29 @@ async fn replicas(engine: Engine, stop: &str, go_on: &str) {
     replica.shutdown().await;
 }
 
+/// Waits until a MariaDB has what the one that it follows has.
+async fn has_followed(primary: &Server, follower: &Server) {
+    let reached = |server: &Server| administer(server.address(), "SELECT rev FROM fleet.head");
+    let there = reached(primary).expect("an answer");
+    wait_for("the replica has followed", async || {
+        match reached(follower) {
+            Ok(here) if here == there => Ok(()),
+            other => Err(format!("{there:?} is not reached: {other:?}")),
+        }
+    })
+    .await;
+}
+
 /// Waits until the replica is where the store is, and compares them.
 async fn reaches(replica: &Arc<SqlStore>, store: &SqlStore) {
     let there = store.head().await.expect("a head");
-    wait_for("the replica has what the store has", async || {
-        (replica.head().await.ok()? == there).then_some(())
-    })
+    wait_for(
+        "the replica has what the store has",
+        async || match replica.head().await {
+            Ok(here) if here == there => Ok(()),
+            other => Err(format!("{there:?} is not reached: {other:?}")),
+        },
+    )
     .await;
     let listed = Fixture::of(replica).list(&all_pods(), 500).await;
     assert_eq!(listed.len(), OBJECTS);
@@ -119,18 +193,23 @@ fn of_both(first: &Server, second: &Server) -> String {
         .replacen(&one, &format!("{one},{other}"), 1)
 }
 
-async fn wait_for<T>(what: &str, mut found: impl AsyncFnMut() -> Option<T>) -> T {
+async fn wait_for<T>(what: &str, mut found: impl AsyncFnMut() -> Result<T, String>) -> T {
     let end = Instant::now() + LIMIT;
     loop {
-        if let Some(found) = found().await {
-            return found;
-        }
-        assert!(Instant::now() < end, "{what}: not within {LIMIT:?}");
+        let lacking = match found().await {
+            Ok(found) => return found,
+            Err(lacking) => lacking,
+        };
+        assert!(
+            Instant::now() < end,
+            "{what}: not within {LIMIT:?}: {lacking}"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// A PostgreSQL needs nothing to be followed, and a MariaDB a log and a number.
+/// A PostgreSQL needs nothing to be followed, and a MariaDB a log and a number. Both write what they acknowledge to the disk: a MariaDB that comes back
+/// without the place that it had reached makes its tables a second time, and follows no more.
 fn setup(engine: Engine, number: u32) -> Setup {
     let settings = [
         ("log-bin", "log".to_owned()),
@@ -142,6 +221,7 @@ fn setup(engine: Engine, number: u32) -> Setup {
             Engine::Postgres => Vec::new(),
             Engine::Mysql => settings.into(),
         },
+        durable: true,
         ..Setup::default()
     }
 }

@@ -107,7 +107,7 @@ async fn close_two(store: &Arc<SqlStore>) {
     let pods = fixture.pods_of("member1").await;
     let two = [object("ns", "a"), object("ns", "b")];
     fixture.put(&pods, two).await;
-    let closed = store.close(pods.cluster, pods.stream.resource);
+    let closed = store.close(pods.cluster, "", pods.stream.resource);
     closed.await.expect("closed");
 }
 
@@ -326,7 +326,7 @@ async fn churn(store: Arc<SqlStore>, cluster: &str) {
         }
         fixture.delete(&pods, "ns", &["p-1", "p-2"]).await;
         if round % 3 == 0 {
-            let closed = store.close(pods.cluster, pods.stream.resource);
+            let closed = store.close(pods.cluster, "", pods.stream.resource);
             closed.await.expect("closed");
         }
         step(&store).await;

@@ -24,6 +24,12 @@ pub enum StoreError {
         /// The cluster.
         what: String,
     },
+    /// Somebody else has joined the cluster as its owner since: it is theirs to look after.
+    #[error("another synchro looks after {what}")]
+    TakenOver {
+        /// The cluster.
+        what: String,
+    },
     /// The member means another kind of object by a type than the other clusters that have it do: nothing of it is stored, and what was is hidden, until
     /// they agree.
     #[error("{what}")]

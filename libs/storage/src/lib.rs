@@ -18,4 +18,4 @@ pub use change::{
 pub use error::{Outage, StoreError};
 pub use search::{Catalog, ClusterEntry, Found, Head, Page, PageBudget, Search};
 pub use shared_map::SharedMap;
-pub use sink::{Health, Heard, Joined, Purged, Sink, StoredVersion, Stream, StreamState};
+pub use sink::{Health, Heard, Holder, Joined, Purged, Sink, StoredVersion, Stream, StreamState};

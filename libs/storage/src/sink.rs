@@ -58,6 +58,15 @@ pub struct Joined {
     pub heard: Heard,
 }
 
+/// Whose a cluster is that has not left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The uid of its PediaCluster.
+    pub incarnation: String,
+    /// Who looks after it; see [`Joined::owner`].
+    pub owner: String,
+}
+
 /// When something was heard of a cluster last, in seconds since 1970 by the clocks of whoever wrote; 0 if never. To be compared with an earlier
 /// value and with no clock: those of others may be wrong, and while all were stopped nobody could be heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +102,7 @@ pub struct Purged {
 pub trait Sink: Send + Sync + 'static {
     /// Finds or makes the cluster. `incarnation` is the uid of its PediaCluster: another one under the same name is a new
     /// cluster with no rows and no positions, and the former one leaves. One that has left and was not purged is shown again, with the
-    /// rows and positions that it had. `owner` is who looks after it, for [`Sink::clusters`].
+    /// rows and positions that it had. `owner` is who looks after it from now on, instead of whoever did.
     async fn join(
         &self,
         cluster: &ClusterName,
@@ -128,10 +137,17 @@ pub trait Sink: Send + Sync + 'static {
     /// The clusters that have not left, whoever looks after them, by their numbers.
     async fn clusters(&self) -> Result<Vec<Joined>, StoreError>;
 
-    /// Records whether the member answers, and its version (`gitVersion`) when it is known.
+    /// Whose the cluster of this name is; `None` if there is none, or it has left.
+    async fn holder(&self, cluster: &ClusterName) -> Result<Option<Holder>, StoreError>;
+
+    /// Records whether the member answers, and its version (`gitVersion`) when it is known. What is recorded already costs a look.
+    ///
+    /// Here, in [`Sink::open`] and in [`Sink::close`] `owner` is who says so: once somebody else has joined the cluster as its owner, it is refused by
+    /// [`StoreError::TakenOver`].
     async fn set_health(
         &self,
         cluster: ClusterId,
+        owner: &str,
         health: &Health,
         version: Option<&str>,
     ) -> Result<(), StoreError>;
@@ -142,6 +158,7 @@ pub trait Sink: Send + Sync + 'static {
     async fn open(
         &self,
         cluster: ClusterId,
+        owner: &str,
         resource: &ResourceType,
         rules: Rules,
     ) -> Result<Stream, StoreError>;
@@ -172,7 +189,12 @@ pub trait Sink: Send + Sync + 'static {
     async fn streams(&self, cluster: ClusterId) -> Result<Vec<StreamState>, StoreError>;
 
     /// Hides a type of a cluster from every search at once, forgets its position and leaves its rows to [`Sink::purge`].
-    async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError>;
+    async fn close(
+        &self,
+        cluster: ClusterId,
+        owner: &str,
+        resource: TypeId,
+    ) -> Result<(), StoreError>;
 
     /// Removes at most `limit` rows of clusters and types that have left, and of versions that are past, in one small transaction; of clusters only
     /// once they left `grace` ago. Of several processes one at a time does so: the others have nothing to purge while it does, and if it has done

@@ -94,6 +94,13 @@ impl Audits {
         progress
     }
 
+    /// The member was away for a while, and may have been put back to a backup: the next one that begins by itself does so soon.
+    pub(crate) fn begins_soon(&self) {
+        let mut due = lock(&self.due);
+        let soon = Instant::now() + schedule::soon(rand::random());
+        *due = due.map(|due| due.min(soon));
+    }
+
     /// It is over; the next one begins after the period.
     pub(super) fn end(&self, period: Duration) {
         *lock(&self.under_way) = None;
@@ -119,5 +126,33 @@ impl Audits {
         } else {
             stubborn.insert(gvr.clone(), wrong.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+    fn due(audits: &Audits) -> Option<Instant> {
+        *lock(&audits.due)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_audit_that_is_to_begin_soon_is_not_put_off_and_where_there_are_none_there_is_none()
+    {
+        let audits = Audits::new(YEAR, None);
+        audits.begins_soon();
+        let soon = due(&audits).expect("it is due");
+        assert!(soon - Instant::now() <= Duration::from_secs(600));
+        tokio::time::advance(Duration::from_secs(100)).await;
+        audits.begins_soon();
+        let again = due(&audits).expect("it is due");
+        assert!(again <= soon);
+
+        let never = Audits::new(Duration::ZERO, None);
+        never.begins_soon();
+        assert_eq!(due(&never), None);
     }
 }

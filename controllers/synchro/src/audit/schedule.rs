@@ -6,6 +6,8 @@ use armadex_backoff::jittered;
 
 /// Whoever asks for a longer period than ten years means never; times beyond those of the clock would have no place in it.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// After a member was away: its streams have come to where it is by then, and members that were away together are not audited together.
+const AFTER_AN_OUTAGE: Duration = Duration::from_secs(10 * 60);
 /// Between two audits, for whoever asks again and again: ten times as long as the last one took, so that nine tenths of the time the member has
 /// peace,
 const REST: u32 = 10;
@@ -33,6 +35,11 @@ pub(super) fn next(period: Duration, chance: f64) -> Duration {
     jittered(period.min(LONGEST), chance)
 }
 
+/// How long after the end of an outage: from a fifth of that time to all of it.
+pub(super) fn soon(chance: f64) -> Duration {
+    AFTER_AN_OUTAGE.mul_f64(0.2 + 0.8 * chance.clamp(0.0, 1.0))
+}
+
 /// How long after an audit that took so long the next one may begin that somebody asks for.
 pub(super) fn rest(took: Duration) -> Duration {
     took.saturating_mul(REST).clamp(SHORTEST_REST, LONGEST_REST)
@@ -55,6 +62,11 @@ mod tests {
         for wait in [first[0], first[1], next] {
             assert!(wait >= LONGEST / 4 && tokio::time::Instant::now().checked_add(wait).is_some());
         }
+    }
+
+    #[test]
+    fn an_audit_after_an_outage_comes_within_ten_minutes_and_not_at_once() {
+        assert_eq!([0.0, 1.0].map(|chance| soon(chance).as_secs()), [120, 600]);
     }
 
     #[test]

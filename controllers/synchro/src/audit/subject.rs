@@ -204,9 +204,14 @@ impl Subject {
         let body = self.connected.member.list_metadata(&request);
         let mut body = turn.wait_for(&self.turns, body).await?;
         let mut items = Items::new(self.shared.config.incoming_limit());
+        let mut unfinished = self.connected.memory.unfinished.part();
         loop {
             let chunk = async { body.next().await.transpose() };
-            let Some(chunk) = turn.wait_for(&self.turns, chunk).await? else {
+            let came = tokio::select! {
+                came = turn.wait_for(&self.turns, chunk) => came,
+                error = unfinished.has_to_go() => Err(error),
+            };
+            let Some(chunk) = came? else {
                 break;
             };
             self.metrics.audit_bytes.add(chunk.len() as u64);
@@ -217,6 +222,7 @@ impl Subject {
                     each(&listed);
                 }
             }
+            unfinished.holds(items.unfinished());
         }
         items.finish().ok_or_else(|| MemberError::Malformed {
             path: self.resource.gvr.list_path(),

@@ -32,7 +32,7 @@ enum Known {
     /// It could not be read; why, in words.
     Failed(String),
     /// What is in it.
-    Data(SecretContent),
+    Data(Arc<SecretContent>),
 }
 
 /// What can be said of all of them.

@@ -10,7 +10,7 @@ use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::HANDOVER;
+use super::{Fleet, HANDOVER};
 use crate::fleet::{heartbeat, janitor, strays};
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until};
 
@@ -24,6 +24,9 @@ async fn a_control_plane_that_was_empty_for_a_while_costs_no_list() {
     stage.relist(&mut fleet, [pedia_cluster("m", "first", &member)]);
     stage.shows(&["m/n/a", "m/n/b"]).await;
     member.until_watched(1).await;
+    member.adds("c");
+    member.adds("d");
+    stage.shows(&["m/n/a", "m/n/b", "m/n/c", "m/n/d"]).await;
 
     stage.relist(&mut fleet, []);
     stage.shows(&[]).await;
@@ -31,9 +34,10 @@ async fn a_control_plane_that_was_empty_for_a_while_costs_no_list() {
     assert_eq!(purged.objects, 0, "they are kept");
 
     stage.relist(&mut fleet, [pedia_cluster("m", "second", &member)]);
-    stage.shows(&["m/n/a", "m/n/b"]).await;
+    stage.shows(&["m/n/a", "m/n/b", "m/n/c", "m/n/d"]).await;
     member.until_watched(2).await;
-    assert_eq!(member.requests(), ["list", "watch", "watch"]);
+    // After the last of them another may come of its version.
+    assert_eq!(member.requests(), ["list", "watch@10", "watch@11"]);
     fleet.shutdown().await;
 }
 
@@ -57,7 +61,7 @@ async fn an_answer_that_was_not_waited_for_leaves_no_cluster_behind() {
     fleet.handle(Event::Apply(object));
     stage.shows(&["m/n/a"]).await;
     comes_to_say(&stage, "Running").await;
-    assert_eq!(member.requests()[0..2], ["list", "watch"]);
+    assert_eq!(member.requests()[0..2], ["list", "watch@10"]);
     fleet.shutdown().await;
 }
 
@@ -93,7 +97,7 @@ async fn a_cluster_that_somebody_let_leave_comes_back_by_itself() {
     member.adds("b");
     stage.shows(&["m/n/a"]).await;
     member.until_watched(2).await;
-    assert_eq!(member.requests(), ["list", "watch", "watch"]);
+    assert_eq!(member.requests(), ["list", "watch@10", "watch@10"]);
 
     // Its object was made anew, which nobody has told yet.
     stage
@@ -199,8 +203,7 @@ async fn a_cluster_that_is_deleted_while_its_next_session_rests_leaves_at_once()
         says(&stage).is_some_and(|(reason, message)| reason == words || message.contains(words))
     };
     for number in 1..8 {
-        let watches = || member.requests().iter().filter(|it| *it == "watch").count();
-        in_time("a watch", || async { watches() == number }).await;
+        in_time("a watch", || async { member.watches() == number }).await;
         in_time("a word of it", || async { says_that("Running") }).await;
         let left = stage.store.sink.leave(&name("m"), "first").await;
         left.expect("left");
@@ -376,14 +379,17 @@ async fn a_control_plane_that_was_made_anew_takes_its_members_over_without_a_lis
     stage.relist(&mut before, [pedia_cluster("m", "first", &member)]);
     stage.shows(&["m/n/a"]).await;
     member.until_watched(1).await;
+    member.adds("b");
+    member.adds("c");
+    stage.shows(&["m/n/a", "m/n/b", "m/n/c"]).await;
     before.shutdown().await;
 
     let mut after = stage.synchro_of("two", "");
     stage.relist(&mut after, [pedia_cluster("m", "second", &member)]);
     member.until_watched(2).await;
-    member.adds("b");
-    stage.shows(&["m/n/a", "m/n/b"]).await;
-    assert_eq!(member.requests(), ["list", "watch", "watch"]);
+    member.adds("d");
+    stage.shows(&["m/n/a", "m/n/b", "m/n/c", "m/n/d"]).await;
+    assert_eq!(member.requests(), ["list", "watch@10", "watch@11"]);
     after.shutdown().await;
 }
 
@@ -424,7 +430,7 @@ async fn an_annotation_asks_for_one_audit_whichever_process_answers_it() {
     asks_for(&mut object, "8");
     again.handle(Event::Apply(object));
     comes_to_answer(&stage, "8").await;
-    let audits = ["list", "watch", "list", "watch", "list"];
+    let audits = ["list", "watch@10", "list", "watch@10", "list"];
     assert_eq!(member.requests(), audits);
     again.shutdown().await;
 }
@@ -622,6 +628,117 @@ async fn a_cluster_that_nobody_lets_go_is_taken_over() {
     fleet.handle(Event::Apply(object));
     stage.shows(&["m/n/a"]).await;
     fleet.shutdown().await;
+}
+
+/// Pods and config maps of a cluster that one synchro follows, and that another one, which is to follow its config maps alone, has taken over.
+struct TakenOver {
+    stage: Stage,
+    member: ScriptedMember,
+    former: Fleet,
+    present: Fleet,
+}
+
+impl TakenOver {
+    async fn begin() -> Self {
+        let stage = Stage::new().await;
+        let member = ScriptedMember::start("uid", &["a"]).await;
+        let mut former = stage.synchro("a");
+        let mut object = pedia_cluster("m", "uid-m", &member);
+        "a".clone_into(&mut object.spec.sharding_name);
+        let asked = &mut object.spec.sync_resources[0].resources;
+        asked.push("configmaps".to_owned());
+        stage.relist(&mut former, [object]);
+        stage.shows(&["m/n/a"]).await;
+        member.until_watched(1).await;
+        comes_to_say(&stage, "Running").await;
+
+        let mut object = stage.control_plane.cluster("m");
+        "b".clone_into(&mut object.spec.sharding_name);
+        object.spec.sync_resources[0].resources = vec!["configmaps".to_owned()];
+        object.metadata.resource_version = Some("1000".to_owned());
+        let mut present = stage.synchro("b");
+        stage.relist(&mut present, [object]);
+        tokio::time::pause();
+        tokio::time::advance(HANDOVER).await;
+        present.hand_over().await;
+        tokio::time::resume();
+        stage.shows(&[]).await;
+        let act = Self {
+            stage,
+            member,
+            former,
+            present,
+        };
+        in_time("its word", || async {
+            act.holder().as_deref() == Some("b")
+        })
+        .await;
+        act
+    }
+
+    /// Who looks after the cluster by its status.
+    fn holder(&self) -> Option<String> {
+        let status = self.stage.control_plane.cluster("m").status;
+        status.and_then(|status| status.sharding_name)
+    }
+
+    async fn is_well(&self) -> bool {
+        let health = self.stage.health("m").await;
+        health.is_some_and(|health| health.healthy)
+    }
+}
+
+/// Its watch of PediaClusters hangs, and nobody tells it.
+#[tokio::test]
+async fn a_cluster_that_was_taken_over_is_not_taken_back() {
+    let mut act = TakenOver::begin().await;
+    act.member.adds("b");
+    let asks = || async { !act.stage.control_plane.reads("m").is_empty() };
+    in_time("a question whose it is", asks).await;
+    let says = || async {
+        let told = act.stage.control_plane.statuses("m");
+        told.iter()
+            .any(|status| status.body.to_string().contains("was taken over"))
+    };
+    in_time("what it would say", says).await;
+    let asked = act.stage.control_plane.reads("m").len();
+    let asks_again = || async { act.stage.control_plane.reads("m").len() > asked + 4 };
+    in_time("that question again", asks_again).await;
+    act.stage.shows(&[]).await;
+    assert_eq!(act.stage.config_maps().await, ["m/n/settings"]);
+    assert_eq!(act.holder().as_deref(), Some("b"));
+    assert!(act.is_well().await);
+
+    // It is given back.
+    let mut object = act.stage.control_plane.cluster("m");
+    "a".clone_into(&mut object.spec.sharding_name);
+    object.spec.sync_resources[0].resources = vec!["pods".to_owned()];
+    object.metadata.resource_version = Some("2000".to_owned());
+    act.stage.control_plane.has([object.clone()]);
+    act.present.handle(Event::Apply(object.clone()));
+    act.former.handle(Event::Apply(object));
+    act.stage.shows(&["m/n/a"]).await;
+    in_time("its word", || async {
+        act.holder().as_deref() == Some("a")
+    })
+    .await;
+    for mut fleet in [act.former, act.present] {
+        fleet.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_last_of_a_cluster_that_was_taken_over_counts_for_nothing() {
+    let mut act = TakenOver::begin().await;
+    in_time("that it is well", || async { act.is_well().await }).await;
+    // What the watch told before the other one took it over.
+    let mut object = act.stage.control_plane.cluster("m");
+    object.status = None;
+    act.former.handle(Event::Apply(object));
+    act.former.shutdown().await;
+    assert!(act.is_well().await);
+    assert_eq!(act.holder().as_deref(), Some("b"));
+    act.present.shutdown().await;
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What all streams together hold of lines and items that have begun and are not whole. How long a member takes for the rest is for the
-//! member to say, so who began first makes room for the others: what comes in honestly is whole in a moment.
+//! member to say, so who began first makes room for the others: what comes in honestly is whole in a moment. It is one of the cluster that
+//! holds most, or a member that begins one after the other would have those of all others go.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,12 +24,27 @@ pub(crate) struct Unfinished {
     held: Mutex<Held>,
 }
 
+/// Where the streams of one cluster have theirs.
+#[derive(Debug)]
+pub(crate) struct OfCluster {
+    all: Arc<Unfinished>,
+    number: u64,
+}
+
 #[derive(Debug, Default)]
 struct Held {
     bytes: usize,
+    /// Clusters that hold something, by number.
+    clusters: BTreeMap<u64, Parts>,
+    /// Of the next cluster, or part.
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Parts {
+    bytes: usize,
     /// By number, so the oldest comes first.
     parts: BTreeMap<u64, Counted>,
-    next: u64,
 }
 
 #[derive(Debug)]
@@ -41,7 +57,7 @@ struct Counted {
 /// What one stream holds of one line or item; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Part {
-    all: Arc<Unfinished>,
+    cluster: Arc<OfCluster>,
     /// Apart, for most streams most of the time hold nothing.
     begun: Option<Box<Begun>>,
 }
@@ -62,12 +78,12 @@ impl Unfinished {
         }
     }
 
-    /// A stream that holds nothing yet.
-    pub(crate) fn part(self: &Arc<Self>) -> Part {
-        Part {
+    /// Another cluster's part of it.
+    pub(crate) fn of_cluster(self: &Arc<Self>) -> Arc<OfCluster> {
+        Arc::new(OfCluster {
             all: Arc::clone(self),
-            begun: None,
-        }
+            number: self.lock().number(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -75,17 +91,32 @@ impl Unfinished {
     }
 }
 
+impl OfCluster {
+    /// A stream that holds nothing yet.
+    pub(crate) fn part(self: &Arc<Self>) -> Part {
+        Part {
+            cluster: Arc::clone(self),
+            begun: None,
+        }
+    }
+}
+
 impl Held {
-    fn add(&mut self, bytes: usize) -> Begun {
-        let (sender, stays) = oneshot::channel();
-        let number = self.next;
+    fn number(&mut self) -> u64 {
         self.next += 1;
-        self.bytes += bytes;
+        self.next
+    }
+
+    fn add(&mut self, cluster: u64, bytes: usize) -> Begun {
+        let (sender, stays) = oneshot::channel();
+        let number = self.number();
         let counted = Counted {
-            bytes,
+            bytes: 0,
             _stays: sender,
         };
-        self.parts.insert(number, counted);
+        let parts = &mut self.clusters.entry(cluster).or_default().parts;
+        parts.insert(number, counted);
+        self.set((cluster, number), bytes);
         Begun {
             number,
             at: Instant::now(),
@@ -93,41 +124,54 @@ impl Held {
         }
     }
 
-    fn set(&mut self, number: u64, bytes: usize) {
+    fn set(&mut self, (cluster, number): (u64, u64), bytes: usize) {
         // Who had to make room holds nothing that counts, and is about to let go.
-        if let Some(part) = self.parts.get_mut(&number) {
+        if let Some(cluster) = self.clusters.get_mut(&cluster)
+            && let Some(part) = cluster.parts.get_mut(&number)
+        {
             self.bytes = self.bytes - part.bytes + bytes;
+            cluster.bytes = cluster.bytes - part.bytes + bytes;
             part.bytes = bytes;
         }
     }
 
-    fn remove(&mut self, number: u64) {
-        self.set(number, 0);
-        self.parts.remove(&number);
+    fn remove(&mut self, (cluster, number): (u64, u64)) {
+        self.set((cluster, number), 0);
+        if let Some(parts) = self.clusters.get_mut(&cluster) {
+            parts.parts.remove(&number);
+            if parts.parts.is_empty() {
+                self.clusters.remove(&cluster);
+            }
+        }
     }
 
     fn make_room(&mut self, most: usize) {
-        while self.bytes > most
-            && let Some((_, oldest)) = self.parts.pop_first()
-        {
-            self.bytes -= oldest.bytes;
+        while self.bytes > most {
+            let of_most = self.clusters.iter().max_by_key(|(_, parts)| parts.bytes);
+            let oldest = of_most.and_then(|(cluster, parts)| {
+                let (number, _) = parts.parts.first_key_value()?;
+                Some((*cluster, *number))
+            });
+            let Some(oldest) = oldest else { return };
+            self.remove(oldest);
         }
     }
 }
 
 impl Part {
-    /// So many bytes are held now. The longest held of all has to go if that is too much.
+    /// So many bytes are held now. If that is too much, what the cluster that has most holds longest has to go.
     pub(crate) fn holds(&mut self, bytes: usize) {
         if bytes <= UNCOUNTED {
             self.is_whole();
             return;
         }
-        let mut held = self.all.lock();
+        let OfCluster { all, number } = &*self.cluster;
+        let mut held = all.lock();
         match &self.begun {
-            Some(begun) => held.set(begun.number, bytes),
-            None => self.begun = Some(Box::new(held.add(bytes))),
+            Some(begun) => held.set((*number, begun.number), bytes),
+            None => self.begun = Some(Box::new(held.add(*number, bytes))),
         }
-        held.make_room(self.all.most);
+        held.make_room(all.most);
     }
 
     /// Waits until this one has to go, for room or because it takes too long. Safe to cancel.
@@ -149,7 +193,8 @@ impl Part {
 
     fn is_whole(&mut self) {
         if let Some(begun) = self.begun.take() {
-            self.all.lock().remove(begun.number);
+            let OfCluster { all, number } = &*self.cluster;
+            all.lock().remove((*number, begun.number));
         }
     }
 }
@@ -168,11 +213,38 @@ mod tests {
 
     const KIB: usize = 1 << 10;
 
+    fn goes(part: &mut Part) -> bool {
+        part.has_to_go().now_or_never().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_member_that_begins_one_after_the_other_makes_room_itself() {
+        let all = Arc::new(Unfinished::new(100 * KIB));
+        let (healthy, hostile) = (all.of_cluster(), all.of_cluster());
+        let mut large = healthy.part();
+        large.holds(40 * KIB);
+        let mut begun = Vec::new();
+        for _ in 0..20 {
+            let mut part = hostile.part();
+            part.holds(20 * KIB);
+            part.holds(40 * KIB);
+            begun.push(part);
+        }
+        assert!(!goes(&mut large));
+        let stay = begun.iter_mut().map(|part| !goes(part));
+        assert_eq!(stay.filter(|stays| *stays).count(), 1);
+        drop(begun);
+        large.holds(80 * KIB);
+        assert!(!goes(&mut large));
+        drop(large);
+        assert!(all.lock().clusters.is_empty());
+    }
+
     #[tokio::test]
     async fn who_began_first_makes_room() {
         let all = Arc::new(Unfinished::new(100 * KIB));
-        let mut parts: Vec<_> = (0..4).map(|_| all.part()).collect();
-        let goes = |part: &mut Part| part.has_to_go().now_or_never().is_some();
+        let cluster = all.of_cluster();
+        let mut parts: Vec<_> = (0..4).map(|_| cluster.part()).collect();
         parts[0].holds(40 * KIB);
         parts[1].holds(40 * KIB);
         parts[2].holds(UNCOUNTED);
@@ -194,7 +266,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_does_not_become_whole_goes() {
         let all = Arc::new(Unfinished::new(100 * KIB));
-        let mut part = all.part();
+        let mut part = all.of_cluster().part();
         let begun = Instant::now();
         part.holds(20 * KIB);
         tokio::time::advance(LONGEST / 2).await;

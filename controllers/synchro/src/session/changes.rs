@@ -14,6 +14,8 @@ use tracing::debug;
 
 use crate::incoming::event::{self, Event};
 use crate::incoming::lines::{Lines, Piece};
+use crate::incoming::memory::ClusterMemory;
+use crate::incoming::unfinished::OfCluster;
 
 /// As watches of streams: below the 5 minutes after which many load balancers cut a connection off.
 const LONGEST_WATCH: u32 = 290;
@@ -63,7 +65,7 @@ struct Told {
 
 impl Changes {
     /// Follows what a member tells.
-    pub(super) fn of(member: &Arc<Member>) -> Self {
+    pub(super) fn of(member: &Arc<Member>, memory: &ClusterMemory) -> Self {
         let (sender, told) = watch::channel(Told::default());
         let follow = |(index, (group, plural)): (usize, &(&str, &str))| {
             let teller = Teller {
@@ -71,6 +73,7 @@ impl Changes {
                 resource: GroupVersionResource::new(*group, "v1", *plural),
                 index,
                 told: sender.clone(),
+                memory: Arc::clone(&memory.unfinished),
                 position: None,
             };
             AbortOnDropHandle::new(tokio::spawn(teller.follow()))
@@ -112,6 +115,8 @@ struct Teller {
     resource: GroupVersionResource,
     index: usize,
     told: watch::Sender<Told>,
+    /// Where what it holds of a line counts.
+    memory: Arc<OfCluster>,
     /// The version of what was told last.
     position: Option<String>,
 }
@@ -179,7 +184,13 @@ impl Teller {
 
     async fn read(&mut self, mut body: ByteStream) -> Result<(), MemberError> {
         let mut lines = Lines::new(LINE_BYTES);
-        while let Some(chunk) = body.next().await {
+        let mut unfinished = self.memory.part();
+        loop {
+            let chunk = tokio::select! {
+                chunk = body.next() => chunk,
+                error = unfinished.has_to_go() => return Err(error),
+            };
+            let Some(chunk) = chunk else { return Ok(()) };
             lines.push(chunk?);
             let mut is_news = false;
             while let Some(piece) = lines.next() {
@@ -188,8 +199,8 @@ impl Teller {
             if is_news {
                 self.told.send_modify(|told| told.times += 1);
             }
+            unfinished.holds(lines.unfinished());
         }
-        Ok(())
     }
 
     /// Takes in a line, and says whether it is a change. One that is not understood is one too, and is told again by the next watch.

@@ -1,6 +1,6 @@
 //! Turns to ask members what they serve. An answer is read as a whole and its decoded form is larger, so only so many are there at the
-//! same time: 12 of two halves of 8 MiB at the worst, a megabyte each where nobody means harm. Who has an answer keeps its turn until it is
-//! used, or where the store is slow all members' would wait for it in memory.
+//! same time: 12 of two halves of 8 MiB at the worst (with eight of 2 MiB beside each of one that knows the older way alone), a megabyte each where
+//! nobody means harm. Who has an answer keeps its turn until it is used, or where the store is slow all members' would wait for it in memory.
 //!
 //! Most answers are that nothing has changed, which is told without one of these turns, or members would wait for each other to say so.
 //!
@@ -17,6 +17,7 @@ use armadex_model::ClusterName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
+use crate::incoming::memory::ClusterMemory;
 use crate::lock::lock;
 
 /// Members that are asked at the same time, and for how long each.
@@ -107,11 +108,25 @@ impl Deref for Held {
 pub(crate) struct ClusterDiscovery {
     all: Arc<Discoveries>,
     cluster: ClusterName,
+    memory: Arc<ClusterMemory>,
 }
 
 impl ClusterDiscovery {
-    pub(crate) fn new(all: Arc<Discoveries>, cluster: ClusterName) -> Self {
-        Self { all, cluster }
+    pub(crate) fn new(
+        all: Arc<Discoveries>,
+        cluster: ClusterName,
+        memory: Arc<ClusterMemory>,
+    ) -> Self {
+        Self {
+            all,
+            cluster,
+            memory,
+        }
+    }
+
+    /// What the cluster may hold of the memory that all share.
+    pub(crate) fn memory(&self) -> &ClusterMemory {
+        &self.memory
     }
 
     /// What the member serves; `None` if it is what it was by these ETags. Who does not answer in time is asked anew among those that take
@@ -189,7 +204,7 @@ mod tests {
 
     fn cluster(all: &Arc<Discoveries>, name: &str) -> ClusterDiscovery {
         let name = ClusterName::new(name).unwrap();
-        ClusterDiscovery::new(Arc::clone(all), name)
+        ClusterDiscovery::new(Arc::clone(all), name, ClusterMemory::of_nobody_else())
     }
 
     fn hanging() -> Arc<Member> {

@@ -25,6 +25,8 @@ const HEALTHY: &str = "cluster health responded with ok";
 const LOST: &str = "the streams are paused";
 /// A member that sends what happens in it is there, and is asked only so often whether it is well.
 const WHILE_HEARD: Duration = Duration::from_secs(30);
+/// A control plane of several API servers that is upgraded one by one answers all the time, and in the end each of them is of another version.
+const VERSION_HOLDS: Duration = Duration::from_secs(300);
 /// For whoever searches, until another synchro looks after the cluster.
 const RELEASED: &str = "no synchro looks after it now";
 /// For that word; whoever takes the cluster over waits for its end.
@@ -33,8 +35,9 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 /// control plane and to the store.
 const RESTATED: Duration = Duration::from_secs(60);
 
-/// Before the store is told again that the member does not answer: nothing else is written of such a cluster, by which it would be found that it has
-/// left the store by mistake.
+/// Before the store is told again what it was told. Of a member that does not answer nothing else is written, by which it would be found that the cluster has
+/// left the store by mistake. And where two processes hold one Lease for a while, the one that is cut off from the members says the last word; it is written over
+/// then. What the store knows already it looks at and writes nothing.
 const RETOLD: Duration = Duration::from_secs(180);
 
 /// What a probe means for the streams.
@@ -72,6 +75,8 @@ pub(super) struct Health {
     left: CancellationToken,
     name: String,
     version: String,
+    /// When the member told it last.
+    versioned: Instant,
     failures: u32,
     trouble: Option<Trouble>,
     /// What the log was told: a member that goes and returns is not told of each time.
@@ -94,6 +99,7 @@ impl Health {
             left: session.left.clone(),
             name: session.name.to_string(),
             version: String::new(),
+            versioned: Instant::now(),
             failures: 0,
             trouble: None,
             outages: Outages::default(),
@@ -113,7 +119,7 @@ impl Health {
 
     /// The member answered all that is asked of it first.
     pub(super) async fn reached(&mut self, version: String) {
-        self.version = version;
+        self.is_of(version);
         self.good(HEALTHY.to_owned()).await;
     }
 
@@ -131,11 +137,10 @@ impl Health {
             return Verdict::Fine;
         }
         let Err(error) = member.probe().await else {
-            if self.failures > 0 {
+            let message = self.refresh_version(member).await;
+            if self.good(message).await {
                 info!(cluster = %self.name, "the member answers again");
             }
-            let message = self.refresh_version(member).await;
-            self.good(message).await;
             return Verdict::Fine;
         };
         self.failures += 1;
@@ -171,31 +176,38 @@ impl Health {
         }
     }
 
-    /// A member that was away for a moment may have been upgraded.
+    fn is_of(&mut self, version: String) {
+        self.version = version;
+        self.versioned = Instant::now();
+    }
+
+    /// A member that was away for a moment may have been upgraded, and so may one that told its version a while ago.
     async fn refresh_version(&mut self, member: &Member) -> String {
-        if self.failures == 0 {
+        if self.failures == 0 && self.versioned.elapsed() < VERSION_HOLDS {
             return HEALTHY.to_owned();
         }
         match member.version().await {
             Ok(version) => {
-                self.version = version;
+                self.is_of(version);
                 HEALTHY.to_owned()
             }
             Err(error) => format!("{HEALTHY}, but get server version: {error}"),
         }
     }
 
-    async fn good(&mut self, message: String) {
+    /// Whether that is the end of what the log was told of.
+    async fn good(&mut self, message: String) -> bool {
         self.failures = 0;
         self.answered = Instant::now();
         self.trouble = None;
-        self.outages.ends(&self.name);
+        let is_over = self.outages.ends(&self.name);
         self.metrics.healthy.set(1);
         self.board.update(|facts| {
             facts.version.clone_from(&self.version);
             facts.health = MemberHealth::Healthy(message);
         });
         self.store(true, String::new()).await;
+        is_over
     }
 
     /// Whether that had not been told before.
@@ -223,14 +235,13 @@ impl Health {
             armadex_storage::Health { healthy, reason },
             self.version.clone(),
         );
-        let stands = |(known, told): &(_, Instant)| {
-            *known == now && (now.0.healthy || told.elapsed() < RETOLD)
-        };
+        let stands = |(known, told): &(_, Instant)| *known == now && told.elapsed() < RETOLD;
         if self.stored.as_ref().is_some_and(stands) {
             return;
         }
         let version = (!self.version.is_empty()).then_some(self.version.as_str());
-        let told = self.shared.sink.set_health(self.cluster, &now.0, version);
+        let (sink, owner) = (&self.shared.sink, self.shared.owner.text());
+        let told = sink.set_health(self.cluster, &owner, &now.0, version);
         let told = told.await;
         self.untold = told.is_err();
         match told {
@@ -238,7 +249,7 @@ impl Health {
                 self.shared.store_works(&self.name);
                 self.stored = Some((now, Instant::now()));
             }
-            Err(StoreError::Left { .. }) => self.left.cancel(),
+            Err(StoreError::Left { .. } | StoreError::TakenOver { .. }) => self.left.cancel(),
             Err(error) => {
                 if let Some(words) = self.shared.store_fails(&self.name, &error) {
                     warn!(cluster = %self.name, error = words, "the store was not told of the member's health, retrying; others that fail alike are not told of");
@@ -250,7 +261,46 @@ impl Health {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
+    use crate::config::Config;
+    use crate::testing::{ScriptedMember, Stage, lines};
+
+    #[tokio::test]
+    async fn a_member_that_fails_every_other_probe_is_told_of_once() {
+        let (told, _guard) = lines();
+        let stage = Stage::new().await;
+        let scripted = ScriptedMember::start("uid", &[]).await;
+        let member = scripted.connect();
+        let shared = stage.shared("one", Config::default());
+        let mut health = Health {
+            metrics: Arc::default(),
+            board: Arc::default(),
+            cluster: ClusterId(1),
+            left: CancellationToken::new(),
+            name: "m".to_owned(),
+            version: String::new(),
+            versioned: Instant::now(),
+            failures: 0,
+            trouble: None,
+            outages: Outages::default(),
+            answered: Instant::now(),
+            untold: false,
+            stored: None,
+            shared,
+        };
+        for _ in 0..6 {
+            scripted.answers("/readyz", 500);
+            health.check(&member).await;
+            assert_eq!(health.failures, 1);
+            scripted.answers("/readyz", 200);
+            health.check(&member).await;
+            assert_eq!(health.failures, 0);
+        }
+        let told = told.load(Ordering::Relaxed);
+        assert_eq!(told, 2, "that it failed, and that it answers again");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn the_same_trouble_in_other_words_is_told_once_a_minute() {

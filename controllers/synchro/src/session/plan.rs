@@ -1,7 +1,8 @@
 //! What to sync: from the spec and what the member serves to a list of types. Pure: what of it is new is for somebody else to let in.
 //!
 //! Of each type one version is kept. For Kubernetes' own groups the member's first version counts, as there `versions` has no
-//! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone: `keep`.
+//! meaning; for others the first that `versions` allows. What is synced already stays until whole answers say that it is gone, and another version of it
+//! until the chosen one has been listed: `keep`.
 
 mod asked;
 mod builtin;
@@ -46,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) missing: Vec<Missing>,
     /// What stays although it is not in `types`.
     pub(crate) kept: Kept,
+    /// What is known and still served of which another version is in `types`: it has to do until that one has been listed.
+    pub(crate) replaced: Vec<ResourceType>,
     /// How many that are new are to come later.
     pub(crate) wait: usize,
 }
@@ -213,6 +216,7 @@ impl Draft<'_> {
         chosen.tell_of_the_rest((beyond, new_later, later), self.most);
         Plan {
             wait: new_later + later,
+            replaced: keep::replaced(&chosen, self.served, self.known),
             types: chosen.types.into_values().collect(),
             missing: chosen.missing.into_iter().collect(),
             kept,

@@ -41,16 +41,30 @@ pub(super) enum Found {
     Some,
     /// Not everything that is new: the next whole answer has more of it.
     Waiting,
+    /// Everything, and beside some of it the versions of before, until what is in their place has been listed. The next whole answer hides them.
+    Versions,
     /// It is not known yet, or not all is done: the next answer has to be a whole one.
     Unclear,
 }
 
+/// What is still shown that a plan has no place for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Nothing.
+    None,
+    /// Versions that have to do until others have been listed.
+    Versions,
+    /// Something that could not be hidden, or what that is is not known.
+    Unclear,
+}
+
 impl Found {
-    /// By this plan, of which all that has to be is hidden, or not. What is doubted is asked for soon, whatever waits.
-    pub(super) fn by(plan: &Plan, hidden: bool) -> Self {
+    /// By this plan, of which so much is left to do. What is doubted is asked for soon, whatever waits.
+    pub(super) fn by(plan: &Plan, rest: Rest) -> Self {
         match plan {
-            _ if !hidden => Self::Unclear,
+            _ if rest == Rest::Unclear => Self::Unclear,
             plan if plan.kept.is_doubted() => Self::Unclear,
+            _ if rest == Rest::Versions => Self::Versions,
             plan if plan.wait > 0 => Self::Waiting,
             plan if !plan.missing.is_empty() => Self::Some,
             _ => Self::All,
@@ -90,7 +104,7 @@ impl Rediscovery {
         found: Found,
     ) -> Self {
         let mut rediscovery = Self {
-            changes: Changes::of(&member),
+            changes: Changes::of(&member, turns.memory()),
             urgency: Urgency::default(),
             soon: None,
             member,
@@ -111,13 +125,18 @@ impl Rediscovery {
     /// An answer led to this; asks next when it is time.
     pub(super) fn found(&mut self, found: Found) {
         self.found = found;
-        if found != Found::Some {
+        if !matches!(found, Found::Some | Found::Versions) {
             self.missing.reset();
         }
         let period = match found {
             Found::All | Found::Some if self.changes.are_told() => TOLD_PERIOD,
             Found::All => SETTLED_PERIOD,
             Found::Some => self.missing.next(1.0),
+            // A list takes its time, and one that fails may do so for ever.
+            Found::Versions => {
+                self.known = Etags::default();
+                self.missing.next(1.0)
+            }
             Found::Waiting | Found::Unclear => {
                 self.known = Etags::default();
                 match found {
@@ -222,11 +241,13 @@ mod tests {
     use armadex_model::ClusterName;
 
     use super::*;
+    use crate::incoming::memory::ClusterMemory;
     use crate::testing::{ScriptedMember, until};
 
     fn turns() -> Arc<ClusterDiscovery> {
         let name = ClusterName::new("east").expect("a name");
-        Arc::new(ClusterDiscovery::new(Arc::default(), name))
+        let memory = ClusterMemory::of_nobody_else();
+        Arc::new(ClusterDiscovery::new(Arc::default(), name, memory))
     }
 
     /// Asks at once for what may have changed.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use armadex_crds::GroupResources;
 use armadex_crds::conditions::ResourceSyncReason;
 use armadex_member::{Etags, Member};
-use armadex_model::{ClusterName, ResourceType};
-use armadex_storage::{ClusterId, StoreError, StreamState};
+use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
+use armadex_storage::{ClusterId, Phase, StoreError, StreamState};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -15,10 +15,11 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::config::Shared;
+use crate::incoming::memory::ClusterMemory;
 use crate::session::discoveries::ClusterDiscovery;
 use crate::session::doubts::Doubts;
 use crate::session::plan::{self, Known, Plan};
-use crate::session::rediscovery::{Found, Rediscovery};
+use crate::session::rediscovery::{Found, Rediscovery, Rest};
 use crate::session::task::Session;
 use crate::session::unwanted;
 use crate::stream::turns::ClusterTurns;
@@ -40,7 +41,9 @@ pub(super) struct Streams {
     lists: Arc<ClusterTurns>,
     /// What fails now, over whichever connection: an outage that ends one comes back on the next.
     outages: Arc<Outages>,
-    /// Turns to ask what the member serves, over all connections as well.
+    /// The memory that they may hold, over all connections as well.
+    memory: Arc<ClusterMemory>,
+    /// Turns to ask what the member serves, likewise.
     discovery: Arc<ClusterDiscovery>,
     connected: Option<Arc<Connected>>,
     running: BTreeMap<Arc<ResourceType>, Running>,
@@ -64,6 +67,7 @@ struct Running {
 
 impl Streams {
     pub(super) fn new(session: &Session) -> Self {
+        let memory = session.shared.memory_of_cluster();
         Self {
             shared: Arc::clone(&session.shared),
             metrics: session.shared.metrics.of(&session.name),
@@ -76,7 +80,9 @@ impl Streams {
             discovery: Arc::new(ClusterDiscovery::new(
                 Arc::clone(&session.shared.discoveries),
                 session.name.clone(),
+                Arc::clone(&memory),
             )),
+            memory,
             connected: None,
             running: BTreeMap::new(),
             stored: Vec::new(),
@@ -111,7 +117,9 @@ impl Streams {
     ) -> Arc<Connected> {
         let lists = Arc::clone(&self.lists);
         let outages = Arc::clone(&self.outages);
-        let connected = Arc::new(Connected::new(member, identity, lists, outages));
+        let memory = Arc::clone(&self.memory);
+        let connected = Connected::new(member, identity, lists, outages, memory);
+        let connected = Arc::new(connected);
         self.cluster = cluster;
         self.known = false;
         // What an API server that has just started did not know yet is no reason to believe the next one that starts.
@@ -147,14 +155,18 @@ impl Streams {
             .any(|running| running.task.is_finished())
     }
 
-    /// Stops what is no longer wanted and hides it, starts what is planned from what is known. Whether all that has to be is hidden.
-    pub(super) async fn apply(&mut self, plan: &Plan) -> bool {
+    /// Stops what is no longer wanted and hides it, starts what is planned from what is known; what of it is left to do. Another version of a resource is
+    /// followed on until the planned one has been listed: that may take long, or fail.
+    pub(super) async fn apply(&mut self, plan: &Plan) -> Rest {
         let was_unseen = std::mem::take(&mut self.unseen);
+        let has_to_do = |replaced: &&ResourceType| self.has_to_do(plan, &replaced.gvr);
+        let have_to_do = Vec::from_iter(plan.replaced.iter().filter(has_to_do));
         let runs_on = |resource: &ResourceType, running: &Running| {
-            !running.task.is_finished() && plan.runs_on(resource)
+            let is_asked_for = plan.runs_on(resource) || have_to_do.contains(&resource);
+            !running.task.is_finished() && is_asked_for
         };
         self.end_unless(runs_on).await;
-        for resource in &plan.types {
+        for resource in plan.types.iter().chain(have_to_do) {
             if !self.running.contains_key(resource) {
                 let resource = self.shared.types.of(resource);
                 let running = self.start(&resource);
@@ -163,12 +175,32 @@ impl Streams {
             }
         }
         self.show();
-        let hidden = self.close_unwanted(plan).await;
+        let rest = self.close_unwanted(plan).await;
         self.stored = Vec::new();
         self.doubts.are(&plan.kept.doubted, Instant::now());
         self.metrics.waiting_types.set(plan.wait as u64);
         self.known = true;
-        hidden && !was_unseen && !self.unseen
+        match was_unseen || self.unseen {
+            true => Rest::Unclear,
+            false => rest,
+        }
+    }
+
+    /// Whether another version of the resource is planned in the place of this one that had not been listed at the last look.
+    fn has_to_do(&self, plan: &Plan, gvr: &GroupVersionResource) -> bool {
+        let is_instead = |planned: &&ResourceType| {
+            let planned = &planned.gvr;
+            planned.group == gvr.group && planned.resource == gvr.resource && planned != gvr
+        };
+        let instead = plan.types.iter().find(is_instead);
+        instead.is_some_and(|instead| !self.was_listed(&instead.gvr))
+    }
+
+    fn was_listed(&self, gvr: &GroupVersionResource) -> bool {
+        let mut stored = self.stored.iter();
+        let state = stored.find(|stored| stored.resource.gvr == *gvr);
+        let position = state.and_then(|state| state.position.as_ref());
+        position.is_some_and(|position| position.phase == Phase::Live)
     }
 
     /// The same when it is asked for something else. How much of that waits is not known before the member answers.
@@ -186,7 +218,8 @@ impl Streams {
         let mut shown = self.board.streams();
         shown.retain(|(resource, _)| plan::is_wanted(asked, resource));
         self.board.show_streams(shown);
-        unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await
+        let hidden = unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await;
+        self.is_hidden(hidden)
     }
 
     /// Stops all of them; what they held is written. Their states stay in the status.
@@ -258,11 +291,27 @@ impl Streams {
         self.board.show_streams(shown.collect());
     }
 
-    /// Includes what a former process stored; whether all of that is hidden.
-    async fn close_unwanted(&self, plan: &Plan) -> bool {
+    /// Includes what a former process stored; what of that is still shown.
+    async fn close_unwanted(&self, plan: &Plan) -> Rest {
         let is_unwanted = |stored: &&StreamState| !plan.keeps(&stored.resource.gvr);
         let unwanted = self.stored.iter().filter(is_unwanted);
-        unwanted::hide(&self.shared, (&self.name, self.cluster), unwanted).await
+        let (have_to_do, unwanted): (Vec<_>, Vec<_>) =
+            unwanted.partition(|stored| self.has_to_do(plan, &stored.resource.gvr));
+        let of = (&self.name, self.cluster);
+        let hidden = unwanted::hide(&self.shared, of, unwanted.into_iter()).await;
+        match self.is_hidden(hidden) {
+            false => Rest::Unclear,
+            true if have_to_do.is_empty() => Rest::None,
+            true => Rest::Versions,
+        }
+    }
+
+    /// Whether all is. Where the cluster is another synchro's the session ends.
+    fn is_hidden(&self, hidden: Result<bool, StoreError>) -> bool {
+        hidden.unwrap_or_else(|_taken_over| {
+            self.left.cancel();
+            false
+        })
     }
 }
 

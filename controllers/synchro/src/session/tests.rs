@@ -1,6 +1,7 @@
 //! Members that die and return, that do not say what they serve, and that are others; kinds that come and go. With scripted members and a
 //! real store.
 
+mod versions;
 mod waiting;
 
 use std::sync::atomic::Ordering;
@@ -12,8 +13,10 @@ use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use armadex_storage::Health;
 use armadex_storage::conformance::fixture::name;
 
+use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::testing::{ScriptedMember, Stage, in_time, pedia_cluster, until, warnings};
 
@@ -128,21 +131,96 @@ fn asking_for(member: &ScriptedMember, kinds: &[&str]) -> PediaCluster {
 async fn a_member_that_dies_and_returns_is_told_of_twice_and_listed_once() {
     let mut act = Act::begin().await;
     act.is_healthy(true).await;
+    act.member.adds("b");
+    act.member.adds("c");
+    act.stage.shows(&[POD, "m/n/b", "m/n/c"]).await;
     act.member.dies();
     act.is_healthy(false).await;
     act.comes_to_say("ClusterHealthy", "False").await;
     in_time("a pause", || async { act.of_pods()["reason"] == "Pause" }).await;
-    act.stage.shows(&[POD]).await;
+    act.stage.shows(&[POD, "m/n/b", "m/n/c"]).await;
 
-    let watches = act.asked("watch");
-    act.member.returns_as("uid", &["a"]);
+    let watches = act.member.watches();
+    act.member.returns_as("uid", &["a", "b", "c"]);
     act.is_healthy(true).await;
     act.comes_to_say("ClusterHealthy", "True").await;
-    in_time("a watch", || async { act.asked("watch") > watches }).await;
-    act.member.adds("b");
-    act.stage.shows(&[POD, "m/n/b"]).await;
+    in_time("a watch", || async { act.member.watches() > watches }).await;
+    act.member.adds("d");
+    act.stage.shows(&[POD, "m/n/b", "m/n/c", "m/n/d"]).await;
     assert_eq!(act.lists(), 1, "{:?}", act.member.requests());
+    let resumed = act.member.watches() - 1;
+    assert_eq!((act.asked("watch@10"), act.asked("watch@11")), (1, resumed));
     act.fleet.shutdown().await;
+}
+
+/// As of a control plane of several API servers, which are upgraded one by one.
+#[tokio::test]
+async fn a_member_that_is_upgraded_while_it_answers_is_told_of_in_its_new_version() {
+    let mut act = Act::begin().await;
+    act.member.is_upgraded_to("v1.36.1");
+    in_time("its version", || async {
+        act.status()["version"] == "v1.36.1"
+    })
+    .await;
+    let catalog = act.stage.store.search.catalog().await.expect("a catalogue");
+    let version = catalog.clusters[&name("m")].version.as_deref();
+    assert_eq!(version, Some("v1.36.1"));
+    act.fleet.shutdown().await;
+}
+
+/// As a process says it that had the Lease before, is cut off from the members, and has not found out yet.
+#[tokio::test]
+async fn a_cluster_that_somebody_else_says_is_lost_is_soon_said_to_be_well() {
+    let mut act = Act::begin().await;
+    act.is_healthy(true).await;
+    let (sink, owner) = (&act.stage.store.sink, "one/");
+    let cluster = sink.join(&name("m"), "uid-m", owner).await;
+    let lost = Health {
+        healthy: false,
+        reason: "NotReachable".to_owned(),
+    };
+    let told = sink.set_health(cluster.expect("joined"), owner, &lost, None);
+    told.await.expect("told");
+    act.is_healthy(false).await;
+    act.is_healthy(true).await;
+    act.fleet.shutdown().await;
+}
+
+/// It may have been put back to a backup, and be past what is stored when it returns.
+#[tokio::test]
+async fn a_member_that_was_away_for_minutes_is_audited_soon() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    let config = Config {
+        audit_every: Duration::from_secs(10 * 365 * 24 * 60 * 60),
+        ..Config::default()
+    };
+    let client = stage.control_plane.client();
+    let mut fleet = stage.synchro_with(client, "one", config);
+    stage.relist(&mut fleet, [asking_for(&member, &["pods"])]);
+    stage.shows(&[POD]).await;
+    member.until_watched(1).await;
+    let is_healthy = async |healthy: bool| {
+        let told = || async {
+            let health = stage.health("m").await;
+            health.is_some_and(|health| health.healthy == healthy)
+        };
+        in_time(&format!("healthy: {healthy}"), told).await;
+    };
+    is_healthy(true).await;
+    member.dies();
+    is_healthy(false).await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(180)).await;
+    tokio::time::resume();
+    member.returns_as("uid", &["a"]);
+    is_healthy(true).await;
+    let is_audited = || async {
+        let written = stage.control_plane.statuses("m").pop();
+        written.is_some_and(|written| written.body["status"]["audit"]["proved"] == 1)
+    };
+    in_time("an audit", is_audited).await;
+    fleet.shutdown().await;
 }
 
 #[tokio::test]
@@ -193,7 +271,7 @@ async fn clusters_that_answer_in_turns_are_told_of_and_left_alone_until_the_clus
     let mut gives_way = || act.member.returns_as(uids.next().expect("a cycle"), &["a"]);
     for times in 2..7 {
         gives_way();
-        in_time("another watch", || async { act.asked("watch") == times }).await;
+        in_time("another watch", || async { act.member.watches() == times }).await;
         assert_eq!(act.lists(), times);
     }
     gives_way();
@@ -234,10 +312,10 @@ async fn first_answers_of_two_connections_are_no_two_answers() {
     for _ in 0..2 {
         act.member.dies();
         act.is_healthy(false).await;
-        let watches = act.asked("watch");
+        let watches = act.member.watches();
         act.member.returns_as("uid", &["a"]);
         act.is_healthy(true).await;
-        in_time("a watch", || async { act.asked("watch") > watches }).await;
+        in_time("a watch", || async { act.member.watches() > watches }).await;
         assert_eq!(act.stage.config_maps().await, [CONFIG_MAP]);
     }
     act.shows_config_maps(&[]).await;
@@ -264,11 +342,12 @@ async fn what_was_stored_by_other_rules_is_shown_until_it_was_listed_anew() {
     act.member.until_watched(2).await;
     act.fleet.shutdown().await;
 
-    let watches = act.asked("watch");
+    let watches = act.member.watches();
     act.fleet = act.stage.synchro("");
     act.stage.relist(&mut act.fleet, [act.object.clone()]);
-    in_time("a watch", || async { act.asked("watch") > watches }).await;
+    in_time("a watch", || async { act.member.watches() > watches }).await;
     assert_eq!(act.lists(), 2, "it is stored by its own rules now");
+    assert_eq!(act.asked("watch@10"), act.member.watches());
     act.fleet.shutdown().await;
 }
 
@@ -349,7 +428,7 @@ async fn a_cluster_that_is_let_go_is_not_said_to_be_kept_up_to_date() {
     let mut again = act.stage.synchro("");
     let object = asking_for(&act.member, &["pods"]);
     act.stage.relist(&mut again, [object]);
-    until("a watch", || async { act.asked("watch") > 1 }).await;
+    until("a watch", || async { act.member.watches() > 1 }).await;
     again.handle(Event::Apply(act.object.clone()));
     again.shutdown().await;
     let health = act.stage.health("m").await.expect("it was healthy");

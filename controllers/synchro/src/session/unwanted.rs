@@ -9,34 +9,36 @@ use crate::config::Shared;
 use crate::session::plan;
 use crate::told::outages;
 
-/// Hides what is stored of a cluster and asked for in no version; whether all of it is hidden. Of what is asked for in another version than
-/// the stored one the member has a say.
+/// Hides what is stored of a cluster and asked for in no version; whether all of it is hidden, or that the cluster is another synchro's. Of what is asked for
+/// in another version than the stored one the member has a say.
 pub(crate) async fn hide_all(
     shared: &Shared,
     (name, cluster): (&ClusterName, ClusterId),
     asked: &[GroupResources],
-) -> bool {
+) -> Result<bool, StoreError> {
     let stored = match shared.sink.streams(cluster).await {
         Ok(stored) => stored,
         Err(error) => {
             failed(shared, name, &error);
-            return false;
+            return Ok(false);
         }
     };
     let is_unwanted = |stored: &&StreamState| !plan::is_wanted(asked, &stored.resource);
     hide(shared, (name, cluster), stored.iter().filter(is_unwanted)).await
 }
 
-/// Hides types; whether all of them are hidden. A member may have hundreds that come and go all the time, so they are one line of the log.
+/// Hides types; whether all of them are hidden, or that the cluster is another synchro's. A member may have hundreds that come and go all the time, so they are one line of the log.
 pub(crate) async fn hide<'a>(
     shared: &Shared,
     (name, cluster): (&ClusterName, ClusterId),
     unwanted: impl Iterator<Item = &'a StreamState>,
-) -> bool {
+) -> Result<bool, StoreError> {
     let (mut hidden, mut all) = (Vec::new(), true);
+    let owner = shared.owner.text();
     for StreamState { id, resource, .. } in unwanted {
-        match shared.sink.close(cluster, *id).await {
+        match shared.sink.close(cluster, &owner, *id).await {
             Ok(()) => hidden.push(&resource.gvr),
+            Err(taken @ StoreError::TakenOver { .. }) => return Err(taken),
             Err(error) => {
                 failed(shared, name, &error);
                 all = false;
@@ -51,7 +53,7 @@ pub(crate) async fn hide<'a>(
     if all {
         shared.store_works(name.as_str());
     }
-    all
+    Ok(all)
 }
 
 fn failed(shared: &Shared, name: &ClusterName, error: &StoreError) {
@@ -79,7 +81,8 @@ mod tests {
         stage.breaking.refuse("streams", 100);
         for attempt in 0..100 {
             let name = name(&format!("m{}", attempt % 10));
-            assert!(!hide_all(&shared, (&name, ClusterId(1)), &[]).await);
+            let hidden = hide_all(&shared, (&name, ClusterId(1)), &[]).await;
+            assert!(!hidden.expect("it is nobody else's"));
         }
         assert_eq!(told.load(Ordering::Relaxed), 1);
     }

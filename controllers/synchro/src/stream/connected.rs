@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::incoming::memory::ClusterMemory;
 use crate::stream::turns::ClusterTurns;
 use crate::told::outages::Outages;
 
@@ -31,6 +32,8 @@ pub(crate) struct Connected {
     pub(crate) lists: Arc<ClusterTurns>,
     /// What fails now, over whichever connection.
     pub(crate) outages: Arc<Outages>,
+    /// What they may hold of the memory that all share, over whichever connection.
+    pub(crate) memory: Arc<ClusterMemory>,
     since: Instant,
     /// When it was last asked who it is. Whoever wants to know waits here while another asks.
     asked: Mutex<Asked>,
@@ -50,6 +53,7 @@ impl Connected {
         identity: String,
         lists: Arc<ClusterTurns>,
         outages: Arc<Outages>,
+        memory: Arc<ClusterMemory>,
     ) -> Self {
         lists.connected();
         let now = Instant::now();
@@ -64,6 +68,7 @@ impl Connected {
             stranger: CancellationToken::new(),
             lists,
             outages,
+            memory,
             since: now,
             asked: Mutex::new(asked),
             asking: Semaphore::new(ASKING),
@@ -145,7 +150,8 @@ mod tests {
             });
         });
         let lists = ClusterTurns::new(Arc::default());
-        let connected = Connected::new(member, String::new(), Arc::new(lists), Arc::default());
+        let (lists, memory) = (Arc::new(lists), ClusterMemory::of_nobody_else());
+        let connected = Connected::new(member, String::new(), lists, Arc::default(), memory);
         let kinds: Vec<_> = (0..KINDS)
             .map(|kind| GroupVersionResource::new("", "v1", format!("kind{kind}")))
             .collect();

@@ -107,6 +107,9 @@ impl Stream {
         if let Outcome::Page { token: None, .. } | Outcome::Listed { .. } = outcome {
             self.is_long = listing.is_long();
         }
+        if let Outcome::Listed { .. } = outcome {
+            self.hidden = None;
+        }
         if let Outcome::Page {
             token: Some(token), ..
         } = &outcome
@@ -184,7 +187,7 @@ impl Stream {
     ) -> Result<Result<Outcome, MemberError>, Halt> {
         self.context.report.listing_goes();
         let mut items = Items::new(self.incoming_limit());
-        let mut unfinished = self.context.shared.unfinished.part();
+        let mut unfinished = self.context.connected.memory.unfinished.part();
         let mut gathering = Gathering::default();
         loop {
             let came = {

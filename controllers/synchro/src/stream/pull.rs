@@ -35,7 +35,7 @@ impl Stream {
         position: impl FnOnce() -> Option<MemberPosition>,
     ) -> Result<(), Halt> {
         let weight = batch::weight(&change);
-        let budget = &self.context.shared.budget;
+        let budget = &self.context.connected.memory.budget;
         if !budget.try_add(&mut gathering.held, weight) {
             self.flush(gathering, position()).await?;
             tokio::select! {

@@ -9,6 +9,7 @@
 //!                         └──────────────────> Watching   one page, and nothing was stored before
 //! ```
 
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
 use armadex_model::ObjectKey;
@@ -39,7 +40,7 @@ pub(crate) enum State {
 }
 
 /// A list that is being read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Listing {
     /// Where the next page begins; `None` before the first.
     pub(crate) token: Option<String>,
@@ -65,6 +66,21 @@ pub(crate) struct Listing {
     pub(crate) failed: u8,
     /// What it holds of the room for long lists.
     pub(crate) room: Option<Box<Room>>,
+}
+
+impl fmt::Debug for Listing {
+    /// Without its token, which is the member's and of any length.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listing")
+            .field("is_first", &self.token.is_none())
+            .field("version", &self.version)
+            .field("seen", &self.seen)
+            .field("over_rows", &self.over_rows)
+            .field("remaining", &self.remaining)
+            .field("refused", &self.refused)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A list that was read and is being compared with what is stored.
@@ -129,10 +145,22 @@ pub(crate) enum Outcome {
 pub(crate) struct Ended {
     /// The version to go on from.
     pub(crate) version: String,
-    /// It was over at once and led nowhere.
-    pub(crate) at_once: bool,
+    /// What it was good for.
+    pub(crate) good: Good,
     /// It was over before its time: somebody else may answer now.
     pub(crate) early: bool,
+}
+
+/// What a watch was good for. That its version rises proves nothing: a bookmark of any version costs whoever sends it nothing, and a member that answers
+/// each watch with one would be asked without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Good {
+    /// It lasted.
+    Lasted,
+    /// It was over soon, and changes that it brought are stored.
+    Changes,
+    /// It was over soon and led nowhere: it was refused in all but words.
+    Nothing,
 }
 
 /// What to do next, and when.
@@ -151,6 +179,8 @@ pub(crate) enum Wait {
     No,
     /// As long as is fit after a failure.
     Backoff,
+    /// Never long: it goes on, in many short pieces.
+    Short,
     /// The same for a page of a list, where each page that comes is a success.
     Page,
     /// Long: whoever took the stream over should find peace.
@@ -230,7 +260,7 @@ impl Ended {
     fn next(self) -> Next {
         let Self {
             version,
-            at_once,
+            good,
             early,
         } = self;
         Next {
@@ -238,9 +268,10 @@ impl Ended {
                 true => State::Checking { version },
                 false => State::Watching { version },
             },
-            wait: match at_once {
-                true => Wait::Backoff,
-                false => Wait::No,
+            wait: match good {
+                Good::Lasted => Wait::No,
+                Good::Changes => Wait::Short,
+                Good::Nothing => Wait::Backoff,
             },
         }
     }
@@ -336,7 +367,7 @@ impl Listing {
 }
 
 /// Which keys a list had, as hashes: 8 bytes for each. Two keys in 2^64 hash alike; a stale row would then stay until the next list.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Seen {
     /// The first so many are sorted, and each is there once.
     hashes: Vec<u64>,
@@ -349,6 +380,17 @@ pub(crate) struct Seen {
     pages: u32,
     /// The number of pages at which it is looked at next.
     look_at: u32,
+}
+
+impl fmt::Debug for Seen {
+    /// How many, and none of them: of a million that is written for each page of their list.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seen")
+            .field("keys", &self.hashes.len())
+            .field("of_page", &self.of_page)
+            .field("pages", &self.pages)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Pages after which a list is looked at for the first time; then after thrice as many, and so on, so that sorting costs little.
@@ -437,6 +479,7 @@ mod tests {
             let wait = match next.wait {
                 Wait::No => "",
                 Wait::Backoff => "~",
+                Wait::Short => "=",
                 Wait::Page => "-",
                 Wait::Fenced => "~~",
                 Wait::Outlasted => "~~~",
@@ -470,18 +513,18 @@ mod tests {
         Outcome::Opened(Some(position(version, member, phase)))
     }
 
-    fn ended(version: &str, at_once: bool) -> Outcome {
+    fn ended(version: &str) -> Outcome {
         Outcome::Ended(Ended {
             version: version.into(),
-            at_once,
+            good: Good::Lasted,
             early: false,
         })
     }
 
-    fn ended_early(version: &str, at_once: bool) -> Outcome {
+    fn ended_early(version: &str, good: Good) -> Outcome {
         Outcome::Ended(Ended {
             version: version.into(),
-            at_once,
+            good,
             early: true,
         })
     }
@@ -533,11 +576,7 @@ mod tests {
 
     #[test]
     fn a_restart_resumes_and_lists_nothing() {
-        let outcomes = vec![
-            opened("9", "m1", Phase::Live),
-            present("12"),
-            ended("15", false),
-        ];
+        let outcomes = vec![opened("9", "m1", Phase::Live), present("12"), ended("15")];
         assert_eq!(walk(outcomes), "open check@9 watch@9 watch@15");
     }
 
@@ -546,14 +585,16 @@ mod tests {
         let outcomes = vec![
             opened("9", "m1", Phase::Live),
             present("12"),
-            ended_early("15", false),
+            ended_early("15", Good::Lasted),
             present("15"),
-            ended_early("15", true),
+            ended_early("16", Good::Changes),
+            present("16"),
+            ended_early("17", Good::Nothing),
             present("odd"),
         ];
         assert_eq!(
             walk(outcomes),
-            "open check@9 watch@9 check@15 watch@15 ~check@15 list:first@"
+            "open check@9 watch@9 check@15 watch@15 =check@16 watch@16 ~check@17 list:first@"
         );
         let odd = vec![opened("odd", "m1", Phase::Live), present("odd")];
         assert_eq!(walk(odd), "open check@odd watch@odd");
@@ -599,13 +640,14 @@ mod tests {
             broke("11"),
             Outcome::Failed,
             present("11"),
-            ended("11", true),
+            ended_early("11", Good::Nothing),
+            present("11"),
             Outcome::Gone,
             Outcome::Failed,
         ];
         assert_eq!(
             walk(resumed),
-            "open check@9 watch@9 ~check@11 ~check@11 watch@11 ~watch@11 ~list:first@ -list:first@"
+            "open check@9 watch@9 ~check@11 ~check@11 watch@11 ~check@11 watch@11 ~list:first@ -list:first@"
         );
     }
 
@@ -731,6 +773,31 @@ mod tests {
             listing.seen.insert(&ObjectKey::new("n", "b"));
         }
         assert_eq!((listing.seen.hashes.len(), listing.seen.of_page()), (2, 1));
+    }
+
+    /// It is written for each page, where the log is to have so much.
+    #[test]
+    fn of_a_list_the_log_is_told_how_long_it_is() {
+        let mut listing = Listing {
+            token: Some("a token".into()),
+            ..Listing::default()
+        };
+        for number in 0..10_000 {
+            listing
+                .seen
+                .insert(&ObjectKey::new("n", number.to_string()));
+        }
+        let seen = Sweep {
+            version: "10".into(),
+            seen: std::mem::take(&mut listing.seen),
+            after: None,
+            over_rows: true,
+        };
+        let swept = format!("{:?}", State::Sweeping(seen));
+        assert!(swept.contains("keys: 10000"), "{swept}");
+        let listed = format!("{:?}", State::Listing(listing));
+        assert!(!listed.contains("a token"), "{listed}");
+        assert!(swept.len().max(listed.len()) < 256, "{swept} {listed}");
     }
 
     #[test]

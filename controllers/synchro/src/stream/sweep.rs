@@ -34,6 +34,7 @@ impl Stream {
         let changes = gone.map(Change::Delete).collect();
         self.writer.write(opened, changes, position).await?;
         if last.is_none() {
+            self.hidden = None;
             self.context.report.listed();
             self.context.report.place().listed(&sweep.version);
         }

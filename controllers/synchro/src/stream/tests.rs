@@ -10,6 +10,7 @@ mod memory;
 mod outlasted;
 mod refusals;
 mod rooms;
+mod shares;
 mod silence;
 mod sink;
 mod slow;
@@ -29,6 +30,7 @@ use self::sink::MemorySink;
 use super::*;
 use crate::config::Config;
 use crate::stream::turns::ClusterTurns;
+use crate::stream::watch::POSITION_PERIOD;
 
 /// What a task may take that follows a watch: each of forty kinds of a thousand members has one. With what the runtime adds it is 2 KiB.
 const TASK_BYTES: usize = 1928;
@@ -70,7 +72,8 @@ impl Scene {
         let lists = ClusterTurns::new(Arc::clone(&shared.lists));
         let member = self.member.connect();
         let (lists, outages) = (Arc::new(lists), Arc::default());
-        Arc::new(Connected::new(member, IDENTITY.to_owned(), lists, outages))
+        let (identity, memory) = (IDENTITY.to_owned(), shared.memory_of_cluster());
+        Arc::new(Connected::new(member, identity, lists, outages, memory))
     }
 
     /// Among others that share the same limits.
@@ -333,6 +336,32 @@ async fn rows_of_a_former_cluster_are_shown_once_the_member_lets_them_be_read() 
     act.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn where_a_former_cluster_stood_is_forgotten_once_a_list_leads_elsewhere() {
+    let scene = Scene::new();
+    scene
+        .member
+        .lists([page(10, "", &[("a", 1)]), page(20, "", &[("b", 2)])]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.end().await;
+    scene.sink.with(|stored| stored.hidden = true);
+    // It is not understood when it says how far it is, and so it is listed.
+    scene.member.set_present(&"9".repeat(1000));
+    let early = Answer::ok("").that_ends_after(Duration::from_secs(10));
+    scene.member.watches([early]);
+    let act = scene.run();
+    scene.comes_to(&["n/b@2"], "Live@20").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.says(ResourceSyncStatus::Error).await;
+    scene.member.set_present("1000");
+    act.says(ResourceSyncStatus::Syncing).await;
+    let watched = ["watch@10", "list", "watch@20", "watch@20"];
+    assert_eq!(scene.member.requests()[1..], watched);
+    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@20");
+    act.end().await;
+}
+
 #[tokio::test]
 async fn a_member_that_fell_behind_is_listed_at_a_restart() {
     let scene = Scene::new();
@@ -546,7 +575,11 @@ async fn a_type_that_is_dropped_and_added_again_shows_no_row_that_the_member_has
         scene.comes_to(&["n/a@1", "n/b@2"], "Live@10").await;
         act.end().await;
         let stream = scene.sink.streams(ClusterId(1)).await.unwrap();
-        scene.sink.close(ClusterId(1), stream[0].id).await.unwrap();
+        scene
+            .sink
+            .close(ClusterId(1), "", stream[0].id)
+            .await
+            .unwrap();
         scene.comes_to(&[], "none").await;
         let gone = scene.sink.purge(purged, Duration::ZERO).await.unwrap();
         assert_eq!(gone.objects, u64::from(purged), "the others are left");
@@ -617,6 +650,38 @@ async fn a_watch_is_given_up_while_the_store_is_away_and_goes_on_from_its_positi
         .comes_to(&["n/a@1", "n/b@11", "n/c@12", "n/d@13"], "Live@13")
         .await;
     assert_eq!(scene.member.requests(), ["list", "watch@10", "watch@11"]);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_brings_no_change_is_kept_while_the_store_is_away() {
+    let seconds = Duration::from_secs;
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let watch = Answer::ok(bookmark(11))
+        .and_then(seconds(60), &bookmark(12))
+        .and_then(seconds(60), &bookmark(13))
+        .and_then(seconds(50), &bookmark(14))
+        .and_then(seconds(60), &bookmark(15))
+        .and_then(seconds(30), &event("ADDED", &pod("b", 16)));
+    scene.member.watches([watch.that_stays_open()]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    let away = || StoreError::Unavailable {
+        reason: "it is being restarted".into(),
+        source: "closed".into(),
+    };
+    // Of five seconds six tries, each after twice the time of the one before, of which half may be cut off: from the moment at which positions are
+    // stored, 180 s after the stream began, two times five seconds.
+    let for_two_times = (0..12).map(|_| away());
+    scene
+        .sink
+        .with(|stored| stored.faults.extend(for_two_times));
+    tokio::time::sleep(POSITION_PERIOD + seconds(25)).await;
+    scene.comes_to(&["n/a@1"], "Live@14").await;
+    tokio::time::sleep(seconds(35)).await;
+    scene.comes_to(&["n/a@1", "n/b@16"], "Live@16").await;
+    assert_eq!(scene.member.requests(), ["list", "watch@10"]);
     act.end().await;
 }
 

@@ -6,7 +6,7 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use armadex_member::{ByteStream, MemberError, WatchRequest};
-use armadex_storage::{Change, Phase};
+use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -18,12 +18,14 @@ use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::silence::{Due, SILENT, Silence};
-use crate::stream::step::{Ended, Outcome, is_behind};
+use crate::stream::step::{Ended, Good, Outcome, is_behind};
 use crate::stream::writer::Halt;
 
 /// Whoever cannot write for so long gives the watch up: what came in meanwhile would stay in memory, up to a window for each watch of
 /// each member, while the store is away. It goes on from its position.
 const STANDS_STILL: Duration = Duration::from_secs(5);
+/// After this long a position is tried again that the store did not take within that time. Nothing is held meanwhile, so its watch is read.
+const PUT_OFF: Duration = Duration::from_secs(15);
 /// Changes that come within this time go into one transaction; short beside the 100 ms that freshness may take.
 const LINGER: Duration = Duration::from_millis(20);
 /// A position that moved without a change is stored this often, by all streams of a cluster at the same moment, so that the store has one
@@ -40,7 +42,7 @@ const BEFORE_ITS_TIME: Duration = Duration::from_secs(5);
 const OVERDUE: Duration = Duration::from_secs(30);
 /// The same of a watch that has brought a bookmark and brings no other: there is one every 60 to 75 s.
 const LATE_BOOKMARK: Duration = SILENT.saturating_mul(2);
-/// A watch that is over sooner and led nowhere was refused in all but words.
+/// A watch that is over sooner has not worked, whatever it brought.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// A watch that was followed for so long has worked, even if nothing happened. Below the 10 s and more after which proxies cut off
 /// what is silent, and long enough that a hundred kinds whose watches all break then are some 50 requests a second.
@@ -72,6 +74,8 @@ struct Watch {
     ends_at: Instant,
     /// A bookmark came, and others are to come.
     has_bookmarks: bool,
+    /// It brought something that is stored, and not only how far it is.
+    has_changes: bool,
     /// How far it has led itself, while `complete` is what the member said beside it.
     led_to: Option<Box<str>>,
     /// When it will have worked for a while, if that is news.
@@ -129,17 +133,13 @@ impl Stream {
         let writes = goes_back || !matches!(end, End::Closed);
         self.doubted = Instant::now();
         Box::pin(self.end_watched(&mut watch, writes)).await?;
-        let (took, moved) = (begun.elapsed(), watch.complete != version);
-        self.lasted = took >= LASTED || took >= AT_ONCE && moved;
-        if self.lasted {
-            self.troubled = false;
-            self.outlasted = None;
-            self.recovered();
-        }
+        let took = begun.elapsed();
+        let good = watch.was_good_for(took, &version);
+        self.judge(good, took, &end);
         self.pace = self.pace.after(in_time, took);
         Ok(match end {
             End::Closed => Outcome::Ended(Ended {
-                at_once: took < AT_ONCE && !moved,
+                good,
                 early: !in_time,
                 version: watch.complete,
             }),
@@ -152,6 +152,24 @@ impl Stream {
         })
     }
 
+    /// What a watch that is over says of the stream.
+    fn judge(&mut self, good: Good, took: Duration, end: &End) {
+        let proves = match good {
+            Good::Lasted => true,
+            Good::Changes => took >= AT_ONCE,
+            Good::Nothing => false,
+        };
+        self.proved = proves.then_some(good);
+        if proves {
+            self.troubled = false;
+            self.outlasted = None;
+            self.recovered();
+        }
+        if good == Good::Nothing && matches!(end, End::Closed) {
+            self.ended_in_vain();
+        }
+    }
+
     /// A watch that has just been answered.
     fn begun(&self, body: ByteStream, version: &str, ends_at: Instant) -> Watch {
         let now = Instant::now();
@@ -162,7 +180,7 @@ impl Stream {
         Watch {
             body: Some(body),
             lines: Lines::new(self.incoming_limit()),
-            unfinished: self.context.shared.unfinished.part(),
+            unfinished: self.context.connected.memory.unfinished.part(),
             gathering: Gathering::default(),
             latest: version.to_owned(),
             complete: version.to_owned(),
@@ -173,6 +191,7 @@ impl Stream {
             asked: None,
             ends_at,
             has_bookmarks: false,
+            has_changes: false,
             led_to: None,
             lasts_at: self.troubled.then_some(now + LASTED),
         }
@@ -240,7 +259,10 @@ impl Stream {
     async fn do_what_is_due(&self, watch: &mut Watch) -> Result<(), Halt> {
         let now = Instant::now();
         if watch.write_at.is_some_and(|at| at <= now) {
-            self.write_watched(watch).await?;
+            match watch.gathering.pending.is_empty() {
+                true => self.write_position(watch).await?,
+                false => self.write_watched(watch).await?,
+            }
         }
         if watch.lasts_at.take_if(|at| *at <= now).is_some() {
             self.recovered();
@@ -303,6 +325,7 @@ impl Stream {
                 let position = || Some(self.position(&watch.complete, Phase::Live));
                 let gather = self.gather(&mut watch.gathering, change, position);
                 unless_it_stands_still(&mut watch.body, gather).await?;
+                watch.has_changes = true;
             }
             watch.advance(place, self.position_due());
             if watch.gathering.pending.is_full() {
@@ -380,12 +403,39 @@ impl Stream {
     }
 
     async fn write_watched(&self, watch: &mut Watch) -> Result<(), Halt> {
-        watch.settle();
-        let moved = watch.complete != watch.stored;
-        let writes = moved || !watch.gathering.pending.is_empty();
-        let position = moved.then(|| self.position(&watch.complete, Phase::Live));
+        let position = self.unstored(watch);
+        let writes = position.is_some() || !watch.gathering.pending.is_empty();
         let flush = self.flush(&mut watch.gathering, position);
         unless_it_stands_still(&mut watch.body, flush).await?;
+        self.is_stored(watch, writes);
+        Ok(())
+    }
+
+    /// Writes how far the watch is, where nothing else is to be written. While the store is away that is put off: of a fleet whose members are quiet all
+    /// watches would be given up, and begun anew when it is back.
+    async fn write_position(&self, watch: &mut Watch) -> Result<(), Halt> {
+        let position = self.unstored(watch);
+        let writes = position.is_some();
+        let write = self.writer.write(self.opened()?, vec![], position);
+        match tokio::time::timeout(STANDS_STILL, write).await {
+            Ok(written) => {
+                written?;
+                self.is_stored(watch, writes);
+            }
+            Err(_) => watch.put_off(Instant::now()),
+        }
+        Ok(())
+    }
+
+    /// How far the watch is, if the store does not know.
+    fn unstored(&self, watch: &mut Watch) -> Option<MemberPosition> {
+        watch.settle();
+        let moved = watch.complete != watch.stored;
+        moved.then(|| self.position(&watch.complete, Phase::Live))
+    }
+
+    /// The store has all that there was, if that was anything.
+    fn is_stored(&self, watch: &mut Watch, writes: bool) {
         // Something may have come meanwhile. Where nothing was to be written, half a line may be all that a dead member will ever have said.
         if writes {
             watch.heard = Instant::now();
@@ -394,7 +444,6 @@ impl Stream {
         self.tell_place(watch);
         let unsettled = watch.latest != watch.complete;
         watch.write_at = unsettled.then(|| watch.settles_at());
-        Ok(())
     }
 }
 
@@ -453,6 +502,15 @@ impl Watch {
         is_alive && !self.has_bookmarks && !self.lines.holds_part()
     }
 
+    /// Where it began at this version and is over after so long.
+    fn was_good_for(&self, took: Duration, version: &str) -> Good {
+        match self.has_changes && self.complete != version {
+            _ if took >= LASTED => Good::Lasted,
+            true => Good::Changes,
+            false => Good::Nothing,
+        }
+    }
+
     /// What was believed of its silence is not to be believed: who did not end it in time may have been dead all the while. That what
     /// is asked beside it is answered, by whoever, does not tell. Returns whether anything was.
     fn go_back(&mut self) -> bool {
@@ -507,6 +565,12 @@ impl Watch {
         } else {
             Instant::now() + LINGER
         });
+    }
+
+    /// The store did not take how far it is. Nobody has read meanwhile, so something may have come.
+    fn put_off(&mut self, now: Instant) {
+        self.heard = now;
+        self.write_at = Some(now + PUT_OFF);
     }
 
     fn write_by(&mut self, latest: Instant) {

@@ -21,7 +21,7 @@ const LAST_RETRY: Duration = Duration::from_secs(15);
 pub(crate) enum Halt {
     /// Somebody else writes this stream.
     Fenced,
-    /// The cluster has left the store.
+    /// The cluster has left the store, or another synchro looks after it: who began the session finds out which.
     Left,
     /// The stream is to end.
     Cancelled,
@@ -129,7 +129,9 @@ impl Writer {
                 }
                 Err(StoreError::Differs { what }) => return Ok(Err(Refused::Type(what))),
                 Err(StoreError::Fenced { .. }) => return Err(Halt::Fenced),
-                Err(StoreError::Left { .. }) => return Err(Halt::Left),
+                Err(StoreError::Left { .. } | StoreError::TakenOver { .. }) => {
+                    return Err(Halt::Left);
+                }
                 Err(error) => self.wait_for_store(&error, &mut backoff).await?,
             }
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, StoredVersion, Stream,
-    StreamState, Tenure, TypeId, Written,
+    Batch, ClusterId, Health, Holder, Joined, Purged, Rules, Sink, StoreError, StoredVersion,
+    Stream, StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -238,25 +238,31 @@ impl Sink for BreakingSink {
         self.store.clusters().await
     }
 
+    async fn holder(&self, cluster: &ClusterName) -> Answer<Option<Holder>> {
+        self.store.holder(cluster).await
+    }
+
     async fn set_health(
         &self,
         cluster: ClusterId,
+        owner: &str,
         health: &Health,
         version: Option<&str>,
     ) -> Answer<()> {
         self.admit("set_health")?;
-        self.store.set_health(cluster, health, version).await
+        self.store.set_health(cluster, owner, health, version).await
     }
 
     async fn open(
         &self,
         cluster: ClusterId,
+        owner: &str,
         resource: &ResourceType,
         rules: Rules,
     ) -> Answer<Stream> {
         self.pass("open");
         let rules = self.rules(rules);
-        self.store.open(cluster, resource, rules).await
+        self.store.open(cluster, owner, resource, rules).await
     }
 
     async fn write(&self, mut batch: Batch) -> Answer<Written> {
@@ -290,9 +296,9 @@ impl Sink for BreakingSink {
         self.store.streams(cluster).await
     }
 
-    async fn close(&self, cluster: ClusterId, resource: TypeId) -> Answer<()> {
+    async fn close(&self, cluster: ClusterId, owner: &str, resource: TypeId) -> Answer<()> {
         self.admit("close")?;
-        self.store.close(cluster, resource).await
+        self.store.close(cluster, owner, resource).await
     }
 
     async fn purge(&self, limit: u32, grace: Duration) -> Answer<Purged> {

@@ -2,7 +2,7 @@
 //! says, dies and returns.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use armadex_member::{Connection, Member};
@@ -38,12 +38,16 @@ struct Script {
     type_events: [broadcast::Sender<String>; TYPES.len()],
     /// Events for whoever watches pods now.
     events: broadcast::Sender<String>,
+    /// Of the last of them, or of the lists: how far the member is.
+    version: AtomicU32,
     /// Bearer tokens that came, each once.
     tokens: Mutex<BTreeSet<String>>,
 }
 
 /// No test adds so many pods before they are told.
 const MOST_EVENTS: usize = 16;
+/// The version of every list.
+const LISTED: u32 = 10;
 
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
   {"resource":"configmaps","responseKind":{"kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","verbs":["list","watch"]},
@@ -77,6 +81,7 @@ impl ScriptedMember {
             requests: Mutex::default(),
             discoveries: Mutex::default(),
             events: broadcast::Sender::new(MOST_EVENTS),
+            version: AtomicU32::new(LISTED),
             tokens: Mutex::default(),
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&script)));
@@ -99,6 +104,32 @@ impl ScriptedMember {
             r#""items":[{{"metadata":{{"name":"{name}"}},"versions":[{{"version":"v1"}}]}},"#
         );
         *told = told.replacen(r#""items":["#, &group, 1);
+    }
+
+    /// Its group `shop.example` serves things in these versions, the first of which it would rather have: there is one, `n/a`.
+    pub(crate) fn serves_things(&self, versions: &[&str]) {
+        const THINGS: &str = r#"{"kind":"ThingList","metadata":{"resourceVersion":"10"},"items":[
+          {"metadata":{"name":"a","namespace":"n","uid":"a","resourceVersion":"5"}}]}"#;
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let served = versions.iter().map(|version| {
+            bodies.insert(format!("/apis/shop.example/{version}/things"), THINGS.to_owned());
+            format!(
+                r#"{{"version":"{version}","resources":[{{"resource":"things","responseKind":{{"kind":"Thing"}},"scope":"Namespaced","verbs":["list","watch"]}}]}}"#
+            )
+        });
+        let served: Vec<_> = served.collect();
+        let served = served.join(",");
+        let told = format!(
+            r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"shop.example"}},"versions":[{served}]}}]}}"#
+        );
+        bodies.insert("/apis".to_owned(), told);
+    }
+
+    /// It is of this version from now on, and answers all the time.
+    pub(crate) fn is_upgraded_to(&self, version: &str) {
+        let mut bodies = self.script.bodies.lock().expect("no panic");
+        let told = format!(r#"{{"gitVersion":"{version}"}}"#);
+        bodies.insert("/version".to_owned(), told);
     }
 
     /// It serves kinds of these numbers and no others, of which it has no objects.
@@ -170,9 +201,10 @@ impl ScriptedMember {
         self.script.lives.send_replace(true);
     }
 
-    /// A pod comes, which those are told of who watch now, and nobody else.
+    /// A pod comes, which those are told of who watch now, and nobody else. The first has version 11, and each the next one.
     pub(crate) fn adds(&self, pod_name: &str) {
-        let pod = pod(pod_name, 11);
+        let version = self.script.version.fetch_add(1, Ordering::AcqRel) + 1;
+        let pod = pod(pod_name, version);
         let event = format!(r#"{{"type":"ADDED","object":{pod}}}"#);
         // Nobody may watch.
         let _ = self.script.events.send(event);
@@ -196,15 +228,14 @@ impl ScriptedMember {
 
     /// Waits for the watch of this number.
     pub(crate) async fn until_watched(&self, times: usize) {
-        super::until("a watch", || async {
-            let requests = self.requests();
-            requests
-                .iter()
-                .filter(|request| *request == "watch")
-                .count()
-                >= times
-        })
-        .await;
+        super::until("a watch", || async { self.watches() >= times }).await;
+    }
+
+    /// How often pods were watched so far.
+    pub(crate) fn watches(&self) -> usize {
+        let requests = self.requests();
+        let of_pods = |request: &&String| request.starts_with("watch@") && !request.contains(' ');
+        requests.iter().filter(of_pods).count()
     }
 
     /// The bearer tokens that it was sent so far.
@@ -213,7 +244,7 @@ impl ScriptedMember {
         tokens.iter().cloned().collect()
     }
 
-    /// The requests for pods so far, `list` and `watch`; those for other kinds with their name: `list configmaps`.
+    /// The requests for pods so far, `list` and `watch@VERSION`; those for other kinds with their name: `list configmaps`.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.script.requests.lock().expect("no panic").clone()
     }
@@ -310,6 +341,14 @@ async fn answer(socket: TcpStream, script: &Script) {
     }
 }
 
+/// The version from which a watch is to go on.
+fn version_of(asked: &str) -> &str {
+    let query = asked.split_once('?').map_or("", |(_, query)| query);
+    let mut parameters = query.split('&');
+    let version = parameters.find_map(|parameter| parameter.strip_prefix("resourceVersion="));
+    version.unwrap_or_default()
+}
+
 /// Which of the kinds that tell of other types is asked for.
 fn of_types(asked: &str) -> Option<usize> {
     TYPES.iter().position(|path| asked.starts_with(path))
@@ -355,13 +394,14 @@ impl Script {
         };
         if asked.contains("watch=true") {
             if of_types(asked).is_none() {
-                note("watch");
+                note(&format!("watch@{}", version_of(asked)));
             }
             return None;
         }
         if asked.contains("limit=1&") || asked.ends_with("limit=1") {
-            let version = r#"{"metadata":{"resourceVersion":"10"}}"#;
-            return Some((200, version.to_owned()));
+            let version = self.version.load(Ordering::Acquire);
+            let body = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#);
+            return Some((200, body));
         }
         if kind == "pods" {
             note("list");

@@ -1,4 +1,4 @@
-//! What is told as a warning, counted.
+//! What the log is told, counted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -11,12 +11,12 @@ use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 /// that nobody wants, by all threads and for good.
 static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
 
-/// Counts what is told as a warning or worse.
-struct Warnings(Arc<AtomicUsize>);
+/// Counts what is told at this level or a worse one.
+struct Counter(Arc<AtomicUsize>, Level);
 
-impl Subscriber for Warnings {
+impl Subscriber for Counter {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
+        *metadata.level() <= self.1
     }
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
@@ -34,9 +34,18 @@ impl Subscriber for Warnings {
 
 /// Counts warnings while the guard lives.
 pub(crate) fn warnings() -> (Arc<AtomicUsize>, DefaultGuard) {
+    counted(Level::WARN)
+}
+
+/// Counts all lines that a log has which nobody asked to have more.
+pub(crate) fn lines() -> (Arc<AtomicUsize>, DefaultGuard) {
+    counted(Level::INFO)
+}
+
+fn counted(level: Level) -> (Arc<AtomicUsize>, DefaultGuard) {
     LazyLock::force(&ANOTHER);
     let count = Arc::<AtomicUsize>::default();
-    let guard = tracing::subscriber::set_default(Warnings(Arc::clone(&count)));
+    let guard = tracing::subscriber::set_default(Counter(Arc::clone(&count), level));
     (count, guard)
 }
 

@@ -131,7 +131,7 @@ impl Applied {
                 Ok(Put::Done)
             }
             Err(trouble) if trouble.kind == TroubleKind::Missing => Ok(Put::Gone),
-            Err(trouble) if trouble.kind == TroubleKind::Conflict => self.look_again().await,
+            Err(trouble) if trouble.kind == TroubleKind::Conflict => self.look_again(status).await,
             Err(trouble) => Err(trouble),
         }
     }
@@ -145,9 +145,14 @@ impl Applied {
         }
     }
 
-    async fn look_again(&mut self) -> Result<Put, Trouble> {
+    /// Finds out what the object has become. Where it is for another shard by now there is no status to claim, only one to let go.
+    async fn look_again(&mut self, status: &PediaClusterStatus) -> Result<Put, Trouble> {
+        let claims = |object: &PediaCluster| {
+            let claimed = status.sharding_name.as_ref();
+            claimed.is_none_or(|claimed| *claimed == object.spec.sharding_name)
+        };
         match self.api.get_opt(&self.name).await? {
-            Some(object) if object.uid() == self.uid => {
+            Some(object) if object.uid() == self.uid && claims(&object) => {
                 self.stands(&object);
                 Ok(Put::Overtaken)
             }

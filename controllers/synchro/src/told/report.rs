@@ -1,6 +1,7 @@
 //! How one stream is doing: written by the stream, read when the status is made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ const NAMED_OBJECTS: usize = 5;
 const LEFT_OUT: usize = 1000;
 /// Of all their keys: names of a hundred bytes. Names may be ten times as long.
 const LEFT_OUT_BYTES: usize = 128 << 10;
+/// Of those of all streams, of which a process may have thousands.
+const ALL_LEFT_OUT_BYTES: usize = 8 << 20;
+/// What they take.
+static OF_THE_PROCESS: AtomicUsize = AtomicUsize::new(0);
 /// Between two log lines about objects of one stream that are left out: a member may have one that changes all the time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
@@ -46,25 +51,60 @@ struct State {
 }
 
 /// Keys of skipped objects.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LeftOut {
     keys: BTreeSet<ObjectKey>,
     bytes: usize,
+    /// The bytes of all streams.
+    all: &'static AtomicUsize,
 }
 
 impl LeftOut {
-    fn insert(&mut self, key: &ObjectKey) {
-        let bytes = self.bytes + bytes_of(key);
-        let fits = self.keys.len() < LEFT_OUT && bytes <= LEFT_OUT_BYTES;
-        if fits && self.keys.insert(key.clone()) {
-            self.bytes = bytes;
+    fn beside(all: &'static AtomicUsize) -> Self {
+        Self {
+            keys: BTreeSet::new(),
+            bytes: 0,
+            all,
         }
+    }
+
+    fn insert(&mut self, key: &ObjectKey) {
+        let bytes = bytes_of(key);
+        let fits = self.keys.len() < LEFT_OUT && self.bytes + bytes <= LEFT_OUT_BYTES;
+        if !fits || self.keys.contains(key) || !self.takes(bytes) {
+            return;
+        }
+        self.keys.insert(key.clone());
+        self.bytes += bytes;
+    }
+
+    fn takes(&self, bytes: usize) -> bool {
+        let others = self.all.fetch_add(bytes, Ordering::Relaxed);
+        let fits = others + bytes <= ALL_LEFT_OUT_BYTES;
+        if !fits {
+            self.all.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        fits
     }
 
     fn remove(&mut self, key: &ObjectKey) {
         if self.keys.remove(key) {
-            self.bytes -= bytes_of(key);
+            let bytes = bytes_of(key);
+            self.bytes -= bytes;
+            self.all.fetch_sub(bytes, Ordering::Relaxed);
         }
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        let bytes = std::mem::take(&mut self.bytes);
+        self.all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for LeftOut {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -118,7 +158,7 @@ impl Report {
         Self {
             state: Mutex::new(State {
                 progress,
-                left_out: LeftOut::default(),
+                left_out: LeftOut::beside(&OF_THE_PROCESS),
                 failed: None,
                 told: None,
                 untold: 0,
@@ -161,7 +201,7 @@ impl Report {
 
     /// A list began; what was skipped is found anew.
     pub(crate) fn listing(&self) {
-        self.lock().left_out = LeftOut::default();
+        self.lock().left_out.clear();
         self.change(|progress| {
             progress.initial_list = true;
             progress.skipped.clear();
@@ -416,6 +456,31 @@ mod tests {
             report.left_out().contains(&long(LEFT_OUT)),
             "there is room again"
         );
+    }
+
+    #[test]
+    fn what_all_streams_leave_out_is_bounded_together() {
+        static ALL: AtomicUsize = AtomicUsize::new(0);
+        let key = |index: usize| ObjectKey::new("n".repeat(1000), format!("{index:01000}"));
+        let mut streams: Vec<_> = (0..100).map(|_| LeftOut::beside(&ALL)).collect();
+        for stream in &mut streams {
+            (0..LEFT_OUT).for_each(|index| stream.insert(&key(index)));
+        }
+        let held: usize = streams.iter().map(|stream| stream.bytes).sum();
+        assert_eq!(held, ALL.load(Ordering::Relaxed));
+        assert!(
+            (ALL_LEFT_OUT_BYTES - 3000..=ALL_LEFT_OUT_BYTES).contains(&held),
+            "{held}"
+        );
+        let mut last = streams.pop().expect("a stream");
+        assert!(last.keys.is_empty());
+        streams[0].remove(&key(0));
+        streams[1].clear();
+        drop(streams.remove(2));
+        last.insert(&key(7));
+        assert!(last.keys.contains(&key(7)), "there is room again");
+        drop((streams, last));
+        assert_eq!(ALL.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(start_paused = true)]

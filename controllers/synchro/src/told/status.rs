@@ -1,5 +1,6 @@
 //! From facts to the status of a PediaCluster, in Clusterpedia's words. Pure.
 
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use crate::session::plan::Missing;
 use crate::told::board::{Facts, MemberHealth, Running, Validated};
 use crate::told::report::Progress;
+
+/// Group and resource of a row that stands for several.
+const REST: &str = "*";
 
 /// Makes the status that follows `previous`; of resources what is told on is in `told`.
 pub(crate) fn build(
@@ -215,7 +219,10 @@ fn sync_resources(
     let mut groups: BTreeMap<&str, BTreeMap<&str, ResourceStatus>> = BTreeMap::new();
     for (resource, progress) in streams {
         let group = groups.entry(&resource.gvr.group).or_default();
-        group.insert(&resource.gvr.resource, of_stream(told, resource, progress));
+        let known = group.entry(&resource.gvr.resource);
+        // Two versions while one takes the place of the other.
+        let conditions = &mut known.or_insert_with(|| of_type(resource)).sync_conditions;
+        conditions.push(of_stream(told, resource, progress));
     }
     for missing in &facts.missing {
         let group = groups.entry(&missing.group).or_default();
@@ -223,22 +230,37 @@ fn sync_resources(
             .entry(&missing.resource)
             .or_insert_with(|| of_missing(told, missing, now));
     }
-    groups
+    let groups = groups
         .into_iter()
         .map(|(group, resources)| GroupResourcesStatus {
             group: group.to_owned(),
             resources: resources.into_values().collect(),
-        })
-        .collect()
+        });
+    let mut groups = groups.collect();
+    let untold = rows::leave_out_what_does_not_fit(&mut groups);
+    if untold > 0 {
+        groups.push(of_untold(told, untold, now));
+    }
+    rows::shorten_messages(&mut groups);
+    groups
+}
+
+fn of_type(resource: &ResourceType) -> ResourceStatus {
+    ResourceStatus {
+        name: resource.gvr.resource.clone(),
+        kind: resource.kind.clone(),
+        namespaced: resource.namespaced,
+        sync_conditions: Vec::new(),
+    }
 }
 
 fn of_stream(
     told: &[GroupResourcesStatus],
     resource: &ResourceType,
     progress: &Progress,
-) -> ResourceStatus {
+) -> ResourceSyncCondition {
     let listing = [ResourceSyncStatus::Pending, ResourceSyncStatus::Syncing];
-    let condition = ResourceSyncCondition {
+    ResourceSyncCondition {
         version: resource.gvr.version.clone(),
         sync_version: String::new(),
         sync_resource: String::new(),
@@ -246,16 +268,10 @@ fn of_stream(
         storage_resource: String::new(),
         status: progress.status,
         reason: progress.reason.map(String::from).unwrap_or_default(),
-        message: conditions::shortened(progress.message.clone()),
+        message: progress.message.clone(),
         initial_list_phase: progress.initial_list && listing.contains(&progress.status),
         last_transition_time: Time(progress.since),
         audit: audit(told, resource, progress),
-    };
-    ResourceStatus {
-        name: resource.gvr.resource.clone(),
-        kind: resource.kind.clone(),
-        namespaced: resource.namespaced,
-        sync_conditions: vec![condition],
     }
 }
 
@@ -266,8 +282,7 @@ fn audit(
     progress: &Progress,
 ) -> Option<ResourceAudit> {
     let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
-    let conditions = conditions_of(told, group, name).iter();
-    let before = conditions
+    let before = conditions_of(told, group, name)
         .filter(|condition| condition.version == resource.gvr.version)
         .find_map(|condition| condition.audit.clone());
     let Some(now) = progress.audit.clone() else {
@@ -276,50 +291,80 @@ fn audit(
     let proved_before = before.and_then(|before| before.proved_time);
     Some(ResourceAudit {
         proved_time: now.proved_time.clone().or(proved_before),
-        message: conditions::shortened(now.message),
         ..now
     })
 }
 
 fn of_missing(told: &[GroupResourcesStatus], missing: &Missing, now: Timestamp) -> ResourceStatus {
-    let since = since(told, missing).unwrap_or(Time(now));
+    let status = ResourceSyncStatus::Error;
+    let before = since(told, (&missing.group, &missing.resource), status);
     let condition = ResourceSyncCondition {
         version: missing.version.clone(),
+        reason: ResourceSyncReason::ResourceNotServed.into(),
+        message: missing.why.clone(),
+        ..of_nothing(status, before.unwrap_or(Time(now)))
+    };
+    unsynced(&missing.resource, condition)
+}
+
+/// The last row, of all that have none.
+fn of_untold(told: &[GroupResourcesStatus], untold: usize, now: Timestamp) -> GroupResourcesStatus {
+    let status = ResourceSyncStatus::Unknown;
+    let before = since(told, (REST, REST), status);
+    let condition = ResourceSyncCondition {
+        message: format!("{untold} more resources have no room in this status"),
+        ..of_nothing(status, before.unwrap_or(Time(now)))
+    };
+    GroupResourcesStatus {
+        group: REST.to_owned(),
+        resources: vec![unsynced(REST, condition)],
+    }
+}
+
+fn of_nothing(status: ResourceSyncStatus, since: Time) -> ResourceSyncCondition {
+    ResourceSyncCondition {
+        version: String::new(),
         sync_version: String::new(),
         sync_resource: String::new(),
         storage_version: String::new(),
         storage_resource: String::new(),
-        status: ResourceSyncStatus::Error,
-        reason: ResourceSyncReason::ResourceNotServed.into(),
-        message: conditions::shortened(missing.why.clone()),
+        status,
+        reason: String::new(),
+        message: String::new(),
         initial_list_phase: false,
         last_transition_time: since,
         audit: None,
-    };
+    }
+}
+
+fn unsynced(resource: &str, condition: ResourceSyncCondition) -> ResourceStatus {
     ResourceStatus {
-        name: missing.resource.clone(),
+        name: resource.to_owned(),
         kind: String::new(),
         namespaced: false,
         sync_conditions: vec![condition],
     }
 }
 
-/// Since when a missing resource is an error, if it was one before.
-fn since(told: &[GroupResourcesStatus], missing: &Missing) -> Option<Time> {
-    conditions_of(told, &missing.group, &missing.resource)
-        .iter()
-        .find(|condition| condition.status == ResourceSyncStatus::Error)
+/// Since when the row of a resource has this status, if it had it before.
+fn since<'a>(
+    told: &'a [GroupResourcesStatus],
+    (group, resource): (&'a str, &'a str),
+    status: ResourceSyncStatus,
+) -> Option<Time> {
+    conditions_of(told, group, resource)
+        .find(|condition| condition.status == status)
         .map(|condition| condition.last_transition_time.clone())
 }
 
 fn conditions_of<'a>(
     told: &'a [GroupResourcesStatus],
-    group: &str,
-    resource: &str,
-) -> &'a [ResourceSyncCondition] {
-    let resources = told.iter().filter(|known| known.group == group);
-    resources
+    group: &'a str,
+    resource: &'a str,
+) -> impl Iterator<Item = &'a ResourceSyncCondition> {
+    let groups = told.iter().filter(move |known| known.group == group);
+    groups
         .flat_map(|known| &known.resources)
-        .find(|known| known.name == resource)
-        .map_or(&[], |known| known.sync_conditions.as_slice())
+        .filter(move |known| known.name == resource)
+        .flat_map(|known| &known.sync_conditions)
 }

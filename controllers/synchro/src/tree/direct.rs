@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use armadex_crds::conditions::ClusterValidatedReason;
 use armadex_crds::{AUDIT_ANNOTATION, AUDIT_REQUEST_CHARS, PediaCluster};
-use armadex_member::{
-    ConfigError, Connection, Ground, Member, Policy, referenced_secrets, validate,
-};
+use armadex_member::{ConfigError, Ground, Member, Policy, referenced_secrets, validate};
 use armadex_storage::ClusterId;
 use kube::ResourceExt;
 use tokio::sync::watch;
@@ -21,6 +19,7 @@ use crate::credentials::secrets::Snapshot;
 use crate::session::plan;
 use crate::session::{Session, Wanted};
 use crate::told::board::Validated;
+use crate::tree::made::{Inputs, Ready};
 
 /// What is left to do.
 #[derive(Default)]
@@ -33,21 +32,13 @@ pub(super) struct Directed {
     pub(super) refused: bool,
 }
 
-/// A connection that may be made.
-struct Ready {
-    connection: Connection,
-    member: Arc<Member>,
-    ground: Ground,
-    warnings: Vec<String>,
-}
-
 impl Tree {
     /// Validates, and tells the session what to do. While no connection can be made of the object, a session that runs goes on as it was,
     /// unless what it was made on does not hold any more.
     pub(super) fn direct(
         &self,
         branches: &mut Branches,
-        object: &PediaCluster,
+        object: &Arc<PediaCluster>,
         cluster: ClusterId,
     ) -> Directed {
         let scope = self.shared.secret_scope();
@@ -58,8 +49,12 @@ impl Tree {
         let made = match branches.secrets.snapshot() {
             Snapshot::Incomplete => return Directed::default(),
             Snapshot::Failed(error) => Err(error),
-            Snapshot::Complete(data) => validate(&object.spec, &scope, &data, &policy)
-                .and_then(|validated| branches.ready(validated)),
+            Snapshot::Complete(secrets) => branches.made_of(Inputs {
+                object: Arc::clone(object),
+                scope,
+                secrets,
+                policy: policy.clone(),
+            }),
         };
         let ready = match made {
             Ok(ready) => ready,
@@ -174,27 +169,21 @@ impl Branches {
         }
     }
 
-    /// With a client of the connection: the one that is in use, if it is the same connection.
-    fn ready(&self, validated: armadex_member::Validated) -> Result<Ready, ConfigError> {
-        let armadex_member::Validated {
-            connection,
-            ground,
-            warnings,
-        } = validated;
-        let known = self.session.as_ref().and_then(|live| {
-            let wanted = live.wanted.borrow();
-            (wanted.connection == connection).then(|| Arc::clone(&wanted.member))
+    fn made_of(&mut self, inputs: Inputs) -> Result<Ready, ConfigError> {
+        let session = self.session.as_ref();
+        let made = self.made.of(inputs, |inputs| {
+            let Inputs {
+                object,
+                scope,
+                secrets,
+                policy,
+            } = inputs;
+            match validate(&object.spec, scope, secrets, policy) {
+                Ok(validated) => ready(session, validated).map(Ok),
+                Err(error) => Ok(Err(error)),
+            }
         });
-        let member = match known {
-            Some(member) => member,
-            None => Arc::new(Member::new(&connection)?),
-        };
-        Ok(Ready {
-            connection,
-            member,
-            ground,
-            warnings,
-        })
+        made.flatten()
     }
 
     /// No connection can be made of the object.
@@ -214,6 +203,32 @@ impl Branches {
             refused: stance.told,
         }
     }
+}
+
+/// With a client of the connection: the one that is in use, if it is the same connection.
+fn ready(
+    session: Option<&Live>,
+    validated: armadex_member::Validated,
+) -> Result<Ready, ConfigError> {
+    let armadex_member::Validated {
+        connection,
+        ground,
+        warnings,
+    } = validated;
+    let known = session.and_then(|live| {
+        let wanted = live.wanted.borrow();
+        (wanted.connection == connection).then(|| Arc::clone(&wanted.member))
+    });
+    let member = match known {
+        Some(member) => member,
+        None => Arc::new(Member::new(&connection)?),
+    };
+    Ok(Ready {
+        connection,
+        member,
+        ground,
+        warnings,
+    })
 }
 
 fn told(error: &ConfigError, object: &PediaCluster) -> Validated {

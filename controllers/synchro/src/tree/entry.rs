@@ -1,7 +1,9 @@
-//! The cluster's entry in the store: made when its tree begins, and made anew when the store says that it has left meanwhile.
+//! The cluster's entry in the store: made when its tree begins, and made anew when the store says that it has left meanwhile, or that another synchro has
+//! taken it over.
 //!
-//! A cluster that left by a mistake comes back this way. One that was replaced does not: of two processes that look after different objects
-//! of one name, each would take the place of the other without end.
+//! A cluster that left by a mistake comes back this way, and so does one that was taken over by a mistake. One that was replaced does not: of two processes
+//! that look after different objects of one name, each would take the place of the other without end. Nor does one that is for another shard by now, which a
+//! watch that hangs does not tell: that is asked.
 
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
@@ -26,8 +28,8 @@ pub(super) enum Entry {
     Unknown,
     /// It has this number.
     Joined(ClusterId),
-    /// The cluster has left since it joined.
-    Left,
+    /// The cluster has left since it joined, or another synchro looks after it.
+    Lost,
 }
 
 /// Why a cluster is not in the store yet.
@@ -60,7 +62,7 @@ impl Entry {
     pub(super) async fn number(&mut self, entrant: &Entrant<'_>) -> Result<ClusterId, Unentered> {
         match *self {
             Self::Joined(cluster) => return Ok(cluster),
-            Self::Left => entrant.may_return().await?,
+            Self::Lost => entrant.may_return().await?,
             Self::Unknown => {}
         }
         let joined = entrant.join().await?;
@@ -70,12 +72,11 @@ impl Entry {
 }
 
 impl Entrant<'_> {
-    /// Whether nobody has taken the place of a cluster that left.
+    /// Whether nobody has taken the place of a cluster that left, and it is for this synchro to look after.
     async fn may_return(&self) -> Result<(), Unentered> {
         self.is_there().await.map_err(Unentered::Refused)?;
-        let stored = self.shared.sink.clusters().await?;
-        let mut others = stored.iter().filter(|other| other.incarnation != self.uid);
-        match others.find(|other| other.name == *self.name) {
+        let holder = self.shared.sink.holder(self.name).await?;
+        match holder.filter(|holder| holder.incarnation != self.uid) {
             Some(other) if !self.shared.owner.is_neighbour(&other.owner) => {
                 Err(Unentered::Refused(format!(
                     "another control plane has put a cluster of this name into the store ({}): rename one of them, or give each \
@@ -87,11 +88,20 @@ impl Entrant<'_> {
         }
     }
 
-    /// Whether the object is on the control plane, and no other of its name. What a watch told may be old.
+    /// Whether the object is on the control plane, and no other of its name, and for this shard. What a watch told may be old.
     async fn is_there(&self) -> Result<(), String> {
         let api: Objects<PediaCluster> = Objects::all(self.client.clone());
+        let own_shard = &self.shared.config.sharding_name;
         match api.get_opt(self.name.as_str()).await {
-            Ok(Some(object)) if object.uid().as_deref() == Some(self.uid) => Ok(()),
+            Ok(Some(object)) if object.uid().as_deref() == Some(self.uid) => {
+                let shard = &object.spec.sharding_name;
+                match shard == own_shard {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "another synchro looks after the cluster, whose shardingName is {shard:?} now"
+                    )),
+                }
+            }
             Ok(_) => Err("the cluster has left the store, and its PediaCluster is gone".to_owned()),
             Err(trouble) => Err(trouble.message),
         }

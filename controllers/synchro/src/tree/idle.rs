@@ -50,8 +50,8 @@ async fn tell_anew(
         return Ok(true);
     }
     let told = idle.tell(entrant).await.map_err(|error| {
-        if let StoreError::Left { .. } = error {
-            *entry = Entry::Left;
+        if let StoreError::Left { .. } | StoreError::TakenOver { .. } = error {
+            *entry = Entry::Lost;
         }
         error
     })?;
@@ -67,10 +67,12 @@ impl Idle {
             healthy: false,
             reason: REASON.to_owned(),
         };
-        shared.sink.set_health(self.cluster, &health, None).await?;
-        Ok(match &self.asked {
+        let owner = shared.owner.text();
+        let told = shared.sink.set_health(self.cluster, &owner, &health, None);
+        told.await?;
+        match &self.asked {
             Some(asked) => unwanted::hide_all(shared, (name, self.cluster), asked).await,
-            None => true,
-        })
+            None => Ok(true),
+        }
     }
 }

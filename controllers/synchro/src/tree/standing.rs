@@ -7,7 +7,7 @@ use std::time::Duration;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
 use armadex_policy::Objects;
-use armadex_storage::{ClusterId, Health};
+use armadex_storage::{ClusterId, Health, StoreError};
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};
 use tokio_util::sync::CancellationToken;
@@ -113,10 +113,12 @@ impl Standing {
                 healthy: false,
                 reason: BROKE_OFF.to_owned(),
             };
-            shared.sink.set_health(cluster, &health, None).await
+            let owner = shared.owner.text();
+            shared.sink.set_health(cluster, &owner, &health, None).await
         }));
         let news = match tokio::time::timeout(WITHIN, told).await {
-            Ok(Ok(Ok(()))) => return,
+            // Whoever looks after the cluster now says how it is.
+            Ok(Ok(Ok(()) | Err(StoreError::TakenOver { .. }))) => return,
             Ok(Ok(Err(error))) => self.shared.store_fails(self.name.as_str(), &error),
             Ok(Err(error)) => Some(error.to_string()),
             // Whoever else waits for it says so.

@@ -1,6 +1,7 @@
 //! To whom credentials are sent, and to whom not: a control plane in a value, scripted members, a real store.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use armadex_crds::{PediaCluster, RenderedConnection};
 use armadex_policy::testing::{Host, ServedType};
@@ -62,6 +63,8 @@ fn write(host: &Host, name: &str, spec: &Value) -> PediaCluster {
 fn synchro(stage: &Stage, host: &Host) -> Fleet {
     let config = Config {
         credential_namespaces: BTreeSet::from(["karmada-cluster".to_owned()]),
+        // What a member is asked is counted, and when a first audit comes is drawn by lot.
+        audit_every: Duration::ZERO,
         ..Config::default()
     };
     stage.synchro_with(host.client(), "one", config)
@@ -159,7 +162,7 @@ async fn what_a_policy_rendered_goes_on_while_somebody_edits_it() {
     comes_to_say(&host, "east", "Validated", "Validated: ").await;
     assert_eq!(
         member.requests(),
-        ["list", "watch"],
+        ["list", "watch@10"],
         "nothing was asked anew"
     );
     assert_eq!(thief.tokens(), Vec::<String>::new());
@@ -187,7 +190,7 @@ async fn credentials_that_somebody_adds_to_what_a_policy_rendered_take_over_noth
     fleet.handle(Event::Apply(write(&host, "east", &spec(&member))));
     comes_to_say(&host, "east", "Validated", "Validated: ").await;
     assert_eq!(thief.tokens(), Vec::<String>::new());
-    assert_eq!(member.requests(), ["list", "watch"]);
+    assert_eq!(member.requests(), ["list", "watch@10"]);
     stage.shows(&["east/n/a"]).await;
     fleet.shutdown().await;
 }
@@ -234,8 +237,7 @@ async fn a_session_on_what_a_secret_says_ends_with_the_secret() {
     comes_to_say(&host, "by-hand", "SynchroRunning", "Running: ").await;
 
     host.remove(secret);
-    let words =
-        "InvalidConfig: invalid cluster config: secret clusterpedia-system/whole: not found";
+    let words = "InvalidConfig: invalid cluster config: secret clusterpedia-system/whole: there is no kubeconfig";
     comes_to_say(&host, "by-hand", "SynchroRunning", words).await;
     until("a warning for whoever searches", || async {
         let catalog = stage.store.search.catalog().await.expect("a catalog");
@@ -422,6 +424,25 @@ async fn what_was_refused_for_a_cluster_that_is_gone_is_forgotten() {
     host.remove(&format!("{CLUSTERS}/east"));
     fleet.handle(Event::Delete(object));
     until("nothing", || async { !is_refused().await }).await;
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_leave_yet_does_not_go_on_saying_that_it_is_ready() {
+    let (stage, host) = (Stage::new().await, host());
+    let member = ScriptedMember::start("member", &["a"]).await;
+    record(&host, &spec(&member));
+    let mut fleet = synchro(&stage, &host);
+    stage.relist(&mut fleet, [write(&host, "east", &spec(&member))]);
+    comes_to_say(&host, "east", "Ready", "Ready: ").await;
+    stage.breaking.keep(true);
+    let mut object = write(&host, "east", &spec(&member));
+    object.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::now()));
+    fleet.handle(Event::Apply(object));
+    comes_to_say(&host, "east", "SynchroRunning", "Shutdown: ").await;
+    comes_to_say(&host, "east", "Ready", "NotReady: ").await;
+    stage.breaking.keep(false);
+    stage.shows(&[]).await;
     fleet.shutdown().await;
 }
 

@@ -1,9 +1,12 @@
 //! Who may send which credential where: a PediaCluster, the Secrets that it names and what a policy rendered, one line each.
 
+use std::sync::Arc;
+
 use armadex_crds::{AuthenticationFrom, Base64Bytes, Connection as Way, SecretKeyRef};
 
 use super::*;
-use crate::secrets::SecretContent;
+use crate::connection::Trust;
+use crate::secrets::{SecretContent, SecretScope};
 use crate::validate::{Validated, validate};
 use armadex_crds::Sensitive;
 
@@ -69,7 +72,7 @@ impl World {
     }
 
     fn content(&mut self, namespace: &str, name: &str) -> &mut SecretContent {
-        self.secrets.entry(id(namespace, name)).or_default()
+        Arc::make_mut(self.secrets.entry(id(namespace, name)).or_default())
     }
 
     fn granting(mut self, namespace: &str, name: &str, endpoints: &str) -> Self {
@@ -156,7 +159,7 @@ fn without_a_policy_or_a_grant_nothing_is_sent_anywhere() {
     assert_eq!(
         error,
         "secret karmada-cluster/east may not be used for https://east:6443: whoever looks after it can allow that by \
-         the annotation armadex.dev/endpoints: \"https://east:6443\" on the Secret (no policy has made a \
+         naming \"https://east:6443\" in the annotation armadex.dev/endpoints of the Secret (no policy has made a \
          PediaClusterLifecycle of this name)"
     );
     world()
@@ -261,8 +264,8 @@ fn a_grant_is_for_its_endpoints_and_for_whoever_is_verified_there() {
     let granted = |endpoints: &str| world().granting(MEMBERS, "east", endpoints);
     granted("https://east:6443").allowed(&Ground::Secrets);
     granted("https://west, HTTPS://EAST:6443/").allowed(&Ground::Secrets);
-    granted("https://west").refused("adding \",https://east:6443\" to the annotation");
-    granted("https://east").refused("adding");
+    granted("https://west").refused("naming \"https://east:6443\" in the annotation");
+    granted("https://east").refused("naming");
     granted(SERVER)
         .over(|way| way.insecure_skip_tls_verification = true)
         .refused("nobody is verified there");
@@ -326,7 +329,9 @@ fn a_kubeconfig_in_our_own_namespace_carries_its_endpoint() {
     assert_eq!(made.connection.server.to_string(), "https://prod");
     proxied(ours(safe)).allowed(&Ground::Secrets);
     skip(ours(safe)).refused("its kubeconfig asks to verify");
-    skip(ours(safe)).refused("secret clusterpedia-system/whole may not be used for https://prod");
+    skip(ours(safe)).refused(
+        "secret clusterpedia-system/whole may not be used for the API server of its kubeconfig: its",
+    );
     skip(ours(open)).allowed(&Ground::Secrets);
     proxied(skip(ours(open))).refused("only a policy may render spec.connection.proxyURL then");
     skip(ours("server: 'http://prod'")).allowed(&Ground::Secrets);
@@ -341,10 +346,9 @@ fn a_kubeconfig_in_our_own_namespace_carries_its_endpoint() {
 #[test]
 fn a_kubeconfig_elsewhere_needs_a_grant_too() {
     let theirs = || world().kubeconfig(MEMBERS, "server: 'https://prod'");
-    theirs().refused("armadex.dev/endpoints: \"https://prod\"");
-    theirs()
-        .granting(MEMBERS, "whole", SERVER)
-        .refused("adding \",https://prod\"");
+    let grant = "naming its API server in the annotation armadex.dev/endpoints of the Secret";
+    theirs().refused(grant);
+    theirs().granting(MEMBERS, "whole", SERVER).refused(grant);
     theirs()
         .granting(MEMBERS, "whole", "https://prod:443")
         .allowed(&Ground::Secrets);
@@ -395,14 +399,149 @@ fn whether_a_policy_rendered_it_is_waited_for() {
 }
 
 #[test]
-fn a_bad_entry_is_told_with_a_yes_and_with_a_no() {
+fn a_bad_entry_is_told_with_a_yes() {
     let problem = "entry 1 of armadex.dev/endpoints must begin with https://";
     let made = world()
         .granting(MEMBERS, "east", "http://west, https://east:6443")
         .allowed(&Ground::Secrets);
     assert_eq!(made.warnings.len(), 1);
     assert!(made.warnings[0].starts_with(&format!("secret karmada-cluster/east: {problem}")));
-    world()
-        .granting(MEMBERS, "east", "http://west")
-        .refused(problem);
+}
+
+/// What is told of a PediaCluster by whoever may write it and read none of the Secrets.
+#[track_caller]
+fn told_alike(worlds: impl IntoIterator<Item = World>) {
+    let told = worlds.into_iter().map(|world| {
+        let error = world.validated().unwrap_err();
+        (
+            matches!(error, ConfigError::Unbound { .. }),
+            error.to_string(),
+        )
+    });
+    let told: BTreeSet<(bool, String)> = told.collect();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(
+        told.iter().all(|(_, text)| !text.contains("prod")),
+        "{told:?}"
+    );
+}
+
+/// What a Secret may hold under the keys that this file's PediaClusters name: nothing, other things, and what would do.
+fn contents() -> [Option<Vec<u8>>; 7] {
+    let file = |cluster: &str, user: &str| {
+        Some(
+            format!(
+                "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: k, user: u}}}}], \
+                 clusters: [{{name: k, cluster: {{{cluster}}}}}], users: [{{name: u, user: {{{user}}}}}]}}"
+            )
+            .into_bytes(),
+        )
+    };
+    [
+        None,
+        Some(b" ".to_vec()),
+        Some(b"hunter2".to_vec()),
+        Some(b"{\"auths\": {}}".to_vec()),
+        file("server: 'https://prod'", "token: t"),
+        file(
+            "server: 'https://prod'",
+            "exec: {apiVersion: v1, command: sh}",
+        ),
+        file("server: 'http://prod'", "token: t"),
+    ]
+}
+
+#[test]
+fn a_secret_that_grants_nothing_is_told_of_alike_whatever_it_holds() {
+    let holding = |key: &str, value: Option<Vec<u8>>, grant: Option<&str>| {
+        let mut world = world();
+        world.secrets.clear();
+        if let Some(grant) = grant {
+            world = world.granting(MEMBERS, "other", grant);
+        }
+        match value {
+            Some(value) => world.with(MEMBERS, "other", key, &value),
+            None => world,
+        }
+    };
+    let grants = [None, Some("https://west"), Some("http://west, *")];
+    for key in ["token", "ca", "crt", "key", "kubeconfig"] {
+        let worlds = grants
+            .iter()
+            .flat_map(|grant| contents().map(|value| (value, *grant)));
+        told_alike(worlds.map(|(value, grant)| {
+            holding(key, value, grant).uses(|from| {
+                let named = Some(at(MEMBERS, "other", key));
+                match key {
+                    "kubeconfig" => from.kubeconfig = named,
+                    "token" => from.token = named,
+                    "ca" => from.ca = named,
+                    "crt" => {
+                        (from.token, from.cert, from.key) =
+                            (None, named, Some(at(MEMBERS, "other", "k")));
+                    }
+                    _ => {
+                        (from.token, from.cert, from.key) =
+                            (None, Some(at(MEMBERS, "other", "c")), named);
+                    }
+                }
+            })
+        }));
+    }
+    // Nor does it tell more of what nobody could be connected with.
+    for value in contents() {
+        let world = holding("ca", value, None).uses(|from| {
+            (from.token, from.ca) = (None, Some(at(MEMBERS, "other", "ca")));
+        });
+        let error = world.validated().unwrap_err().to_string();
+        assert!(error.starts_with("a credential is required"), "{error}");
+    }
+    // Under a name that a policy has rendered, and before that is known, the same.
+    let rendered = || Policy::Rendered(RenderedConnection::of(&world().spec));
+    for policy in [rendered, || Policy::Unlisted(String::new())] {
+        told_alike(contents().map(|value| {
+            holding("kubeconfig", value, None)
+                .uses(|from| from.kubeconfig = Some(at(MEMBERS, "other", "kubeconfig")))
+                .under(policy())
+        }));
+    }
+}
+
+/// Of our own namespace a kubeconfig may be used, and whoever names it is told what is wrong with it. What else lies there is nobody's concern.
+#[test]
+fn of_our_own_namespace_nothing_is_told_but_what_is_wrong_with_a_kubeconfig() {
+    let ours = |value: Option<Vec<u8>>| {
+        let world = world().uses(|from| from.kubeconfig = Some(at("", "other", "kubeconfig")));
+        match value {
+            Some(value) => world.with(HOME, "other", "kubeconfig", &value),
+            None => world,
+        }
+    };
+    let [none, blank, other, json, good, exec, plain] = contents().map(ours);
+    told_alike([none, blank, other, json]);
+    good.allowed(&Ground::Secrets);
+    for (world, words) in [(exec, "users[].user.exec"), (plain, "is not https")] {
+        let error = world.validated().unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn whoever_may_use_a_secret_is_told_what_is_wrong_with_it() {
+    let granted = |world: World| world.granting(MEMBERS, "whole", "https://prod");
+    let exec = String::from_utf8(contents()[5].clone().unwrap()).unwrap();
+    let theirs = granted(world().kubeconfig(MEMBERS, "server: 'https://prod'"));
+    let theirs = theirs.with(MEMBERS, "whole", "kubeconfig", exec.as_bytes());
+    let error = theirs.validated().unwrap_err().to_string();
+    assert!(error.contains("users[].user.exec"), "{error}");
+    let blank = world().granting(MEMBERS, "east", SERVER);
+    let blank = blank.with(MEMBERS, "east", "token", b" ");
+    let error = blank.validated().unwrap_err().to_string();
+    assert_eq!(error, "secret karmada-cluster/east: token is empty");
+    let rendered = world().kubeconfig(MEMBERS, "server: ''").rendered();
+    let error = rendered.validated().unwrap_err().to_string();
+    assert!(
+        error.contains("clusters[].cluster.server is required"),
+        "{error}"
+    );
 }

@@ -3,11 +3,13 @@
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use armadex_model::GroupVersionResource;
 use futures::StreamExt as _;
+use futures::future::join_all;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::server::conn::http2;
@@ -15,6 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 use tower::{Service, ServiceExt};
 
@@ -35,6 +38,8 @@ struct Dialer {
     opened: Arc<AtomicUsize>,
     /// So many of them, the first ones, stand still: open, and never read or written again.
     silent: Arc<AtomicUsize>,
+    /// The servers so far.
+    servers: Arc<Mutex<Vec<AbortHandle>>>,
 }
 
 impl Dialer {
@@ -49,6 +54,14 @@ impl Dialer {
 
     fn falls_silent(&self) {
         self.silent.store(self.opened(), Ordering::Relaxed);
+    }
+
+    /// All connections end.
+    fn breaks(&self) {
+        let servers = std::mem::take(&mut *self.servers.lock().expect("no panic"));
+        for server in servers {
+            server.abort();
+        }
     }
 
     fn dial(&self) -> Pipe {
@@ -75,12 +88,14 @@ impl Dialer {
         let mut server = http2::Builder::new(TokioExecutor::new());
         server.timer(TokioTimer::new());
         let mut server = Box::pin(server.serve_connection(TokioIo::new(far), watch));
-        tokio::spawn(poll_fn(move |context| {
+        let serving = tokio::spawn(poll_fn(move |context| {
             match number < silent.load(Ordering::Relaxed) {
                 true => Poll::Pending,
                 false => server.as_mut().poll(context),
             }
         }));
+        let mut servers = self.servers.lock().expect("no panic");
+        servers.push(serving.abort_handle());
         Pipe::of_http2(near)
     }
 }
@@ -110,6 +125,44 @@ async fn a_connection_of_watches_is_kept_for_the_next_generation() {
 fn member(dialer: &Dialer) -> Member {
     let connection = Connection::plain("http://member");
     Member::over(&connection, &dialer.makes_clients()).expect("a member")
+}
+
+/// Each kind has a watch, and each of them sees its end at the same moment. The first ones go on at once, for others of them are not over yet and speak for the
+/// connection.
+#[tokio::test(start_paused = true)]
+async fn watches_whose_connection_breaks_make_no_more_than_begin_at_the_same_time() {
+    const KINDS: usize = 40;
+    /// Those of a lane that may.
+    const BEGINNING: usize = 4;
+    let (dialer, pods) = (
+        Dialer::default(),
+        GroupVersionResource::new("", "v1", "pods"),
+    );
+    let member = member(&dialer);
+    let request = WatchRequest {
+        resource: &pods,
+        resource_version: "1",
+        timeout_seconds: 290,
+    };
+    let begin = async || {
+        let mut watch = member.watch(&request).await.expect("a watch");
+        watch.next().await.expect("a line").expect("no error");
+        watch
+    };
+    let mut watches = join_all((0..KINDS).map(|_| begin())).await;
+    assert_eq!(dialer.opened(), 1);
+    for times in 1..=3 {
+        let before = dialer.opened();
+        dialer.breaks();
+        let again = watches.into_iter().map(async |mut watch| {
+            watch.next().await.expect("a word").expect_err("an end");
+            drop(watch);
+            begin().await
+        });
+        watches = join_all(again).await;
+        let opened = dialer.opened() - before;
+        assert!(opened <= BEGINNING, "{opened} after break {times}");
+    }
 }
 
 /// Behind a load balancer each connection may lead to another cluster.

@@ -1,5 +1,7 @@
 //! Which credentials count, and what is said when they do not do.
 
+use std::sync::Arc;
+
 use armadex_crds::{Connection as Way, PediaClusterSpec, RenderedConnection};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -32,7 +34,7 @@ fn secrets(entries: &[(&str, &str, &str, &[u8])]) -> SecretData {
             name: (*name).into(),
         };
         let value = Sensitive::new(*value);
-        let content: &mut SecretContent = data.entry(id).or_default();
+        let content: &mut SecretContent = Arc::make_mut(data.entry(id).or_default());
         content.data.insert((*key).into(), value);
     }
     data

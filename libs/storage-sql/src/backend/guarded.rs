@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use armadex_storage::{Outage, StoreError};
 use async_trait::async_trait;
@@ -126,8 +127,8 @@ impl Database for GuardedDatabase {
         }
     }
 
-    fn leave_host(&self) {
-        self.inner.leave_host();
+    fn patience(&self) -> &'static [Duration] {
+        self.inner.patience()
     }
 
     fn note_committed(&self, incarnation: &str, revision: i64) {
@@ -214,6 +215,10 @@ impl Transaction for Watched {
 
     async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
         self.transaction.rollback().await
+    }
+
+    fn leave(self: Box<Self>) {
+        self.transaction.leave();
     }
 }
 

@@ -1,11 +1,15 @@
 //! Incarnations: what makes revisions comparable. A database that was rewound hands out the same revisions twice, so whoever sees it
 //! behind what was committed gives it another incarnation, and positions of the former one are refused.
 
+mod seen;
+
 use armadex_storage::StoreError;
 use rand::Rng;
 
 use crate::backend::Connection;
 use crate::sql::head::{self, HeadRow};
+
+pub(crate) use seen::Seen;
 
 /// A name that no other incarnation has.
 pub(crate) fn draw() -> String {
@@ -40,7 +44,7 @@ pub(crate) fn rewound() -> StoreError {
     }
 }
 
-/// A replica is behind another one that was read before, or behind what it was itself: it catches up.
+/// A server is behind another one that was read before, or behind what it was itself: it catches up.
 #[derive(Debug, thiserror::Error)]
 #[error("revision {reached} is reached there, and {read} was read before")]
 struct Behind {
@@ -48,15 +52,10 @@ struct Behind {
     read: i64,
 }
 
-/// Whether an error is that of a replica that is behind.
-pub(crate) fn is_behind(err: &StoreError) -> bool {
-    std::error::Error::source(err).is_some_and(<dyn std::error::Error>::is::<Behind>)
-}
-
-/// What everybody is told who meets such a replica.
+/// What everybody is told who meets such a server.
 pub(crate) fn behind(reached: i64, read: i64) -> StoreError {
     StoreError::Unavailable {
-        reason: "the replica that answers is behind what was read before".into(),
+        reason: "the server that answers is behind what was read before".into(),
         source: Box::new(Behind { reached, read }),
     }
 }

@@ -10,12 +10,13 @@ mod limits;
 mod schema;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 
-use crate::backend::pool::Pool;
+use crate::backend::hosts::Hosts;
+use crate::backend::lanes::Lanes;
 use crate::backend::{Database, Lane, Transaction};
 use crate::location::Server;
 use crate::options::Options;
@@ -26,60 +27,36 @@ use limits::Limits;
 
 pub(crate) use schema::{look, look_at_replica, migrate};
 
-/// Connections for what takes a moment: one would do, but for the time that a cold page takes.
-const SHORT_READERS: u32 = 2;
-/// Of these, those on which streams compare as well. How many connections there are is said to the process, and a server has other clients; one is always for
-/// what takes a moment.
-const UPKEEP_READERS: u32 = SHORT_READERS - 1;
-
 /// A database on a server, and our connections with it.
 pub(crate) struct MysqlDatabase {
-    writer: Pool<Connector>,
-    short: Pool<Connector>,
-    /// A part of these.
-    upkeep: Pool<Connector>,
-    searches: Pool<Connector>,
-    /// Opened by who needs it.
-    whole: Pool<Connector>,
+    hosts: Arc<Hosts>,
+    lanes: Lanes<Connector>,
     limits: Limits,
     limits_of_whole: Limits,
-    /// Which of the replicas is connected with first.
-    first: Option<Arc<AtomicUsize>>,
 }
 
 impl MysqlDatabase {
     /// Connects, and brings the schema up to date.
     pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
         migrate(server).await?;
-        Ok(Self::of(server, options, Connector::new))
+        Ok(Self::of(server, options, Hosts::of_primary(server)))
     }
 
     /// Of a replica: it takes no writes, and has its schema from where it has everything.
     pub(crate) fn replica(server: &Server, options: &Options) -> Self {
-        let first = Arc::<AtomicUsize>::default();
-        let connector = |server: &Server, purpose| Connector::of_replica(server, purpose, &first);
-        Self {
-            first: Some(Arc::clone(&first)),
-            ..Self::of(server, options, connector)
-        }
+        Self::of(server, options, Hosts::of_replicas(server))
     }
 
-    fn of(
-        server: &Server,
-        options: &Options,
-        connector: impl Fn(&Server, Purpose) -> Connector,
-    ) -> Self {
-        let pool = |purpose, places| Pool::new(connector(server, purpose), places);
-        let short = pool(Purpose::Read, SHORT_READERS);
+    fn of(server: &Server, options: &Options, hosts: Hosts) -> Self {
+        let hosts = Arc::new(hosts);
+        let connector = |purpose| Connector::new(server, purpose, &hosts);
+        let reads = || connector(Purpose::Read);
+        let lanes = Lanes::new(options.readers, reads, connector(Purpose::Write));
         Self {
-            writer: pool(Purpose::Write, 1),
-            upkeep: short.part(UPKEEP_READERS),
-            short,
-            searches: pool(Purpose::Read, options.readers),
-            whole: pool(Purpose::ReadWhole, 1),
+            lanes: lanes.with_whole(connector(Purpose::ReadWhole)),
             limits: Limits::of(server),
             limits_of_whole: Limits::of_whole(server),
-            first: None,
+            hosts,
         }
     }
 }
@@ -91,11 +68,10 @@ impl Database for MysqlDatabase {
     }
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
-        let (pool, limits) = match lane {
-            Lane::Short => (&self.short, self.limits),
-            Lane::Upkeep => (&self.upkeep, self.limits),
-            Lane::Search => (&self.searches, self.limits),
-            Lane::Whole => (&self.whole, self.limits_of_whole),
+        let pool = self.lanes.of(lane);
+        let limits = match lane {
+            Lane::Short | Lane::Upkeep | Lane::Search => self.limits,
+            Lane::Whole => self.limits_of_whole,
         };
         let begun = MysqlTransaction::begin(
             pool,
@@ -106,14 +82,12 @@ impl Database for MysqlDatabase {
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        let begun = MysqlTransaction::begin(&self.writer, "START TRANSACTION", self.limits);
+        let begun = MysqlTransaction::begin(self.lanes.writer(), "START TRANSACTION", self.limits);
         Ok(Box::new(begun.await?))
     }
 
-    fn leave_host(&self) {
-        if let Some(first) = &self.first {
-            first.fetch_add(1, Ordering::Relaxed);
-        }
+    fn patience(&self) -> &'static [Duration] {
+        self.hosts.patience()
     }
 
     /// Nothing is beside a server that would outlive its restore.
@@ -124,10 +98,7 @@ impl Database for MysqlDatabase {
     async fn rest(&self) {}
 
     async fn close(&self) {
-        self.short.close().await;
-        self.searches.close().await;
-        self.whole.close().await;
-        self.writer.close().await;
+        self.lanes.close().await;
     }
 }
 

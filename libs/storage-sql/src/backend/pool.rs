@@ -32,6 +32,14 @@ pub(crate) trait Connect: Send + Sync + 'static {
 
     /// Says goodbye to the server.
     async fn close(&self, connection: Self::Connection);
+
+    /// What was opened in an earlier one is not used again.
+    fn era(&self) -> usize {
+        0
+    }
+
+    /// Ends an era, if it has not ended: the server that was connected with then is behind another one.
+    fn leave(&self, _era: usize) {}
 }
 
 /// Some connections, opened when they are needed.
@@ -48,23 +56,30 @@ struct Shared<C: Connect> {
     patience: Duration,
 }
 
+/// When a connection was opened.
+#[derive(Clone, Copy)]
+struct Opened {
+    at: Instant,
+    era: usize,
+}
+
 /// A connection that nobody uses.
 struct Idle<T> {
     connection: T,
-    opened: Instant,
+    opened: Opened,
     since: Instant,
 }
 
 impl<T> Idle<T> {
-    fn is_fresh(&self) -> bool {
-        self.opened.elapsed() < LIFETIME && self.since.elapsed() < IDLE
+    fn is_fresh(&self, era: usize) -> bool {
+        self.opened.era == era && self.opened.at.elapsed() < LIFETIME && self.since.elapsed() < IDLE
     }
 }
 
 /// A connection that somebody uses; dropped, it is closed.
 pub(crate) struct Lent<C: Connect> {
     connection: C::Connection,
-    opened: Instant,
+    opened: Opened,
     was_idle: bool,
     shared: Arc<Shared<C>>,
     place: Place,
@@ -114,7 +129,7 @@ impl<C: Connect> Pool<C> {
         let was_idle = idle.is_some();
         let (connection, opened) = match idle {
             Some(idle) => (idle.connection, idle.opened),
-            None => (self.shared.connect.connect().await?, Instant::now()),
+            None => self.shared.open().await?,
         };
         Ok(Lent {
             connection,
@@ -148,9 +163,10 @@ impl<C: Connect> Pool<C> {
         } = dead;
         drop(connection);
         shared.idle().clear();
+        let (connection, opened) = shared.open().await?;
         Ok(Lent {
-            connection: shared.connect.connect().await?,
-            opened: Instant::now(),
+            connection,
+            opened,
             was_idle: false,
             shared,
             place,
@@ -172,11 +188,20 @@ impl<C: Connect> Shared<C> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    async fn open(&self) -> Result<(C::Connection, Opened), StoreError> {
+        // One that ends meanwhile may have been that of the server that is found.
+        let era = self.connect.era();
+        let connection = self.connect.connect().await?;
+        let at = Instant::now();
+        Ok((connection, Opened { at, era }))
+    }
+
     /// The one that was used last, if it is still good; those that are too old are closed.
     async fn take_idle(&self) -> Option<Idle<C::Connection>> {
+        let era = self.connect.era();
         let (taken, old) = {
             let mut idle = self.idle();
-            let old: Vec<_> = idle.extract_if(.., |idle| !idle.is_fresh()).collect();
+            let old: Vec<_> = idle.extract_if(.., |idle| !idle.is_fresh(era)).collect();
             (idle.pop(), old)
         };
         for old in old {
@@ -201,7 +226,7 @@ impl<C: Connect> Lent<C> {
             place,
             ..
         } = self;
-        if shared.places.is_closed() {
+        if shared.places.is_closed() || opened.era != shared.connect.era() {
             shared.connect.close(connection).await;
         } else {
             let since = Instant::now();
@@ -213,6 +238,11 @@ impl<C: Connect> Lent<C> {
             });
         }
         drop(place);
+    }
+
+    /// Closes it, and leaves the server that it is with: nobody is lent another one of those that were opened as long as that was used.
+    pub(crate) fn leave(self) {
+        self.shared.connect.leave(self.opened.era);
     }
 }
 
@@ -241,7 +271,7 @@ fn unavailable(err: sqlx::Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
     use futures::FutureExt as _;
 
@@ -252,6 +282,7 @@ mod tests {
     struct Numbers {
         opened: Arc<AtomicU32>,
         closed: Arc<AtomicU32>,
+        era: Arc<AtomicUsize>,
     }
 
     #[async_trait]
@@ -264,6 +295,14 @@ mod tests {
 
         async fn close(&self, _: u32) {
             self.closed.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn era(&self) -> usize {
+            self.era.load(Ordering::Relaxed)
+        }
+
+        fn leave(&self, era: usize) {
+            self.era.fetch_max(era + 1, Ordering::Relaxed);
         }
     }
 
@@ -324,6 +363,20 @@ mod tests {
         let renewed = pool.renew(dead).await.unwrap();
         assert_eq!((*renewed, renewed.was_idle()), (3, false));
         assert_eq!(*pool.lend().await.unwrap(), 4);
+    }
+
+    #[tokio::test]
+    async fn nothing_that_was_opened_with_a_server_that_was_left_is_used_again() {
+        let numbers = Numbers::default();
+        let pool = Pool::new(numbers.clone(), 3);
+        let (first, second) = (pool.lend().await.unwrap(), pool.lend().await.unwrap());
+        let third = pool.lend().await.unwrap();
+        first.give_back().await;
+        second.leave();
+        third.give_back().await;
+        // The one that lay there, and the one that was given back later.
+        assert_eq!(*pool.lend().await.unwrap(), 4);
+        assert_eq!(numbers.closed.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]

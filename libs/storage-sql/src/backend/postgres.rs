@@ -12,12 +12,13 @@ mod numbered;
 mod schema;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 
-use crate::backend::pool::Pool;
+use crate::backend::hosts::Hosts;
+use crate::backend::lanes::Lanes;
 use crate::backend::{Database, Lane, Transaction};
 use crate::location::Server;
 use crate::options::Options;
@@ -29,53 +30,34 @@ use limits::Limits;
 
 pub(crate) use schema::{look, look_at_replica, migrate};
 
-/// Connections for what takes a moment: one would do, but for the time that a cold page takes.
-const SHORT_READERS: u32 = 2;
-/// Of these, those on which streams compare as well. How many connections there are is said to the process, and a server has other clients; one is always for
-/// what takes a moment.
-const UPKEEP_READERS: u32 = SHORT_READERS - 1;
-
 /// A database on a server, and our connections with it.
 pub(crate) struct PostgresDatabase {
-    writer: Pool<Connector>,
-    short: Pool<Connector>,
-    /// A part of these.
-    upkeep: Pool<Connector>,
-    searches: Pool<Connector>,
+    hosts: Arc<Hosts>,
+    lanes: Lanes<Connector>,
     limits: Limits,
     limits_of_whole: Limits,
-    /// Which of the replicas is connected with first.
-    first: Option<Arc<AtomicUsize>>,
 }
 
 impl PostgresDatabase {
     /// Connects, and brings the schema up to date.
     pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, StoreError> {
         migrate(server).await?;
-        Ok(Self::of(server, options, Connector::new))
+        Ok(Self::of(server, options, Hosts::of_primary(server)))
     }
 
     /// Of a replica: it takes no writes, and has its schema from where it has everything.
     pub(crate) fn replica(server: &Server, options: &Options) -> Self {
-        let first = Arc::<AtomicUsize>::default();
-        let connector = |server: &Server| Connector::of_replica(server, &first);
-        Self {
-            first: Some(Arc::clone(&first)),
-            ..Self::of(server, options, connector)
-        }
+        Self::of(server, options, Hosts::of_replicas(server))
     }
 
-    fn of(server: &Server, options: &Options, connector: impl Fn(&Server) -> Connector) -> Self {
-        let pool = |places| Pool::new(connector(server), places);
-        let short = pool(SHORT_READERS);
+    fn of(server: &Server, options: &Options, hosts: Hosts) -> Self {
+        let hosts = Arc::new(hosts);
+        let connector = || Connector::new(server, &hosts);
         Self {
-            writer: pool(1),
-            upkeep: short.part(UPKEEP_READERS),
-            short,
-            searches: pool(options.readers),
+            lanes: Lanes::new(options.readers, connector, connector()),
             limits: Limits::of(server),
             limits_of_whole: Limits::of_whole(server),
-            first: None,
+            hosts,
         }
     }
 }
@@ -87,25 +69,22 @@ impl Database for PostgresDatabase {
     }
 
     async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
-        let (pool, limits) = match lane {
-            Lane::Short => (&self.short, self.limits),
-            Lane::Upkeep => (&self.upkeep, self.limits),
-            Lane::Search => (&self.searches, self.limits),
-            Lane::Whole => (&self.searches, self.limits_of_whole),
+        let pool = self.lanes.of(lane);
+        let limits = match lane {
+            Lane::Short | Lane::Upkeep | Lane::Search => self.limits,
+            Lane::Whole => self.limits_of_whole,
         };
         let begun = PostgresTransaction::begin(pool, Purpose::Read, limits);
         Ok(Box::new(begun.await?))
     }
 
     async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        let begun = PostgresTransaction::begin(&self.writer, Purpose::Write, self.limits);
+        let begun = PostgresTransaction::begin(self.lanes.writer(), Purpose::Write, self.limits);
         Ok(Box::new(begun.await?))
     }
 
-    fn leave_host(&self) {
-        if let Some(first) = &self.first {
-            first.fetch_add(1, Ordering::Relaxed);
-        }
+    fn patience(&self) -> &'static [Duration] {
+        self.hosts.patience()
     }
 
     /// Nothing is beside a server that would outlive its restore.
@@ -116,9 +95,7 @@ impl Database for PostgresDatabase {
     async fn rest(&self) {}
 
     async fn close(&self) {
-        self.short.close().await;
-        self.searches.close().await;
-        self.writer.close().await;
+        self.lanes.close().await;
     }
 }
 

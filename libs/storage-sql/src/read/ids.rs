@@ -1,11 +1,10 @@
 //! The ids of objects by namespace, out of posting blocks, and their algebra: long ones beside the threads that serve.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use armadex_postings::{Block, IdSet};
 use armadex_storage::StoreError;
 
-use super::plan::Lead;
 use super::reading::{Reading, Tuning};
 use crate::aside::aside;
 use crate::backend::error::broken;
@@ -19,29 +18,58 @@ const LONG: usize = 8;
 /// The most ids of a block.
 const IDS_IN_BLOCK: usize = 256;
 
-/// The objects of some namespaces that a clause leads to; `None` if that takes more blocks than may be held.
+/// The objects of some namespaces that have any of these terms; `None` if that takes more blocks than there is room for.
 pub(super) async fn id_sets(
     reading: &mut Reading<'_>,
-    lead: Lead<'_>,
+    terms: &[i64],
     resource: i32,
     nsids: &[i64],
+    room: &mut usize,
 ) -> Result<Option<Ids>, StoreError> {
-    let most = reading.tuning.blocks;
+    let Some(blocks) = blocks(reading, terms, resource, nsids, room).await? else {
+        return Ok(None);
+    };
+    let is_long = blocks.len() > reading.tuning.blocks / LONG;
+    aside(is_long, move || decoded(blocks)).await.map(Some)
+}
+
+/// Which of some namespaces have objects with any of these terms; `None` if that takes more blocks than there is room for.
+pub(super) async fn holders(
+    reading: &mut Reading<'_>,
+    terms: &[i64],
+    resource: i32,
+    nsids: &[i64],
+    room: &mut usize,
+) -> Result<Option<BTreeSet<i64>>, StoreError> {
+    let blocks = blocks(reading, terms, resource, nsids, room).await?;
+    Ok(blocks.map(|blocks| blocks.into_iter().map(|(nsid, _)| nsid).collect()))
+}
+
+/// The blocks of any of these terms in some namespaces, each with its namespace. They take their part of the room; where there are more, nothing
+/// is left of it, and one more than fits was read.
+async fn blocks(
+    reading: &mut Reading<'_>,
+    terms: &[i64],
+    resource: i32,
+    nsids: &[i64],
+    room: &mut usize,
+) -> Result<Option<Vec<(i64, Block)>>, StoreError> {
     let mut blocks = Vec::new();
-    for terms in lead.terms.chunks(reading.tuning.list) {
+    for terms in terms.chunks(reading.tuning.list) {
         for part in nsids.chunks(reading.tuning.list) {
-            let room = i64::try_from(most - blocks.len()).unwrap_or(i64::MAX);
-            let limit = room.saturating_add(1);
+            let limit = i64::try_from(*room).map_or(i64::MAX, |room| room.saturating_add(1));
             let statement = post::within(reading.dialect, terms, resource, part, limit);
-            blocks.extend(reading.rows(statement, post::decode).await?);
+            let found = reading.rows(statement, post::decode).await?;
             reading.looked_for(terms.len() * part.len());
-            if blocks.len() > most {
+            let Some(left) = room.checked_sub(found.len()) else {
+                *room = 0;
                 return Ok(None);
-            }
+            };
+            *room = left;
+            blocks.extend(found);
         }
     }
-    let is_long = blocks.len() > most / LONG;
-    aside(is_long, move || decoded(blocks)).await.map(Some)
+    Ok(Some(blocks))
 }
 
 fn decoded(blocks: Vec<(i64, Block)>) -> Result<Ids, StoreError> {
@@ -76,19 +104,6 @@ pub(super) async fn combined(
             (nsid, ids)
         });
         Ok(left.filter(|(_, ids)| !ids.is_empty()).collect())
-    })
-    .await
-}
-
-/// Those of both.
-pub(super) async fn joined(tuning: &Tuning, ids: Ids, others: Ids) -> Result<Ids, StoreError> {
-    aside(is_long(tuning, &ids, &others), move || {
-        let mut all = ids;
-        for (nsid, other) in others {
-            let ids = all.entry(nsid).or_default();
-            *ids = ids.union(&other);
-        }
-        Ok(all)
     })
     .await
 }

@@ -1,12 +1,12 @@
 //! Which objects of each place match the terms: posting blocks, combined place by place.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use armadex_postings::IdSet;
 use armadex_storage::StoreError;
 
-use super::ids::{combined, id_sets, joined};
+use super::ids::{combined, holders, id_sets};
 use super::place::Place;
 use super::plan::{Lead, Plan, TypePlan};
 use super::reading::Reading;
@@ -85,14 +85,41 @@ fn at_once(reading: &Reading<'_>, plan: &Plan, planned: &TypePlan, places: &[Arc
     let clauses = plan.has.iter().chain(&*plan.has_not);
     let leads = clauses.map(|clause| clause.lead(&planned.unposted));
     let terms: usize = leads.map(|lead| lead.terms.len()).sum();
+    // Blocks of all clauses are held together.
+    let clauses = i64::try_from(plan.has.len() + plan.has_not.len()).unwrap_or(i64::MAX);
     let most = i64::try_from(reading.tuning.blocks).unwrap_or(i64::MAX);
-    let mut blocks = 0;
+    let mut blocks = 0_i64;
     let fits = |place: &&Arc<Place>| {
-        blocks += place.objects / IDS_IN_BLOCK;
+        let of_each = place.objects / IDS_IN_BLOCK;
+        blocks = blocks.saturating_add(of_each.saturating_mul(clauses));
         blocks <= most
     };
     let places = places.iter().take(reading.tuning.lookups / terms.max(1));
     places.take_while(fits).count().max(1)
+}
+
+/// What the clauses that must not hold lead to: an object with any of the terms is excluded, whichever clause it is of.
+struct Excluded {
+    /// Each once, however many clauses have it.
+    terms: Vec<i64>,
+    /// Those of clauses that lead to objects of which they exclude some.
+    undecided: Vec<i64>,
+}
+
+impl Excluded {
+    fn by(plan: &Plan, planned: &TypePlan) -> Self {
+        let of = |decides| {
+            let leads = plan.has_not.iter();
+            let leads = leads.map(|clause| clause.lead(&planned.unposted));
+            let leads = leads.filter(|lead| lead.decides == decides);
+            let terms: BTreeSet<i64> = leads.flat_map(|lead| lead.terms).copied().collect();
+            terms.into_iter().collect()
+        };
+        Self {
+            terms: of(true),
+            undecided: of(false),
+        }
+    }
 }
 
 /// The ids that all clauses admit, beginning with one; `None` if that takes more blocks than may be held.
@@ -105,21 +132,20 @@ async fn narrow(
 ) -> Result<Option<Vec<Matches>>, StoreError> {
     let nsids: Vec<i64> = places.iter().map(|place| place.nsid).collect();
     let lead = plan.has[first].lead(&planned.unposted);
-    let Some(mut found) = id_sets(reading, lead, planned.id, &nsids).await? else {
+    let mut room = reading.tuning.blocks;
+    let led = id_sets(reading, lead.terms, planned.id, &nsids, &mut room);
+    let Some(mut found) = led.await? else {
         return Ok(None);
     };
     let others = plan.has.iter().enumerate().filter(|(at, _)| *at != first);
-    let others = others.map(|(_, clause)| (clause, true));
-    let excluding = plan.has_not.iter().map(|clause| (clause, false));
-    let mut certain = lead.decides && !plan.has_told();
-    for (clause, wanted) in others.chain(excluding) {
-        let lead = clause.lead(&planned.unposted);
-        certain &= lead.decides;
-        if !lead.decides && !wanted {
-            // It leads to objects of which it excludes some.
-            continue;
-        }
-        let Some(other) = id_sets(reading, lead, planned.id, &keys(&found)).await? else {
+    let others = others.map(|(_, clause)| clause.lead(&planned.unposted));
+    let others: Vec<Lead<'_>> = others.collect();
+    let excluded = Excluded::by(plan, planned);
+    let mut certain = plan.is_decided(planned);
+    let wanted = others.iter().map(|lead| (lead.terms, true));
+    for (terms, wanted) in wanted.chain([(&*excluded.terms, false)]) {
+        let there = keys(&found);
+        let Some(other) = id_sets(reading, terms, planned.id, &there, &mut room).await? else {
             if places.len() > 1 {
                 return Ok(None);
             }
@@ -138,68 +164,40 @@ async fn narrow(
     Ok(Some(matches.collect()))
 }
 
-/// All objects but those that some clause excludes. A place in which a clause excludes everything is not read any further.
+/// All objects but those that some clause excludes; `None` if that takes more blocks than may be held.
 async fn exclude(
     reading: &mut Reading<'_>,
     plan: &Plan,
     planned: &TypePlan,
     places: &[Arc<Place>],
 ) -> Result<Option<Vec<Matches>>, StoreError> {
-    let mut left: BTreeMap<i64, i64> = places
-        .iter()
-        .map(|place| (place.nsid, place.objects))
-        .collect();
-    let mut touched: BTreeMap<i64, IdSet> = BTreeMap::new();
-    let mut undecided: BTreeSet<i64> = BTreeSet::new();
-    let leads = plan.has_not.iter();
-    let leads: Vec<Lead<'_>> = leads.map(|clause| clause.lead(&planned.unposted)).collect();
-    for &lead in &leads {
-        let sums = sums(reading, lead, planned.id, &keys(&left)).await?;
-        if lead.decides {
-            left.retain(|nsid, total| sums.get(nsid).is_none_or(|sum| sum < total));
-            touched.extend(sums.into_keys().map(|nsid| (nsid, IdSet::new())));
-        } else {
-            undecided.extend(sums.into_keys());
+    let nsids: Vec<i64> = places.iter().map(|place| place.nsid).collect();
+    let Excluded { terms, undecided } = Excluded::by(plan, planned);
+    let mut room = reading.tuning.blocks;
+    let gone = id_sets(reading, &terms, planned.id, &nsids, &mut room).await?;
+    let Some(mut gone) = gone else {
+        return Ok(None);
+    };
+    // Of one place its first block tells as much as all of them.
+    let mut room = if places.len() > 1 { room } else { 0 };
+    let undecided = holders(reading, &undecided, planned.id, &nsids, &mut room).await?;
+    if undecided.is_none() && places.len() > 1 {
+        return Ok(None);
+    }
+    let matches = places.iter().map(|place| {
+        let left = Matches::AllBut(gone.remove(&place.nsid).unwrap_or_default());
+        let undecided = undecided.as_ref();
+        match left.count(place) {
+            Some(..=0) => Matches::Exactly(IdSet::new()),
+            _ if undecided.is_none_or(|found| found.contains(&place.nsid)) => Matches::Unknown,
+            _ => left,
         }
-    }
-    touched.retain(|nsid, _| left.contains_key(nsid) && !undecided.contains(nsid));
-    for &lead in leads.iter().filter(|lead| lead.decides) {
-        let Some(gone) = id_sets(reading, lead, planned.id, &keys(&touched)).await? else {
-            return Ok(None);
-        };
-        touched = joined(reading.tuning, touched, gone).await?;
-    }
-    let matches = places.iter().map(|place| match &place.nsid {
-        nsid if !left.contains_key(nsid) => Matches::Exactly(IdSet::new()),
-        nsid if undecided.contains(nsid) => Matches::Unknown,
-        nsid => Matches::AllBut(touched.remove(nsid).unwrap_or_default()),
     });
     Ok(Some(matches.collect()))
 }
 
 fn keys<T>(found: &BTreeMap<i64, T>) -> Vec<i64> {
     found.keys().copied().collect()
-}
-
-/// How many objects of each namespace a clause leads to; without those where it leads to none.
-async fn sums(
-    reading: &mut Reading<'_>,
-    lead: Lead<'_>,
-    resource: i32,
-    nsids: &[i64],
-) -> Result<HashMap<i64, i64>, StoreError> {
-    let mut all = HashMap::new();
-    for terms in lead.terms.chunks(reading.tuning.list) {
-        for part in nsids.chunks(reading.tuning.list) {
-            let statement = post::sums(reading.dialect, terms, resource, part);
-            reading.looked_for(terms.len() * part.len());
-            for sum in reading.rows(statement, post::decode_sum).await? {
-                reading.looked_at += sum.blocks;
-                *all.entry(sum.nsid).or_default() += sum.objects;
-            }
-        }
-    }
-    Ok(all)
 }
 
 /// Where the positive clause that leads to the fewest objects has them: by namespace id, how many. `None` if every clause has more blocks than

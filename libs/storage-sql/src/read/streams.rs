@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use armadex_model::ClusterName;
-use armadex_storage::{ClusterId, Joined, StoreError, StreamState, TypeId};
+use armadex_storage::{ClusterId, Holder, Joined, StoreError, StreamState, TypeId};
 
 use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
@@ -35,6 +35,24 @@ pub(crate) async fn clusters(connection: &mut dyn Connection) -> Result<Vec<Join
             });
         }
     }
+}
+
+/// Whose the active cluster of this name is.
+pub(crate) async fn holder(
+    connection: &mut dyn Connection,
+    cluster: &ClusterName,
+) -> Result<Option<Holder>, StoreError> {
+    let statement = catalog::clusters_called(cluster.as_str());
+    let called = rows(connection, statement, catalog::decode_cluster).await?;
+    let Some(active) = called.into_iter().find(|called| called.active) else {
+        return Ok(None);
+    };
+    let statement = catalog::owners(connection.dialect(), &[active.id]);
+    let known = row(connection, statement, catalog::decode_owner).await?;
+    Ok(known.map(|known| Holder {
+        incarnation: active.incarnation,
+        owner: known.owner,
+    }))
 }
 
 /// The streams of a cluster that were not closed.

@@ -196,15 +196,31 @@ pub(crate) fn delete_cluster(id: i64) -> Statement {
     )
 }
 
-/// Those of these clusters that have not left.
-pub(crate) fn active(dialect: Dialect, ids: &[i64]) -> Statement {
+/// Who looks after these clusters, or did before they left, and which have not.
+pub(crate) fn owners(dialect: Dialect, ids: &[i64]) -> Statement {
     Sql::new(
         dialect,
-        "cluster.active",
-        "SELECT id FROM cluster WHERE active = 1 AND ",
+        "cluster.owners",
+        "SELECT id, owner, active FROM cluster WHERE ",
     )
     .within("id", ids)
     .build()
+}
+
+/// A row of [`owners`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnerRow {
+    pub(crate) cluster: i64,
+    pub(crate) owner: String,
+    pub(crate) active: bool,
+}
+
+pub(crate) fn decode_owner(row: &dyn Row) -> Result<OwnerRow, StoreError> {
+    Ok(OwnerRow {
+        cluster: row.int(0)?,
+        owner: row.text(1)?,
+        active: row.int(2)? == ACTIVE,
+    })
 }
 
 /// Takes as many numbers for namespaces of each of these clusters; [`next_namespaces`] in the same transaction tells those after the last.

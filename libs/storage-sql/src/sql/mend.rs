@@ -5,7 +5,7 @@ use armadex_storage::StoreError;
 use crate::backend::Row;
 use crate::form::term::TermSet;
 use crate::sql::dialect::{Dialect, ObjIndex};
-use crate::sql::statement::{Sql, Statement};
+use crate::sql::statement::{Param, Sql, Statement};
 
 /// An object of a namespace with what is stored of its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,21 +15,37 @@ pub(crate) struct PlacedRow {
     pub(crate) form: i64,
     /// `None` where there is no version, or its terms are damaged.
     pub(crate) terms: Option<TermSet>,
+    pub(crate) name: String,
 }
 
-/// The objects of a type in a namespace.
-pub(crate) fn objects(dialect: Dialect, resource: i32, nsid: i64) -> Statement {
-    Sql::new(
+/// The next objects of a type in a namespace, by name.
+pub(crate) fn objects(
+    dialect: Dialect,
+    (resource, nsid): (i32, i64),
+    after: &str,
+    limit: u32,
+) -> Statement {
+    let sql = Sql::new(
         dialect,
         "mend.objects",
         "SELECT o.id, o.rev, o.form, COALESCE(v.rev, 0), ",
     )
-    .bound("COALESCE(v.terms, ?) FROM ", [Vec::new().into()])
+    .bound("COALESCE(v.terms, ?), o.name FROM ", [Vec::new().into()])
     .push(dialect.obj(ObjIndex::Key))
-    .bound(
-        " LEFT JOIN ver v ON v.rev = o.rev WHERE o.type = ? AND o.nsid = ?",
-        [resource.into(), nsid.into()],
-    )
+    .push(" LEFT JOIN ver v ON v.rev = o.rev");
+    let [resource, nsid] = [resource.into(), nsid].map(Param::from);
+    match dialect {
+        Dialect::Sqlite | Dialect::MySql => sql.bound(
+            " WHERE o.type = ? AND o.nsid = ? AND o.name > ? ORDER BY o.name LIMIT ?",
+            [resource, nsid, after.into(), limit.into()],
+        ),
+        // By the order of the index that is meant.
+        Dialect::Postgres => sql.bound(
+            " WHERE o.type = ? AND (o.nsid, o.name) > (?, ?) AND o.nsid <= ? \
+             ORDER BY o.nsid, o.name LIMIT ?",
+            [resource, nsid.clone(), after.into(), nsid, limit.into()],
+        ),
+    }
     .build()
 }
 
@@ -41,6 +57,7 @@ pub(crate) fn decode_object(row: &dyn Row) -> Result<PlacedRow, StoreError> {
         rev: row.int(1)?,
         form: row.int(2)?,
         terms: TermSet::from_bytes(&terms).filter(|_| has_version),
+        name: row.text(5)?,
     })
 }
 
@@ -54,12 +71,22 @@ pub(crate) fn without_version() -> Statement {
     )
 }
 
-/// The name of a namespace, by its counters.
-pub(crate) fn namespace_name(nsid: i64) -> Statement {
+/// (nsid, name) of namespaces that have counters and no row of their own.
+pub(crate) fn lost_namespaces() -> Statement {
     Statement::fixed(
-        "mend.namespace_name",
-        "SELECT namespace FROM counter WHERE nsid = ? LIMIT 1",
-        [nsid.into()],
+        "mend.lost_namespaces",
+        "SELECT DISTINCT c.nsid, c.namespace FROM counter c LEFT JOIN ns n ON n.nsid = c.nsid \
+         WHERE n.nsid IS NULL",
+        [],
+    )
+}
+
+/// A label key of a type whose values are not posted, if there is one.
+pub(crate) fn unposted(resource: i32) -> Statement {
+    Statement::fixed(
+        "mend.unposted",
+        "SELECT term FROM unposted WHERE type = ? LIMIT 1",
+        [resource.into()],
     )
 }
 
@@ -72,24 +99,42 @@ pub(crate) fn hold_namespace(nsid: i64) -> Statement {
     )
 }
 
-/// Counts the types of a namespace anew.
-pub(crate) fn count_types(nsid: i64) -> Statement {
-    Statement::fixed(
-        "mend.count_types",
-        "UPDATE ns SET emptied = 0, types = (SELECT COUNT(*) FROM counter c \
-         WHERE c.cluster = ns.cluster AND c.namespace = ns.namespace) WHERE nsid = ?",
-        [nsid.into()],
-    )
+/// Counts the types of a namespace anew, along the streams of its cluster: each counter is looked up.
+pub(crate) fn count_types(dialect: Dialect, nsid: i64) -> Statement {
+    let sql = Sql::update(dialect, "mend.count_types", "ns")
+        .push("emptied = 0, types = (SELECT COUNT(*) FROM stream s")
+        .push(dialect.by_key());
+    match dialect {
+        Dialect::Sqlite | Dialect::MySql => sql
+            .push(dialect.then_join())
+            .push("counter c")
+            .push(dialect.by_key())
+            .push(
+                " WHERE s.cluster = ns.cluster AND c.type = s.type AND c.cluster = s.cluster \
+                 AND c.namespace = ns.namespace)",
+            ),
+        // With a limit each is looked up by itself.
+        Dialect::Postgres => sql.push(
+            " CROSS JOIN LATERAL (SELECT 1 FROM counter c WHERE c.type = s.type \
+             AND c.cluster = s.cluster AND c.namespace = ns.namespace LIMIT 1) c \
+             WHERE s.cluster = ns.cluster)",
+        ),
+    }
+    .bound(" WHERE nsid = ?", [nsid.into()])
+    .build()
 }
 
 /// Counts the objects of a stream anew.
-pub(crate) fn count_objects(cluster: i64, resource: i32) -> Statement {
-    Statement::fixed(
-        "mend.count_objects",
-        "UPDATE stream SET objects = (SELECT COALESCE(SUM(n), 0) FROM counter c \
-         WHERE c.type = stream.type AND c.cluster = stream.cluster) WHERE cluster = ? AND type = ?",
-        [cluster.into(), resource.into()],
-    )
+pub(crate) fn count_objects(dialect: Dialect, cluster: i64, resource: i32) -> Statement {
+    Sql::update(dialect, "mend.count_objects", "stream")
+        .push("objects = (SELECT COALESCE(SUM(n), 0) FROM counter c")
+        .push(dialect.by_key())
+        .bound(
+            " WHERE c.type = stream.type AND c.cluster = stream.cluster) \
+             WHERE cluster = ? AND type = ?",
+            [cluster.into(), resource.into()],
+        )
+        .build()
 }
 
 /// The next revisions that have a version.

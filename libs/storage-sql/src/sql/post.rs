@@ -57,11 +57,11 @@ pub(crate) fn around(dialect: Dialect, parts: &[RunPart]) -> Statement {
     let sql = Sql::new(dialect, "post.around", "");
     match dialect {
         Dialect::Sqlite => sql.given(&PARTS, tuples).push(AROUND),
-        Dialect::MySql => sql.given(&PARTS, tuples).push(AROUND_MYSQL),
         Dialect::Postgres => sql
             .push("SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM ")
             .table("k (term, type, nsid, low, high, shrinks)", tuples)
             .push(AROUND_POSTGRES),
+        Dialect::MySql => sql.for_each(" UNION ALL ", parts, walks),
     }
     .build()
 }
@@ -82,17 +82,59 @@ const AROUND: &str = "SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM
              AND p.first_id <= COALESCE((SELECT MIN(q.first_id) FROM post q \
              WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id > k.high), k.high)";
 
-/// The same for what would work out the bounds again for each block of the run: with a limit they are a table. A run is read to its end, for
-/// bounds that are not constants lead into no index; it has few blocks but in the largest namespaces.
-const AROUND_MYSQL: &str = "SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM (SELECT k.term, k.type, k.nsid, \
-     COALESCE((SELECT q.first_id FROM post q FORCE INDEX (PRIMARY) \
-     WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id <= (SELECT r.first_id FROM post r FORCE INDEX (PRIMARY) \
-     WHERE r.term = k.term AND r.type = k.type AND r.nsid = k.nsid AND r.first_id <= k.low ORDER BY r.first_id DESC LIMIT 1) - k.shrinks \
-     ORDER BY q.first_id DESC LIMIT 1), 0) AS low, \
-     COALESCE((SELECT q.first_id FROM post q FORCE INDEX (PRIMARY) \
-     WHERE q.term = k.term AND q.type = k.type AND q.nsid = k.nsid AND q.first_id > k.high ORDER BY q.first_id LIMIT 1), k.high) AS high \
-     FROM k LIMIT 1000000) b STRAIGHT_JOIN post p FORCE INDEX (PRIMARY) \
-     WHERE p.term = b.term AND p.type = b.type AND p.nsid = b.nsid AND p.first_id >= b.low AND p.first_id <= b.high";
+/// The same three walks for what finds no way into an index by bounds of another table: it would read each run to its end.
+fn walks(sql: Sql, part: &RunPart) -> Sql {
+    let RunPart {
+        run,
+        low,
+        high,
+        shrinks,
+    } = *part;
+    let before = 1 + i64::from(shrinks);
+    let sql = walk(sql, &run).bound(
+        "first_id <= ? ORDER BY first_id DESC LIMIT ?) UNION ALL ",
+        [low.into(), before.into()],
+    );
+    let sql = walk(sql, &run).bound(
+        "first_id > ? AND first_id <= ?) UNION ALL ",
+        [low.into(), high.into()],
+    );
+    walk(sql, &run).bound("first_id > ? ORDER BY first_id LIMIT 1)", [high.into()])
+}
+
+fn walk(sql: Sql, run: &RunKey) -> Sql {
+    let by_key = sql.dialect.by_key();
+    sql.push("(").push(BLOCKS).push(by_key).bound(
+        " WHERE term = ? AND type = ? AND nsid = ? AND ",
+        run_key(run),
+    )
+}
+
+/// Begins what gives blocks to [`decode_block`].
+const BLOCKS: &str = "SELECT term, type, nsid, first_id, n, ids FROM post";
+
+/// Whole runs, at most `limit` blocks of them, in no order.
+pub(crate) fn runs(dialect: Dialect, runs: &[RunKey], limit: i64) -> Statement {
+    Sql::new(dialect, "post.runs", BLOCKS)
+        .push(dialect.by_key())
+        .push(" WHERE ")
+        .keys("(term, type, nsid)", runs.iter().map(run_key))
+        .push(" LIMIT ")
+        .bind(limit)
+        .build()
+}
+
+/// The blocks of a run that begin after an id, at most `limit`, in order.
+pub(crate) fn following(dialect: Dialect, run: &RunKey, after: i64, limit: i64) -> Statement {
+    Sql::new(dialect, "post.following", BLOCKS)
+        .push(dialect.by_key())
+        .bound(" WHERE term = ? AND type = ? AND nsid = ?", run_key(run))
+        .bound(
+            " AND first_id > ? ORDER BY first_id LIMIT ?",
+            [after.into(), limit.into()],
+        )
+        .build()
+}
 
 const PARTS: Given = Given {
     alias: "k",
@@ -190,45 +232,11 @@ pub(crate) fn within(
 ) -> Statement {
     let columns = "SELECT p.term, p.type, p.nsid, p.first_id, p.n, p.ids FROM ";
     let sql = Sql::new(dialect, "post.within", columns);
-    of_runs(sql, terms, resource, nsids)
-        .push(" LIMIT ")
-        .bind(limit)
-        .build()
-}
-
-/// How many objects of a namespace have a term, and in how many blocks they are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TermSum {
-    pub(crate) nsid: i64,
-    pub(crate) objects: i64,
-    pub(crate) blocks: u64,
-}
-
-pub(crate) fn decode_sum(row: &dyn Row) -> Result<TermSum, StoreError> {
-    Ok(TermSum {
-        nsid: row.int(0)?,
-        objects: row.int(1)?,
-        blocks: u64::try_from(row.int(2)?).unwrap_or(0),
-    })
-}
-
-/// How many objects have any of the terms, by namespace: [`decode_sum`].
-pub(crate) fn sums(dialect: Dialect, terms: &[i64], resource: i32, nsids: &[i64]) -> Statement {
-    let sql = Sql::new(dialect, "post.sums", "SELECT p.nsid, ")
-        .push(dialect.sum_of_n())
-        .push(", COUNT(*) FROM ");
-    of_runs(sql, terms, resource, nsids)
-        .push(" GROUP BY p.nsid")
-        .build()
-}
-
-/// The blocks `p` of these terms in these namespaces, each run by itself.
-fn of_runs(sql: Sql, terms: &[i64], resource: i32, nsids: &[i64]) -> Sql {
-    let by_key = sql.dialect.by_key();
-    match sql.dialect.many() {
+    match dialect.many() {
         Many::Arrays => {
             // Who asks for a term twice means it once.
             let terms = BTreeSet::from_iter(terms);
+            // Each run by itself.
             sql.table("t (term)", terms.into_iter().map(|&term| [term.into()]))
                 .push(" CROSS JOIN ")
                 .table("k (nsid)", nsids.iter().map(|&nsid| [nsid.into()]))
@@ -240,12 +248,15 @@ fn of_runs(sql: Sql, terms: &[i64], resource: i32, nsids: &[i64]) -> Sql {
         }
         Many::Values | Many::Selects => sql
             .push("post p")
-            .push(by_key)
+            .push(dialect.by_key())
             .push(" WHERE ")
             .within("p.term", terms)
             .bound(" AND p.type = ? AND ", [resource.into()])
             .within("p.nsid", nsids),
     }
+    .push(" LIMIT ")
+    .bind(limit)
+    .build()
 }
 
 /// The sizes of blocks of any of the terms, at most `limit`, in no order: (nsid, n).
@@ -282,11 +293,17 @@ pub(crate) fn sizes_in(
                 .bind(limit)
                 .push(") s")
         }
-        Many::Values | Many::Selects => sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
+        Many::Values => sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
             let sql = sql.push("SELECT nsid, n FROM post").push(dialect.by_key());
             within(sql.push(" WHERE "))
                 .bound(" AND nsid >= ? AND nsid < ?", [low.into(), high.into()])
         }),
+        Many::Selects => {
+            let sql = sql.push("SELECT nsid, n FROM post").push(dialect.by_key());
+            within(sql.push(" WHERE "))
+                .push(" AND ")
+                .within_ranges("nsid >= ? AND nsid < ?", ranges)
+        }
     }
     .push(" LIMIT ")
     .bind(limit)

@@ -183,17 +183,25 @@ pub(crate) fn called_in(
                  AND o.nsid >= k.low AND o.nsid < k.high ORDER BY o.nsid, o.id) o",
                 [resource.into()],
             ),
-        Many::Values | Many::Selects => sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
-            sql.push(COLUMNS)
-                .push(dialect.obj(ObjIndex::Name))
-                .bound(" WHERE o.type = ? AND ", [resource.into()])
-                .within("o.name", names)
+        Many::Values => sql.for_each(" UNION ALL ", ranges, |sql, &(low, high)| {
+            called_anywhere(sql, resource, names)
                 .bound(" AND o.nsid >= ? AND o.nsid < ?", [low.into(), high.into()])
         }),
+        Many::Selects => called_anywhere(sql, resource, names)
+            .push(" AND ")
+            .within_ranges("o.nsid >= ? AND o.nsid < ?", ranges),
     }
     .push(" LIMIT ")
     .bind(limit)
     .build()
+}
+
+fn called_anywhere(sql: Sql, resource: i32, names: &[&str]) -> Sql {
+    let by_name = sql.dialect.obj(ObjIndex::Name);
+    sql.push(COLUMNS)
+        .push(by_name)
+        .bound(" WHERE o.type = ? AND ", [resource.into()])
+        .within("o.name", names)
 }
 
 /// Objects by id.

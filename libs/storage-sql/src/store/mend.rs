@@ -10,7 +10,7 @@ use crate::backend::{Connection, Lane, rows};
 use crate::sql::catalog::type_id;
 use crate::sql::{audit, mend};
 use crate::store::SqlStore;
-use crate::write::mend::Mending;
+use crate::write::mend::{Mending, PlaceMending, Step};
 use crate::write::work::{Done, Work};
 
 /// What was mended.
@@ -28,7 +28,7 @@ const ROUNDS: usize = 3;
 
 impl SqlStore {
     /// Checks, and makes anew what does not agree with the objects, each place in a transaction of its own, for which its stream is taken from whoever
-    /// writes it.
+    /// writes it, the log in several. Where it is broken off, another time makes the rest anew.
     pub async fn mend(&self) -> Result<Mended, StoreError> {
         let mut mended = Mended::default();
         for _ in 0..ROUNDS {
@@ -40,17 +40,26 @@ impl SqlStore {
                 break;
             }
             for mending in plan {
-                mended.places += u64::from(matches!(mending, Mending::Place { .. }));
-                match self.order(Work::Mend(mending)).await? {
-                    Done::Mended(removed) => mended.removed += removed,
-                    other => {
-                        let words = format!("the writer answered {other:?} to a mending");
-                        return Err(broken(words));
-                    }
+                mended.places += u64::from(matches!(mending, Mending::Place(_)));
+                let mut next = Some(mending);
+                while let Some(mending) = next {
+                    let step = self.mend_step(mending).await?;
+                    mended.removed += step.removed;
+                    next = step.next;
                 }
             }
         }
         Ok(mended)
+    }
+
+    async fn mend_step(&self, mending: Mending) -> Result<Step, StoreError> {
+        match self.order(Work::Mend(mending)).await? {
+            Done::Mended(step) => Ok(step),
+            other => {
+                let words = format!("the writer answered {other:?} to a mending");
+                Err(broken(words))
+            }
+        }
     }
 
     /// What is to be done, in this order.
@@ -64,24 +73,37 @@ impl SqlStore {
             are_notes_wrong,
         } = found;
         places.extend(rows(connection, mend::without_version(), Place::decode).await?);
+        // Types are counted by the streams, so these come first.
         let mut plan = Vec::new();
-        for (place, terms) in known_terms(connection, places).await? {
-            plan.push(Mending::Place {
-                resource: type_id(place.resource)?,
-                nsid: place.nsid,
-                terms,
-                hasher: self.hasher,
-            });
-        }
-        plan.extend(namespaces.into_iter().map(Mending::Namespace));
         for (cluster, resource) in streams {
             let resource = type_id(resource)?;
             plan.push(Mending::Stream { cluster, resource });
         }
+        let names = match places.is_empty() {
+            true => BTreeMap::new(),
+            false => lost_names(connection).await?,
+        };
+        for (place, terms) in known_terms(connection, places).await? {
+            plan.push(Mending::Place(PlaceMending {
+                resource: type_id(place.resource)?,
+                nsid: place.nsid,
+                lost_name: names.get(&place.nsid).cloned(),
+                terms,
+                hasher: self.hasher,
+            }));
+        }
+        plan.extend(namespaces.into_iter().map(Mending::Namespace));
         plan.extend(are_notes_wrong.then_some(Mending::Notes));
         plan.extend(is_log_damaged.then_some(Mending::Log));
         Ok(plan)
     }
+}
+
+/// What namespaces are called that have no row of their own.
+async fn lost_names(connection: &mut dyn Connection) -> Result<BTreeMap<i64, String>, StoreError> {
+    let lost = mend::lost_namespaces();
+    let lost = rows(connection, lost, |row| Ok((row.int(0)?, row.text(1)?))).await?;
+    Ok(lost.into_iter().collect())
 }
 
 /// The terms by which these places have blocks.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, ClusterId, Health, Joined, Purged, Rules, Sink, StoreError, StoredVersion, Stream,
-    StreamState, Tenure, TypeId, Written,
+    Batch, ClusterId, Health, Holder, Joined, Purged, Rules, Sink, StoreError, StoredVersion,
+    Stream, StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
 use tracing::warn;
@@ -86,25 +86,36 @@ impl Sink for SqlStore {
         Ok(clusters)
     }
 
+    async fn holder(&self, cluster: &ClusterName) -> Result<Option<Holder>, StoreError> {
+        let mut transaction = self.database.read(Lane::Upkeep).await?;
+        let holder = streams::holder(&mut *transaction, cluster).await?;
+        transaction.rollback().await?;
+        Ok(holder)
+    }
+
     async fn set_health(
         &self,
         cluster: ClusterId,
+        owner: &str,
         health: &Health,
         version: Option<&str>,
     ) -> Result<(), StoreError> {
-        let work = Work::Health(cluster, health.clone(), version.map(String::from));
+        let (owner, version) = (owner.to_owned(), version.map(String::from));
+        let work = Work::Health(cluster, owner, health.clone(), version);
         self.order(work).await.map(drop)
     }
 
     async fn open(
         &self,
         cluster: ClusterId,
+        owner: &str,
         resource: &ResourceType,
         rules: Rules,
     ) -> Result<Stream, StoreError> {
         let family = Family::of(&resource.gvr);
         let opening = Opening {
             cluster,
+            owner: owner.to_owned(),
             resource: resource.clone(),
             rules,
         };
@@ -170,13 +181,20 @@ impl Sink for SqlStore {
                 cluster = cluster.0,
                 number, "a stream is of a type that is not there, and is closed"
             );
-            self.close(cluster, TypeId(number)).await?;
+            let close = Work::Close(cluster, None, TypeId(number));
+            self.order(close).await?;
         }
         Ok(known)
     }
 
-    async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError> {
-        self.order(Work::Close(cluster, resource)).await.map(drop)
+    async fn close(
+        &self,
+        cluster: ClusterId,
+        owner: &str,
+        resource: TypeId,
+    ) -> Result<(), StoreError> {
+        let work = Work::Close(cluster, Some(owner.to_owned()), resource);
+        self.order(work).await.map(drop)
     }
 
     async fn purge(&self, limit: u32, grace: Duration) -> Result<Purged, StoreError> {

@@ -259,14 +259,15 @@ pub(crate) async fn expire_left(
     Ok(())
 }
 
-/// Records health, and the version if it is known.
+/// Records health, and the version if it is known. Nothing is written of what is recorded already: each synchro says it of each of its clusters every few
+/// minutes.
 pub(crate) async fn set_health(
     session: &mut Session<'_>,
-    cluster: ClusterId,
+    (cluster, owner): (ClusterId, &str),
     health: &Health,
     version: Option<&str>,
 ) -> Result<(), StoreError> {
-    check_active(session.connection, std::iter::once(cluster)).await?;
+    check_owners(session.connection, &[(cluster, owner)]).await?;
     let statement = catalog::health_of(cluster.0);
     let known = row(session.connection, statement, catalog::decode_health).await?;
     let statement = match &known {
@@ -301,13 +302,13 @@ pub(crate) async fn open(
     if openings.is_empty() {
         return Ok(vec![]);
     }
-    check_active(
-        session.connection,
-        openings.iter().map(|opening| opening.cluster),
-    )
-    .await?;
     let count = i64::try_from(openings.len()).expect("a transaction fits memory");
     let epochs = take(session.connection, Numbered::Epoch, count).await?;
+    // Who has the epochs is alone with opening: whoever opened these as another owner just before has joined by now.
+    let asked = openings
+        .iter()
+        .map(|opening| (opening.cluster, opening.owner.as_str()));
+    check_owners(session.connection, &Vec::from_iter(asked)).await?;
     let types = types::settle(session, openings).await?;
     let mut fences = Vec::with_capacity(openings.len());
     for ((opening, meant), epoch) in openings.iter().zip(&types).zip(epochs) {
@@ -452,22 +453,60 @@ async fn called(
     rows(connection, statement, catalog::decode_cluster).await
 }
 
-/// All of these are there and have not left.
-pub(crate) async fn check_active(
+/// All of these are there and have not left, and who asks is their owner.
+async fn check_owners(
+    connection: &mut dyn Connection,
+    asked: &[(ClusterId, &str)],
+) -> Result<(), StoreError> {
+    let owners = active(connection, asked.iter().map(|(cluster, _)| *cluster)).await?;
+    let is_anothers = |(cluster, owner): &&(ClusterId, &str)| owners[&cluster.0] != *owner;
+    match asked.iter().find(is_anothers) {
+        Some((cluster, _)) => Err(taken_over(*cluster)),
+        None => Ok(()),
+    }
+}
+
+/// Nobody else looks after the cluster, or did when it left. One that is not there any more is nobody's.
+pub(crate) async fn check_owner(
+    connection: &mut dyn Connection,
+    cluster: ClusterId,
+    owner: &str,
+) -> Result<(), StoreError> {
+    let statement = catalog::owners(connection.dialect(), &[cluster.0]);
+    let known = row(connection, statement, catalog::decode_owner).await?;
+    match known.is_none_or(|known| known.owner == owner) {
+        true => Ok(()),
+        false => Err(taken_over(cluster)),
+    }
+}
+
+fn taken_over(cluster: ClusterId) -> StoreError {
+    let what = format!("cluster {}", cluster.0);
+    StoreError::TakenOver { what }
+}
+
+/// The owners of these, all of which are there and have not left.
+pub(crate) async fn active(
     connection: &mut dyn Connection,
     clusters: impl Iterator<Item = ClusterId>,
-) -> Result<(), StoreError> {
+) -> Result<HashMap<i64, String>, StoreError> {
     let asked = BTreeSet::from_iter(clusters.map(|cluster| cluster.0));
     let asked = Vec::from_iter(asked);
     let dialect = connection.dialect();
+    let mut active = HashMap::with_capacity(asked.len());
     for part in asked.chunks(dialect.most_values()) {
-        let active = rows(connection, catalog::active(dialect, part), |r| r.int(0)).await?;
-        if let Some(gone) = part.iter().find(|id| !active.contains(id)) {
-            let what = format!("cluster {gone}");
-            return Err(StoreError::Left { what });
-        }
+        let statement = catalog::owners(dialect, part);
+        let found = rows(connection, statement, catalog::decode_owner).await?;
+        let found = found.into_iter().filter(|row| row.active);
+        active.extend(found.map(|row| (row.cluster, row.owner)));
     }
-    Ok(())
+    match asked.iter().find(|id| !active.contains_key(*id)) {
+        Some(gone) => {
+            let what = format!("cluster {gone}");
+            Err(StoreError::Left { what })
+        }
+        None => Ok(active),
+    }
 }
 
 /// Its streams stay open and keep their positions; nobody writes to them.

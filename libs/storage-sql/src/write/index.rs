@@ -1,12 +1,14 @@
 //! The write side of the index: from terms that objects gain and lose to posting blocks.
 
+pub(crate) mod around;
+
 use std::collections::{HashMap, HashSet};
 
 use armadex_postings::{Block, Capacity, Damaged, IdSet, Part, cut, edit};
 use armadex_storage::StoreError;
 
+use crate::backend::Connection;
 use crate::backend::error::broken;
-use crate::backend::{Connection, rows};
 use crate::form::term::TermSet;
 use crate::sql::dialect::Dialect;
 use crate::sql::post::{self, BlockRow, RunKey, RunPart};
@@ -87,7 +89,8 @@ impl IndexChange {
         }
         // A run's parts may be in two pieces: the second reads what the first has written.
         for piece in dialect.pieces(&known) {
-            let found = around(connection, piece).await?;
+            let parts: Vec<RunPart> = piece.iter().map(RunEdit::around).collect();
+            let found = around::around(connection, &parts).await?;
             let changes = compare(piece, found, capacity).map_err(|err| broken(err.to_string()))?;
             write_blocks(connection, dialect, &changes).await?;
         }
@@ -141,16 +144,6 @@ fn group(mut entries: Vec<Entry>) -> Vec<RunEdit> {
         parts.into_iter().map(move |part| RunEdit { run, part })
     })
     .collect()
-}
-
-/// The blocks that edits need.
-async fn around(
-    connection: &mut dyn Connection,
-    edits: &[RunEdit],
-) -> Result<Vec<BlockRow>, StoreError> {
-    let parts: Vec<RunPart> = edits.iter().map(RunEdit::around).collect();
-    let statement = post::around(connection.dialect(), &parts);
-    rows(connection, statement, post::decode_block).await
 }
 
 async fn write_blocks(

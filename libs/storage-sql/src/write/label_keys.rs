@@ -13,9 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use armadex_storage::StoreError;
 
-use crate::backend::{Connection, row, rows};
+use crate::backend::{Connection, rows};
 use crate::form::term::Label;
-use crate::sql::dialect::Dialect;
 use crate::sql::{post, unposted};
 use sample::Sample;
 
@@ -30,6 +29,8 @@ const NOT_YET: i64 = i64::MAX;
 
 /// Samples that are kept at a time, 1.5 KiB each. Beyond that the half that met the fewest objects begins anew.
 const MOST_SAMPLES: usize = 2048;
+/// Blocks of a key whose objects are added up, 16 million in full ones: some megabytes are read for that, in a moment. A key of more of them stays posted.
+const MOST_BLOCKS: i64 = 65_536;
 /// Keys of one type that may go unposted; a search without an index on them would be all that is left.
 const MOST_UNPOSTED: usize = 64;
 
@@ -64,32 +65,35 @@ impl LabelKeys {
         self.unposted.get(&resource).unwrap_or(&NONE)
     }
 
-    /// What was learnt since the last transaction, if as many objects were met as are stored: what comes and goes quickly says nothing of what
-    /// stays. From now on it is not posted, so it has to be in the catalogue with what is written next, or be taken back.
+    /// What was learnt since this was last asked. It is due no more, whatever comes of it: what is not decided is asked again when as many objects more were met.
+    pub(crate) fn take_due(&mut self) -> BTreeSet<TypeKey> {
+        std::mem::take(&mut self.due)
+    }
+
+    /// Decides for what was due, where as many objects were met as are stored: what comes and goes quickly says nothing of what stays. From now on it is not
+    /// posted, so it has to be in the catalogue with what is written next, or be taken back.
     pub(crate) async fn decide(
         &mut self,
         connection: &mut dyn Connection,
-        dialect: Dialect,
+        due: &BTreeSet<TypeKey>,
     ) -> Result<Vec<TypeKey>, StoreError> {
-        let mut stored = Vec::with_capacity(self.due.len());
-        for &(resource, key) in &self.due {
-            // All blocks of the key: a walk that was paid for by meeting as many objects.
-            let everywhere = (i64::MIN, i64::MAX);
-            let carriers = post::sum(dialect, &[key], resource, &[everywhere]);
-            let carriers = row(connection, carriers, |row| row.int(0)).await?;
-            stored.push(((resource, key), carriers.unwrap_or(0)));
+        let mut stored = Vec::with_capacity(due.len());
+        for &key in due {
+            let carriers = match self.samples.get(&key) {
+                Some(sample) => carriers(connection, key, sample.objects()).await?,
+                // It was decided before, and taken back.
+                None => 0,
+            };
+            stored.push((key, carriers));
         }
         Ok(self.take(&stored))
     }
 
     /// Decides for keys of which as many objects are stored.
-    fn take(&mut self, stored: &[(TypeKey, i64)]) -> Vec<TypeKey> {
-        self.due.clear();
+    fn take(&mut self, stored: &[(TypeKey, u64)]) -> Vec<TypeKey> {
         let mut decided = Vec::new();
         for &((resource, key), carriers) in stored {
             let sample = self.samples.get(&(resource, key));
-            let carriers = carriers.cast_unsigned();
-            // One that was decided before and taken back has no sample any more.
             if sample.is_none_or(|sample| sample.objects() >= carriers) {
                 let keys = self.unposted.entry(resource).or_default();
                 keys.insert(key, NOT_YET);
@@ -177,6 +181,21 @@ impl LabelKeys {
         let median = *median;
         self.samples.retain(|_, sample| sample.objects() > median);
     }
+}
+
+/// How many objects carry a key, where that is no more than were met. No more is read than it takes to know that: there is an object in each block.
+async fn carriers(
+    connection: &mut dyn Connection,
+    (resource, key): TypeKey,
+    met: u64,
+) -> Result<u64, StoreError> {
+    let enough =
+        i64::try_from(met).map_or(MOST_BLOCKS, |met| MOST_BLOCKS.min(met.saturating_add(1)));
+    let sizes = post::sizes(connection.dialect(), &[key], resource, enough);
+    let sizes = rows(connection, sizes, |row| row.int(1)).await?;
+    let is_all = i64::try_from(sizes.len()).is_ok_and(|blocks| blocks < enough);
+    let carriers = sizes.iter().map(|objects| objects.unsigned_abs()).sum();
+    Ok(if is_all { carriers } else { u64::MAX })
 }
 
 #[cfg(test)]

@@ -58,6 +58,8 @@ pub(crate) struct PastKnown {
     /// Of each cluster the bytes of what it superseded lately.
     by_cluster: HashMap<i64, i64>,
     told: Option<Instant>,
+    /// If the last step of the periodic work was for what is past, whether it came to the end of that: the next one is for what has left.
+    pub(crate) pruned: Option<bool>,
 }
 
 impl PastKnown {
@@ -69,6 +71,7 @@ impl PastKnown {
             seen: Seen::default(),
             by_cluster: HashMap::new(),
             told: None,
+            pruned: None,
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Portions {
     /// After so many bytes of superseded versions a step of a purge counts no more, and removes no more: all of them are read by MySQL, each that goes is whole
     /// in the log of some databases, and everybody's writes wait.
     pub bytes: u64,
+    /// Versions that one transaction looks at, where those of a damaged log are removed. One at least.
+    pub orphans: u32,
 }
 
 impl Default for Portions {
@@ -38,6 +40,7 @@ impl Default for Portions {
             terms: 65_536,
             look: 64,
             bytes: 64 << 20,
+            orphans: 2000,
         }
     }
 }

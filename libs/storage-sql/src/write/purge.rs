@@ -19,9 +19,11 @@ use crate::sql::stream::Loss;
 use crate::sql::{catalog, gone, head, namespace, stream};
 use crate::write::clusters;
 use crate::write::session::Session;
+use prune::Pruned;
 
-/// One step: some versions past the watch window, some namespaces that are empty, and some objects of closed streams, or of clusters that left. To
-/// a process that does not do the store's periodic work nothing is left to purge.
+/// One step: some versions past the watch window, or, where there are none or the step before took some, some objects of closed streams, or of clusters
+/// that left, and some namespaces that are empty. Versions go with the head, which every writer waits for, so nothing else is done in that
+/// transaction. To a process that does not do the store's periodic work nothing is left to purge.
 pub(crate) async fn purge(
     session: &mut Session<'_>,
     limit: u32,
@@ -31,31 +33,43 @@ pub(crate) async fn purge(
     let held = session.lease.hold(session.connection, session.instant);
     let Some(clock) = held.await? else {
         session.past.set(None, session.instant);
+        session.past.pruned = None;
         return Ok(Purged {
             objects: 0,
             finished: true,
         });
     };
-    let pruned = prune::prune(session, clock, limit).await?;
+    let is_past_gone = match session.past.pruned.take() {
+        Some(is_all) => is_all,
+        None => match prune::prune(session, clock, limit).await? {
+            Pruned::Some { is_all } => {
+                session.past.pruned = Some(is_all);
+                return Ok(Purged {
+                    objects: 0,
+                    finished: false,
+                });
+            }
+            Pruned::Nothing { is_all } => is_all,
+        },
+    };
     let objects = purge_streams(session, limit).await?;
     if no_stream_left(session.connection).await? {
         purge_clusters(session, limit).await?;
         // One look at all that are kept for so many of them, not for each step that removes some of their rows.
         clusters::expire_left(session, clock, grace, session.portions.removed).await?;
     }
-    forget(session.connection).await?;
     let swept = sweep_namespaces(session.connection, limit).await?;
-    let finished = pruned && swept && nothing_left(session.connection).await?;
-    Ok(Purged {
-        objects,
-        // Seldom is there one.
-        finished: finished && types::sweep(session).await?,
-    })
+    let finished = is_past_gone && swept && nothing_left(session.connection).await?;
+    // Seldom is there one.
+    let finished = finished && types::sweep(session).await?;
+    forget(session.connection).await?;
+    Ok(Purged { objects, finished })
 }
 
 /// Changes of the catalogue for which it is remembered what was hidden by them: a reader that knows none of so many reads everything anew.
 const REMEMBERED: i64 = 10_000;
 
+/// The last thing of a step, for it holds the head.
 async fn forget(connection: &mut dyn Connection) -> Result<(), StoreError> {
     let head = head_row::read(connection).await?;
     let until = head.catalog - REMEMBERED;

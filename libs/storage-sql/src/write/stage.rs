@@ -123,9 +123,9 @@ fn stream_of(batch: &Prepared) -> (i64, i32) {
 /// Why a batch is not of its stream's writer.
 async fn refused(connection: &mut dyn Connection, batch: &Prepared) -> StoreError {
     let cluster = std::iter::once(ClusterId(batch.cluster));
-    match clusters::check_active(connection, cluster).await {
+    match clusters::active(connection, cluster).await {
         Err(error) => error,
-        Ok(()) => StoreError::Fenced {
+        Ok(_) => StoreError::Fenced {
             what: format!("type {} in cluster {}", batch.resource, batch.cluster),
         },
     }

@@ -19,6 +19,8 @@ use crate::write::session::Session;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) cluster: ClusterId,
+    /// Who asks for it.
+    pub(crate) owner: String,
     pub(crate) resource: ResourceType,
     pub(crate) rules: Rules,
 }

@@ -6,8 +6,8 @@ use armadex_model::ResourceType;
 use armadex_model::field::indexed;
 use armadex_storage::StoreError;
 
-use crate::backend::{Connection, rows};
-use crate::sql::{catalog, unposted};
+use crate::backend::{Connection, row, rows};
+use crate::sql::{catalog, mend, unposted};
 
 /// The types, as of now.
 pub(crate) async fn unposting(
@@ -18,6 +18,17 @@ pub(crate) async fn unposting(
     let fields = types.iter().filter(|row| has_own_fields(&row.resource));
     let labels = labels.iter().map(|row| row.resource);
     Ok(labels.chain(fields.map(|row| row.id)).collect())
+}
+
+/// Whether a type is one of them, as of now.
+pub(crate) async fn is_unposting(
+    connection: &mut dyn Connection,
+    resource: i32,
+) -> Result<bool, StoreError> {
+    let label = row(connection, mend::unposted(resource), |r| r.int(0)).await?;
+    let by_id = catalog::types_by_id(connection.dialect(), &[resource.into()]);
+    let known = row(connection, by_id, catalog::decode_type).await?;
+    Ok(label.is_some() || known.is_some_and(|row| has_own_fields(&row.resource)))
 }
 
 fn has_own_fields(resource: &ResourceType) -> bool {

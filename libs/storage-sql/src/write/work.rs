@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::backend::incarnation::Committed;
 use crate::write::clusters::Opened;
-use crate::write::mend::Mending;
+use crate::write::mend::{Mending, Step};
 use crate::write::prepare::Prepared;
 use crate::write::types::Opening;
 
@@ -28,9 +28,11 @@ pub(crate) enum Work {
     /// The owner.
     Begin(String),
     KeepAlive(String, Tenure),
-    Health(ClusterId, Health, Option<String>),
+    /// The owner, what it says, the version.
+    Health(ClusterId, String, Health, Option<String>),
     Open(Opening),
-    Close(ClusterId, TypeId),
+    /// Whoever the owner is, if none is named.
+    Close(ClusterId, Option<String>, TypeId),
     /// The name, the incarnation, the identity of the member.
     Adopt(ClusterName, String, String),
     Purge(u32, Duration),
@@ -52,7 +54,7 @@ impl Work {
         match self {
             Self::Write(batch) => Some(batch.cluster),
             Self::Open(opening) => Some(opening.cluster.0),
-            Self::Health(cluster, ..) | Self::Close(cluster, _) => Some(cluster.0),
+            Self::Health(cluster, ..) | Self::Close(cluster, ..) => Some(cluster.0),
             _ => None,
         }
     }
@@ -77,7 +79,6 @@ pub(crate) enum Done {
     Kept(bool),
     Opened(Opened),
     Purged(Purged),
-    /// How many objects had to be removed.
-    Mended(u64),
+    Mended(Step),
     Nothing,
 }

@@ -4,6 +4,7 @@
 //! halved. Of one that is refused each order is tried alone, so that one that is refused spoils no other. Where the database is away nobody is tried any more.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use armadex_storage::{Outage, StoreError};
@@ -11,13 +12,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::{broken, is_collision, is_too_much};
-use crate::backend::incarnation::{self, Committed};
-use crate::backend::{SharedDatabase, Transaction, head_row, schema};
+use crate::backend::incarnation::{self, Committed, Seen};
+use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
 use crate::write::Portions;
 use crate::write::catalog_change::CatalogChange;
 use crate::write::diff::Effect;
-use crate::write::label_keys::LabelKeys;
+use crate::write::label_keys::{LabelKeys, TypeKey};
 use crate::write::lease::Lease;
 use crate::write::left_off::LeftOff;
 use crate::write::numbers::ObjectIds;
@@ -47,6 +48,8 @@ pub(crate) struct Writer {
     pub(crate) left_off: LeftOff,
     /// The last revision that this process committed.
     pub(crate) committed: Committed,
+    /// What those know who read.
+    pub(crate) seen: Arc<Seen>,
     /// Whether the database has been rewound or replaced, or serves newer binaries only, so that nothing is written any more.
     pub(crate) is_over: bool,
 }
@@ -218,26 +221,43 @@ impl Writer {
         self.transact(work).await
     }
 
-    /// Does all of the work in one transaction.
+    /// Does all of the work in one transaction, which notes what was decided before it.
     async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
-        let mut transaction = match self.database.write().await {
-            Err(gone @ StoreError::Gone { .. }) => {
-                self.is_over = true;
-                return Err(gone);
-            }
-            begun => begun?,
+        let decided = self.decide().await;
+        let done = self.transact_with(&decided, work).await;
+        if done.is_err() {
+            self.labels.undo(decided);
+        }
+        done
+    }
+
+    /// Which label keys are not worth an index, of those that are due. It is looked at in a snapshot of its own: where that fails, or takes too long, what
+    /// waits is written all the same.
+    async fn decide(&mut self) -> Vec<TypeKey> {
+        let due = self.labels.take_due();
+        if due.is_empty() {
+            return vec![];
+        }
+        let decided = async {
+            let mut reader = self.database.read(Lane::Short).await?;
+            let decided = self.labels.decide(&mut *reader, &due).await;
+            // It has changed nothing.
+            let _ = reader.rollback().await;
+            decided
         };
-        let head = head_row::read(&mut *transaction).await?;
-        if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
-            // The process began before a newer binary changed what this one relies on; another start says so as well.
-            self.is_over = true;
-            return finish(transaction, Err(refused)).await;
-        }
-        if self.is_rewound(&head, work) {
-            return Err(self.give_up(transaction, head).await);
-        }
+        decided.await.unwrap_or_else(|err| {
+            tracing::debug!(error = %err, "which labels are worth an index is asked again when more objects were met");
+            vec![]
+        })
+    }
+
+    async fn transact_with(
+        &mut self,
+        decided: &[TypeKey],
+        work: &[Work],
+    ) -> Result<Vec<Done>, StoreError> {
+        let mut transaction = self.begin(work).await?;
         let dialect = self.database.dialect();
-        let decided = self.labels.decide(&mut *transaction, dialect).await?;
         let mut session = Session {
             connection: &mut *transaction,
             dialect,
@@ -267,7 +287,6 @@ impl Writer {
                 Ok(done)
             }
             Err(err) => {
-                self.labels.undo(decided);
                 self.forget(work, is_rolled_back);
                 match err {
                     StoreError::Gone { .. } => Err(self.find_rewound().await),
@@ -300,12 +319,47 @@ impl Writer {
                 revision,
             } = &committed;
             self.database.note_committed(incarnation, *revision);
+            self.seen.note_committed(&committed);
             self.committed = committed;
         }
     }
 }
 
 impl Writer {
+    /// Begins a transaction on the database that this process knows. What seems to be rewound may be a server that is behind another one: it is left,
+    /// and looked at again for as long as servers that follow each other need.
+    async fn begin(&mut self, work: &[Work]) -> Result<Box<dyn Transaction>, StoreError> {
+        let mut pauses = self.database.patience().iter();
+        loop {
+            let (transaction, head) = self.begin_at_once().await?;
+            if !self.is_rewound(&head, work) {
+                return Ok(transaction);
+            }
+            let Some(pause) = pauses.next() else {
+                return Err(self.give_up(transaction, head).await);
+            };
+            transaction.leave();
+            tokio::time::sleep(*pause).await;
+        }
+    }
+
+    async fn begin_at_once(&mut self) -> Result<(Box<dyn Transaction>, HeadRow), StoreError> {
+        let mut transaction = match self.database.write().await {
+            Err(gone @ StoreError::Gone { .. }) => {
+                self.is_over = true;
+                return Err(gone);
+            }
+            begun => begun?,
+        };
+        let head = head_row::read(&mut *transaction).await?;
+        if let Err(refused) = schema::check(self.database.dialect(), head.serves) {
+            // The process began before a newer binary changed what this one relies on; another start says so as well.
+            self.is_over = true;
+            return finish(transaction, Err(refused)).await;
+        }
+        Ok((transaction, head))
+    }
+
     /// Whether the database is not the one any more that was written to, or read, before.
     fn is_rewound(&self, head: &HeadRow, work: &[Work]) -> bool {
         let seen = work.iter().filter_map(|work| match work {
@@ -400,11 +454,15 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         Work::KeepAlive(owner, tenure) => {
             Done::Kept(clusters::keep_alive(session, owner, *tenure).await?)
         }
-        Work::Health(cluster, health, version) => {
-            clusters::set_health(session, *cluster, health, version.as_deref()).await?;
+        Work::Health(cluster, owner, health, version) => {
+            let of = (*cluster, owner.as_str());
+            clusters::set_health(session, of, health, version.as_deref()).await?;
             Done::Nothing
         }
-        Work::Close(cluster, resource) => {
+        Work::Close(cluster, owner, resource) => {
+            if let Some(owner) = owner {
+                clusters::check_owner(session.connection, *cluster, owner).await?;
+            }
             clusters::close(session, *cluster, *resource).await?;
             Done::Nothing
         }

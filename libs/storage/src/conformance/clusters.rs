@@ -40,7 +40,7 @@ pub async fn a_cluster_that_joins_again_is_empty(fixture: &Fixture) {
     assert!(fixture.list(&all_pods(), 10).await.is_empty());
     let stream = fixture
         .sink
-        .open(cluster, &resource("", "pods", "Pod", true), RULES)
+        .open(cluster, "", &resource("", "pods", "Pod", true), RULES)
         .await;
     let stream = stream.expect("opened");
     assert_eq!(stream.position, None);
@@ -122,7 +122,7 @@ pub async fn a_cluster_that_comes_back_in_time_is_as_it_was(fixture: &Fixture) {
         healthy: false,
         reason: "refused".into(),
     };
-    let told = fixture.sink.set_health(pods.cluster, &ill, None).await;
+    let told = fixture.sink.set_health(pods.cluster, "", &ill, None).await;
     told.expect("told");
     let before = fixture.search.catalog().await.expect("catalog");
     let left = fixture.sink.leave(&name("member1"), "incarnation-1").await;
@@ -178,7 +178,7 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
     let streams = fixture.sink.streams(pods.cluster).await.expect("streams");
     assert_eq!((streams.len(), streams[0].objects), (1, 1));
     let kind = resource("", "pods", "Pod", true);
-    let stream = fixture.sink.open(pods.cluster, &kind, RULES).await;
+    let stream = fixture.sink.open(pods.cluster, "", &kind, RULES).await;
     let stream = stream.expect("opened");
     assert_eq!((&stream.position, stream.hidden), (&Some(live("7")), true));
     assert_eq!(fixture.purge(100).await, 0);
@@ -193,7 +193,7 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
     let empty = writer.batch([], Some(live("7")));
     fixture.sink.write(empty).await.expect("written");
     assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
-    let again = fixture.sink.open(pods.cluster, &kind, RULES).await;
+    let again = fixture.sink.open(pods.cluster, "", &kind, RULES).await;
     assert!(!again.expect("opened").hidden);
 }
 
@@ -209,7 +209,7 @@ pub async fn a_type_that_nobody_reads_any_more_goes_with_its_rows(fixture: &Fixt
     let (sink, member) = (&fixture.sink, live("7").member);
     let adopted = sink.adopt(&member1, "incarnation-2", &member).await;
     assert_eq!(adopted.expect("adopted"), pods.cluster);
-    let closed = sink.close(pods.cluster, pods.stream.resource).await;
+    let closed = sink.close(pods.cluster, "", pods.stream.resource).await;
     closed.expect("closed");
     assert_eq!(fixture.purge(100).await, 1);
     assert!(fixture.list(&all_pods(), 10).await.is_empty());
@@ -275,7 +275,11 @@ pub async fn clusters_are_told_with_their_owner(fixture: &Fixture) {
     assert_eq!(join("a", "1", "y").await, a, "it came back to another");
     let b = join("b", "2", "").await;
     let pods = resource("", "pods", "Pod", true);
-    let stream = fixture.sink.open(b, &pods, RULES).await.expect("opened");
+    let stream = fixture
+        .sink
+        .open(b, "", &pods, RULES)
+        .await
+        .expect("opened");
     let in_a = "a@1 y true";
     assert_eq!(
         told().await,
@@ -287,6 +291,89 @@ pub async fn clusters_are_told_with_their_owner(fixture: &Fixture) {
     assert_eq!(told().await, [in_a, in_c, "b@2  true"]);
 }
 
+/// Who wants a name asks for it alone, and not for all that there are.
+pub async fn a_name_is_told_whose_it_is(fixture: &Fixture) {
+    let sink = &fixture.sink;
+    let join = async |cluster: &str, incarnation: &str, owner: &str| {
+        let joined = sink.join(&name(cluster), incarnation, owner).await;
+        joined.expect("joined")
+    };
+    let whose = async |cluster: &str| {
+        let holder = sink.holder(&name(cluster)).await.expect("an answer");
+        holder.map(|holder| format!("{} {}", holder.incarnation, holder.owner))
+    };
+    join("b", "1", "z").await;
+    assert_eq!(whose("a").await, None);
+    join("a", "1", "x").await;
+    join("a", "2", "x").await;
+    join("a", "2", "y").await;
+    assert_eq!(whose("a").await.as_deref(), Some("2 y"));
+    sink.leave(&name("a"), "2").await.expect("left");
+    assert_eq!(whose("a").await, None);
+    assert_eq!(whose("b").await.as_deref(), Some("1 z"));
+}
+
+/// Whoever joins a cluster looks after it from then on. Who did before may have been cut off, and learns it here.
+pub async fn a_cluster_that_was_taken_over_takes_nothing_from_who_had_it(fixture: &Fixture) {
+    let (sink, member1) = (&fixture.sink, name("member1"));
+    let pods = resource("", "pods", "Pod", true);
+    let join = async |owner: &str| {
+        let joined = sink.join(&member1, "incarnation-1", owner).await;
+        joined.expect("joined")
+    };
+    let lost = Health {
+        healthy: false,
+        reason: "no synchro looks after it now".into(),
+    };
+    let cluster = join("cp/a").await;
+    let stream = sink.open(cluster, "cp/a", &pods, RULES).await;
+    let stream = stream.expect("opened");
+    let former = Writer { cluster, stream };
+    fixture.put(&former, [object("ns", "a")]).await;
+    let told = sink.set_health(cluster, "cp/a", &well(), None).await;
+    told.expect("told");
+
+    assert_eq!(join("cp/b").await, cluster);
+    let is_refused = async || {
+        let refused = [
+            sink.open(cluster, "cp/a", &pods, RULES).await.map(drop),
+            sink.close(cluster, "cp/a", former.stream.resource).await,
+            sink.set_health(cluster, "cp/a", &lost, None).await,
+        ];
+        for refused in refused {
+            assert!(
+                matches!(refused, Err(StoreError::TakenOver { .. })),
+                "{refused:?}"
+            );
+        }
+    };
+    is_refused().await;
+    // What it has open goes on until the other one has it.
+    fixture.put(&former, [object("ns", "b")]).await;
+    let stream = sink.open(cluster, "cp/b", &pods, RULES).await;
+    let present = Writer {
+        cluster,
+        stream: stream.expect("opened"),
+    };
+    is_refused().await;
+    fixture.put(&present, [object("ns", "c")]).await;
+    let all = ["member1/ns/a", "member1/ns/b", "member1/ns/c"];
+    assert_eq!(fixture.list(&all_pods(), 10).await, all);
+    let catalog = fixture.search.catalog().await.expect("catalog");
+    assert_eq!(catalog.clusters[&member1].health, Some(well()));
+
+    // The way back is the same.
+    join("cp/a").await;
+    let told = sink.set_health(cluster, "cp/b", &lost, None).await;
+    assert!(
+        matches!(told, Err(StoreError::TakenOver { .. })),
+        "{told:?}"
+    );
+    let closed = sink.close(cluster, "cp/a", present.stream.resource).await;
+    closed.expect("closed");
+    assert!(fixture.list(&all_pods(), 10).await.is_empty());
+}
+
 /// Each step leaves a sound store behind.
 pub async fn a_purge_that_is_interrupted_goes_on(fixture: &Fixture) {
     let pods = fixture.pods_of("member1").await;
@@ -294,7 +381,7 @@ pub async fn a_purge_that_is_interrupted_goes_on(fixture: &Fixture) {
     fixture.put(&pods, objects()).await;
     fixture
         .sink
-        .close(pods.cluster, pods.stream.resource)
+        .close(pods.cluster, "", pods.stream.resource)
         .await
         .expect("closed");
     let purged = fixture.sink.purge(4, Duration::ZERO).await.expect("purged");
@@ -313,7 +400,10 @@ pub async fn a_purge_that_is_interrupted_goes_on(fixture: &Fixture) {
 pub async fn a_type_that_is_opened_after_its_purge_begins_with_nothing(fixture: &Fixture) {
     let pods = fixture.pods_of("member1").await;
     fixture.put(&pods, [object("ns", "a")]).await;
-    let closed = fixture.sink.close(pods.cluster, pods.stream.resource).await;
+    let closed = fixture
+        .sink
+        .close(pods.cluster, "", pods.stream.resource)
+        .await;
     closed.expect("closed");
     assert_eq!(fixture.purge(4).await, 1);
     assert_eq!(fixture.pods_of("member1").await.stream.position, None);
@@ -331,7 +421,7 @@ pub async fn a_closed_type_is_hidden_at_once(fixture: &Fixture) {
     fixture.put(&nodes, [object("", "node-1")]).await;
     fixture
         .sink
-        .close(pods.cluster, pods.stream.resource)
+        .close(pods.cluster, "", pods.stream.resource)
         .await
         .expect("closed");
     assert!(fixture.list(&all_pods(), 10).await.is_empty());
@@ -372,7 +462,7 @@ pub async fn the_catalog_lists_open_types_only(fixture: &Fixture) {
     assert!(catalog.clusters[&name("empty")].resources.is_empty());
     fixture
         .sink
-        .close(pods.cluster, pods.stream.resource)
+        .close(pods.cluster, "", pods.stream.resource)
         .await
         .expect("closed");
     let catalog = fixture.search.catalog().await.expect("catalog");
@@ -402,13 +492,13 @@ pub async fn health_and_version_are_in_the_catalog(fixture: &Fixture) {
     };
     fixture
         .sink
-        .set_health(cluster, &well, Some("v1.36.0"))
+        .set_health(cluster, "", &well, Some("v1.36.0"))
         .await
         .expect("recorded");
     assert_eq!(entry().await.health, Some(well));
     fixture
         .sink
-        .set_health(cluster, &ill, None)
+        .set_health(cluster, "", &ill, None)
         .await
         .expect("recorded");
     assert_eq!(entry().await.health, Some(ill));
@@ -433,7 +523,7 @@ pub async fn a_type_that_none_has_any_more_is_forgotten(fixture: &Fixture) {
     let number = first.stream.resource;
     fixture
         .sink
-        .close(first.cluster, number)
+        .close(first.cluster, "", number)
         .await
         .expect("closed");
     // One step notes that none has it, the next finds that nothing of the past names it.
@@ -466,7 +556,7 @@ pub async fn what_a_type_is_stays_while_another_cluster_has_it(fixture: &Fixture
     let second = name("member2");
     let second = fixture.sink.join(&second, "incarnation-1", "").await;
     let second = second.expect("joined");
-    let open = async |described| fixture.sink.open(second, described, RULES).await;
+    let open = async |described| fixture.sink.open(second, "", described, RULES).await;
     let refused = open(&otherwise).await.expect_err("refused");
     assert!(
         matches!(&refused, StoreError::Differs { what } if what.contains("Foo in a namespace")),
@@ -494,7 +584,10 @@ pub async fn what_a_type_is_stays_while_another_cluster_has_it(fixture: &Fixture
     let listed = fixture.sink.write(worded.batch([], Some(live("7"))));
     listed.await.expect("written");
     // Once the last of them has it no more the type is what the others say.
-    let last = fixture.sink.open(first.cluster, &otherwise, RULES).await;
+    let last = fixture
+        .sink
+        .open(first.cluster, "", &otherwise, RULES)
+        .await;
     last.expect_err("refused");
     let opened = open(&otherwise).await.expect("opened");
     assert_eq!(shown().await, [otherwise]);
@@ -527,7 +620,7 @@ pub async fn a_namespace_is_there_as_long_as_something_in_it_is_shown(fixture: &
     fixture.delete(&pods, "b", &["x"]).await;
     let closed = fixture
         .sink
-        .close(services.cluster, services.stream.resource);
+        .close(services.cluster, "", services.stream.resource);
     closed.await.expect("closed");
     assert_eq!(seen().await, ["member1/a"]);
     let other = fixture.pods_of("member2").await;
@@ -572,7 +665,7 @@ pub async fn what_comes_and_goes_in_lists_takes_a_revision(fixture: &Fixture) {
         .await;
     fixture.put(&pods, [object("ns", "a")]).await;
     last = last.moves(fixture, "an object is written").await;
-    let told = sink.set_health(pods.cluster, &well(), Some("v1")).await;
+    let told = sink.set_health(pods.cluster, "", &well(), Some("v1")).await;
     told.expect("told");
     let at = sink.write(pods.batch([], Some(live("7")))).await;
     at.expect("written");
@@ -581,19 +674,21 @@ pub async fn what_comes_and_goes_in_lists_takes_a_revision(fixture: &Fixture) {
         .stays(fixture, "health, progress and another process")
         .await;
 
-    sink.close(pods.cluster, pods.stream.resource)
+    sink.close(pods.cluster, "", pods.stream.resource)
         .await
         .expect("closed");
     last = last.moves(fixture, "a type is closed").await;
-    sink.close(pods.cluster, pods.stream.resource)
+    sink.close(pods.cluster, "", pods.stream.resource)
         .await
         .expect("closed");
     last = last.stays(fixture, "a type is closed again").await;
-    sink.open(pods.cluster, &kind, RULES).await.expect("opened");
+    sink.open(pods.cluster, "", &kind, RULES)
+        .await
+        .expect("opened");
     last = last.moves(fixture, "a type is opened again").await;
 
     let other = resource("", "pods", "Capsule", true);
-    sink.open(pods.cluster, &other, RULES)
+    sink.open(pods.cluster, "", &other, RULES)
         .await
         .expect("opened");
     last.changes(fixture, "rows are served as another kind")
@@ -629,7 +724,10 @@ pub async fn a_cluster_that_comes_or_goes_takes_a_revision(fixture: &Fixture) {
     last = last
         .changes(fixture, "what a former one had is kept for it")
         .await;
-    let stream = sink.open(back.cluster, &kind, RULES).await.expect("opened");
+    let stream = sink
+        .open(back.cluster, "", &kind, RULES)
+        .await
+        .expect("opened");
     assert!(stream.hidden);
     last = last.stays(fixture, "what is kept is opened").await;
     let kept = Writer {

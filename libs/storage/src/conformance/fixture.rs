@@ -84,7 +84,7 @@ impl Fixture {
             .expect("joined");
         let stream = self
             .sink
-            .open(cluster, resource, RULES)
+            .open(cluster, "", resource, RULES)
             .await
             .expect("opened");
         Writer { cluster, stream }

@@ -126,7 +126,10 @@ pub async fn a_position_is_told_as_long_as_its_type_is_shown(fixture: &Fixture) 
     let batch = pods.batch([], Some(live("7")));
     fixture.sink.write(batch).await.expect("written");
     assert_eq!(told().await, Some(live("7")));
-    let closed = fixture.sink.close(pods.cluster, pods.stream.resource).await;
+    let closed = fixture
+        .sink
+        .close(pods.cluster, "", pods.stream.resource)
+        .await;
     closed.expect("closed");
     assert_eq!(told().await, None, "it is hidden");
 }
@@ -195,7 +198,7 @@ pub async fn a_batch_that_was_answered_outlives_its_stream(fixture: &Fixture) {
     let closed = fixture.pods_of("member1").await;
     fixture.put(&closed, [object("ns", "a")]).await;
     let (cluster, resource) = (closed.cluster, closed.stream.resource);
-    let done = fixture.sink.close(cluster, resource).await;
+    let done = fixture.sink.close(cluster, "", resource).await;
     done.expect("closed");
     let taken_over = fixture.pods_of("member1").await;
     fixture.put(&taken_over, [object("ns", "b")]).await;
@@ -224,10 +227,13 @@ pub async fn a_writer_of_a_cluster_that_left_is_told_so(fixture: &Fixture) {
         fixture.write(&pods, put()).await.map(drop),
         fixture
             .sink
-            .open(pods.cluster, &stream, RULES)
+            .open(pods.cluster, "", &stream, RULES)
             .await
             .map(drop),
-        fixture.sink.set_health(pods.cluster, &health, None).await,
+        fixture
+            .sink
+            .set_health(pods.cluster, "", &health, None)
+            .await,
     ];
     for refused in refused {
         assert!(
@@ -432,7 +438,7 @@ pub async fn other_rules_write_what_did_not_change(fixture: &Fixture) {
     let open = async || {
         fixture
             .sink
-            .open(pods.cluster, &kind, newer)
+            .open(pods.cluster, "", &kind, newer)
             .await
             .expect("opened")
     };
@@ -492,7 +498,7 @@ pub async fn a_list_by_other_rules_that_finds_nothing_new_is_not_made_again(fixt
     fixture.sink.write(batch).await.expect("written");
     let newer = Rules(RULES.0 + 1);
     let kind = resource("", "pods", "Pod", true);
-    let opened = fixture.sink.open(pods.cluster, &kind, newer).await;
+    let opened = fixture.sink.open(pods.cluster, "", &kind, newer).await;
     let stream = opened.expect("opened");
     assert!(
         stream
@@ -504,6 +510,6 @@ pub async fn a_list_by_other_rules_that_finds_nothing_new_is_not_made_again(fixt
     let mut batch = again.batch([], Some(live("5")));
     batch.rules = newer;
     fixture.sink.write(batch).await.expect("written");
-    let opened = fixture.sink.open(again.cluster, &kind, newer).await;
+    let opened = fixture.sink.open(again.cluster, "", &kind, newer).await;
     assert_eq!(opened.expect("opened").position, Some(live("5")));
 }

@@ -75,6 +75,21 @@ impl Vault {
             .expect("somebody watches");
     }
 
+    /// Tells whoever watches that it failed.
+    fn fail_watch(&self, code: u16) {
+        let line = json!({"type": "ERROR", "object": status(code)});
+        self.lines
+            .send(format!("{line}\n"))
+            .expect("somebody watches");
+    }
+
+    /// Secrets that were read, each as often as it was.
+    fn reads(&self) -> usize {
+        let requests = lock(&self.requests);
+        let is_read = |request: &&String| request.starts_with("get ");
+        requests.iter().filter(is_read).count()
+    }
+
     fn answer(&self, request: &Request<Body>) -> Response<Answer> {
         let (path, query) = (
             request.uri().path(),
@@ -174,7 +189,7 @@ impl Secrets {
         let Snapshot::Complete(data) = self.snapshot() else {
             return None;
         };
-        let token = |content: &SecretContent| {
+        let token = |content: &Arc<SecretContent>| {
             String::from_utf8_lossy(content.data["token"].expose()).into_owned()
         };
         Some(data.values().map(token).collect())
@@ -319,4 +334,32 @@ async fn many_secrets_that_cannot_be_watched_are_read_in_rounds() {
     let asked = lock(&vault.requests).len();
     // A thousand at 20 in a second are a round in 50 s.
     assert!((10_000..=15_000).contains(&asked), "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_once_or_is_too_old_tells_of_changes_soon_and_has_nothing_read() {
+    let names: Vec<String> = (0..1000).map(|number| format!("s{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let vault = Vault::new(&names);
+    let watches = Arc::new(SecretWatches::new(vault.client(), Arc::default()));
+    let _secrets = Secrets::of(&watches, &names);
+    let soon = Duration::from_secs(3);
+    until("all are read", || async { vault.reads() == 1000 }).await;
+    until("a watch", || async { vault.count("watch") == 1 }).await;
+    let rotate = async |version: u32| {
+        tokio::time::sleep(soon).await;
+        let read = vault.reads();
+        vault.write("s7", version, "rotated");
+        until("it is read", || async { vault.reads() > read }).await;
+        tokio::time::sleep(soon).await;
+        assert_eq!(vault.reads(), read + 1, "and nothing else");
+        read
+    };
+    let read = rotate(2).await;
+    vault.fail_watch(500);
+    assert_eq!(rotate(3).await, read + 1, "that it broke has nothing read");
+    vault.fail_watch(410);
+    until("a list", || async { vault.count("list") == 2 }).await;
+    until("a watch", || async { vault.count("watch") == 2 }).await;
+    assert_eq!(rotate(4).await, read + 2, "nor that it was too old");
 }

@@ -1,17 +1,18 @@
 //! One watch for each namespace that Secrets are named in, of metadata alone; the Secrets that are named are read one by one when their
 //! version changed. What nobody names is neither read nor kept.
 //!
-//! A watch that is not allowed or breaks is tried again and again, and what is named is read each time: where only `get` is granted, a
-//! rotated credential is known after half a minute.
+//! A watch that breaks is gone on with, which loses nothing. One that breaks again and again, or is not allowed, is tried every half a minute and what is
+//! named is read meanwhile, 20 in a second: where only `get` is granted, a rotated credential of six hundred is known after half a minute, and one of ten
+//! thousand after eight.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
 use armadex_crds::ENDPOINTS_ANNOTATION;
 use armadex_member::{SecretContent, SecretId, Sensitive};
-use armadex_policy::{Objects, Trouble};
+use armadex_policy::{Objects, Trouble, TroubleKind};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Secret;
@@ -30,7 +31,9 @@ use crate::told::outages::{self, Outages};
 
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
-/// For each Secret between two rounds in which all are read because they cannot be watched: 20 in a second.
+/// A watch that broke no later than this ago is not to be had: a try may take a minute, and the next comes after half a one.
+const IN_ROW: Duration = Duration::from_secs(120);
+/// Between two Secrets of a round in which all are read because they cannot be watched: 20 in a second.
 const READ_PERIOD: Duration = Duration::from_millis(50);
 /// Secrets of a namespace that are read at the same time: a fleet of a thousand clusters begins with two thousand of them.
 const PARALLEL_READS: usize = 8;
@@ -72,6 +75,8 @@ struct Entries {
     late: BTreeSet<String>,
     /// What of that is being read.
     late_reads: BTreeSet<String>,
+    /// What is read in turn because it cannot be watched.
+    round: VecDeque<String>,
 }
 
 /// A Secret that is named.
@@ -209,8 +214,8 @@ impl Named {
         lock(&self.secrets).seen(name, version);
     }
 
-    /// Everything that is not among these is to be read, which tells whether it is there. How many are named.
-    fn not_among(&self, listed: &BTreeSet<String>) -> u32 {
+    /// Everything that is not among these is to be read, which tells whether it is there.
+    fn not_among(&self, listed: &BTreeSet<String>) {
         let mut secrets = lock(&self.secrets);
         let others = secrets
             .by_name
@@ -220,7 +225,35 @@ impl Named {
         for name in others {
             secrets.seen(&name, UNKNOWN);
         }
-        u32::try_from(secrets.by_name.len()).unwrap_or(u32::MAX)
+    }
+
+    /// All that is named is to be read in turn. What could not be read has a time of its own.
+    fn begin_round(&self) {
+        let mut secrets = lock(&self.secrets);
+        let fit = secrets.by_name.iter().filter(|(_, entry)| !entry.failed);
+        secrets.round = fit.map(|(name, _)| name.clone()).collect();
+    }
+
+    /// The next of those that is not read anyway.
+    fn next_in_round(&self) -> Option<String> {
+        let mut secrets = lock(&self.secrets);
+        let Entries { by_name, round, .. } = &mut *secrets;
+        while let Some(name) = round.pop_front() {
+            let entry = by_name.get_mut(&name);
+            if let Some(entry) = entry.filter(|entry| entry.state == Reading::Done) {
+                entry.state = Reading::Now;
+                return Some(name);
+            }
+        }
+        None
+    }
+
+    fn is_round_over(&self) -> bool {
+        lock(&self.secrets).round.is_empty()
+    }
+
+    fn end_round(&self) {
+        lock(&self.secrets).round.clear();
     }
 
     fn is_named(&self, name: &str) -> bool {
@@ -327,7 +360,7 @@ async fn follow(client: Client, namespace: String, named: Arc<Named>) {
     let mut following = Following::new(namespace, named);
     loop {
         let room = PARALLEL_READS.saturating_sub(reads.len());
-        for name in following.named.take_due(room) {
+        for name in following.take_due(room) {
             let api = api.clone();
             reads.push(async move {
                 let read = timeout(READ_LIMIT, api.get_opt(&name)).await;
@@ -337,6 +370,7 @@ async fn follow(client: Client, namespace: String, named: Arc<Named>) {
         tokio::select! {
             () = following.named.due.notified() => {}
             () = is_time(following.next_read()) => following.read_again(),
+            () = is_time(following.next_in_round()), if reads.len() < PARALLEL_READS => {}
             Some((name, read)) = reads.next() => match read {
                 Ok(Ok(secret)) => following.read(&name, secret),
                 Ok(Err(error)) => following.unread(name, outages::class_of(&error), error.message),
@@ -359,9 +393,18 @@ struct Following {
     listed: BTreeSet<String>,
     /// The watch broke, which was told.
     failing: bool,
+    /// When it broke last.
+    broke_at: Instant,
     /// When the watch is tried again.
     rewatch: Instant,
     backoff: Backoff,
+    /// The version to go on from was gone then.
+    expired: Instant,
+    expiries: Backoff,
+    /// Another round of reads is due when this one is over.
+    round_due: bool,
+    /// When the next of a round is read.
+    round_at: Instant,
     /// What could not be read, and when it is tried again.
     unread: BTreeMap<String, (Backoff, Instant)>,
     /// The same by time.
@@ -376,12 +419,38 @@ impl Following {
             named,
             listed: BTreeSet::new(),
             failing: false,
+            broke_at: Instant::now(),
             rewatch: Instant::now(),
             backoff: Backoff::new(FIRST_RETRY, LAST_RETRY),
+            expired: Instant::now(),
+            expiries: Backoff::new(FIRST_RETRY, LAST_RETRY),
+            round_due: false,
+            round_at: Instant::now(),
             unread: BTreeMap::new(),
             again: BTreeSet::new(),
             outages: Outages::default(),
         }
+    }
+
+    /// What is to be read now, at most so much.
+    fn take_due(&mut self, limit: usize) -> Vec<String> {
+        let mut taken = self.named.take_due(limit);
+        let now = Instant::now();
+        if taken.len() < limit && self.next_in_round().is_some_and(|at| at <= now) {
+            if self.named.is_round_over() {
+                self.round_due = false;
+                self.named.begin_round();
+            }
+            self.round_at = now + READ_PERIOD;
+            taken.extend(self.named.next_in_round());
+        }
+        taken
+    }
+
+    /// When the next of a round is read.
+    fn next_in_round(&self) -> Option<Instant> {
+        let has_round = self.round_due || !self.named.is_round_over();
+        has_round.then_some(self.round_at)
     }
 
     fn read(&mut self, name: &str, secret: Option<Secret>) {
@@ -440,19 +509,30 @@ impl Following {
         }
     }
 
-    /// The watch cannot be had: all that is named is read instead.
+    /// The watch broke. If it cannot be had all that is named is read instead.
     fn broke(&mut self, error: &Trouble) {
+        let now = Instant::now();
+        if error.kind == TroubleKind::Expired {
+            let since = now - std::mem::replace(&mut self.expired, now);
+            self.rewatch = now + self.expiries.after(since, rand::random());
+            // It is listed anew. Where that leads to the same again there is no watch.
+            if !self.expiries.is_repeated() {
+                return;
+            }
+        }
         if !std::mem::replace(&mut self.failing, true) {
             warn!(
                 namespace = self.namespace,
                 error = %error,
-                "Secrets cannot be watched, those that are named are read instead"
+                "Secrets cannot be watched, those that are named are read until they can"
             );
         }
-        // What could not be read has a time of its own.
-        let named = self.named.not_among(&self.unread.keys().cloned().collect());
+        if now - std::mem::replace(&mut self.broke_at, now) > IN_ROW {
+            self.backoff.reset();
+        }
         let wait = self.backoff.next(rand::random());
-        self.rewatch = Instant::now() + wait.max(READ_PERIOD * named);
+        self.rewatch = self.rewatch.max(now + wait);
+        self.round_due |= self.backoff.is_repeated() || self.expiries.is_repeated();
     }
 
     fn take_in(&mut self, event: Event<PartialObjectMeta<Secret>>) {
@@ -460,6 +540,8 @@ impl Following {
         if !matches!(event, Event::Init) {
             self.backoff.reset();
             if std::mem::take(&mut self.failing) {
+                self.round_due = false;
+                self.named.end_round();
                 info!(namespace = self.namespace, "Secrets can be watched");
             }
         }
@@ -472,9 +554,7 @@ impl Following {
                     self.listed.insert(name);
                 }
             }
-            Event::InitDone => {
-                self.named.not_among(&std::mem::take(&mut self.listed));
-            }
+            Event::InitDone => self.named.not_among(&std::mem::take(&mut self.listed)),
             Event::Apply(object) => self.named.seen(&object.name_any(), &version(&object)),
             Event::Delete(object) => self.named.seen(&object.name_any(), UNKNOWN),
         }
@@ -506,7 +586,7 @@ fn data_of(secret: Secret) -> Known {
         .into_iter()
         .map(|(key, value)| (key, Sensitive::new(value.0)))
         .collect();
-    Known::Data(SecretContent { data, endpoints })
+    Known::Data(Arc::new(SecretContent { data, endpoints }))
 }
 
 #[cfg(test)]

@@ -90,6 +90,9 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
     let (old, ends) = process(&stage, &host, "old");
     comes_to_say(&host, "Running: ").await;
     member.until_watched(1).await;
+    member.adds("b");
+    member.adds("c");
+    stage.shows(&["m/n/a", "m/n/b", "m/n/c"]).await;
 
     let (new, last) = process(&stage, &host, "new");
     let waits = || host.asked("get", "leases");
@@ -97,7 +100,7 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
     until("a wait for the Lease", || async { waits() > before }).await;
     assert_eq!(
         member.requests(),
-        ["list", "watch"],
+        ["list", "watch@10"],
         "one looks after the member"
     );
     assert_eq!(holder(&host), "old");
@@ -109,7 +112,7 @@ async fn a_rolling_update_ends_with_the_words_of_the_new_process() {
     assert_eq!(holder(&host), "new");
     assert_eq!(
         member.requests(),
-        ["list", "watch", "watch"],
+        ["list", "watch@10", "watch@11"],
         "nothing is listed"
     );
     last.cancel();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use armadex_crds::GroupResources;
+use armadex_crds::{GroupResources, conditions};
 use armadex_member::{Group, ServedResource, Version, VersionState};
 use armadex_model::{GroupVersionResource, ResourceType};
 
@@ -11,7 +11,8 @@ use super::builtin;
 
 /// Versions that a message names.
 const TOLD_VERSIONS: usize = 3;
-/// What is asked for and not synced, one by one: some 400 bytes each of a status that may have 1.5 MiB.
+/// What is asked for and not synced, one by one: some 400 bytes each of a status that may have 1.5 MiB. Where names are long it says itself of how
+/// many it has no room to tell.
 pub(super) const MOST_MISSING: usize = 1_000;
 
 /// Something that was asked for and is not synced now.
@@ -203,7 +204,7 @@ impl Chosen {
             group: group.to_owned(),
             resource: resource.to_owned(),
             version: version.to_owned(),
-            why: why.to_owned(),
+            why: conditions::shortened(why.to_owned()),
         });
     }
 }

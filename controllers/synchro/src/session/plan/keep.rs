@@ -87,6 +87,17 @@ pub(super) fn replace(
     }
 }
 
+/// What is known, and still served, of which another version is chosen; as the member describes it.
+pub(super) fn replaced(chosen: &Chosen, served: &Discovery, known: &Known) -> Vec<ResourceType> {
+    let is_replaced = |gvr: &&GroupVersionResource| {
+        let chosen = chosen.version_of(gvr);
+        chosen.is_some_and(|chosen| chosen != *gvr)
+    };
+    let known = known.types.iter().map(|known| &known.gvr);
+    let replaced = known.filter(is_replaced);
+    replaced.filter_map(|gvr| described(served, gvr)).collect()
+}
+
 impl Kept {
     /// Whether the next answer decides about something. What is only to be replaced later waits for room.
     pub(crate) fn is_doubted(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use armadex_storage::conformance::fixture::name;
 
 use super::*;
+use crate::incoming::memory::ClusterMemory;
 use crate::testing::{ScriptedMember, Stage};
 
 const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
@@ -12,7 +13,11 @@ const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
 async fn reached(stage: &Stage, member: &ScriptedMember) -> Result<Reached, Unreached> {
     let sink: Arc<dyn Sink> = Arc::clone(&stage.breaking) as _;
     let (cluster, member) = (name("m"), member.connect());
-    let discovery = ClusterDiscovery::new(Arc::default(), cluster.clone());
+    let discovery = ClusterDiscovery::new(
+        Arc::default(),
+        cluster.clone(),
+        ClusterMemory::of_nobody_else(),
+    );
     reach(&member, &*sink, (&cluster, "uid-m"), &discovery).await
 }
 

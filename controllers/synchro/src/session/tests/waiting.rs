@@ -5,9 +5,8 @@ use std::sync::Arc;
 use armadex_model::GroupVersionResource;
 
 use super::*;
-use crate::config::Config;
 use crate::session::plan::Plan;
-use crate::session::rediscovery::Found;
+use crate::session::rediscovery::{Found, Rest};
 use crate::told::metrics::ClusterMetrics;
 
 /// So many types may a cluster have, and so many that are new in an hour.
@@ -130,9 +129,10 @@ fn what_is_doubted_is_asked_for_soon_whatever_waits() {
         wait: 1,
         ..Plan::default()
     };
-    assert_eq!(Found::by(&plan, true), Found::Waiting);
-    assert_eq!(Found::by(&plan, false), Found::Unclear);
+    assert_eq!(Found::by(&plan, Rest::None), Found::Waiting);
+    assert_eq!(Found::by(&plan, Rest::Unclear), Found::Unclear);
+    assert_eq!(Found::by(&plan, Rest::Versions), Found::Versions);
     let gone = GroupVersionResource::new("shop.example", "v1", "orders");
     plan.kept.doubted.insert(gone);
-    assert_eq!(Found::by(&plan, true), Found::Unclear);
+    assert_eq!(Found::by(&plan, Rest::Versions), Found::Unclear);
 }

@@ -78,6 +78,7 @@ impl Stage {
             IDENTITY.to_owned(),
             lists,
             Arc::default(),
+            self.shared.memory_of_cluster(),
         );
         let connected = Arc::new(connected);
         let report = Report::new(Arc::clone(self.board.changed()), Timestamp::UNIX_EPOCH);
@@ -439,7 +440,9 @@ async fn what_was_not_compared_is_not_proved() {
     assert!(audit.message.starts_with("the store: "), "{audit:?}");
     stage.sink.with(|stored| stored.unreadable = false);
 
-    let closed = stage.sink.close(ClusterId(1), armadex_storage::TypeId(1));
+    let closed = stage
+        .sink
+        .close(ClusterId(1), "", armadex_storage::TypeId(1));
     closed.await.expect("closed");
     let missing = Missing {
         group: "apps".to_owned(),

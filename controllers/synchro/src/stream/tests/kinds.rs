@@ -144,7 +144,9 @@ async fn an_outage_that_comes_back_over_another_connection_is_told_once() {
     for _ in 0..3 {
         let (member, identity) = (scene.member.connect(), IDENTITY.to_owned());
         let (lists, outages) = (Arc::clone(&lists), Arc::clone(&outages));
-        let connected = Arc::new(Connected::new(member, identity, lists, outages));
+        let memory = shared.memory_of_cluster();
+        let connected = Connected::new(member, identity, lists, outages, memory);
+        let connected = Arc::new(connected);
         let act = scene.run_beside(Arc::clone(&shared), connected, (ClusterId(1), pods()));
         act.says(ResourceSyncStatus::Error).await;
         act.end().await;

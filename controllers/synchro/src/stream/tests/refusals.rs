@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::testing::{lines, warnings};
 
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 
@@ -10,10 +11,33 @@ const TEN_MINUTES: Duration = Duration::from_secs(600);
 async fn asked(rule: impl Fn(&str) -> Answer + Send + Sync + 'static) -> usize {
     let scene = Scene::new();
     scene.member.answers_by(rule);
+    scene.member.set_present(&u64::MAX.to_string());
     let act = scene.run();
     tokio::time::sleep(TEN_MINUTES).await;
     act.end().await;
     scene.member.asked()
+}
+
+/// A member whose watches each begin with what `says` makes of the version after the one that it is asked for, and end after a while.
+fn watched(
+    says: fn(u32) -> String,
+    ends_after: Duration,
+) -> impl Fn(&str) -> Answer + Send + Sync + 'static {
+    move |request| match request.strip_prefix("watch@") {
+        None => page(10, "", &[("a", 1)]),
+        Some(version) => {
+            let next = version.parse::<u32>().unwrap() + 1;
+            Answer::ok(says(next)).that_ends_after(ends_after)
+        }
+    }
+}
+
+fn nothing(_: u32) -> String {
+    String::new()
+}
+
+fn change(version: u32) -> String {
+    event("MODIFIED", &pod("a", version)) + &bookmark(version)
 }
 
 fn forbidden() -> Answer {
@@ -44,6 +68,39 @@ async fn a_member_whose_watches_end_or_break_at_once_is_asked_seldom() {
         let asked = asked(rule).await;
         assert!(asked <= SELDOM, "{asked} requests");
     }
+}
+
+/// A bookmark of a higher version costs a member nothing, and is no reason to ask it without end. Nor is that a watch was open for a moment.
+#[tokio::test(start_paused = true)]
+async fn a_member_whose_watches_end_soon_and_bring_no_change_is_asked_seldom() {
+    let (warned, _guard) = warnings();
+    let soon = [0, 1500, 4500].map(Duration::from_millis);
+    for (says, after) in soon
+        .iter()
+        .flat_map(|after| [(bookmark as fn(_) -> _, *after), (nothing, *after)])
+    {
+        let asked = asked(watched(says, after)).await;
+        assert!(
+            asked <= SELDOM,
+            "{asked} requests, where they end after {after:?}"
+        );
+        assert_eq!(warned.swap(0, Ordering::Relaxed), 1, "it is told of once");
+    }
+}
+
+/// Once a second at most, with who it is and how far it is; and the changes do not fall behind.
+#[tokio::test(start_paused = true)]
+async fn a_member_whose_watches_each_bring_a_change_and_end_is_asked_often_and_not_without_end() {
+    let (warned, _guard) = warnings();
+    for after in [0, 2000].map(Duration::from_millis) {
+        let asked = asked(watched(change, after)).await;
+        let longest = after + Duration::from_secs(2);
+        let rounds = TEN_MINUTES.as_secs_f64() / longest.as_secs_f64();
+        let asked = asked as f64;
+        assert!(asked >= 3.0 * (rounds - 2.0), "{asked} requests");
+        assert!(asked <= 3.0 * (600.0 + 8.0), "{asked} requests");
+    }
+    assert_eq!(warned.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,4 +268,17 @@ async fn a_list_one_of_whose_pages_fails_without_end_begins_anew_and_seldom() {
         assert_eq!(requests[31..33], ["list", "watch@20"]);
         act.end().await;
     }
+}
+
+/// As those of a large kind are, read slowly: each attempt goes on with another token, or begins anew.
+#[tokio::test(start_paused = true)]
+async fn lists_that_take_too_long_to_be_of_one_version_are_told_of_once() {
+    let (told, _guard) = lines();
+    let rule = |request: &str| match request {
+        "list" => page(10, "t", &[("a", 1)]),
+        _ => expired("fresh"),
+    };
+    let asked = asked(rule).await;
+    assert!(asked > 40, "{asked} requests");
+    assert_eq!(told.load(Ordering::Relaxed), 1);
 }

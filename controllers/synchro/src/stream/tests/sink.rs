@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use armadex_model::{ClusterName, ObjectKey, ResourceType};
 use armadex_storage::{
-    Batch, Change, ClusterId, Health, Joined, MemberPosition, Object, Phase, Purged, Rules, Sink,
-    StoreError, StoredVersion, Stream, StreamState, Tenure, TypeId, Written,
+    Batch, Change, ClusterId, Health, Holder, Joined, MemberPosition, Object, Phase, Purged, Rules,
+    Sink, StoreError, StoredVersion, Stream, StreamState, Tenure, TypeId, Written,
 };
 use async_trait::async_trait;
 use tokio::sync::Notify;
@@ -173,6 +173,7 @@ impl Sink for MemorySink {
     async fn set_health(
         &self,
         _: ClusterId,
+        _: &str,
         _: &Health,
         _: Option<&str>,
     ) -> Result<(), StoreError> {
@@ -182,6 +183,7 @@ impl Sink for MemorySink {
     async fn open(
         &self,
         _: ClusterId,
+        _: &str,
         resource: &ResourceType,
         rules: Rules,
     ) -> Result<Stream, StoreError> {
@@ -294,7 +296,7 @@ impl Sink for MemorySink {
         }))
     }
 
-    async fn close(&self, _: ClusterId, _: TypeId) -> Result<(), StoreError> {
+    async fn close(&self, _: ClusterId, _: &str, _: TypeId) -> Result<(), StoreError> {
         self.with(|stored| {
             stored.open = None;
             stored.position = None;
@@ -309,6 +311,10 @@ impl Sink for MemorySink {
 
     async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn holder(&self, _: &ClusterName) -> Result<Option<Holder>, StoreError> {
+        Ok(None)
     }
 
     async fn purge(&self, limit: u32, _: Duration) -> Result<Purged, StoreError> {
@@ -355,6 +361,7 @@ impl Sink for Sinks {
     async fn set_health(
         &self,
         _: ClusterId,
+        _: &str,
         _: &Health,
         _: Option<&str>,
     ) -> Result<(), StoreError> {
@@ -364,10 +371,11 @@ impl Sink for Sinks {
     async fn open(
         &self,
         cluster: ClusterId,
+        owner: &str,
         resource: &ResourceType,
         rules: Rules,
     ) -> Result<Stream, StoreError> {
-        self.of(cluster).open(cluster, resource, rules).await
+        self.of(cluster).open(cluster, owner, resource, rules).await
     }
 
     async fn write(&self, batch: Batch) -> Result<Written, StoreError> {
@@ -399,8 +407,13 @@ impl Sink for Sinks {
         self.of(cluster).streams(cluster).await
     }
 
-    async fn close(&self, cluster: ClusterId, resource: TypeId) -> Result<(), StoreError> {
-        self.of(cluster).close(cluster, resource).await
+    async fn close(
+        &self,
+        cluster: ClusterId,
+        owner: &str,
+        resource: TypeId,
+    ) -> Result<(), StoreError> {
+        self.of(cluster).close(cluster, owner, resource).await
     }
 
     async fn adopt(&self, _: &ClusterName, _: &str, _: &str) -> Result<ClusterId, StoreError> {
@@ -409,6 +422,10 @@ impl Sink for Sinks {
 
     async fn clusters(&self) -> Result<Vec<Joined>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn holder(&self, _: &ClusterName) -> Result<Option<Holder>, StoreError> {
+        Ok(None)
     }
 
     async fn purge(&self, _: u32, _: Duration) -> Result<Purged, StoreError> {

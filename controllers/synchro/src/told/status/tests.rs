@@ -159,3 +159,108 @@ fn every_resource_says_how_it_is_doing() {
         "it is missing since then"
     );
 }
+
+/// What a member of so many types may have said of each, at the worst: names as long as names may be, and words that JSON writes twice as long.
+fn of_a_hostile_member(
+    types: usize,
+    names: usize,
+    words: &str,
+) -> (Facts, Vec<(Arc<ResourceType>, Progress)>) {
+    let name = |number: usize| format!("{number:0names$}");
+    let audit = ResourceAudit {
+        objects: i64::MAX,
+        differences: i64::MAX,
+        mended: i64::MAX,
+        proved_time: Some(Time(Timestamp::UNIX_EPOCH)),
+        message: words.to_owned(),
+    };
+    let stream = |number: usize| {
+        let resource = ResourceType {
+            gvr: GroupVersionResource::new(name(number), name(0), name(number)),
+            kind: name(1),
+            namespaced: false,
+            singular: String::new(),
+            short_names: vec![],
+            categories: vec![],
+        };
+        let report = crate::told::report::Report::new(Arc::default(), Timestamp::UNIX_EPOCH);
+        report.failed(words.to_owned());
+        report.audited(audit.clone());
+        (Arc::new(resource), report.shown())
+    };
+    let missing = |number: usize| Missing {
+        group: name(types + number),
+        resource: name(number),
+        version: name(0),
+        why: words.to_owned(),
+    };
+    let of_all = Missing {
+        group: REST.into(),
+        resource: REST.into(),
+        version: String::new(),
+        why: "17 more are asked for and not served".into(),
+    };
+    let facts = Facts {
+        missing: (0..types).map(missing).chain([of_all]).collect(),
+        health: MemberHealth::NotReachable(words.to_owned()),
+        running: Running::Failed(words.to_owned()),
+        validated: Validated::Yes(words.to_owned()),
+        ..Facts::default()
+    };
+    (facts, (0..types).map(stream).collect())
+}
+
+#[test]
+fn a_status_is_not_too_large_whatever_a_member_says() {
+    const CONDITIONS: usize = 8 << 10;
+    let most = rows::ROWS_BYTES + rows::WORDS_BYTES + CONDITIONS;
+    assert!(most < 5 << 18, "of the 1.5 MiB that etcd takes");
+    let words = ["\u{1f600}".repeat(1024), "\"\u{1b}".repeat(512)];
+    for (types, names) in [(1, 253), (40, 20), (1000, 20), (1000, 253), (5000, 63)] {
+        for words in &words {
+            let (facts, streams) = of_a_hostile_member(types, names, words);
+            let (nothing, first) = (PediaClusterStatus::default(), Timestamp::UNIX_EPOCH);
+            let built = build(&nothing, &[], &facts, &streams, first);
+            let bytes = serde_json::to_vec(&built).unwrap().len();
+            assert!(
+                bytes <= most,
+                "{bytes} of {types} types with names of {names}"
+            );
+            let later = first + jiff::SignedDuration::from_secs(60);
+            let again = build(&built, &built.sync_resources, &facts, &streams, later);
+            assert!(again == built, "nothing changed");
+        }
+    }
+}
+
+#[test]
+fn where_there_is_much_to_say_all_say_less_and_what_has_no_row_is_counted() {
+    let words = "all of them are forbidden ".repeat(30);
+    let built = |types: usize, names: usize| {
+        let (facts, streams) = of_a_hostile_member(types, names, &words);
+        let nothing = PediaClusterStatus::default();
+        let built = build(&nothing, &[], &facts, &streams, Timestamp::UNIX_EPOCH);
+        built.sync_resources
+    };
+    let rows = |groups: &[GroupResourcesStatus]| {
+        groups
+            .iter()
+            .map(|group| group.resources.len())
+            .sum::<usize>()
+    };
+    let message = |groups: &[GroupResourcesStatus]| {
+        let last = groups.last().expect("a group");
+        last.resources[0].sync_conditions[0].message.clone()
+    };
+    let few = built(20, 20);
+    assert_eq!((rows(&few), message(&few)), (41, words.clone()));
+    let many = built(1000, 20);
+    assert_eq!(rows(&many), 2001, "all have a row");
+    let said = message(&many);
+    assert!((32..=128).contains(&said.len()), "{said}");
+    assert!(words.starts_with(said.strip_suffix("...").expect("it was cut")));
+    let beyond = built(1000, 253);
+    let untold = 2002 - rows(&beyond);
+    let said = format!("{untold} more resources have no room in this status");
+    assert_eq!(message(&beyond), said);
+}

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use armadex_storage::StoreError;
 use async_trait::async_trait;
@@ -11,9 +10,10 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, MySqlConnection, Row as _};
 use tokio::time::timeout;
 
-use super::error::{class, classify};
+use super::error::{class, classify, number};
 use super::limits::WHOLE;
 use crate::backend::error::{Class, broken, classified};
+use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
 use crate::location::{Host, Server, TlsMode};
 
@@ -36,36 +36,21 @@ pub(super) enum Purpose {
 pub(super) struct Connector {
     server: Server,
     purpose: Purpose,
-    /// Of replicas, each of which will do: the one to be asked first, counted on without end. None where a host has to let us write.
-    first: Option<Arc<AtomicUsize>>,
+    hosts: Arc<Hosts>,
 }
 
 impl Connector {
-    pub(super) fn new(server: &Server, purpose: Purpose) -> Self {
+    pub(super) fn new(server: &Server, purpose: Purpose, hosts: &Arc<Hosts>) -> Self {
         Self {
             server: server.clone(),
             purpose,
-            first: None,
+            hosts: Arc::clone(hosts),
         }
     }
 
-    /// For whoever only reads.
-    pub(super) fn of_replica(server: &Server, purpose: Purpose, first: &Arc<AtomicUsize>) -> Self {
-        Self {
-            first: Some(Arc::clone(first)),
-            ..Self::new(server, purpose)
-        }
-    }
-
-    /// In the order in which they are tried.
-    fn hosts(&self) -> impl Iterator<Item = &Host> {
-        let hosts = &self.server.hosts;
-        let first = self
-            .first
-            .as_ref()
-            .map_or(0, |first| first.load(Ordering::Relaxed));
-        let (behind, ahead) = hosts.split_at(first.checked_rem(hosts.len()).unwrap_or(0));
-        ahead.iter().chain(behind)
+    /// For a change of the schema, and for a look at it.
+    pub(super) fn of_schema(server: &Server, hosts: Hosts) -> Self {
+        Self::new(server, Purpose::Migrate, &Arc::new(hosts))
     }
 
     async fn connect_with(&self, host: &Host) -> Result<MySqlConnection, sqlx::Error> {
@@ -74,6 +59,7 @@ impl Connector {
         // Numbers and constants, nothing that anybody typed.
         let settings = AssertSqlSafe(settings(&self.server, self.purpose));
         sqlx::raw_sql(settings).execute(&mut connection).await?;
+        set_where_known(&mut connection, WAIT_FOR_OTHER_NODES).await?;
         Ok(connection)
     }
 
@@ -131,9 +117,9 @@ impl Connect for Connector {
 
     /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<MySqlConnection, StoreError> {
-        let is_choice = self.server.hosts.len() > 1 && self.first.is_none();
+        let is_choice = self.hosts.is_choice();
         let mut last = None;
-        for host in self.hosts() {
+        for host in self.hosts.in_turn() {
             let connecting = async {
                 let mut connection = self.connect_with(host).await?;
                 match is_choice && is_read_only(&mut connection).await? {
@@ -161,6 +147,32 @@ impl Connect for Connector {
     async fn close(&self, connection: MySqlConnection) {
         // The server notices without it, a little later.
         let _ = timeout(self.server.timeouts.connect, connection.close()).await;
+    }
+
+    fn era(&self) -> usize {
+        self.hosts.era()
+    }
+
+    fn leave(&self, era: usize) {
+        self.hosts.leave(era);
+    }
+}
+
+/// A node of a Galera cluster commits before the others have put into their tables what it commits. What begins on this connection, a transaction or a
+/// statement without one, waits until its node has what any of them had committed by then. A MariaDB that is part of no cluster knows the setting too,
+/// and waits for nobody.
+const WAIT_FOR_OTHER_NODES: &str = "SET SESSION wsrep_sync_wait = 7";
+
+/// What a server says of a setting that it was built without.
+const UNKNOWN_VARIABLE: u16 = 1193;
+
+pub(super) async fn set_where_known(
+    connection: &mut MySqlConnection,
+    set: &'static str,
+) -> Result<(), sqlx::Error> {
+    match sqlx::raw_sql(set).execute(connection).await {
+        Err(sqlx::Error::Database(err)) if number(&*err) == Some(UNKNOWN_VARIABLE) => Ok(()),
+        set => set.map(drop),
     }
 }
 

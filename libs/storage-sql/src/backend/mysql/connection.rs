@@ -17,7 +17,7 @@ use super::error::{classify, is_lost};
 use super::limits::Limits;
 use crate::backend::error::is_collision;
 use crate::backend::pool::{Lent, Pool};
-use crate::backend::watched::Watched;
+use crate::backend::stopwatch::Stopwatch;
 use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
@@ -81,7 +81,7 @@ impl Connection for MysqlTransaction {
     }
 
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
-        let _watched = Watched::new(statement.name);
+        let _running = Stopwatch::new(statement.name);
         let name = statement.name;
         self.is_sound = false;
         let done = query(statement, self.limits.prepared).execute(&mut *self.lent);
@@ -91,7 +91,7 @@ impl Connection for MysqlTransaction {
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
-        let _watched = Watched::new(statement.name);
+        let _running = Stopwatch::new(statement.name);
         let name = statement.name;
         self.is_sound = false;
         let between = self.limits.between(&statement);
@@ -127,6 +127,10 @@ impl Transaction for MysqlTransaction {
             // Closing the connection rolls back.
             false => Ok(()),
         }
+    }
+
+    fn leave(self: Box<Self>) {
+        self.lent.leave();
     }
 }
 

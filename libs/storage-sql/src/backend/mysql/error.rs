@@ -1,6 +1,7 @@
 //! The codes of MySQL and MariaDB. Where one of them gives a number another meaning, it is one that the other does not give here.
 
 use armadex_storage::StoreError;
+use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
 
 use crate::backend::error::{Class, classified};
@@ -16,11 +17,15 @@ pub(super) fn is_lost(err: &sqlx::Error) -> bool {
     class(err) == Class::Passing
 }
 
+/// The number that the server gave an error.
+pub(super) fn number(err: &dyn DatabaseError) -> Option<u16> {
+    let err = err.try_downcast_ref::<MySqlDatabaseError>();
+    err.map(MySqlDatabaseError::number)
+}
+
 pub(super) fn class(err: &sqlx::Error) -> Class {
     match err {
-        sqlx::Error::Database(err) => err
-            .try_downcast_ref::<MySqlDatabaseError>()
-            .map_or(Class::Fault, |err| class_of(err.number())),
+        sqlx::Error::Database(err) => number(&**err).map_or(Class::Fault, class_of),
         // A handshake that a server broke off, or that a proxy answered for it.
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)

@@ -3,17 +3,16 @@
 //! MySQL commits with each statement that changes a schema, and holds nothing from one to the next. So each statement of a migration may be run
 //! again: by a process that comes after one that was killed in the middle, or by two that begin together. What is noted last is the version.
 
-use std::sync::Arc;
-
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::{MySqlConnection, Row as _};
 
-use super::connect::{Connector, Purpose};
+use super::connect::Connector;
 use super::connection::MysqlTransaction;
 use super::error::classify;
 use super::limits::Limits;
+use crate::backend::hosts::Hosts;
 use crate::backend::migrating::{self, Migrating};
 use crate::backend::pool::{Connect as _, Pool};
 use crate::backend::schema::{self, Migration, SchemaStanding};
@@ -57,7 +56,7 @@ impl Migrating for Schema<'_> {
 }
 
 async fn migrate_once(server: &Server) -> Result<(), StoreError> {
-    let connector = Connector::new(server, Purpose::Migrate);
+    let connector = Connector::of_schema(server, Hosts::of_primary(server));
     let mut connection = connector.connect().await?;
     let standing = standing(&mut connection).await?;
     if !standing.pending.is_empty() && !standing.is_ahead() {
@@ -72,17 +71,12 @@ async fn migrate_once(server: &Server) -> Result<(), StoreError> {
 
 /// How the schema of a database stands to this binary. Nothing is changed.
 pub(crate) async fn look(server: &Server) -> Result<SchemaStanding, StoreError> {
-    look_over(Connector::new(server, Purpose::Migrate)).await
+    look_over(Connector::of_schema(server, Hosts::of_primary(server))).await
 }
 
 /// The same of a replica.
 pub(crate) async fn look_at_replica(server: &Server) -> Result<SchemaStanding, StoreError> {
-    look_over(Connector::of_replica(
-        server,
-        Purpose::Migrate,
-        &Arc::default(),
-    ))
-    .await
+    look_over(Connector::of_schema(server, Hosts::of_replicas(server))).await
 }
 
 async fn look_over(connector: Connector) -> Result<SchemaStanding, StoreError> {

@@ -1,5 +1,7 @@
 //! What is MySQL's own: how MariaDB runs each statement, its schema, and connections that die.
 
+mod reads;
+
 use armadex_databases::{Database as TestDatabase, Engine};
 
 use super::*;
@@ -9,6 +11,10 @@ use crate::backend::{Connection, Row, rows};
 use crate::location::Location;
 use crate::sql::samples::samples;
 use crate::sql::statement::Statement;
+
+fn connector(server: &Server) -> Connector {
+    Connector::of_schema(server, Hosts::of_primary(server))
+}
 
 /// A database of its own for a test, and where it is.
 struct Place {
@@ -152,6 +158,28 @@ async fn a_database_that_serves_newer_binaries_only_is_refused_in_clear_words() 
     for words in ["version 99", "newer binary"] {
         assert!(refused.contains(words), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn what_other_nodes_have_committed_is_waited_for_where_a_server_may_have_others() {
+    let Some(place) = Place::new() else { return };
+    let database = place.open().await.expect("a database");
+    let unset = "SHOW SESSION VARIABLES WHERE variable_name = 'wsrep_sync_wait' AND value <> '7'";
+    for begun in [
+        database.read(Lane::Search).await,
+        database.read(Lane::Whole).await,
+        database.write().await,
+    ] {
+        let mut transaction = begun.expect("a transaction");
+        assert_eq!(texts(&mut *transaction, unset).await, [""; 0]);
+        transaction.rollback().await.expect("ended");
+    }
+    let connected = connector(&place.server).connect().await;
+    let mut connection = connected.expect("a connection");
+    let unknown = connect::set_where_known(&mut connection, "SET SESSION nobody_has_this = 7");
+    unknown.await.expect("it is left as it is");
+    let wrong = connect::set_where_known(&mut connection, "SET SESSION sql_mode = 'nonsense'");
+    wrong.await.expect_err("that is an error");
 }
 
 /// What is set on a connection holds whatever the server's administrator set.
@@ -314,7 +342,7 @@ async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
     let other = format!("{}:{}@", admin.user(), admin.password());
     let url = database.patient_url();
     let url = url.replacen(&other, &format!("{user}:one@"), 1);
-    let connector = Connector::new(&server(&url), Purpose::Migrate);
+    let connector = connector(&server(&url));
     let first = connector.connect().await.expect("a connection");
     let refused = connector.connect().await.map(|_| ());
     let refused = refused.expect_err("one too many");
@@ -334,7 +362,7 @@ async fn a_change_of_the_schema_waits_for_a_reader_no_longer_than_for_a_row() {
     let database = place.open().await.expect("a database");
     let mut reading = database.read(Lane::Search).await.expect("a snapshot");
     texts(&mut *reading, "SELECT name FROM owner").await;
-    let connector = Connector::new(&place.server, Purpose::Migrate);
+    let connector = connector(&place.server);
     let mut changes = crate::backend::pool::Connect::connect(&connector)
         .await
         .expect("a connection");

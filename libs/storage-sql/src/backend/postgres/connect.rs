@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use armadex_storage::StoreError;
@@ -13,6 +12,7 @@ use tokio::time::timeout;
 
 use super::error::{class, classify};
 use crate::backend::error::{Class, broken, classified};
+use crate::backend::hosts::Hosts;
 use crate::backend::pool::Connect;
 use crate::location::{Host, Server, TlsMode};
 
@@ -47,35 +47,20 @@ impl Connected {
 /// Opens connections.
 pub(super) struct Connector {
     server: Server,
-    /// Of replicas, each of which will do: the one to be asked first, counted on without end. None where a host has to let us write.
-    first: Option<Arc<AtomicUsize>>,
+    hosts: Arc<Hosts>,
 }
 
 impl Connector {
-    pub(super) fn new(server: &Server) -> Self {
+    pub(super) fn new(server: &Server, hosts: &Arc<Hosts>) -> Self {
         Self {
             server: server.clone(),
-            first: None,
+            hosts: Arc::clone(hosts),
         }
     }
 
-    /// For whoever only reads.
-    pub(super) fn of_replica(server: &Server, first: &Arc<AtomicUsize>) -> Self {
-        Self {
-            first: Some(Arc::clone(first)),
-            ..Self::new(server)
-        }
-    }
-
-    /// In the order in which they are tried.
-    fn hosts(&self) -> impl Iterator<Item = &Host> {
-        let hosts = &self.server.hosts;
-        let first = self
-            .first
-            .as_ref()
-            .map_or(0, |first| first.load(Ordering::Relaxed));
-        let (behind, ahead) = hosts.split_at(first.checked_rem(hosts.len()).unwrap_or(0));
-        ahead.iter().chain(behind)
+    /// For a change of the schema, and for a look at it.
+    pub(super) fn of_schema(server: &Server, hosts: Hosts) -> Self {
+        Self::new(server, &Arc::new(hosts))
     }
 
     async fn connect_with(&self, host: &Host) -> Result<Connected, sqlx::Error> {
@@ -141,9 +126,9 @@ impl Connect for Connector {
     /// The first of the hosts that lets us write, or of replicas the next one that answers; each within the limit.
     async fn connect(&self) -> Result<Connected, StoreError> {
         let server = &self.server;
-        let is_choice = server.hosts.len() > 1 && self.first.is_none();
+        let is_choice = self.hosts.is_choice();
         let mut last = None;
-        for host in self.hosts() {
+        for host in self.hosts.in_turn() {
             let connecting = async {
                 let mut connected = self.connect_with(host).await?;
                 match is_choice && is_read_only(&mut connected.connection).await? {
@@ -170,6 +155,14 @@ impl Connect for Connector {
     async fn close(&self, connected: Connected) {
         // The server notices without it, a little later.
         let _ = timeout(self.server.timeouts.connect, connected.connection.close()).await;
+    }
+
+    fn era(&self) -> usize {
+        self.hosts.era()
+    }
+
+    fn leave(&self, era: usize) {
+        self.hosts.leave(era);
     }
 }
 

@@ -18,7 +18,7 @@ use super::error::{classify, is_lost, is_usable_after};
 use super::limits::{GRACE, Limits};
 use super::numbered::numbered;
 use crate::backend::pool::{Lent, Pool};
-use crate::backend::watched::Watched;
+use crate::backend::stopwatch::Stopwatch;
 use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
@@ -101,7 +101,7 @@ impl Connection for PostgresTransaction {
     }
 
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
-        let _watched = Watched::new(statement.name);
+        let _running = Stopwatch::new(statement.name);
         let name = statement.name;
         self.is_sound = false;
         let done = query(statement, self.limits.prepared).execute(&mut self.lent.connection);
@@ -110,7 +110,7 @@ impl Connection for PostgresTransaction {
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
-        let _watched = Watched::new(statement.name);
+        let _running = Stopwatch::new(statement.name);
         let name = statement.name;
         self.is_sound = false;
         let between = self.limits.between(&statement);
@@ -150,6 +150,10 @@ impl Transaction for PostgresTransaction {
             // Closing the connection rolls back.
             false => Ok(()),
         }
+    }
+
+    fn leave(self: Box<Self>) {
+        self.lent.leave();
     }
 }
 

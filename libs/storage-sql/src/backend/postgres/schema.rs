@@ -3,8 +3,6 @@
 //! All of it is one transaction, which holds the table of versions: that is the lock. A second process waits for it and finds the work done, or, where
 //! both made that table, is told so and begins again.
 
-use std::sync::Arc;
-
 use armadex_storage::StoreError;
 use async_trait::async_trait;
 use tracing::info;
@@ -14,6 +12,7 @@ use super::connect::Connector;
 use super::connection::PostgresTransaction;
 use super::limits::Limits;
 use crate::backend::error::broken;
+use crate::backend::hosts::Hosts;
 use crate::backend::migrating::{self, Migrating};
 use crate::backend::pool::Pool;
 use crate::backend::schema::{self, SchemaStanding};
@@ -39,7 +38,7 @@ const HOLDERS: &str = "SELECT 'process ' || a.pid || ' of the server' || COALESC
 /// Brings the schema up to date, unless a newer binary has been here: then it only looks whether this one is served.
 pub(crate) async fn migrate(server: &Server) -> Result<(), StoreError> {
     let mut schema = Schema {
-        pool: Pool::new(Connector::new(server), 1),
+        pool: Pool::new(Connector::of_schema(server, Hosts::of_primary(server)), 1),
         server,
         told: None,
     };
@@ -86,12 +85,14 @@ pub(super) async fn holder(
 
 /// How the schema of a database stands to this binary. Nothing is changed.
 pub(crate) async fn look(server: &Server) -> Result<SchemaStanding, StoreError> {
-    look_over(server, Connector::new(server)).await
+    let connector = Connector::of_schema(server, Hosts::of_primary(server));
+    look_over(server, connector).await
 }
 
 /// The same of a replica.
 pub(crate) async fn look_at_replica(server: &Server) -> Result<SchemaStanding, StoreError> {
-    look_over(server, Connector::of_replica(server, &Arc::default())).await
+    let connector = Connector::of_schema(server, Hosts::of_replicas(server));
+    look_over(server, connector).await
 }
 
 async fn look_over(server: &Server, connector: Connector) -> Result<SchemaStanding, StoreError> {

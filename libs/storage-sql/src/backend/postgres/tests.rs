@@ -5,7 +5,7 @@ use armadex_storage::StoreError;
 
 use super::*;
 use crate::backend::error::is_full;
-use crate::backend::pool::Connect as _;
+use crate::backend::pool::{Connect as _, Pool};
 use crate::backend::rows;
 use crate::location::Location;
 use crate::sql::samples::samples;
@@ -23,6 +23,10 @@ fn server(url: &str) -> Server {
         Location::Server(server) => *server,
         Location::Sqlite(path) => panic!("{path:?}"),
     }
+}
+
+fn connector(server: &Server) -> Connector {
+    Connector::of_schema(server, Hosts::of_primary(server))
 }
 
 async fn open(server: &Server) -> Result<PostgresDatabase, StoreError> {
@@ -285,7 +289,7 @@ async fn a_role_with_a_connection_too_many_is_told_that_there_is_no_place() {
     let url = place
         .patient_url()
         .replacen(&other, &format!("{role}:one@"), 1);
-    let connector = Connector::new(&server(&url));
+    let connector = connector(&server(&url));
     let first = connector.connect().await.expect("a connection");
     let refused = connector.connect().await.map(|_| ());
     let refused = refused.expect_err("one too many");
@@ -304,7 +308,7 @@ async fn a_schema_that_another_process_changes_is_waited_for_as_long_as_that_tak
         return;
     };
     server.timeouts.lock = SHORT;
-    let pool = Pool::new(Connector::new(&server), 1);
+    let pool = Pool::new(connector(&server), 1);
     let limits = Limits::of(&server);
     let begun = PostgresTransaction::begin(&pool, Purpose::Migrate, limits).await;
     let mut changes = begun.expect("a transaction");
@@ -334,7 +338,7 @@ async fn who_keeps_the_schema_from_being_changed_is_named() {
         return;
     };
     open(&server).await.expect("a database");
-    let pool = Pool::new(Connector::new(&server), 3);
+    let pool = Pool::new(connector(&server), 3);
     let named = async || {
         let found = schema::holder(&pool, &server).await.expect("an answer");
         found.unwrap_or_default()

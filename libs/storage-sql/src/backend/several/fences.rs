@@ -83,7 +83,7 @@ async fn a_batch_that_is_under_way_when_its_stream_is_closed_is_stored() {
         let late = pods.clone();
         let late = tokio::spawn(async move { writes.write(&late, changes).await });
         wait_until_somebody_waits(&place, &other).await;
-        let mut closes = third.close(pods.cluster, pods.stream.resource);
+        let mut closes = third.close(pods.cluster, "", pods.stream.resource);
         // It is given, and waits in the same line.
         assert!(futures::poll!(closes.as_mut()).is_pending());
         holder.rollback().await.expect("let go");
@@ -129,7 +129,7 @@ async fn a_purge_takes_nothing_from_a_stream_that_was_opened_again() {
         let both = [object("ns", "a"), object("ns", "b")];
         fixture.put(&pods, both).await;
         let (cluster, resource) = (pods.cluster, pods.stream.resource);
-        one.close(cluster, resource).await.expect("closed");
+        one.close(cluster, "", resource).await.expect("closed");
         let mut holder = one.database.write().await.expect("a transaction");
         let fence = Fence {
             cluster: cluster.0,

@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use armadex_model::{GroupVersionResource, Query};
 use armadex_storage::Change;
+use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{Fixture, Writer, object, resource};
 use futures::future::join_all;
 use tokio::time::{Instant, sleep};
 
-use super::place::{PATIENCE, PAUSE, Place, fixture_of, persist};
+use super::place::{PATIENCE, PAUSE, Place, fixture_of, persist, wait_until_somebody_waits};
 use crate::backend::{Lane, head_row, rows};
-use crate::sql::object;
+use crate::sql::statement::Statement;
+use crate::sql::{head, object};
 use crate::store::SqlStore;
 
 const WRITERS: usize = 4;
@@ -139,3 +141,48 @@ async fn remove(fixture: &Fixture, writer: &Writer, keys: Vec<armadex_model::Obj
         }
     }
 }
+
+/// A transaction holds the head and wants a counter, a batch has the counter and wants the head: the server ends one of them. It is the batch that is
+/// to be ended, which is written once and by nobody else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_a_server_ends_for_a_deadlock_is_done_anew_before_anybody_hears_of_it() {
+    for place in Place::on_each_server() {
+        let [one, other, third] = [
+            place.store().await,
+            place.store().await,
+            place.store().await,
+        ];
+        let fixture = fixture_of(&one);
+        let pods = fixture.pods_of("m").await;
+        let many = (0..200).map(|number| object("ns", &format!("p-{number:03}")));
+        fixture.put(&pods, many).await;
+        let mut written = 0;
+        let mut was_ended = false;
+        while !was_ended && written < DEADLOCKS {
+            let mut holder = other.database.write().await.expect("a transaction");
+            // MySQL ends whoever has changed less.
+            let changes = "UPDATE ver SET dict = dict + 1";
+            let changes = Statement::fixed("test.changes", changes, []);
+            holder.execute(changes).await.expect("changed");
+            holder.execute(head::advance(0)).await.expect("held");
+            let late = object("ns", &format!("late-{written}")).build();
+            let (writes, writer) = (fixture_of(&one), pods.clone());
+            let batch =
+                tokio::spawn(async move { writes.write(&writer, [Change::Put(late)]).await });
+            wait_until_somebody_waits(&place, &third).await;
+            let crosses = Statement::fixed("test.crosses", "UPDATE counter SET n = n + 0", []);
+            // Who gets the batch's row while it waits for the head gets it because the batch is undone.
+            was_ended = holder.execute(crosses).await.is_ok();
+            holder.rollback().await.expect("let go");
+            let done = batch.await.expect("no panic").expect("written");
+            assert_eq!(done.added, 1);
+            written += 1;
+        }
+        assert!(was_ended, "each time the other one was ended");
+        assert_eq!(fixture.list(&all_pods(), 500).await.len(), 200 + written);
+        fixture.assert_sound().await;
+    }
+}
+
+/// PostgreSQL ends whoever finds the deadlock: the batch, which has waited for longer, unless this machine is slow.
+const DEADLOCKS: usize = 8;

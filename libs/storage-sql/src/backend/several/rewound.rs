@@ -1,10 +1,13 @@
 //! A server that lost what it had acknowledged, as a replica does that takes over and is behind.
 
+use std::sync::Arc;
+
 use armadex_storage::conformance::fixture::live;
 use armadex_storage::conformance::object;
-use armadex_storage::{Change, Search as _, StoreError};
+use armadex_storage::{Change, Search as _, Sink as _, StoreError};
+use tokio::time::timeout;
 
-use super::place::{Place, fixture_of};
+use super::place::{PATIENCE, Place, fixture_of};
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
@@ -12,8 +15,79 @@ async fn run(store: &SqlStore, sql: &'static str) {
     let mut transaction = store.database.write().await.expect("a transaction");
     let statement = Statement::fixed("test.loss", sql, []);
     let touched = transaction.execute(statement).await.expect("done");
-    assert_eq!(touched, 1, "{sql}");
+    assert!(touched > 0, "{sql}");
     transaction.commit().await.expect("committed");
+}
+
+/// One revision for each.
+async fn five_revisions(store: &Arc<SqlStore>) {
+    let fixture = fixture_of(store);
+    let pods = fixture.pods_of("m").await;
+    for number in 0..5 {
+        let pod = object("ns", &format!("p-{number}"));
+        fixture.put(&pods, [pod]).await;
+    }
+}
+
+/// Takes the database back below all that use it.
+async fn rewind(place: &Place) {
+    let bystander = place.store().await;
+    for loss in [
+        "DELETE FROM ver WHERE rev > 2",
+        "DELETE FROM obj WHERE rev > 2",
+        "UPDATE head SET rev = 2 WHERE id = 1",
+    ] {
+        run(&bystander, loss).await;
+    }
+}
+
+/// Nothing of what the process knows is true of the database any more: it says so, and must not live on.
+async fn assert_ends<T: std::fmt::Debug>(store: &SqlStore, refused: Result<T, StoreError>) {
+    assert!(
+        matches!(refused, Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    timeout(PATIENCE, store.ended()).await.expect("an end");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_finds_the_head_of_a_server_behind_its_commits_changes_the_incarnation_and_ends()
+ {
+    for place in Place::on_each_server() {
+        let store = place.store().await;
+        five_revisions(&store).await;
+        let before = store.head().await.expect("a head");
+        rewind(&place).await;
+        let name = "n".parse().expect("a name");
+        let refused = store.join(&name, "incarnation", "").await;
+        assert_ends(&store, refused).await;
+        let again = place.store().await;
+        let after = again.head().await.expect("a head");
+        assert_eq!((before.revision, after.revision), (5, 2));
+        assert_ne!(before.incarnation, after.incarnation);
+        again.join(&name, "incarnation", "").await.expect("joined");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_finds_the_head_of_a_server_behind_what_it_read_changes_the_incarnation_and_ends()
+ {
+    for place in Place::on_each_server() {
+        let (store, elsewhere) = (place.store().await, place.store().await);
+        five_revisions(&elsewhere).await;
+        let before = store.head().await.expect("a head");
+        rewind(&place).await;
+        let refused = store.head().await;
+        assert_ends(&store, refused).await;
+        let after = place.store().await.head().await.expect("a head");
+        assert_eq!((before.revision, after.revision), (5, 2));
+        assert_ne!(before.incarnation, after.incarnation);
+        // The one that had written finds the incarnation changed, and leaves it as it is.
+        let name = "n".parse().expect("a name");
+        let refused = elsewhere.join(&name, "incarnation", "").await;
+        assert_ends(&elsewhere, refused).await;
+        assert_eq!(place.store().await.head().await.expect("a head"), after);
+    }
 }
 
 /// The head does not tell: another writer has led it past what the first one remembers.

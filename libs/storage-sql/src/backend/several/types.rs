@@ -15,7 +15,7 @@ async fn a_stream_that_is_opened_while_its_type_is_dropped_is_of_a_new_type() {
         let (one, other) = (place.store().await, place.store().await);
         let pods = fixture_of(&one).pods_of("m").await;
         let (cluster, former) = (pods.cluster, pods.stream.resource);
-        one.close(cluster, former).await.expect("closed");
+        one.close(cluster, "", former).await.expect("closed");
         fixture_of(&one).purge(10).await;
         let mut drops = one.database.write().await.expect("a transaction");
         take(&mut *drops, Numbered::Epoch, 1).await.expect("held");
@@ -23,7 +23,7 @@ async fn a_stream_that_is_opened_while_its_type_is_dropped_is_of_a_new_type() {
         drops.execute(drop_type).await.expect("dropped");
         let opening = tokio::spawn(async move {
             let pods = resource("", "pods", "Pod", true);
-            let opened = other.open(cluster, &pods, RULES).await;
+            let opened = other.open(cluster, "", &pods, RULES).await;
             opened.expect("opened").resource
         });
         wait_until_somebody_waits(&place, &one).await;

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteArguments;
 use sqlx::{AssertSqlSafe, SqlSafeStr, Sqlite};
 
 use super::error::classify;
-use crate::backend::watched::Watched;
+use crate::backend::stopwatch::Stopwatch;
 use crate::backend::{Connection, RowSink, Transaction};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::{Param, Statement};
@@ -20,14 +20,14 @@ impl Connection for sqlx::Transaction<'static, Sqlite> {
     }
 
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
-        let _watched = Watched::new(statement.name);
+        let _running = Stopwatch::new(statement.name);
         let name = statement.name;
         let done = query(statement).execute(&mut **self).await;
         Ok(done.map_err(|err| classify(name, err))?.rows_affected())
     }
 
     async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
-        let _watched = Watched::new(statement.name);
+        let _running = Stopwatch::new(statement.name);
         let name = statement.name;
         let mut found = query(statement).fetch(&mut **self);
         while let Some(row) = found.try_next().await.map_err(|err| classify(name, err))? {

@@ -1,5 +1,7 @@
 //! Damage that every database can be told to do, and that is mended on each.
 
+mod steps;
+
 use std::sync::Arc;
 
 use armadex_databases::{Database, Engine};
@@ -9,6 +11,7 @@ use super::Mended;
 use crate::backend::several::place::wait_until_a_row_is_waited_for;
 use crate::backend::{Lane, row};
 use crate::sql::statement::Statement;
+use crate::write::Portions;
 use crate::write::mend::Mending;
 use crate::write::work::Work;
 use crate::{Location, Options, SqlStore, open_with};
@@ -33,8 +36,20 @@ async fn run(store: &SqlStore, sql: &'static str) {
     transaction.commit().await.expect("committed");
 }
 
+/// A store that removes next to nothing of a log in a step.
+fn tiny() -> Options {
+    Options {
+        portions: Portions {
+            orphans: 3,
+            ids_in_block: 4,
+            ..Portions::default()
+        },
+        ..Options::default()
+    }
+}
+
 async fn check_mended(location: &Location, damage: &'static str) {
-    let store = open_with(location, &Options::default()).await;
+    let store = open_with(location, &tiny()).await;
     let store = Arc::new(store.expect("a store"));
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("member1").await;

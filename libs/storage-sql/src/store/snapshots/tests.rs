@@ -58,7 +58,7 @@ async fn store_with_pods(folder: &tempfile::TempDir) -> SqlStore {
     let name = "member1".parse().expect("a name");
     let cluster = store.join(&name, "incarnation", "").await.expect("joined");
     let pods = resource("", "pods", "Pod", true);
-    store.open(cluster, &pods, RULES).await.expect("opened");
+    store.open(cluster, "", &pods, RULES).await.expect("opened");
     store
 }
 

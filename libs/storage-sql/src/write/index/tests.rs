@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::backend::sqlite::SqliteDatabase;
-use crate::backend::{Database, Row, RowSink};
+use crate::backend::{Database, Row, RowSink, rows};
 use crate::options::Options;
 use crate::sql::statement::Statement;
 

@@ -39,9 +39,9 @@ fn two_clusters(object: u64) -> i64 {
 }
 
 /// Decides, with as many objects stored.
-fn decide(keys: &mut LabelKeys, stored: i64) -> Vec<TypeKey> {
-    let due = Vec::from_iter(keys.due.iter().map(|&key| (key, stored)));
-    keys.take(&due)
+fn decide(keys: &mut LabelKeys, stored: u64) -> Vec<TypeKey> {
+    let due = keys.take_due().into_iter();
+    keys.take(&Vec::from_iter(due.map(|key| (key, stored))))
 }
 
 /// What is learnt of objects whose values are given by their number.

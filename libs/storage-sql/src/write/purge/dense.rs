@@ -3,13 +3,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use armadex_postings::MAX_IDS;
 use armadex_storage::StoreError;
 
 use crate::backend::error::broken;
 use crate::backend::rows;
 use crate::form::term::TermSet;
 use crate::sql::object::{self, PurgedRow};
-use crate::sql::post::{self, RunKey, RunPart};
+use crate::sql::post::{self, RunKey};
 use crate::write::session::Session;
 use crate::write::terms::terms_of;
 
@@ -73,24 +74,18 @@ async fn of_run(
     let mut ids = Vec::new();
     let mut last = 0;
     while ids.len() < enough {
-        let part = RunPart {
-            run,
-            low: last,
-            high: last,
-            shrinks: false,
-        };
-        let statement = post::around(session.dialect, &[part]);
-        let blocks = rows(session.connection, statement, post::decode_block).await?;
-        let next = blocks.into_iter().map(|row| row.block);
-        let Some(next) = next
-            .filter(|block| block.first > last)
-            .min_by_key(|block| block.first)
-        else {
+        let missing = (enough - ids.len()).div_ceil(MAX_IDS);
+        let limit = i64::try_from(missing).unwrap_or(i64::MAX);
+        let statement = post::following(session.dialect, &run, last, limit);
+        let next = rows(session.connection, statement, post::decode_block).await?;
+        let Some(end) = next.last() else {
             break;
         };
-        let decoded = next.decode().map_err(|err| broken(err.to_string()))?;
-        ids.extend_from_slice(decoded.as_slice());
-        last = next.first;
+        last = end.block.first;
+        for row in next {
+            let decoded = row.block.decode().map_err(|err| broken(err.to_string()))?;
+            ids.extend_from_slice(decoded.as_slice());
+        }
     }
     ids.truncate(enough);
     let mut found = Vec::new();

@@ -15,13 +15,23 @@ use crate::sql::{catalog, milestone};
 use crate::write::past::Past;
 use crate::write::session::Session;
 
-/// Removes what the next `limit` revisions of the log superseded, and their tombstones; whether the log is pruned as far as it may be. `clock` is that
-/// of the lease.
+/// What came of pruning, and whether the log is pruned as far as it may be.
+pub(super) enum Pruned {
+    /// The log begins later, and the head is held.
+    Some {
+        is_all: bool,
+    },
+    Nothing {
+        is_all: bool,
+    },
+}
+
+/// Removes what the next `limit` revisions of the log superseded, and their tombstones. `clock` is that of the lease.
 pub(super) async fn prune(
     session: &mut Session<'_>,
     clock: i64,
     limit: u32,
-) -> Result<bool, StoreError> {
+) -> Result<Pruned, StoreError> {
     let head = head_row::read(session.connection).await?;
     let notes = notes::take(session, &head, clock, limit).await?;
     let window = milliseconds(session.watch_window);
@@ -38,7 +48,11 @@ pub(super) async fn prune(
     session
         .past
         .set(Some(notes.past(walked, clock)), session.instant);
-    Ok(walked == until && notes.are_complete)
+    let is_all = walked == until && notes.are_complete;
+    Ok(match walked > head.pruned {
+        true => Pruned::Some { is_all },
+        false => Pruned::Nothing { is_all },
+    })
 }
 
 /// Walks the log up to a revision, or so many revisions; gives how far.

@@ -82,7 +82,7 @@ async fn check_purged(location: &Location, damage: &'static str, limit: u32) {
         .await
         .expect("left");
     store
-        .close(maps.cluster, maps.stream.resource)
+        .close(maps.cluster, "", maps.stream.resource)
         .await
         .expect("closed");
     purge(&store, limit, damage).await;

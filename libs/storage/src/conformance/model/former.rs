@@ -41,7 +41,7 @@ pub async fn fill(sink: &dyn Sink) {
         let id = sink.join(&name(cluster), INCARNATION, OWNER).await;
         let id = id.expect("joined");
         for number in 0..KINDS.len() {
-            let stream = sink.open(id, &described(number), RULES).await;
+            let stream = sink.open(id, OWNER, &described(number), RULES).await;
             let writer = Writer {
                 cluster: id,
                 stream: stream.expect("opened"),
@@ -52,11 +52,13 @@ pub async fn fill(sink: &dyn Sink) {
                 sink.write(batch).await.expect("written");
             }
             if (cluster, number) == CLOSED {
-                let closed = sink.close(id, writer.stream.resource).await;
+                let closed = sink.close(id, OWNER, writer.stream.resource).await;
                 closed.expect("closed");
             }
         }
-        let told = sink.set_health(id, &refused(cluster), Some(VERSION)).await;
+        let told = sink
+            .set_health(id, OWNER, &refused(cluster), Some(VERSION))
+            .await;
         told.expect("told");
     }
     let left = sink.leave(&name(LEFT), INCARNATION).await;
@@ -238,7 +240,10 @@ async fn goes_on(fixture: &Fixture, model: &mut Model) {
         let id = fixture.sink.join(&name(cluster), INCARNATION, OWNER).await;
         let id = id.expect("joined");
         for number in (0..KINDS.len()).filter(|number| (cluster, *number) != CLOSED) {
-            let stream = fixture.sink.open(id, &described(number), RULES).await;
+            let stream = fixture
+                .sink
+                .open(id, OWNER, &described(number), RULES)
+                .await;
             let stream = stream.expect("opened");
             assert_eq!(stream.position, Some(live(POSITION)), "{cluster} {number}");
             let writer = Writer {

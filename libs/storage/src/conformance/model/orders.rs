@@ -214,14 +214,14 @@ async fn give(fixture: &Fixture, fleet: &Fleet, order: &Order) -> Result<Answer,
         }
         Order::Health(cluster, health) => {
             let id = present(fleet, cluster).id;
-            sink.set_health(id, health, None)
+            sink.set_health(id, "", health, None)
                 .await
                 .map(|()| Answer::Done)
         }
         Order::Open(at) => give_opening(fixture, fleet, *at).await.map(Answer::Opened),
         Order::Close(at) => {
             let Writer { cluster, stream } = writer(fleet, *at);
-            sink.close(cluster, stream.resource)
+            sink.close(cluster, "", stream.resource)
                 .await
                 .map(|()| Answer::Done)
         }
@@ -251,7 +251,7 @@ async fn give_opening(
     (cluster, kind): At,
 ) -> Result<Stream, StoreError> {
     let id = present(fleet, cluster).id;
-    fixture.sink.open(id, &described(kind), RULES).await
+    fixture.sink.open(id, "", &described(kind), RULES).await
 }
 
 fn writer(fleet: &Fleet, (cluster, kind): At) -> Writer {

@@ -14,7 +14,7 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
     for number in 0..20 {
         let name = format!("member{number}").parse().expect("a name");
         let cluster = store.join(&name, "incarnation", "").await.expect("joined");
-        store.open(cluster, &pods, RULES).await.expect("opened");
+        store.open(cluster, "", &pods, RULES).await.expect("opened");
     }
     let catalog_version = async || {
         let mut transaction = store
@@ -28,14 +28,17 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
     let known = catalog_version().await;
     let name = "member7".parse().expect("a name");
     let cluster = store.join(&name, "incarnation", "").await.expect("joined");
-    store.open(cluster, &pods, RULES).await.expect("opened");
+    store.open(cluster, "", &pods, RULES).await.expect("opened");
     assert_eq!(
         catalog_version().await,
         known,
         "nothing that a reader knows has changed"
     );
     let nodes = resource("", "nodes", "Node", false);
-    store.open(cluster, &nodes, RULES).await.expect("opened");
+    store
+        .open(cluster, "", &nodes, RULES)
+        .await
+        .expect("opened");
     let mut transaction = store
         .database
         .read(Lane::Short)
@@ -70,7 +73,7 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
         let cluster = store.join(&name, "incarnation", "").await.expect("joined");
         for (plural, kind) in kinds {
             let kind = resource("", plural, kind, true);
-            store.open(cluster, &kind, RULES).await.expect("opened");
+            store.open(cluster, "", &kind, RULES).await.expect("opened");
         }
     }
     let before = store.catalog().await.expect("a catalog");
@@ -85,7 +88,10 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
         .await
         .expect("joined");
     let streams = store.streams(cluster).await.expect("streams");
-    store.close(cluster, streams[0].id).await.expect("closed");
+    store
+        .close(cluster, "", streams[0].id)
+        .await
+        .expect("closed");
     while !store
         .purge(10, std::time::Duration::ZERO)
         .await
@@ -157,11 +163,11 @@ async fn many_empty_streams_do_not_keep_the_purge_from_what_lies_behind_them() {
     for number in 0..40 {
         let kind = resource("example.com", &format!("kind{number}s"), "Kind", true);
         let stream = store
-            .open(unused.cluster, &kind, RULES)
+            .open(unused.cluster, "", &kind, RULES)
             .await
             .expect("opened");
         store
-            .close(unused.cluster, stream.resource)
+            .close(unused.cluster, "", stream.resource)
             .await
             .expect("closed");
     }
@@ -187,7 +193,7 @@ async fn health_that_stays_as_it_was_changes_no_catalogue() {
             healthy,
             reason: String::new(),
         };
-        let said = store.set_health(pods.cluster, &health, Some("v1.34.0"));
+        let said = store.set_health(pods.cluster, "", &health, Some("v1.34.0"));
         said.await.expect("noted");
         store.catalog().await.expect("a catalogue")
     };
@@ -318,7 +324,7 @@ async fn a_stream_of_a_type_that_is_not_there_is_closed_and_keeps_nothing_from_i
     fixture.put(&pods, [object("ns", "a")]).await;
     let nodes = resource("", "nodes", "Node", false);
     store
-        .open(pods.cluster, &nodes, RULES)
+        .open(pods.cluster, "", &nodes, RULES)
         .await
         .expect("opened");
     store.shutdown().await;
@@ -344,7 +350,7 @@ async fn a_type_that_is_had_again_is_not_taken_for_one_that_went_before() {
         fixture.put(&pods, [object("ns", name)]).await;
     }
     let (cluster, number) = (pods.cluster, pods.stream.resource);
-    store.close(cluster, number).await.expect("closed");
+    store.close(cluster, "", number).await.expect("closed");
     fixture.purge(10).await;
     let noted = async || {
         let unused = "SELECT unused FROM type WHERE resource = 'pods'";

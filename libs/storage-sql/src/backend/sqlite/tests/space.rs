@@ -26,7 +26,7 @@ async fn fill(store: &Arc<SqlStore>) -> Writer {
 }
 
 async fn purge_all(store: &Arc<SqlStore>, pods: &Writer) {
-    let closed = store.close(pods.cluster, pods.stream.resource);
+    let closed = store.close(pods.cluster, "", pods.stream.resource);
     closed.await.expect("closed");
     let fixture = fixture_of(store);
     assert_eq!(fixture.purge(2000).await, 4000);

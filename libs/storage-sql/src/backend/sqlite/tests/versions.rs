@@ -97,7 +97,7 @@ async fn what_a_closed_stream_had_goes_with_the_window() {
         let pod = object("ns", "new").version(version);
         fixture.put(&pods, [pod]).await;
     }
-    let closed = fixture.sink.close(pods.cluster, pods.stream.resource);
+    let closed = fixture.sink.close(pods.cluster, "", pods.stream.resource);
     closed.await.expect("closed");
     assert_eq!(fixture.purge(10).await, 2);
     // The old one's at once, since nobody finds it in the log any more; of the new one there is no body. The last says that the stream was closed.

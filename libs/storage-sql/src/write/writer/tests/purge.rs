@@ -5,7 +5,8 @@ use super::*;
 /// Closes all streams and purges them; gives how many objects went with each step.
 async fn purge(fleet: &mut Fleet, limit: u32) -> Vec<u64> {
     let closes = fleet.clusters.iter().zip(&fleet.streams);
-    let closes = closes.map(|(cluster, stream)| Work::Close(*cluster, stream.resource));
+    let closes =
+        closes.map(|(cluster, stream)| Work::Close(*cluster, Some(String::new()), stream.resource));
     fleet.carry_out(closes.collect()).await;
     fleet.blocks = 0;
     let mut steps = Vec::new();
@@ -152,8 +153,31 @@ async fn a_step_ends_where_what_it_looks_at_or_removes_takes_enough() {
     let most = number(&fleet, "SELECT MAX(bytes) FROM milestone").await;
     fleet.watch_window = Duration::ZERO;
     fleet.portions.bytes = 3 * most.unsigned_abs();
-    assert_eq!(versions_left(&mut fleet).await, [7, 4, 1]);
+    // Each other step is for what has left.
+    assert_eq!(versions_left(&mut fleet).await, [7, 7, 4, 4, 1, 1]);
     let mut fleet = with_past(9).await;
     fleet.watch_window = Duration::ZERO;
-    assert_eq!(versions_left(&mut fleet).await, [1]);
+    assert_eq!(versions_left(&mut fleet).await, [1, 1]);
+}
+
+/// A store whose past never comes to an end.
+#[tokio::test]
+async fn what_has_left_goes_although_there_is_always_something_past() {
+    let mut fleet = with_past(40).await;
+    fleet.watch_window = Duration::ZERO;
+    let most = number(&fleet, "SELECT MAX(LENGTH(body)) FROM ver").await;
+    fleet.portions.bytes = most.unsigned_abs();
+    let close = Work::Close(
+        fleet.clusters[0],
+        Some(String::new()),
+        fleet.streams[0].resource,
+    );
+    fleet.carry_out(vec![close]).await;
+    for _ in 0..6 {
+        fleet
+            .carry_out(vec![Work::Purge(500, Duration::ZERO)])
+            .await;
+    }
+    assert!(number(&fleet, "SELECT COUNT(*) FROM ver").await > 10);
+    assert_eq!(number(&fleet, "SELECT COUNT(*) FROM obj").await, 0);
 }

@@ -21,7 +21,7 @@ fn heavy(name: &str) -> ObjectBuilder {
     })
 }
 
-fn batch_of(cluster: ClusterId, stream: &Stream, changes: Vec<Change>) -> Batch {
+pub(super) fn batch_of(cluster: ClusterId, stream: &Stream, changes: Vec<Change>) -> Batch {
     Batch {
         cluster,
         resource: stream.resource,
@@ -290,6 +290,7 @@ async fn a_batch_whose_stream_is_taken_over_between_its_transactions_is_refused(
     assert!(matches!(done, Ok(Done::Written(Written { added: 8, .. }))));
     let opening = Opening {
         cluster,
+        owner: String::new(),
         resource: pods(),
         rules: RULES,
     };

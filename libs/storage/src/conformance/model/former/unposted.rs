@@ -17,7 +17,7 @@ pub async fn fill_one_by_one(sink: &dyn Sink) {
         let id = sink.join(&name(cluster), INCARNATION, OWNER).await;
         let id = id.expect("joined");
         let stream = sink
-            .open(id, &resource("", "pods", "Pod", true), RULES)
+            .open(id, OWNER, &resource("", "pods", "Pod", true), RULES)
             .await;
         let stream = stream.expect("opened");
         writers.push((

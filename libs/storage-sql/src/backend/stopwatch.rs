@@ -8,12 +8,12 @@ use tracing::info;
 const LONG: Duration = Duration::from_secs(1);
 
 /// Tells of a statement that took long, which is not yet trouble: a busy machine is enough.
-pub(crate) struct Watched {
+pub(crate) struct Stopwatch {
     name: &'static str,
     begun: Instant,
 }
 
-impl Watched {
+impl Stopwatch {
     pub(crate) fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -22,7 +22,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for Stopwatch {
     fn drop(&mut self) {
         let took = self.begun.elapsed();
         if took >= LONG {

@@ -1,0 +1,245 @@
+//! The index and the counter of a type in a namespace. All of it is one transaction: a selector of several labels finds an object by what leads to it from each
+//! of them, so to make some anew before others would show what was rightly not found.
+
+use std::collections::BTreeSet;
+
+use armadex_storage::StoreError;
+
+use super::{LOOK, Step, count_types, fence, mend_stream};
+use crate::backend::error::broken;
+use crate::backend::{Connection, row, rows};
+use crate::form::namespace_id::cluster_of;
+use crate::form::term::{TermHasher, TermSet};
+use crate::sql::counter::{self, CounterKey};
+use crate::sql::mend::{self, PlacedRow};
+use crate::sql::namespace::{self, NamespaceRow};
+use crate::sql::object;
+use crate::sql::post::{self, RunKey};
+use crate::write::index::IndexChange;
+use crate::write::purge;
+use crate::write::session::Session;
+use crate::write::unposting::is_unposting;
+
+/// A type in a namespace that is to be made anew.
+pub(crate) struct PlaceMending {
+    pub(crate) resource: i32,
+    pub(crate) nsid: i64,
+    /// What the namespace is called by its counters, where it has no row of its own.
+    pub(crate) lost_name: Option<String>,
+    /// Terms by which there are blocks.
+    pub(crate) terms: BTreeSet<i64>,
+    pub(crate) hasher: TermHasher,
+}
+
+impl PlaceMending {
+    fn key(&self) -> (i32, i64) {
+        (self.resource, self.nsid)
+    }
+
+    fn cluster(&self) -> i64 {
+        cluster_of(self.nsid)
+    }
+}
+
+pub(super) async fn mend_place(
+    session: &mut Session<'_>,
+    place: &PlaceMending,
+) -> Result<Step, StoreError> {
+    fence(session.connection, place.cluster(), place.resource).await?;
+    // Whoever searches may find other rows from now on.
+    session.shown.stream(place.cluster(), place.resource);
+    let name = name_of(session.connection, place).await?;
+    let rules = Rules {
+        hasher: place.hasher,
+        // Objects that were indexed otherwise since are sound.
+        posts_all: !is_unposting(session.connection, place.resource).await?,
+        is_somewhere: name.is_some(),
+    };
+    let Scan {
+        objects,
+        damaged,
+        entries,
+    } = scan(session, place, &rules).await?;
+    if !damaged.is_empty() {
+        remove(session.connection, &damaged).await?;
+    }
+    write_runs(session, place, entries).await?;
+    if let Some(name) = name {
+        count(session, place, name, objects).await?;
+    }
+    Ok(Step {
+        removed: damaged.len() as u64,
+        next: None,
+    })
+}
+
+/// By which the terms of an object are told from damage.
+struct Rules {
+    hasher: TermHasher,
+    /// No term of the type is left unposted.
+    posts_all: bool,
+    /// What is nowhere cannot be shown, and its namespace has a number of its own when it is listed again.
+    is_somewhere: bool,
+}
+
+impl Rules {
+    /// What an object is indexed by, if that is what its form stands for.
+    fn admit<'a>(&self, row: &'a PlacedRow) -> Option<&'a TermSet> {
+        row.terms.as_ref().filter(|terms| {
+            let is_posted = !self.posts_all || terms.unposted().is_empty();
+            self.is_somewhere && is_posted && self.hasher.is_form_of(row.form, terms)
+        })
+    }
+}
+
+/// The name of a namespace: its row says it, or, where that is missing, a counter.
+async fn name_of(
+    connection: &mut dyn Connection,
+    place: &PlaceMending,
+) -> Result<Option<String>, StoreError> {
+    let by_id = namespace::by_id(connection.dialect(), &[place.nsid]);
+    let known = row(connection, by_id, namespace::decode).await?;
+    Ok(known
+        .map(|known| known.namespace)
+        .or_else(|| place.lost_name.clone()))
+}
+
+/// What is found of all objects of a place.
+#[derive(Default)]
+struct Scan {
+    /// Sound ones.
+    objects: i64,
+    damaged: Vec<PlacedRow>,
+    /// What the sound ones are indexed by: (term, id).
+    entries: Vec<(i64, i64)>,
+}
+
+async fn scan(
+    session: &mut Session<'_>,
+    place: &PlaceMending,
+    rules: &Rules,
+) -> Result<Scan, StoreError> {
+    let mut scan = Scan::default();
+    let mut after = String::new();
+    loop {
+        let page = mend::objects(session.dialect, place.key(), &after, LOOK);
+        let page = rows(session.connection, page, mend::decode_object).await?;
+        let Some(last) = page.last() else {
+            return Ok(scan);
+        };
+        after.clone_from(&last.name);
+        for row in page {
+            match rules.admit(&row) {
+                Some(terms) => {
+                    let terms = terms.posted().iter();
+                    scan.entries.extend(terms.map(|&term| (term, row.id)));
+                    scan.objects += 1;
+                }
+                None => scan.damaged.push(row),
+            }
+        }
+    }
+}
+
+async fn remove(connection: &mut dyn Connection, damaged: &[PlacedRow]) -> Result<(), StoreError> {
+    let ids: Vec<i64> = damaged.iter().map(|row| row.id).collect();
+    let revs: Vec<i64> = damaged.iter().map(|row| row.rev).collect();
+    let dialect = connection.dialect();
+    for part in ids.chunks(dialect.most_values()) {
+        connection.execute(object::delete(dialect, part)).await?;
+    }
+    purge::delete_newest(connection, &revs).await
+}
+
+/// Writes all runs anew, and drops those that nothing is in any more.
+async fn write_runs(
+    session: &mut Session<'_>,
+    place: &PlaceMending,
+    mut entries: Vec<(i64, i64)>,
+) -> Result<(), StoreError> {
+    entries.sort_unstable();
+    let runs = || entries.chunk_by(|a, b| a.0 == b.0);
+    let mut terms: Vec<i64> = runs().map(|run| run[0].0).collect();
+    terms.extend(&place.terms);
+    terms.sort_unstable();
+    terms.dedup();
+    drop_runs(session, place.key(), &terms).await?;
+    let mut change = begun(place);
+    for run in runs() {
+        for &(term, id) in run {
+            change.add(place.key(), id, &TermSet::of(term));
+        }
+        // What stands for an entry here takes several times as much.
+        if change.edits() >= session.portions.edits {
+            write(session, std::mem::replace(&mut change, begun(place))).await?;
+        }
+    }
+    write(session, change).await
+}
+
+fn begun(place: &PlaceMending) -> IndexChange {
+    let mut change = IndexChange::default();
+    change.begins(place.resource, place.nsid);
+    change
+}
+
+async fn write(session: &mut Session<'_>, change: IndexChange) -> Result<(), StoreError> {
+    let capacity = session.capacity();
+    change
+        .write(session.connection, session.dialect, capacity)
+        .await
+}
+
+async fn drop_runs(
+    session: &mut Session<'_>,
+    (resource, nsid): (i32, i64),
+    terms: &[i64],
+) -> Result<(), StoreError> {
+    for part in terms.chunks(session.dialect.most_values()) {
+        let runs = part.iter().map(|&term| RunKey {
+            term,
+            resource,
+            nsid,
+        });
+        let dropped = post::delete_runs(session.dialect, &Vec::from_iter(runs));
+        session.connection.execute(dropped).await?;
+    }
+    Ok(())
+}
+
+/// Writes the counter of a type in a namespace, and what is added up of it; the namespace, too, if it is missing.
+async fn count(
+    session: &mut Session<'_>,
+    place: &PlaceMending,
+    namespace: String,
+    objects: i64,
+) -> Result<(), StoreError> {
+    let (connection, dialect) = (&mut *session.connection, session.dialect);
+    let by_id = namespace::by_id(dialect, &[place.nsid]);
+    let known = row(connection, by_id, namespace::decode).await?;
+    if known.is_none() {
+        let made = NamespaceRow {
+            id: place.nsid,
+            cluster: place.cluster(),
+            namespace: namespace.clone(),
+            types: 0,
+        };
+        connection
+            .execute(namespace::insert(dialect, &[made]))
+            .await?;
+    }
+    let key = CounterKey {
+        resource: place.resource,
+        cluster: place.cluster(),
+        namespace,
+    };
+    let written = match objects {
+        ..0 => return Err(broken("it has fewer than no objects")),
+        0 => counter::delete(dialect, &[key]),
+        objects => counter::put(dialect, &[(key, place.nsid, objects)]),
+    };
+    connection.execute(written).await?;
+    // Types are counted by the streams, of which this one may have been missing.
+    mend_stream(session, place.cluster(), place.resource).await?;
+    count_types(session.connection, place.nsid).await
+}

@@ -1,0 +1,120 @@
+//! What is written where it cannot be told which labels are worth an index.
+
+use armadex_storage::Written;
+
+use super::*;
+
+/// A database in which adding up what the index has fails so many times.
+struct Unsummed {
+    database: Arc<Contended>,
+    failures: Arc<AtomicUsize>,
+    asked: Arc<AtomicUsize>,
+}
+
+struct UnsummedTransaction {
+    transaction: Box<dyn Transaction>,
+    failures: Arc<AtomicUsize>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Unsummed {
+    fn wrap(&self, transaction: Box<dyn Transaction>) -> Box<dyn Transaction> {
+        Box::new(UnsummedTransaction {
+            transaction,
+            failures: Arc::clone(&self.failures),
+            asked: Arc::clone(&self.asked),
+        })
+    }
+}
+
+#[async_trait]
+impl Database for Unsummed {
+    fn dialect(&self) -> Dialect {
+        self.database.dialect()
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        Ok(self.wrap(self.database.read(lane).await?))
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        Ok(self.wrap(self.database.write().await?))
+    }
+
+    fn note_committed(&self, incarnation: &str, revision: i64) {
+        self.database.note_committed(incarnation, revision);
+    }
+
+    async fn catch_up(&self) {}
+
+    async fn rest(&self) {}
+
+    async fn close(&self) {}
+}
+
+#[async_trait]
+impl Connection for UnsummedTransaction {
+    fn dialect(&self) -> Dialect {
+        self.transaction.dialect()
+    }
+
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        self.transaction.execute(statement).await
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        if ["post.sum", "post.sizes"].contains(&statement.name) {
+            self.asked.fetch_add(1, SeqCst);
+            let left = self.failures.load(SeqCst);
+            if left > 0 {
+                self.failures.store(left - 1, SeqCst);
+                return Err(again(&broken("it took too long")));
+            }
+        }
+        self.transaction.fetch(statement, each).await
+    }
+}
+
+#[async_trait]
+impl Transaction for UnsummedTransaction {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        self.transaction.commit().await
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
+        self.transaction.rollback().await
+    }
+}
+
+/// It is asked again when as many objects more were met, and not with each batch.
+#[tokio::test]
+async fn what_waits_is_written_although_deciding_on_a_label_key_fails() {
+    let mut fleet = Fleet::of(2).await;
+    fleet.open().await;
+    let contended = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&contended, fleet.committed);
+    writer.labels = LabelKeys::new(2);
+    let (failures, asked) = (Arc::new(1.into()), Arc::new(AtomicUsize::new(0)));
+    writer.database = Arc::new(Unsummed {
+        database: contended,
+        failures,
+        asked: Arc::clone(&asked),
+    });
+    // Two objects are enough to ask, and four to ask again.
+    for (round, asked_by_then) in [(0, 0), (1, 1), (2, 2), (3, 2)] {
+        let streams = fleet.clusters.iter().zip(&fleet.streams).enumerate();
+        let work = streams.map(|(number, (cluster, stream))| {
+            let name = format!("p-{round}-{number}");
+            let pod = object("ns", &name).label("id", &name).build();
+            let batch = room::batch_of(*cluster, stream, vec![Change::Put(pod)]);
+            Work::Write(prepared(batch))
+        });
+        for done in writer.results(&Vec::from_iter(work)).await {
+            let is_written = matches!(done, Ok(Done::Written(Written { added: 1, .. })));
+            assert!(is_written, "{done:?}");
+        }
+        assert_eq!(asked.load(SeqCst), asked_by_then, "round {round}");
+    }
+    let resource = fleet.streams[0].resource.0;
+    assert_eq!(writer.labels.unposted(resource).len(), 1);
+}
