@@ -100,6 +100,10 @@ impl Controller for Context {
     ) -> Result<(), ReconcileError> {
         clean_up(&policy, &self).await
     }
+
+    fn forget(&self, name: &str) {
+        Context::forget(self, name);
+    }
 }
 
 /// The policy that controls a lifecycle; other owners are nobody's business.

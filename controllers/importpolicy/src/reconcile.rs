@@ -285,7 +285,6 @@ pub(crate) async fn clean_up(
     policy: &ClusterImportPolicy,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    let name = policy.name_any();
     let uid = policy.uid().unwrap_or_default();
     let lifecycles: Objects<PediaClusterLifecycle> = Objects::all(context.shared.client.clone());
     for lifecycle in context.lifecycles.state() {
@@ -299,7 +298,6 @@ pub(crate) async fn clean_up(
                 })?;
         }
     }
-    context.forget(&name);
     Ok(())
 }
 

@@ -21,17 +21,10 @@ pub(crate) struct Context {
 
 impl Context {
     /// Where PediaClusters are, rather than what is known of them.
-    pub(crate) fn api(&self) -> Clusters<'_> {
+    pub(crate) fn live_clusters(&self) -> Clusters<'_> {
         Clusters {
             api: Objects::all(self.shared.client.clone()),
             gates: &self.shared.gates,
         }
-    }
-
-    /// Drops all that is held for a lifecycle that goes.
-    pub(crate) fn forget(&self, name: &str) {
-        self.shared.forget(name);
-        self.applied.forget(name);
-        self.looks.forget(name);
     }
 }

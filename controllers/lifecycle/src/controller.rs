@@ -93,4 +93,10 @@ impl Controller for Context {
     ) -> Result<(), ReconcileError> {
         clean_up(&lifecycle, &self).await
     }
+
+    fn forget(&self, name: &str) {
+        self.shared.forget(name);
+        self.applied.forget(name);
+        self.looks.forget(name);
+    }
 }

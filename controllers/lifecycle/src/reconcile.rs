@@ -44,7 +44,7 @@ pub(crate) async fn follow(
             (Ended::Stopped(stop), retry)
         }
         Ok(step) => {
-            let clusters = context.api();
+            let clusters = context.live_clusters();
             let ended = apply::apply(&clusters, step, cluster.as_deref(), &context.applied).await?;
             let failed = matches!(ended, Ended::Stopped(_));
             (ended, failed)
@@ -231,7 +231,7 @@ pub(crate) async fn clean_up(
         doing: apply::DELETING,
         trouble,
     };
-    let clusters = context.api();
+    let clusters = context.live_clusters();
     let present = clusters.api.get_opt(&name).await.map_err(failed)?;
     if let Some(cluster) = present.filter(|cluster| is_ours(lifecycle, cluster)) {
         let uid = cluster.uid().unwrap_or_default();
@@ -239,7 +239,6 @@ pub(crate) async fn clean_up(
             .await
             .map_err(failed)?;
     }
-    context.forget(&name);
     Ok(())
 }
 

@@ -283,6 +283,27 @@ async fn a_lifecycle_that_goes_takes_its_cluster_along_and_goes_last() {
     running.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_that_may_not_be_removed_is_tried_seldom() {
+    let host = host();
+    let running = run(&host);
+    until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
+    host.forbid("patch", "pediaclusterlifecycles");
+    let before = host.asked("patch", "pediaclusterlifecycles");
+    let mut going = host.get(LIFECYCLE).unwrap();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+    host.put(LIFECYCLE, going);
+    for beat in 0..600 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        host.put(SECRET, json!({"data": {"token": "bmV3"}, "beat": beat}));
+    }
+    let asked = host.asked("patch", "pediaclusterlifecycles") - before;
+    assert!((20..120).contains(&asked), "{asked} requests");
+    host.permit_all();
+    until(&host, "it is gone", |host| host.get(LIFECYCLE).is_none()).await;
+    running.end().await;
+}
+
 /// A fleet of so many clusters, each with a Secret of its own.
 fn put_fleet(host: &Host, size: usize) {
     for number in 0..size {

@@ -87,6 +87,9 @@ pub trait Controller: Send + Sync + Sized + 'static {
         self: Arc<Self>,
         object: Arc<Self::Object>,
     ) -> impl Future<Output = Result<(), ReconcileError>> + Send;
+
+    /// Drops all that is held for an object that is gone.
+    fn forget(&self, name: &str);
 }
 
 impl Shared {
@@ -193,15 +196,19 @@ async fn reconcile<C: Controller>(
     };
     let ready = controller.made().wait_until_ready().await;
     ready.map_err(unknown)?;
-    let (name, shared) = (object.name_any(), controller.clone());
-    let shared = shared.shared();
-    let action = held(object, controller).await?;
+    let (name, shared) = (object.name_any(), controller.shared());
+    let goes = object.meta().deletion_timestamp.is_some();
+    let action = held(object, controller.clone()).await?;
     if action == Action::await_change() {
         shared.retries.clear(&name);
     }
     if shared.outages.ends(&name) {
         let kind = C::Object::kind(&());
         info!(%kind, "what failed for objects of {kind} works again");
+    }
+    // Not before its finalizer is gone: one that can't be removed is tried again later each time.
+    if goes {
+        controller.forget(&name);
     }
     Ok(action)
 }
@@ -233,6 +240,8 @@ async fn held<C: Controller>(
             Event::Apply(object) => controller.follow(object).await,
             Event::Cleanup(object) => {
                 controller.clean_up(object).await?;
+                // What it depended on would have its finalizer asked for with each change.
+                gate.shared().interests.remove(&name);
                 place = Some((REMOVING, enters(REMOVING).await?));
                 Ok(Action::await_change())
             }

@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    ops::Bound,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -28,7 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MANY: usize = 16;
 /// Between two objects that try a gate again which takes long: 20 in a second, each of which takes milliseconds to look at.
 const APART: Duration = Duration::from_millis(50);
-/// The same of one that is closed: one of them asks, and all are told when it is open again.
+/// The same of one that is closed: one of them asks, and all are told when it is open again. Also between two that have not been turned away
+/// there and ask for themselves.
 const SELDOM: Duration = Duration::from_secs(1);
 /// They come back all the same, each as often as this.
 const ANYWAY: Duration = Duration::from_secs(600);
@@ -52,6 +54,8 @@ struct Gate {
     closed: Option<Closed>,
     /// Who was turned away.
     waiting: BTreeSet<String>,
+    /// Who of them was told last that there is a place.
+    called: String,
 }
 
 /// It fails for all.
@@ -62,6 +66,8 @@ struct Closed {
     until: Instant,
     /// Who does that now.
     asking: Option<String>,
+    /// When one that has not been turned away may ask for itself: those that failed may all have had reasons of their own.
+    newcomer: Instant,
     /// What those are told who are turned away: the same for all, or each would have another status each time.
     trouble: Trouble,
 }
@@ -74,6 +80,7 @@ impl Default for Gate {
             failed: BTreeSet::new(),
             closed: None,
             waiting: BTreeSet::new(),
+            called: String::new(),
         }
     }
 }
@@ -120,14 +127,15 @@ impl Gates {
         let mut all = self.lock();
         let gate = all.entry(doing).or_default();
         gate.slow = gate.slow && place.begun.elapsed() >= PATIENCE;
+        gate.waiting.remove(name);
         match trouble.filter(|trouble| trouble.kind.is_of_many()) {
             Some(trouble) => gate.fails(name, trouble),
             None => gate.open(),
         }
         drop(place);
-        if gate.closed.is_none() && !gate.slow && !gate.waiting.is_empty() {
-            let free = std::mem::take(&mut gate.waiting);
-            drop(all);
+        let free = gate.call();
+        drop(all);
+        if !free.is_empty() {
             lock(&self.free).extend(free);
             self.freed.notify_one();
         }
@@ -196,13 +204,12 @@ impl Gate {
         let may_ask = self
             .closed
             .as_ref()
-            .is_none_or(|closed| closed.until <= now);
+            .is_none_or(|closed| closed.lets_in(now, !self.waiting.contains(name)));
         let place = may_ask.then(|| self.places.clone().try_acquire_owned().ok());
         match (place.flatten(), &mut self.closed) {
             (Some(place), None) => Ok(Admitted::Now(place)),
             (Some(place), Some(closed)) => {
-                closed.asking = Some(name.to_owned());
-                closed.until = now + ANSWER_LIMIT;
+                closed.admit(now, name);
                 Ok(Admitted::Now(place))
             }
             (None, None) if !self.slow => Ok(Admitted::Waiting(self.places.clone())),
@@ -242,6 +249,7 @@ impl Gate {
                 until: now + backoff.next(rand::random()),
                 backoff,
                 asking: None,
+                newcomer: now + SELDOM,
                 trouble: trouble.clone(),
             });
         }
@@ -250,6 +258,27 @@ impl Gate {
     fn open(&mut self) {
         self.failed.clear();
         self.closed = None;
+    }
+
+    /// Who need not wait any more: all, or as many as there are places for while each is taken for long.
+    fn call(&mut self) -> BTreeSet<String> {
+        match (&self.closed, self.slow) {
+            (Some(_), _) => BTreeSet::new(),
+            (None, false) => std::mem::take(&mut self.waiting),
+            (None, true) => {
+                let places = self.places.available_permits();
+                (0..places).map_while(|_| self.next_in_turn()).collect()
+            }
+        }
+    }
+
+    /// After who was called last, so that each is called whatever its name.
+    fn next_in_turn(&mut self) -> Option<String> {
+        let after = (Bound::Excluded(&self.called), Bound::Unbounded);
+        let next = self.waiting.range::<String, _>(after).next();
+        let next = next.or_else(|| self.waiting.first())?.clone();
+        self.called = self.waiting.take(&next)?;
+        Some(next)
     }
 
     /// Whoever comes first once the gate may be tried asks for all. That is chance: one of them may fail for a reason of its own.
@@ -264,6 +293,22 @@ impl Gate {
         let waiting = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
         let spread = apart.saturating_mul(waiting).clamp(SELDOM, ANYWAY);
         rest + spread.mul_f64(chance)
+    }
+}
+
+impl Closed {
+    fn lets_in(&self, now: Instant, is_new: bool) -> bool {
+        self.until <= now || (is_new && self.newcomer <= now)
+    }
+
+    /// Whoever is let in when one is to ask does it for all.
+    fn admit(&mut self, now: Instant, name: &str) {
+        if self.until <= now {
+            self.asking = Some(name.to_owned());
+            self.until = now + ANSWER_LIMIT;
+        } else {
+            self.newcomer = now + SELDOM;
+        }
     }
 }
 
@@ -329,7 +374,7 @@ mod tests {
         advance(LONGEST).await;
         assert!(asks(&gates, "c3", Ok(())).await);
         assert_eq!(gates.wait("c2", 0.0), None);
-        let free: BTreeSet<String> = gates.free().take(MANY + 1).collect().await;
+        let free: BTreeSet<String> = gates.free().take(MANY).collect().await;
         assert!(free.contains("c2") && free.contains("other"), "{free:?}");
         assert!(asks(&gates, "c2", Ok(())).await);
     }
@@ -344,6 +389,24 @@ mod tests {
         };
         assert!(asks(&gates, "c1", Err(conflict)).await);
         assert!(asks(&gates, "c2", Ok(())).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_not_turned_away_yet_is_let_in_once_a_second_where_others_fail() {
+        let gates = closed().await;
+        let asking = gates.ask(DOING, "c1", pending::<Result<(), _>>());
+        advance(LONGEST).await;
+        let mut asking = std::pin::pin!(asking);
+        assert!(futures::poll!(&mut asking).is_pending(), "it asks for all");
+        advance(SELDOM).await;
+        assert!(asks(&gates, "new", Err(forbidden())).await);
+        assert!(!asks(&gates, "newer", Ok(())).await, "within a second");
+        advance(SELDOM).await;
+        for turned_away in ["new", "newer", "c2"] {
+            assert!(!asks(&gates, turned_away, Ok(())).await, "{turned_away}");
+        }
+        assert!(asks(&gates, "healthy", Ok(())).await);
+        assert_eq!(gates.wait("c2", 0.0), None, "it is open");
     }
 
     #[tokio::test(start_paused = true)]
@@ -387,5 +450,60 @@ mod tests {
         assert!(asks(&gates, "d", Ok(())).await);
         let free: Vec<String> = gates.free().take(3).collect().await;
         assert_eq!(free, ["a", "b", "c"]);
+    }
+
+    /// Through which a request takes longer than anybody waits.
+    async fn takes_long(gates: &Gates, name: &str, answer: Result<(), Trouble>) {
+        let slow = async {
+            advance(PATIENCE).await;
+            answer
+        };
+        let _told = gates.ask(DOING, name, slow).await;
+    }
+
+    /// All places are taken for so long that these are turned away. Gives the places back.
+    async fn slow(waiting: &[&str]) -> Gates {
+        let gates = Gates::default();
+        let mut taken = Vec::new();
+        for number in 0..PLACES {
+            let place = gates.enter(DOING, &format!("p{number}")).await;
+            taken.push(place.expect("there is one"));
+        }
+        for name in waiting {
+            assert!(!asks(&gates, name, Ok(())).await, "{name}");
+        }
+        drop(taken);
+        gates
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_requests_take_long_as_many_are_called_as_there_are_places() {
+        let names: Vec<String> = (10..10 + 2 * PLACES).map(|n| format!("c{n}")).collect();
+        let gates = slow(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        takes_long(&gates, "other", Ok(())).await;
+        let called: Vec<String> = gates.free().take(PLACES).collect().await;
+        assert_eq!(called, names[..PLACES]);
+        let turned_away = |name: &String| gates.wait(name, 0.0).is_some();
+        assert!(names[PLACES..].iter().all(turned_away));
+        // One that found no place all the same has had its turn.
+        gates.lock().entry(DOING).or_default().turn_away(&names[0]);
+        takes_long(&gates, "other", Ok(())).await;
+        let called: Vec<String> = gates.free().take(PLACES).collect().await;
+        assert_eq!(called, names[PLACES..]);
+        takes_long(&gates, "other", Ok(())).await;
+        let called: Vec<String> = gates.free().take(1).collect().await;
+        assert_eq!(called, names[..1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_answered_where_requests_take_long_waits_there_no_more() {
+        for answer in [Ok(()), Err(forbidden())] {
+            let gates = slow(&["a", "b"]).await;
+            assert!(gates.wait("b", 0.0).is_some());
+            takes_long(&gates, "b", answer).await;
+            assert_eq!(gates.wait("b", 0.0), None);
+            let called: Vec<String> = gates.free().take(1).collect().await;
+            assert_eq!(called, ["a"]);
+        }
     }
 }

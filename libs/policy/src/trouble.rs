@@ -99,7 +99,7 @@ impl From<&kube::Error> for Trouble {
 impl From<&kube::core::Status> for Trouble {
     fn from(status: &kube::core::Status) -> Self {
         let kind = match status.code {
-            400 | 422 => TroubleKind::Invalid,
+            400 | 413 | 422 => TroubleKind::Invalid,
             401 | 403 => TroubleKind::Forbidden,
             404 => TroubleKind::Missing,
             409 => TroubleKind::Conflict,
@@ -108,6 +108,9 @@ impl From<&kube::core::Status> for Trouble {
             _ => TroubleKind::Unavailable,
         };
         let message = match kind {
+            TroubleKind::Invalid if status.code == 413 => {
+                "the API server finds the object too large".to_owned()
+            }
             TroubleKind::Invalid => invalid_fields(status),
             _ if status.message.is_empty() || status.reason == NO_STATUS => {
                 format!("the API server says {}", status.code)
@@ -222,6 +225,15 @@ mod tests {
             let trouble = Trouble::from(&watcher::Error::InitialListFailed(error));
             assert!(!trouble.message.contains(VALUE), "{trouble}");
         }
+    }
+
+    #[test]
+    fn an_object_that_is_too_large_says_nothing_of_others() {
+        let message = "Request entity too large: limit is 3145728";
+        let status = kube::core::Status::failure(message, "RequestEntityTooLarge").with_code(413);
+        let trouble = Trouble::from(&status);
+        assert_eq!(trouble.message, "the API server finds the object too large");
+        assert!(!trouble.kind.is_of_many());
     }
 
     #[test]
