@@ -16,7 +16,7 @@ mod pools;
 mod posted;
 mod readiness;
 mod reviews;
-mod unbroken;
+mod short_reads;
 mod unhealthy;
 mod view;
 mod warnings;
@@ -64,7 +64,7 @@ pub(crate) use pools::PoolSizes;
 use pools::{Admitted, Pools, Work};
 use posted::Posted;
 use readiness::Readiness;
-use unbroken::Unbroken;
+use short_reads::ShortReads;
 
 /// What a request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -97,10 +97,12 @@ impl App {
         limits: Limits,
     ) -> Self {
         let budget = Arc::new(Budget::new(limits.bytes, Arc::clone(&counters)));
-        let tasks = TaskTracker::new();
+        let (tasks, cancel) = (TaskTracker::new(), CancellationToken::new());
+        let reads = ShortReads::new(Arc::clone(&search), tasks.clone(), cancel.clone());
         let context = Context {
             seal: Arc::new(Seal::of(&search.secret())),
-            search: Arc::new(Unbroken::new(search, tasks.clone())),
+            search,
+            reads,
             searches: Turns::new(turn_sizes(limits.searches)),
             authenticator,
             authorizer,
@@ -110,7 +112,7 @@ impl App {
             fleet_version: OfCatalog::default(),
             unhealthy: OfCatalog::default(),
             tasks,
-            cancel: CancellationToken::new(),
+            cancel,
             clock: Timestamp::now,
         };
         Self {

@@ -9,6 +9,7 @@ use crate::answer::status::ApiError;
 use crate::caller::identity::Caller;
 use crate::discovery;
 use crate::request::negotiate::{self, Discovery, Notation};
+use crate::turns::Asker;
 
 /// The parts of a request that decide its answer.
 pub(super) struct Asked<'a> {
@@ -44,6 +45,11 @@ impl<'a> Asked<'a> {
                 .filter_map(|value| value.to_str().ok())
                 .collect(),
         }
+    }
+
+    /// Whose turn it is, where turns are shared out.
+    pub(super) fn asker(&self) -> Asker {
+        Asker::user(&self.caller.account)
     }
 
     pub(super) fn discovery(&self) -> Result<Discovery, ApiError> {

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::documents::Documents;
 use super::of_catalog::OfCatalog;
 use super::readiness::Readiness;
+use super::short_reads::ShortReads;
 use super::unhealthy::Unhealthy;
 use crate::answer::reply::Reply;
 use crate::answer::status::ApiError;
@@ -19,7 +20,7 @@ use crate::caller::authz::Authorizer;
 use crate::counters::Counters;
 use crate::request::seal::Seal;
 use crate::request::target::Health;
-use crate::turns::Turns;
+use crate::turns::{Asker, Turns};
 
 /// What the server calls its own version.
 pub(super) const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
@@ -27,6 +28,8 @@ pub(super) const OWN_VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// The server without its sockets and limits.
 pub(super) struct Context {
     pub(super) search: Arc<dyn Search>,
+    /// What of it takes a moment.
+    pub(super) reads: ShortReads,
     /// Whose search is next.
     pub(super) searches: Arc<Turns>,
     /// Of what clients are given to carry.
@@ -71,7 +74,8 @@ impl Context {
         reasons
     }
 
-    pub(super) async fn catalog(&self) -> Result<Arc<Catalog>, ApiError> {
-        Ok(self.search.catalog().await?)
+    pub(super) async fn catalog(&self, asker: &Asker) -> Result<Arc<Catalog>, ApiError> {
+        let read = |store: Arc<dyn Search>| async move { store.catalog().await };
+        Ok(self.reads.read(asker, read).await?)
     }
 }

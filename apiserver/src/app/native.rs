@@ -18,7 +18,7 @@ impl Context {
         posted: Option<&Posted>,
         asked: &Asked<'_>,
     ) -> Result<Reply, ApiError> {
-        let seen = self.see(view).await?;
+        let seen = self.see(view, asked).await?;
         match native {
             Native::Health => Ok(self.health(Health::Ready).await),
             Native::Version => self.version(&seen, asked).await,

@@ -6,7 +6,7 @@ use armadex_model::params::{
     GetParams, ListParams, Parsed, PathParams, RawParams, Request, Revision, parse,
 };
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, ResourceType};
-use armadex_storage::{Found, Phase};
+use armadex_storage::{Found, Phase, Search};
 
 use super::asked::Asked;
 use super::context::Context;
@@ -104,7 +104,7 @@ impl Context {
         Searches {
             store: Arc::clone(&self.search),
             turns: Arc::clone(&self.searches),
-            asker: Asker::user(&asked.caller.account),
+            asker: asked.asker(),
             seal: Arc::clone(&self.seal),
             tasks: self.tasks.clone(),
             ending: self.cancel.clone(),
@@ -133,10 +133,11 @@ impl Context {
         let mut held = asked.allowance.reserve(most).await?;
         let outbox = Outbox::out_of(&mut held, asked.allowance.clone());
         let found = if is_namespaces(gvr) && seen.resource(gvr, false).is_none() {
-            self.implied_namespace(&resource, cluster, &key.name)
+            self.implied_namespace(&asked.asker(), &resource, cluster, &key.name)
                 .await?
         } else {
-            let stored = self.stored(cluster, gvr, &key, params.revision).await?;
+            let object = (cluster, gvr, &key);
+            let stored = self.stored(&asked.asker(), object, params.revision).await?;
             stored.ok_or_else(|| ApiError::no_such_object(&gvr.group, &gvr.resource, &key.name))?
         };
         let shape = Shape {
@@ -163,19 +164,25 @@ impl Context {
     /// stored is gone.
     async fn stored(
         &self,
-        cluster: &ClusterName,
-        gvr: &GroupVersionResource,
-        key: &ObjectKey,
+        asker: &Asker,
+        (cluster, gvr, key): (&ClusterName, &GroupVersionResource, &ObjectKey),
         asked: Revision,
     ) -> Result<Option<Found>, ApiError> {
+        let found = || {
+            let (cluster, gvr, key) = (cluster.clone(), gvr.clone(), key.clone());
+            let read =
+                |store: Arc<dyn Search>| async move { store.get(&cluster, &gvr, &key).await };
+            self.reads.read(asker, read)
+        };
         let (Revision::AtLeast(asked) | Revision::Exactly(asked)) = asked else {
-            return Ok(self.search.get(cluster, gvr, key).await?);
+            return Ok(found().await?);
         };
         // Before the object, which is then at least as new.
-        let head = self.search.head().await?;
+        let head = |store: Arc<dyn Search>| async move { store.head().await };
+        let head = self.reads.read(asker, head).await?;
         let is_reached = u64::try_from(head.revision).is_ok_and(|head| head >= asked)
-            || self.has_come_to(cluster, gvr, asked).await?;
-        let found = self.search.get(cluster, gvr, key).await?;
+            || self.has_come_to(asker, cluster, gvr, asked).await?;
+        let found = found().await?;
         let is_new = |found: &Found| is_at_least(&found.resource_version, asked);
         if is_reached || found.as_ref().is_some_and(is_new) {
             Ok(found)
@@ -187,11 +194,14 @@ impl Context {
     /// Whether all that happened in a member up to this version of its own is stored.
     async fn has_come_to(
         &self,
+        asker: &Asker,
         cluster: &ClusterName,
         gvr: &GroupVersionResource,
         asked: u64,
     ) -> Result<bool, ApiError> {
-        let position = self.search.position(cluster, gvr).await?;
+        let (cluster, gvr) = (cluster.clone(), gvr.clone());
+        let read = |store: Arc<dyn Search>| async move { store.position(&cluster, &gvr).await };
+        let position = self.reads.read(asker, read).await?;
         Ok(position.is_some_and(|position| {
             position.phase == Phase::Live && is_at_least(&position.resource_version, asked)
         }))
@@ -201,11 +211,14 @@ impl Context {
     /// the namespace is missing.
     async fn implied_namespace(
         &self,
+        asker: &Asker,
         resource: &ResourceType,
         cluster: &ClusterName,
         namespace: &str,
     ) -> Result<Found, ApiError> {
-        if self.search.has_namespace(cluster, namespace).await? {
+        let of = (cluster.clone(), namespace.to_owned());
+        let read = |store: Arc<dyn Search>| async move { store.has_namespace(&of.0, &of.1).await };
+        if self.reads.read(asker, read).await? {
             Ok(namespace_of(resource, cluster, namespace))
         } else {
             Err(ApiError::no_such_object("", "namespaces", namespace))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{Catalog, ClusterEntry};
 
+use super::asked::Asked;
 use super::context::{Context, OWN_VERSION};
 use super::fleet_version::fleet_version;
 use crate::answer::status::ApiError;
@@ -60,8 +61,8 @@ impl Seen {
 }
 
 impl Context {
-    pub(super) async fn see(&self, view: View) -> Result<Seen, ApiError> {
-        let catalog = self.catalog().await?;
+    pub(super) async fn see(&self, view: View, asked: &Asked<'_>) -> Result<Seen, ApiError> {
+        let catalog = self.catalog(&asked.asker()).await?;
         let cluster = match view {
             View::Fleet => None,
             View::Cluster(name) if catalog.clusters.contains_key(&name) => Some(name),
