@@ -11,18 +11,19 @@ pub(crate) mod store;
 pub(crate) mod synchro;
 
 use crate::cli::Command;
+use crate::shutdown;
 
-/// Runs one subcommand to its end.
+/// Runs one subcommand to its end. Those that serve end in order at a signal, those that do one thing break off with an error.
 pub(crate) async fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::All(flags) => all::run(flags).await,
         Command::Apiserver(flags) => apiserver::run(flags).await,
         Command::Synchro(flags) => synchro::run(flags).await,
         Command::Controllers(flags) => controllers::run(flags).await,
-        Command::Migrate(flags) => migrate::run(flags).await,
-        Command::Audit(flags) => audit::run(flags).await,
-        Command::Store(flags) => store::run(flags).await,
-        Command::Check(flags) => store::check::run(flags).await,
+        Command::Migrate(flags) => shutdown::unless_interrupted(migrate::run(flags)).await,
+        Command::Audit(flags) => shutdown::unless_interrupted(audit::run(flags)).await,
+        Command::Store(flags) => shutdown::unless_interrupted(store::run(flags)).await,
+        Command::Check(flags) => shutdown::unless_interrupted(store::check::run(flags)).await,
         Command::Crds(flags) => crds::run(flags).await,
         Command::Kubeconfig(flags) => kubeconfig::run(flags).await,
     }

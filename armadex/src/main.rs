@@ -44,7 +44,12 @@ fn main() -> ExitCode {
     }
 }
 
-#[tokio::main]
-async fn run(cli: cli::Cli) -> anyhow::Result<()> {
-    command::run(cli.command).await
+/// A thread that looks up a name, or a disk that does not answer, holds nobody up who was told to stop: what they do is nothing that would be missed.
+fn run(cli: cli::Cli) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let done = runtime.block_on(command::run(cli.command));
+    runtime.shutdown_background();
+    done
 }

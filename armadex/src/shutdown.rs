@@ -48,6 +48,20 @@ pub(crate) async fn unless_stopped<T>(
     Ok(None)
 }
 
+/// Does the one thing that a process is there for. An error: it was told to stop before that was done. As the first process of a container it would not be
+/// ended by a signal that it does not listen to.
+pub(crate) async fn unless_interrupted(
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    let cancel = on_signal()?;
+    let done = cancel.run_until_cancelled(work).await;
+    done.unwrap_or_else(|| {
+        Err(anyhow::anyhow!(
+            "stopped before it was done: what was done counts, and it may be run again"
+        ))
+    })
+}
+
 /// How far a process is on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {

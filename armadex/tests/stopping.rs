@@ -45,6 +45,26 @@ fn a_process_whose_store_does_not_open_stops_when_told() {
     stops_while_it_is_starting(&["apiserver", "--read-store", &named(port)], &opening);
 }
 
+/// Whoever waits for it, as a Job does, must not take it for done.
+#[test]
+fn a_migration_that_waits_for_a_store_fails_when_told_to_stop() {
+    let (port, opening) = silent_server();
+    let store = format!("postgres://armadex@127.0.0.1:{port}/fleet");
+    let mut process = Command::new(env!("CARGO_BIN_EXE_armadex"))
+        .args(["migrate", "--store", &store])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let is_opening = opening.recv_timeout(LIMIT).is_ok();
+    tell(&process, "TERM");
+    let status = ended(&mut process);
+    let mut said = String::new();
+    let log = process.stderr.take().expect("piped");
+    BufReader::new(log).read_to_string(&mut said).expect("text");
+    assert!(is_opening && status.code() == Some(1), "{status}: {said}");
+    assert!(said.contains("stopped before it was done"), "{said}");
+}
+
 #[track_caller]
 fn stops_while_it_is_starting(arguments: &[&str], opening: &mpsc::Receiver<()>) {
     let folder = tempfile::tempdir().expect("a folder");
