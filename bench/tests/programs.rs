@@ -186,6 +186,8 @@ fn members_are_let_be(report: &Value) -> Result<()> {
     const OTHER_SOCKETS: u32 = 40;
     /// Of each member in trouble, over all of its time: two say that a kind is forbidden, twice each, and whoever is silent is told of once.
     const WARNINGS: f64 = 4.0;
+    /// Of each member in trouble while nothing happens: one that is seldom, and what a slow disk makes the store say.
+    const LINES: f64 = 3.0;
     let number = |value: &Value| value.as_f64().unwrap_or(f64::INFINITY);
     let sum = |path: &str| {
         let found = at(report, path);
@@ -211,7 +213,7 @@ fn members_are_let_be(report: &Value) -> Result<()> {
     );
     let lines = sum("quiet/log_lines")?;
     ensure!(
-        lines <= in_trouble,
+        lines <= LINES * in_trouble,
         "{lines} lines while nothing happens: {report}"
     );
     Ok(())
@@ -240,14 +242,17 @@ async fn a_hostile_round_is_measured() -> Result<()> {
     Ok(())
 }
 
-/// Whether the server did for an attacker what the attack is about. Those who take room come two seconds later than the others, and on a busy machine nobody
-/// has let them in by the end: that they tried is theirs, and of the others it is none yet.
+/// Whether the server met an attacker as far as it can have within such a round. Those who take room come two seconds later than the others, and on a busy
+/// machine nobody has let them in by the end: that they tried is theirs. Of a connection with stalled streams nothing is heard before its end, which
+/// comes later than that of the round.
 fn was_met(attacker: &Value) -> bool {
     let proofs: &[&str] = match attacker["attack"].as_str() {
         Some("silent-sockets" | "half-open-handshakes" | "unfinished-heads") => {
             &["tried", "connected"]
         }
+        Some("stalled-streams") => &["connected"],
         Some("deep-chains") => &["answered 401", "shown out"],
+        Some("many-clauses" | "huge-offsets" | "large-ties") => &["answered 200", "answered 400"],
         _ => &["answered 200"],
     };
     let seen = attacker["seen"].as_object();

@@ -6,6 +6,7 @@
 //! Streams run only while Live. What they have stored stays, whatever happens here; only a type that is no longer wanted, or that
 //! the member says it does not have, is hidden. Where the store says that the cluster has left, the session ends.
 
+mod away;
 mod changes;
 pub(crate) mod discoveries;
 mod doubts;
@@ -37,6 +38,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::audit::{AuditedCluster, Auditor};
+use crate::session::away::Away;
 use crate::session::health::{Health, PROBE_PERIOD, Verdict};
 use crate::session::reach::{Reached, Unreached};
 use crate::session::rediscovery::{Found, Rediscovery};
@@ -49,8 +51,6 @@ use crate::told::board::Running;
 /// A member that answers the probe and not what comes after it is asked four questions each time, one of them long: in the end once a
 /// minute.
 const LAST_RETRY: Duration = Duration::from_secs(60);
-/// Nobody puts a backup back in less, and a member that comes and goes is not audited each time.
-const OUTAGE: Duration = Duration::from_secs(120);
 
 /// How a pause ended.
 #[derive(PartialEq, Eq)]
@@ -80,14 +80,14 @@ impl Session {
         let mut streams = Streams::new(&self);
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         let mut strangers = Strangers::default();
-        let mut lost = None;
+        let mut away = Away::default();
         while !self.cancel.is_cancelled() && !self.left.is_cancelled() {
             let wanted = self.wanted.borrow_and_update().clone();
-            let reached = Box::pin(self.reach(&wanted, &mut health, &mut streams)).await;
-            let Some(reached) = reached else {
+            let reached = self.reach(&wanted, &mut health, &mut streams, &mut away);
+            let Some(reached) = Box::pin(reached).await else {
                 continue;
             };
-            self.returned(lost.take());
+            self.returned(&mut away);
             let begun = Instant::now();
             let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
             let lasted = begun.elapsed();
@@ -95,7 +95,9 @@ impl Session {
             let is_lost = matches!(pause, Pause::Unhealthy | Pause::Stranger);
             Box::pin(streams.stop(is_lost)).await;
             wanted.member.leave_connections();
-            lost = matches!(pause, Pause::Unhealthy).then(Instant::now);
+            if matches!(pause, Pause::Unhealthy) {
+                away.is_away(Instant::now());
+            }
             match pause {
                 Pause::Unhealthy if lasted < LIVED => {
                     self.pause(backoff.next(rand::random())).await;
@@ -116,10 +118,10 @@ impl Session {
         }
     }
 
-    /// The member answers again, after it was lost at this time. One that was put back to a backup and has taken so many changes since that it is past what is
-    /// stored looks as if it had gone on: an audit finds what it does not have any more.
-    fn returned(&self, lost: Option<Instant>) {
-        if lost.is_some_and(|lost| lost.elapsed() >= OUTAGE) {
+    /// The member answers. One that was put back to a backup and has taken so many changes since that it is past what is stored looks as if it had gone on: an
+    /// audit finds what it does not have any more.
+    fn returned(&self, away: &mut Away) {
+        if away.returns(Instant::now()) {
             self.audits.begins_soon();
         }
     }
@@ -145,6 +147,7 @@ impl Session {
         wanted: &Wanted,
         health: &mut Health,
         streams: &mut Streams,
+        away: &mut Away,
     ) -> Option<Reached> {
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
         let mut withdrawn = false;
@@ -167,6 +170,9 @@ impl Session {
                 }
                 Err(Unreached::Store(StoreError::Left { .. })) => self.left.cancel(),
                 Err(error) => {
+                    if error.is_of_member() {
+                        away.is_away(Instant::now());
+                    }
                     wanted.member.leave_connections();
                     self.unreached(wanted, &error, health).await;
                     if error.is_no_silence() {

@@ -3,6 +3,8 @@
 pub(crate) mod check;
 mod families;
 pub(crate) mod mend;
+#[cfg(test)]
+mod overlapping;
 mod search;
 mod sink;
 mod snapshots;
@@ -277,10 +279,8 @@ impl SqlStore {
     async fn stays_behind(&self, seen: Committed, head: &HeadRow) -> StoreError {
         let behind = incarnation::behind(head.revision, seen.revision);
         if self.is_replica() {
-            if self.seen.give_up() {
-                // Should it stay so, commits were lost: what is known of them means something else when their numbers are reached again.
-                self.snapshots.forget();
-            }
+            // Should it stay so, commits were lost: what is known of them means something else when their numbers are reached again.
+            self.snapshots.forget();
             return behind;
         }
         let told = self.order(Work::Rewound(seen)).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::conditions::ClusterHealthyReason;
-use armadex_member::Member;
+use armadex_member::{Member, MemberError};
 use armadex_storage::{ClusterId, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,8 @@ const LOST: &str = "the streams are paused";
 const WHILE_HEARD: Duration = Duration::from_secs(30);
 /// A control plane of several API servers that is upgraded one by one answers all the time, and in the end each of them is of another version.
 const VERSION_HOLDS: Duration = Duration::from_secs(300);
+/// For its answer to that, as for one to a probe: nothing else is done for the cluster meanwhile.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// For whoever searches, until another synchro looks after the cluster.
 const RELEASED: &str = "no synchro looks after it now";
 /// For that word; whoever takes the cluster over waits for its end.
@@ -75,8 +77,10 @@ pub(super) struct Health {
     left: CancellationToken,
     name: String,
     version: String,
-    /// When the member told it last.
+    /// When the member was asked for it last.
     versioned: Instant,
+    /// What came of that, for the status of a member that is well.
+    well: String,
     failures: u32,
     trouble: Option<Trouble>,
     /// What the log was told: a member that goes and returns is not told of each time.
@@ -100,6 +104,7 @@ impl Health {
             name: session.name.to_string(),
             version: String::new(),
             versioned: Instant::now(),
+            well: HEALTHY.to_owned(),
             failures: 0,
             trouble: None,
             outages: Outages::default(),
@@ -119,8 +124,8 @@ impl Health {
 
     /// The member answered all that is asked of it first.
     pub(super) async fn reached(&mut self, version: String) {
-        self.is_of(version);
-        self.good(HEALTHY.to_owned()).await;
+        self.is_of(Ok(version));
+        self.good().await;
     }
 
     /// The member did not, or is another one; its streams do not run. Whether that is news.
@@ -137,8 +142,8 @@ impl Health {
             return Verdict::Fine;
         }
         let Err(error) = member.probe().await else {
-            let message = self.refresh_version(member).await;
-            if self.good(message).await {
+            self.refresh_version(member).await;
+            if self.good().await {
                 info!(cluster = %self.name, "the member answers again");
             }
             return Verdict::Fine;
@@ -176,27 +181,32 @@ impl Health {
         }
     }
 
-    fn is_of(&mut self, version: String) {
-        self.version = version;
+    /// One that does not tell its version is asked no sooner than one that does, or each probe would wait for it.
+    fn is_of(&mut self, told: Result<String, MemberError>) {
         self.versioned = Instant::now();
-    }
-
-    /// A member that was away for a moment may have been upgraded, and so may one that told its version a while ago.
-    async fn refresh_version(&mut self, member: &Member) -> String {
-        if self.failures == 0 && self.versioned.elapsed() < VERSION_HOLDS {
-            return HEALTHY.to_owned();
-        }
-        match member.version().await {
+        self.well = match told {
             Ok(version) => {
-                self.is_of(version);
+                self.version = version;
                 HEALTHY.to_owned()
             }
             Err(error) => format!("{HEALTHY}, but get server version: {error}"),
+        };
+    }
+
+    /// A member that was away for a moment may have been upgraded, and so may one that told its version a while ago.
+    async fn refresh_version(&mut self, member: &Member) {
+        if self.failures == 0 && self.versioned.elapsed() < VERSION_HOLDS {
+            return;
         }
+        let told = tokio::time::timeout(VERSION_TIMEOUT, member.version()).await;
+        self.is_of(told.unwrap_or(Err(MemberError::TimedOut {
+            phase: "answer with the version",
+            after: VERSION_TIMEOUT,
+        })));
     }
 
     /// Whether that is the end of what the log was told of.
-    async fn good(&mut self, message: String) -> bool {
+    async fn good(&mut self) -> bool {
         self.failures = 0;
         self.answered = Instant::now();
         self.trouble = None;
@@ -204,7 +214,7 @@ impl Health {
         self.metrics.healthy.set(1);
         self.board.update(|facts| {
             facts.version.clone_from(&self.version);
-            facts.health = MemberHealth::Healthy(message);
+            facts.health = MemberHealth::Healthy(self.well.clone());
         });
         self.store(true, String::new()).await;
         is_over
@@ -261,11 +271,53 @@ impl Health {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::sync::atomic::Ordering;
 
     use super::*;
     use crate::config::Config;
-    use crate::testing::{ScriptedMember, Stage, lines};
+    use crate::testing::{ScriptedMember, Stage, lines, request};
+
+    fn of_nobody_asked(shared: Arc<Shared>) -> Health {
+        Health {
+            metrics: Arc::default(),
+            board: Arc::default(),
+            cluster: ClusterId(1),
+            left: CancellationToken::new(),
+            name: "m".to_owned(),
+            version: String::new(),
+            versioned: Instant::now(),
+            well: HEALTHY.to_owned(),
+            failures: 0,
+            trouble: None,
+            outages: Outages::default(),
+            answered: Instant::now(),
+            untold: false,
+            stored: None,
+            shared,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_member_that_does_not_tell_its_version_is_not_waited_for_at_each_probe() {
+        let stage = Stage::new().await;
+        let mut health = of_nobody_asked(stage.shared("one", Config::default()));
+        tokio::time::pause();
+        let member = request::through_pipes(|pipe| {
+            drop(tokio::spawn(async move {
+                let _open = pipe;
+                pending::<()>().await;
+            }));
+        });
+        tokio::time::advance(VERSION_HOLDS).await;
+        let begun = Instant::now();
+        for _ in 0..3 {
+            health.refresh_version(&member).await;
+        }
+        assert!(begun.elapsed() < 2 * VERSION_TIMEOUT, "asked once");
+        let words = "cluster health responded with ok, but get server version: no answer";
+        assert!(health.well.starts_with(words), "{}", health.well);
+    }
 
     #[tokio::test]
     async fn a_member_that_fails_every_other_probe_is_told_of_once() {
@@ -274,22 +326,7 @@ mod tests {
         let scripted = ScriptedMember::start("uid", &[]).await;
         let member = scripted.connect();
         let shared = stage.shared("one", Config::default());
-        let mut health = Health {
-            metrics: Arc::default(),
-            board: Arc::default(),
-            cluster: ClusterId(1),
-            left: CancellationToken::new(),
-            name: "m".to_owned(),
-            version: String::new(),
-            versioned: Instant::now(),
-            failures: 0,
-            trouble: None,
-            outages: Outages::default(),
-            answered: Instant::now(),
-            untold: false,
-            stored: None,
-            shared,
-        };
+        let mut health = of_nobody_asked(shared);
         for _ in 0..6 {
             scripted.answers("/readyz", 500);
             health.check(&member).await;

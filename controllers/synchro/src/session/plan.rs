@@ -11,7 +11,7 @@ mod keep;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use armadex_crds::{AuthorizationMode, GroupResources, PediaClusterSpec};
 use armadex_member::Discovery;
@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     pub(crate) missing: Vec<Missing>,
     /// What stays although it is not in `types`.
     pub(crate) kept: Kept,
-    /// What is known and still served of which another version is in `types`: it has to do until that one has been listed.
+    /// What is known and still served of which another version is in `types`, in the member's order: one of each may have to do until that one has been listed.
     pub(crate) replaced: Vec<ResourceType>,
     /// How many that are new are to come later.
     pub(crate) wait: usize,
@@ -149,10 +149,37 @@ impl Plan {
         self.kept.types.contains(gvr) || self.types.iter().any(|planned| planned.gvr == *gvr)
     }
 
+    /// What has to do although the plan has no place for it: of each resource of which no version that is planned or kept has been listed one other that has,
+    /// the first in the member's order. More would have no end: who puts another version first each hour may let none of them be listed.
+    pub(crate) fn have_to_do(
+        &self,
+        listed: &BTreeSet<&GroupVersionResource>,
+    ) -> BTreeSet<GroupVersionResource> {
+        let planned = self.types.iter().map(|planned| &planned.gvr);
+        let stay = planned.chain(&self.kept.types);
+        let (shown, others): (Vec<_>, Vec<_>) = stay.partition(|gvr| listed.contains(gvr));
+        let shown: BTreeSet<_> = shown.into_iter().map(resource_of).collect();
+        let others: BTreeSet<_> = others.into_iter().map(resource_of).collect();
+        let served = self.replaced.iter().map(|replaced| &replaced.gvr);
+        let served = served.filter(|gvr| listed.contains(gvr));
+        let mut have_to_do = BTreeMap::new();
+        for gvr in served.chain(listed.iter().copied()) {
+            let resource = resource_of(gvr);
+            if others.contains(&resource) && !shown.contains(&resource) {
+                have_to_do.entry(resource).or_insert(gvr);
+            }
+        }
+        have_to_do.into_values().cloned().collect()
+    }
+
     /// Whether a stream of this type, described like this, runs on.
     pub(crate) fn runs_on(&self, resource: &ResourceType) -> bool {
         self.kept.types.contains(&resource.gvr) || self.types.contains(resource)
     }
+}
+
+fn resource_of(gvr: &GroupVersionResource) -> (&str, &str) {
+    (&gvr.group, &gvr.resource)
 }
 
 /// What was chosen, before it is known what of it begins now.
@@ -223,9 +250,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Beside what is kept.
+    /// Beside what is kept. A version that is kept beside the chosen one takes no place: nothing else is to go for it.
     fn places(&self) -> usize {
-        self.most.saturating_sub(self.kept.types.len())
+        self.most
+            .saturating_sub(self.chosen.beside(&self.kept.types))
     }
 }
 

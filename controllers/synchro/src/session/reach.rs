@@ -42,6 +42,11 @@ pub(super) enum Unreached {
 const HEALTH_CHECK: &str = "health check";
 
 impl Unreached {
+    /// It is the member that does not answer, and not the store.
+    pub(super) fn is_of_member(&self) -> bool {
+        matches!(self, Self::Member { .. })
+    }
+
     /// The member answers, and not as it should; or the store does not.
     pub(super) fn is_no_silence(&self) -> bool {
         !matches!(self, Self::Member { what, .. } if *what == HEALTH_CHECK)

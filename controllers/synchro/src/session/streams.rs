@@ -1,6 +1,6 @@
 //! The streams of one cluster: started and stopped as the plan says, each a task of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use armadex_crds::GroupResources;
@@ -8,7 +8,6 @@ use armadex_crds::conditions::ResourceSyncReason;
 use armadex_member::{Etags, Member};
 use armadex_model::{ClusterName, GroupVersionResource, ResourceType};
 use armadex_storage::{ClusterId, Phase, StoreError, StreamState};
-use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -155,18 +154,19 @@ impl Streams {
             .any(|running| running.task.is_finished())
     }
 
-    /// Stops what is no longer wanted and hides it, starts what is planned from what is known; what of it is left to do. Another version of a resource is
-    /// followed on until the planned one has been listed: that may take long, or fail.
+    /// Stops what is no longer wanted and hides it, starts what is planned from what is known; what of it is left to do. Another version of a resource that has
+    /// been listed is followed on until the planned one has been too: that may take long, or fail.
     pub(super) async fn apply(&mut self, plan: &Plan) -> Rest {
         let was_unseen = std::mem::take(&mut self.unseen);
-        let has_to_do = |replaced: &&ResourceType| self.has_to_do(plan, &replaced.gvr);
-        let have_to_do = Vec::from_iter(plan.replaced.iter().filter(has_to_do));
+        let have_to_do = plan.have_to_do(&self.listed());
+        let has_to_do = |replaced: &&ResourceType| have_to_do.contains(&replaced.gvr);
+        let followed = Vec::from_iter(plan.replaced.iter().filter(has_to_do));
         let runs_on = |resource: &ResourceType, running: &Running| {
-            let is_asked_for = plan.runs_on(resource) || have_to_do.contains(&resource);
+            let is_asked_for = plan.runs_on(resource) || followed.contains(&resource);
             !running.task.is_finished() && is_asked_for
         };
         self.end_unless(runs_on).await;
-        for resource in plan.types.iter().chain(have_to_do) {
+        for resource in plan.types.iter().chain(followed) {
             if !self.running.contains_key(resource) {
                 let resource = self.shared.types.of(resource);
                 let running = self.start(&resource);
@@ -175,9 +175,10 @@ impl Streams {
             }
         }
         self.show();
-        let rest = self.close_unwanted(plan).await;
+        let rest = self.close_unwanted(plan, &have_to_do).await;
         self.stored = Vec::new();
-        self.doubts.are(&plan.kept.doubted, Instant::now());
+        let doubted = &plan.kept.doubted | &plan.kept.gone;
+        self.doubts.are(&doubted, Instant::now());
         self.metrics.waiting_types.set(plan.wait as u64);
         self.known = true;
         match was_unseen || self.unseen {
@@ -186,21 +187,14 @@ impl Streams {
         }
     }
 
-    /// Whether another version of the resource is planned in the place of this one that had not been listed at the last look.
-    fn has_to_do(&self, plan: &Plan, gvr: &GroupVersionResource) -> bool {
-        let is_instead = |planned: &&ResourceType| {
-            let planned = &planned.gvr;
-            planned.group == gvr.group && planned.resource == gvr.resource && planned != gvr
+    /// What had been listed at the last look.
+    fn listed(&self) -> BTreeSet<&GroupVersionResource> {
+        let is_live = |stored: &&StreamState| {
+            let position = stored.position.as_ref();
+            position.is_some_and(|position| position.phase == Phase::Live)
         };
-        let instead = plan.types.iter().find(is_instead);
-        instead.is_some_and(|instead| !self.was_listed(&instead.gvr))
-    }
-
-    fn was_listed(&self, gvr: &GroupVersionResource) -> bool {
-        let mut stored = self.stored.iter();
-        let state = stored.find(|stored| stored.resource.gvr == *gvr);
-        let position = state.and_then(|state| state.position.as_ref());
-        position.is_some_and(|position| position.phase == Phase::Live)
+        let listed = self.stored.iter().filter(is_live);
+        listed.map(|stored| &stored.resource.gvr).collect()
     }
 
     /// The same when it is asked for something else. How much of that waits is not known before the member answers.
@@ -259,8 +253,7 @@ impl Streams {
 
     fn start(&self, resource: &Arc<ResourceType>) -> Option<Running> {
         let connected = self.connected.as_ref()?;
-        let changed = Arc::clone(self.board.changed());
-        let report = Arc::new(Report::new(changed, Timestamp::now()));
+        let report = Arc::new(self.board.report());
         let cancel = CancellationToken::new();
         let context = StreamContext {
             shared: Arc::clone(&self.shared),
@@ -292,13 +285,16 @@ impl Streams {
     }
 
     /// Includes what a former process stored; what of that is still shown.
-    async fn close_unwanted(&self, plan: &Plan) -> Rest {
+    async fn close_unwanted(
+        &self,
+        plan: &Plan,
+        have_to_do: &BTreeSet<GroupVersionResource>,
+    ) -> Rest {
         let is_unwanted = |stored: &&StreamState| !plan.keeps(&stored.resource.gvr);
         let unwanted = self.stored.iter().filter(is_unwanted);
-        let (have_to_do, unwanted): (Vec<_>, Vec<_>) =
-            unwanted.partition(|stored| self.has_to_do(plan, &stored.resource.gvr));
+        let unwanted = unwanted.filter(|stored| !have_to_do.contains(&stored.resource.gvr));
         let of = (&self.name, self.cluster);
-        let hidden = unwanted::hide(&self.shared, of, unwanted.into_iter()).await;
+        let hidden = unwanted::hide(&self.shared, of, unwanted).await;
         match self.is_hidden(hidden) {
             false => Rest::Unclear,
             true if have_to_do.is_empty() => Rest::None,

@@ -191,12 +191,7 @@ async fn a_cluster_that_somebody_else_says_is_lost_is_soon_said_to_be_well() {
 async fn a_member_that_was_away_for_minutes_is_audited_soon() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a"]).await;
-    let config = Config {
-        audit_every: Duration::from_secs(10 * 365 * 24 * 60 * 60),
-        ..Config::default()
-    };
-    let client = stage.control_plane.client();
-    let mut fleet = stage.synchro_with(client, "one", config);
+    let mut fleet = that_audits_seldom(&stage);
     stage.relist(&mut fleet, [asking_for(&member, &["pods"])]);
     stage.shows(&[POD]).await;
     member.until_watched(1).await;
@@ -215,12 +210,42 @@ async fn a_member_that_was_away_for_minutes_is_audited_soon() {
     tokio::time::resume();
     member.returns_as("uid", &["a"]);
     is_healthy(true).await;
+    until_proved(&stage, 1).await;
+    fleet.shutdown().await;
+}
+
+/// For how long, nobody knows: the session before may have ended long ago.
+#[tokio::test]
+async fn a_member_that_is_away_when_a_session_begins_is_audited_soon_after_its_return() {
+    let mut act = Act::begin().await;
+    act.is_healthy(true).await;
+    act.fleet.shutdown().await;
+    act.member.dies();
+    act.fleet = that_audits_seldom(&act.stage);
+    act.stage.relist(&mut act.fleet, [act.object.clone()]);
+    act.is_healthy(false).await;
+    act.member.returns_as("uid", &["a"]);
+    act.is_healthy(true).await;
+    until_proved(&act.stage, 2).await;
+    act.fleet.shutdown().await;
+}
+
+/// A synchro whose first audit would come after years.
+fn that_audits_seldom(stage: &Stage) -> Fleet {
+    let config = Config {
+        audit_every: Duration::from_secs(10 * 365 * 24 * 60 * 60),
+        ..Config::default()
+    };
+    stage.synchro_with(stage.control_plane.client(), "one", config)
+}
+
+/// Waits for an audit that finds so many resources right.
+async fn until_proved(stage: &Stage, resources: u64) {
     let is_audited = || async {
         let written = stage.control_plane.statuses("m").pop();
-        written.is_some_and(|written| written.body["status"]["audit"]["proved"] == 1)
+        written.is_some_and(|written| written.body["status"]["audit"]["proved"] == resources)
     };
     in_time("an audit", is_audited).await;
-    fleet.shutdown().await;
 }
 
 #[tokio::test]

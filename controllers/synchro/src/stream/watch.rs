@@ -60,7 +60,7 @@ struct Watch {
     latest: String,
     /// The version up to which everything has come in: the one before, or a bookmark's.
     complete: String,
-    /// What the store knows.
+    /// What the store knows; empty if nobody knows that.
     stored: String,
     /// When something must be written.
     write_at: Option<Instant>,
@@ -567,8 +567,10 @@ impl Watch {
         });
     }
 
-    /// The store did not take how far it is. Nobody has read meanwhile, so something may have come.
+    /// The store did not take in time how far it is, and may take it all the same: whatever is written next says it anew. Nobody has read meanwhile, so
+    /// something may have come.
     fn put_off(&mut self, now: Instant) {
+        self.stored.clear();
         self.heard = now;
         self.write_at = Some(now + PUT_OFF);
     }

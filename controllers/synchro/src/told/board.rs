@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::lock::lock;
 use crate::session::plan::Missing;
-use crate::told::report::{Progress, Report};
+use crate::told::report::{LeftOutShare, Progress, Report};
 
 /// What is known about one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,8 @@ pub(crate) struct Board {
     streams: Mutex<Streams>,
     /// The object as a watch told it last.
     object: Mutex<Option<Arc<PediaCluster>>>,
+    /// The room for what its streams leave out.
+    left_out: Arc<LeftOutShare>,
     changed: Arc<Notify>,
 }
 
@@ -97,6 +99,12 @@ impl Board {
         if *facts != before {
             self.changed.notify_one();
         }
+    }
+
+    /// Of a stream of this cluster that is about to begin.
+    pub(crate) fn report(&self) -> Report {
+        let (left_out, changed) = (Arc::clone(&self.left_out), Arc::clone(&self.changed));
+        Report::within(left_out, changed, Timestamp::now())
     }
 
     /// The facts now.
@@ -134,7 +142,7 @@ impl Board {
     /// Whatever was done for the cluster broke off, and nothing of it runs. Its streams are told of by reports that they do not write any more.
     pub(crate) fn broke_off(&self, words: &str) {
         let stopped = |(resource, _): &(Arc<ResourceType>, _)| {
-            let report = Report::new(Arc::clone(&self.changed), Timestamp::now());
+            let report = self.report();
             report.stopped(None, words);
             (Arc::clone(resource), Arc::new(report))
         };
@@ -157,7 +165,7 @@ impl Board {
         lock(&self.object).take()
     }
 
-    /// Told of every change; for reports as well.
+    /// Told of every change, of reports as well.
     pub(crate) fn changed(&self) -> &Arc<Notify> {
         &self.changed
     }

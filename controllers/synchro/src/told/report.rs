@@ -22,7 +22,9 @@ const LEFT_OUT: usize = 1000;
 const LEFT_OUT_BYTES: usize = 128 << 10;
 /// Of those of all streams, of which a process may have thousands.
 const ALL_LEFT_OUT_BYTES: usize = 8 << 20;
-/// What they take.
+/// Of those of one cluster: eight streams that are full. A member that has more kinds of such objects takes nothing of what others have left.
+const CLUSTER_LEFT_OUT_BYTES: usize = ALL_LEFT_OUT_BYTES / 8;
+/// What those of all streams take.
 static OF_THE_PROCESS: AtomicUsize = AtomicUsize::new(0);
 /// Between two log lines about objects of one stream that are left out: a member may have one that changes all the time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
@@ -55,50 +57,87 @@ struct State {
 struct LeftOut {
     keys: BTreeSet<ObjectKey>,
     bytes: usize,
-    /// The bytes of all streams.
+    share: Arc<LeftOutShare>,
+}
+
+/// What the keys of all streams of one cluster take, beside those of all clusters.
+#[derive(Debug)]
+pub(crate) struct LeftOutShare {
+    own: AtomicUsize,
     all: &'static AtomicUsize,
 }
 
-impl LeftOut {
+impl Default for LeftOutShare {
+    fn default() -> Self {
+        Self::beside(&OF_THE_PROCESS)
+    }
+}
+
+impl LeftOutShare {
     fn beside(all: &'static AtomicUsize) -> Self {
+        Self {
+            own: AtomicUsize::new(0),
+            all,
+        }
+    }
+
+    /// Whether there is room for so many bytes, which are taken then.
+    fn takes(&self, bytes: usize) -> bool {
+        if !adds_within(CLUSTER_LEFT_OUT_BYTES, &self.own, bytes) {
+            return false;
+        }
+        let fits = adds_within(ALL_LEFT_OUT_BYTES, self.all, bytes);
+        if !fits {
+            self.own.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn gives_back(&self, bytes: usize) {
+        self.own.fetch_sub(bytes, Ordering::Relaxed);
+        self.all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+fn adds_within(most: usize, held: &AtomicUsize, bytes: usize) -> bool {
+    let others = held.fetch_add(bytes, Ordering::Relaxed);
+    let fits = others + bytes <= most;
+    if !fits {
+        held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+    fits
+}
+
+impl LeftOut {
+    fn within(share: Arc<LeftOutShare>) -> Self {
         Self {
             keys: BTreeSet::new(),
             bytes: 0,
-            all,
+            share,
         }
     }
 
     fn insert(&mut self, key: &ObjectKey) {
         let bytes = bytes_of(key);
         let fits = self.keys.len() < LEFT_OUT && self.bytes + bytes <= LEFT_OUT_BYTES;
-        if !fits || self.keys.contains(key) || !self.takes(bytes) {
+        if !fits || self.keys.contains(key) || !self.share.takes(bytes) {
             return;
         }
         self.keys.insert(key.clone());
         self.bytes += bytes;
     }
 
-    fn takes(&self, bytes: usize) -> bool {
-        let others = self.all.fetch_add(bytes, Ordering::Relaxed);
-        let fits = others + bytes <= ALL_LEFT_OUT_BYTES;
-        if !fits {
-            self.all.fetch_sub(bytes, Ordering::Relaxed);
-        }
-        fits
-    }
-
     fn remove(&mut self, key: &ObjectKey) {
         if self.keys.remove(key) {
             let bytes = bytes_of(key);
             self.bytes -= bytes;
-            self.all.fetch_sub(bytes, Ordering::Relaxed);
+            self.share.gives_back(bytes);
         }
     }
 
     fn clear(&mut self) {
         self.keys.clear();
-        let bytes = std::mem::take(&mut self.bytes);
-        self.all.fetch_sub(bytes, Ordering::Relaxed);
+        self.share.gives_back(std::mem::take(&mut self.bytes));
     }
 }
 
@@ -141,8 +180,14 @@ struct Standing {
 }
 
 impl Report {
-    /// A stream that is about to begin; `changed` is told of everything that a status should show.
+    /// A stream of a cluster that has no other.
+    #[cfg(test)]
     pub(crate) fn new(changed: Arc<Notify>, now: Timestamp) -> Self {
+        Self::within(Arc::default(), changed, now)
+    }
+
+    /// A stream that is about to begin; `changed` is told of everything that a status should show. The streams of its cluster have `share` together.
+    pub(super) fn within(share: Arc<LeftOutShare>, changed: Arc<Notify>, now: Timestamp) -> Self {
         let progress = Progress {
             status: ResourceSyncStatus::Pending,
             reason: Some(ResourceSyncReason::SynchroCreating),
@@ -158,7 +203,7 @@ impl Report {
         Self {
             state: Mutex::new(State {
                 progress,
-                left_out: LeftOut::beside(&OF_THE_PROCESS),
+                left_out: LeftOut::within(share),
                 failed: None,
                 told: None,
                 untold: 0,
@@ -441,7 +486,6 @@ mod tests {
     #[test]
     fn what_is_left_out_is_bounded_in_bytes() {
         let report = report();
-        let long = |index: usize| ObjectKey::new("n".repeat(1000), format!("{index:01000}"));
         for index in 0..LEFT_OUT {
             report.skipped(Some(long(index)), "no".into());
         }
@@ -458,27 +502,52 @@ mod tests {
         );
     }
 
+    fn long(index: usize) -> ObjectKey {
+        ObjectKey::new("n".repeat(1000), format!("{index:01000}"))
+    }
+
+    /// So many streams of a cluster, each of which leaves out as much as it may.
+    fn full(cluster: &Arc<LeftOutShare>, streams: usize) -> Vec<LeftOut> {
+        let full = |_| {
+            let mut stream = LeftOut::within(Arc::clone(cluster));
+            (0..LEFT_OUT).for_each(|index| stream.insert(&long(index)));
+            stream
+        };
+        (0..streams).map(full).collect()
+    }
+
+    fn held<'a>(streams: impl IntoIterator<Item = &'a LeftOut>) -> usize {
+        streams.into_iter().map(|stream| stream.bytes).sum()
+    }
+
+    #[test]
+    fn a_cluster_that_leaves_out_much_takes_no_room_of_others() {
+        static ALL: AtomicUsize = AtomicUsize::new(0);
+        let [hostile, healthy] = [(); 2].map(|()| Arc::new(LeftOutShare::beside(&ALL)));
+        let of_hostile = full(&hostile, 100);
+        let bytes = held(&of_hostile);
+        let most = CLUSTER_LEFT_OUT_BYTES;
+        assert!((most - 3000..=most).contains(&bytes), "{bytes}");
+        let of_healthy = full(&healthy, 1);
+        assert!(held(&of_healthy) > LEFT_OUT_BYTES - 3000);
+    }
+
     #[test]
     fn what_all_streams_leave_out_is_bounded_together() {
         static ALL: AtomicUsize = AtomicUsize::new(0);
-        let key = |index: usize| ObjectKey::new("n".repeat(1000), format!("{index:01000}"));
-        let mut streams: Vec<_> = (0..100).map(|_| LeftOut::beside(&ALL)).collect();
-        for stream in &mut streams {
-            (0..LEFT_OUT).for_each(|index| stream.insert(&key(index)));
-        }
-        let held: usize = streams.iter().map(|stream| stream.bytes).sum();
-        assert_eq!(held, ALL.load(Ordering::Relaxed));
-        assert!(
-            (ALL_LEFT_OUT_BYTES - 3000..=ALL_LEFT_OUT_BYTES).contains(&held),
-            "{held}"
-        );
+        let cluster = |_| full(&Arc::new(LeftOutShare::beside(&ALL)), 10);
+        let mut streams: Vec<_> = (0..10).flat_map(cluster).collect();
+        let bytes = held(&streams);
+        assert_eq!(bytes, ALL.load(Ordering::Relaxed));
+        let most = ALL_LEFT_OUT_BYTES;
+        assert!((most - 3000..=most).contains(&bytes), "{bytes}");
         let mut last = streams.pop().expect("a stream");
         assert!(last.keys.is_empty());
-        streams[0].remove(&key(0));
+        streams[0].remove(&long(0));
         streams[1].clear();
         drop(streams.remove(2));
-        last.insert(&key(7));
-        assert!(last.keys.contains(&key(7)), "there is room again");
+        last.insert(&long(7));
+        assert!(last.keys.contains(&long(7)), "there is room again");
         drop((streams, last));
         assert_eq!(ALL.load(Ordering::Relaxed), 0);
     }

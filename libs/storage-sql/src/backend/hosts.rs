@@ -75,8 +75,12 @@ impl Hosts {
         self.left.load(Ordering::Relaxed)
     }
 
-    /// Leaves the one that was used in an era: once, however many find that it is behind.
+    /// Leaves the one that was used in an era: once, however many find that it is behind. One name of several replicas is not left: each connection may be with
+    /// another of them, and those that are with one that is ahead are good.
     pub(crate) fn leave(&self, era: usize) {
+        if self.asked == Asked::Answers && self.hosts.len() < 2 {
+            return;
+        }
         let next = era.wrapping_add(1);
         let left = self
             .left
@@ -130,6 +134,17 @@ mod tests {
         }
         assert_eq!(ports(&hosts), [1, 2, 3]);
         assert_ne!(hosts.era(), era);
+    }
+
+    #[test]
+    fn one_name_of_several_replicas_is_not_left_for_one_of_them() {
+        let hosts = Hosts::of_replicas(&server("h:1"));
+        let era = hosts.era();
+        hosts.leave(era);
+        assert_eq!(hosts.era(), era);
+        let primary = Hosts::of_primary(&server("h:1"));
+        primary.leave(primary.era());
+        assert_ne!(primary.era(), era);
     }
 
     #[test]

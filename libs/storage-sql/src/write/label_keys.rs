@@ -114,6 +114,10 @@ impl LabelKeys {
 
     /// Takes back what came into no catalogue.
     pub(crate) fn undo(&mut self, decided: Vec<TypeKey>) {
+        if !decided.is_empty() {
+            // Another writer may have decided the same meanwhile, and what it wrote been read already.
+            self.as_of = 0;
+        }
         for (resource, key) in decided {
             self.unposted.entry(resource).or_default().remove(&key);
             self.due.insert((resource, key));

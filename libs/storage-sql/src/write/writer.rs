@@ -306,6 +306,8 @@ impl Writer {
                 true => self.lease.undo(),
                 false => self.lease.forget(),
             }
+            // What it said of the past may not have come to be.
+            self.past.pruned = None;
         }
     }
 
@@ -331,8 +333,9 @@ impl Writer {
     async fn begin(&mut self, work: &[Work]) -> Result<Box<dyn Transaction>, StoreError> {
         let mut pauses = self.database.patience().iter();
         loop {
+            let seen = self.seen.before();
             let (transaction, head) = self.begin_at_once().await?;
-            if !self.is_rewound(&head, work) {
+            if !self.is_rewound(&head, work) && !seen.is_ahead_of(&head) {
                 return Ok(transaction);
             }
             let Some(pause) = pauses.next() else {

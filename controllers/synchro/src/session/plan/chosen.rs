@@ -59,6 +59,13 @@ impl Chosen {
         self.types.get(&key_of(gvr)).map(|chosen| &chosen.gvr)
     }
 
+    /// Of how many resources these are of which no version is chosen.
+    pub(super) fn beside(&self, kept: &BTreeSet<GroupVersionResource>) -> usize {
+        let kept: BTreeSet<_> = kept.iter().map(key_of).collect();
+        let is_beside = |key: &&(String, String)| !self.types.contains_key(*key);
+        kept.iter().filter(is_beside).count()
+    }
+
     /// What is new, and how many of these places are left for it by what is known.
     pub(super) fn new_beside(
         &self,

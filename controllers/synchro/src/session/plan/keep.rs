@@ -29,11 +29,13 @@ pub(crate) struct Kept {
     pub(crate) types: BTreeSet<GroupVersionResource>,
     /// Those that leave if the next whole answer has no place for them either.
     pub(crate) doubted: BTreeSet<GroupVersionResource>,
+    /// Those that this answer proves to be gone. They stay proven for as long as they are there and nothing serves them.
+    pub(crate) gone: BTreeSet<GroupVersionResource>,
     /// How many types stay because another version of them has to wait.
     pub(crate) replaced_later: usize,
 }
 
-/// Puts what is known, and not yet proven to be gone, in the place of what was chosen instead.
+/// Puts what is known, and not yet proven to be gone, in the place of what was chosen instead, or leaves it beside another version that is known as well.
 pub(super) fn keep(
     chosen: &mut Chosen,
     wanted: &[GroupResources],
@@ -41,20 +43,52 @@ pub(super) fn keep(
     known: &Known,
 ) -> Kept {
     let mut kept = Kept::default();
-    for resource in &known.types {
-        let gvr = &resource.gvr;
+    for gvr in unproven(chosen, wanted, served, known) {
         let failure = failure(served, &gvr.group);
-        let is_gone = failure.is_none() && known.doubted.contains(gvr);
-        if is_gone || !is_asked(wanted, resource) || chosen.is_one_of(&known.types, gvr) {
-            continue;
-        }
         if failure.is_none() {
+            if known.doubted.contains(gvr) {
+                kept.gone.insert(gvr.clone());
+                continue;
+            }
             kept.doubted.insert(gvr.clone());
         }
         let why = failure.unwrap_or("the member has just ceased to serve it");
-        kept.stay(chosen, served, gvr, why);
+        kept.stay(chosen, (served, known), gvr, why);
     }
     kept
+}
+
+/// What is asked for and known and was not chosen, except for what is served beside a version that is known too: that one was decided for before.
+fn unproven<'a>(
+    chosen: &Chosen,
+    wanted: &[GroupResources],
+    served: &Discovery,
+    known: &'a Known,
+) -> Vec<&'a GroupVersionResource> {
+    let is_decided = |gvr: &GroupVersionResource| {
+        chosen.is_one_of(&known.types, gvr) && described(served, gvr).is_some()
+    };
+    let others = others(chosen, served, known).into_iter();
+    let asked = others.filter(|resource| is_asked(wanted, resource));
+    let gvrs = asked.map(|resource| &resource.gvr);
+    gvrs.filter(|gvr| !is_decided(gvr)).collect()
+}
+
+/// What is known and was not chosen; in the member's order, what it does not serve last.
+fn others<'a>(chosen: &Chosen, served: &Discovery, known: &'a Known) -> Vec<&'a ResourceType> {
+    let is_other = |known: &&ResourceType| chosen.version_of(&known.gvr) != Some(&known.gvr);
+    let mut others = Vec::from_iter(known.types.iter().filter(is_other));
+    others.sort_by_cached_key(|known| place(served, &known.gvr));
+    others
+}
+
+/// How many versions of its group the member would rather have.
+fn place(served: &Discovery, gvr: &GroupVersionResource) -> usize {
+    let is_served = described(served, gvr).is_some();
+    let group = served.groups.get(&gvr.group).filter(|_| is_served);
+    let mut versions = group.into_iter().flat_map(|group| &group.versions);
+    let place = versions.position(|version| version.name == gvr.version);
+    place.unwrap_or(usize::MAX)
 }
 
 /// The version that was chosen in the place of this one, if it is none that is known.
@@ -76,25 +110,26 @@ pub(super) fn replace(
     (served, known): (&Discovery, &Known),
     begin: &BTreeSet<GroupVersionResource>,
 ) {
-    for ResourceType { gvr, .. } in &known.types {
-        let another = replacing(chosen, known, gvr);
-        if another.is_some_and(|another| !begin.contains(another)) {
-            kept.replaced_later += 1;
-            // It is gone as soon as there is room.
-            kept.doubted.insert(gvr.clone());
-            kept.stay(chosen, served, gvr, "another version is synced by and by");
-        }
+    let is_later = |resource: &&ResourceType| {
+        let another = replacing(chosen, known, &resource.gvr);
+        another.is_some_and(|another| !begin.contains(another))
+    };
+    let others = others(chosen, served, known).into_iter();
+    let later = Vec::from_iter(others.filter(is_later));
+    for ResourceType { gvr, .. } in later {
+        kept.replaced_later += 1;
+        // It is gone as soon as there is room.
+        kept.doubted.insert(gvr.clone());
+        let why = "another version is synced by and by";
+        kept.stay(chosen, (served, known), gvr, why);
     }
 }
 
-/// What is known, and still served, of which another version is chosen; as the member describes it.
+/// What is known, and still served, of which another version is chosen; as the member describes it, and in its order.
 pub(super) fn replaced(chosen: &Chosen, served: &Discovery, known: &Known) -> Vec<ResourceType> {
-    let is_replaced = |gvr: &&GroupVersionResource| {
-        let chosen = chosen.version_of(gvr);
-        chosen.is_some_and(|chosen| chosen != *gvr)
-    };
-    let known = known.types.iter().map(|known| &known.gvr);
-    let replaced = known.filter(is_replaced);
+    let others = others(chosen, served, known).into_iter();
+    let others = others.map(|known| &known.gvr);
+    let replaced = others.filter(|gvr| chosen.version_of(gvr).is_some());
     replaced.filter_map(|gvr| described(served, gvr)).collect()
 }
 
@@ -104,18 +139,22 @@ impl Kept {
         self.doubted.len() > self.replaced_later
     }
 
-    /// What the member still serves is synced on, of the rest is kept what there is.
+    /// What the member still serves is synced on, of the rest is kept what there is. Another version that is known stays the chosen one.
     fn stay(
         &mut self,
         chosen: &mut Chosen,
-        served: &Discovery,
+        (served, known): (&Discovery, &Known),
         gvr: &GroupVersionResource,
         why: &str,
     ) {
+        let is_new = !chosen.is_one_of(&known.types, gvr);
         match described(served, gvr) {
-            Some(described) => chosen.replace(described),
+            Some(described) if is_new => chosen.replace(described),
+            Some(_) => {}
             None => {
-                chosen.withdraw(gvr, why);
+                if is_new {
+                    chosen.withdraw(gvr, why);
+                }
                 self.types.insert(gvr.clone());
             }
         }

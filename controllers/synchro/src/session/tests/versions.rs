@@ -93,6 +93,32 @@ async fn a_version_is_shown_and_followed_until_the_next_one_has_been_listed() {
     act.fleet.shutdown().await;
 }
 
+/// As behind API servers one of which lags, and where none of the new versions can be listed.
+#[tokio::test]
+async fn one_version_stays_beside_the_planned_one_and_neither_goes_by_one_answer() {
+    let mut act = Act::begin().await;
+    for version in ["v2", "v3"] {
+        let path = format!("/apis/shop.example/{version}/things");
+        act.member.answers(&path, 500);
+    }
+    act.member.serves_things(&["v2", "v1"]);
+    in_time("a refusal", || async { act.says("v2", "Error") }).await;
+    for versions in [&["v1"][..], &["v2", "v1"]] {
+        act.member.serves_things(versions);
+        act.member.take_discoveries();
+        let asked = || async { !act.member.take_discoveries().is_empty() };
+        in_time("another look", asked).await;
+    }
+    assert!(act.has("v2").await && act.has("v1").await);
+
+    act.member.serves_things(&["v3", "v2", "v1"]);
+    in_time("a refusal", || async { act.says("v3", "Error") }).await;
+    in_time("its end", || async { !act.has("v2").await }).await;
+    assert_eq!(act.shown("v1").await, ["m/n/a"]);
+    in_time("v1", || async { act.says("v1", "Syncing") }).await;
+    act.fleet.shutdown().await;
+}
+
 /// What cannot be followed any more is shown all the same.
 #[tokio::test]
 async fn a_version_that_is_served_no_more_is_shown_until_the_next_one_has_been_listed() {

@@ -87,6 +87,30 @@ async fn what_is_taken_back_is_not_what_a_later_process_goes_on_from() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_store_took_after_nobody_waited_any_more_is_taken_back_as_well() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    // Nothing happens in it at first, so that the second watch begins where the store is.
+    scene.member.set_present("10");
+    let late = Duration::from_secs(450);
+    let ends_early = Answer::ok("").that_ends_after(late);
+    let in_time = Answer::ok("").that_ends_in_time();
+    scene.member.watches([in_time, ends_early]);
+    let act = scene.run();
+    let requests = until_watched_again(&scene).await;
+    assert_eq!(requests, ["list", "watch@10", "watch@10"]);
+    scene.member.set_present("2000");
+    // Longer than a position is waited for.
+    let answers_late = Duration::from_secs(6);
+    scene.sink.with(|stored| stored.late = answers_late);
+    tokio::time::sleep(late - Duration::from_secs(10)).await;
+    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@2000");
+    scene.member.hangs_when_asked_for(["pods".to_owned()]);
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn half_a_line_is_no_sign_of_life_for_ever() {
     let line = event("ADDED", &pod("b", 11)) + &event("MODIFIED", &pod("b", 12));
     // The second line breaks off, and the version of the first is never known to be complete.

@@ -42,6 +42,8 @@ pub(super) struct Stored {
     pub(super) written: Vec<Instant>,
     /// What the next writes answer instead of storing.
     pub(super) faults: VecDeque<StoreError>,
+    /// How long after it was done a write answers.
+    pub(super) late: Duration,
     /// A key that is always refused.
     pub(super) refused: Option<ObjectKey>,
     /// A key that is taken and not stored, as no store should.
@@ -238,6 +240,10 @@ impl Sink for MemorySink {
             Ok(Written::default())
         });
         self.written.notify_waiters();
+        let late = self.with(|stored| stored.late);
+        if !late.is_zero() {
+            tokio::time::sleep(late).await;
+        }
         done
     }
 

@@ -12,14 +12,7 @@ const FORMER: usize = 8;
 
 /// The furthest that a process has seen its store.
 #[derive(Debug)]
-pub(crate) struct Seen(Mutex<State>);
-
-#[derive(Debug)]
-struct State {
-    known: Known,
-    /// Nothing has been read since it was given up that the store would catch up.
-    is_given_up: bool,
-}
+pub(crate) struct Seen(Mutex<Known>);
 
 /// What was known at a moment.
 #[derive(Clone, Debug)]
@@ -48,25 +41,20 @@ impl Known {
 
 impl Seen {
     pub(crate) fn new(last: Committed) -> Self {
-        let known = Known {
+        Self(Mutex::new(Known {
             last,
             former: VecDeque::new(),
-        };
-        Self(Mutex::new(State {
-            known,
-            is_given_up: false,
         }))
     }
 
     /// What is known before a transaction begins: it must not be behind that. Others go on meanwhile, and what they see says nothing about it.
     pub(crate) fn before(&self) -> Known {
-        self.lock().known.clone()
+        self.lock().clone()
     }
 
     /// Notes what a transaction shows; false if others have seen meanwhile that its incarnation has ended, which is no fault of the server's.
     pub(crate) fn note(&self, head: &HeadRow) -> bool {
-        let mut state = self.lock();
-        let known = &mut state.known;
+        let mut known = self.lock();
         if known.last.incarnation == head.incarnation {
             known.last.revision = known.last.revision.max(head.revision);
         } else if known.former.contains(&head.incarnation) {
@@ -74,24 +62,18 @@ impl Seen {
         } else {
             known.turn_to(head);
         }
-        state.is_given_up = false;
         true
     }
 
     /// Notes what this process has committed: whoever reads afterwards has to find it.
     pub(crate) fn note_committed(&self, committed: &Committed) {
-        let last = &mut self.lock().known.last;
+        let last = &mut self.lock().last;
         if last.incarnation == committed.incarnation {
             last.revision = last.revision.max(committed.revision);
         }
     }
 
-    /// Notes that a server stays behind; whether that is news.
-    pub(crate) fn give_up(&self) -> bool {
-        !std::mem::replace(&mut self.lock().is_given_up, true)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -161,14 +143,5 @@ mod tests {
         assert!(seen.before().is_ahead_of(&head("0", 1)));
         assert!(seen.note(&head("next", 1)));
         assert!(!seen.before().is_ahead_of(&head("0", 1)));
-    }
-
-    #[test]
-    fn that_a_server_stays_behind_is_news_once_until_something_is_read() {
-        let seen = seen("a", 100);
-        assert!(seen.give_up());
-        assert!(!seen.give_up());
-        assert!(seen.note(&head("a", 100)));
-        assert!(seen.give_up());
     }
 }

@@ -33,16 +33,16 @@ fn foos(version: &str) -> ResourceType {
     resource_type("example.com", &served(version, vec![]), &found)
 }
 
-/// The plans that follow from these answers one after the other, while `stored` is there.
+/// The plans that follow from these answers one after the other, while these versions are there.
 fn plans<const N: usize>(asked: &str, stored: &str, answers: [&str; N]) -> [String; N] {
     let mut known = Known {
-        types: vec![foos(stored)],
+        types: stored.split_whitespace().map(foos).collect(),
         doubted: BTreeSet::new(),
     };
     answers.map(|versions| {
         // No room for anything new: what is there is not.
         let plan = negotiate(&wanted(asked), &answer(versions), &known, &most_but(10, 10));
-        known.doubted.clone_from(&plan.kept.doubted);
+        known.doubted = &plan.kept.doubted | &plan.kept.gone;
         told(&plan)
     })
 }
@@ -94,6 +94,136 @@ fn whole_answers_are_believed_when_they_agree() {
     assert!(told[0].ends_with("kept foos.example.com/v2"), "{told:?}");
     assert_eq!(told[1], SECOND);
     assert!(told[2].ends_with("kept foos.example.com/v2"), "{told:?}");
+}
+
+/// While one has to do for another.
+#[test]
+fn of_two_versions_that_are_there_none_goes_by_one_answer_that_lacks_it() {
+    for stored in ["v1 v2", "v2 v1"] {
+        let lagging = format!("{FIRST}\nkept {SECOND}");
+        let answers = ["v2 v1", "v1", "v2 v1", "v1", "v2! v1", "v1", "v1", "v1"];
+        let told = plans("example.com: foos", stored, answers);
+        let unproven = [&told[1], &told[3], &told[4], &told[5]];
+        assert_eq!(unproven, [&lagging; 4], "{stored}");
+        assert_eq!([&*told[0], &told[2]], [SECOND; 2], "{stored}");
+        assert_eq!([&*told[6], &told[7]], [FIRST; 2], "it is gone: {stored}");
+        // The former one, and neither of them.
+        let told = plans("example.com: foos", stored, ["v2", "v2", "v2", "v2 v1"]);
+        assert_eq!(told[0], format!("{SECOND}\nkept {FIRST}"), "{stored}");
+        assert_eq!(&told[1..], [SECOND; 3], "{stored}");
+        let [none, partly] = plans("example.com: foos", stored, ["", "v2! v1!"]);
+        for plan in [none, partly] {
+            let both = format!("kept {FIRST}\nkept {SECOND}");
+            assert!(plan.ends_with(&both), "{stored}: {plan}");
+        }
+    }
+}
+
+#[test]
+fn of_two_versions_that_are_there_the_one_that_comes_first_makes_room_for_another() {
+    for stored in ["v1 v2", "v2 v1"] {
+        let answers = ["v3 v2 v1", "v3 v2 v1"];
+        let told = plans("example.com: foos", stored, answers);
+        assert_eq!(told, [SECOND, "foos.example.com/v3"], "{stored}");
+    }
+}
+
+#[test]
+fn a_version_that_is_kept_beside_another_takes_no_place() {
+    let bars = resource("bars", "bar", WHOLE);
+    let version = served("v1", vec![resource("foos", "foo", WHOLE), bars.clone()]);
+    let bars = resource_type("example.com", &version, &bars);
+    let group = Group {
+        versions: vec![version],
+    };
+    let served = Discovery {
+        groups: [("example.com".to_owned(), group)].into(),
+    };
+    let known = Known {
+        types: vec![bars.clone(), foos("v1"), foos("v2")],
+        doubted: BTreeSet::new(),
+    };
+    let plan = negotiate(&wanted("example.com: *"), &served, &known, &most(2));
+    assert_eq!(plan.types, [bars, foos("v1")]);
+    assert_eq!(plan.kept.types, [foos("v2").gvr].into());
+}
+
+#[test]
+fn one_version_that_was_listed_has_to_do_until_the_planned_one_is() {
+    let plan = Plan {
+        types: vec![foos("v4")],
+        replaced: vec![foos("v3"), foos("v2")],
+        ..Plan::default()
+    };
+    let check = |listed: &[&str], expected: &[&str]| {
+        let gvrs = |versions: &[&str]| -> BTreeSet<_> {
+            let types = versions.iter().map(|version| foos(version));
+            types.map(|found| found.gvr).collect()
+        };
+        let of_others = GroupVersionResource::new("example.com", "v3", "bars");
+        let all = gvrs(listed);
+        let all = all.iter().chain([&of_others]).collect();
+        assert_eq!(plan.have_to_do(&all), gvrs(expected), "{listed:?}");
+    };
+    check(&[], &[]);
+    check(&["v2"], &["v2"]);
+    check(&["v2", "v3"], &["v3"]);
+    // What is served no more is shown all the same, unless there is better.
+    check(&["v1"], &["v1"]);
+    check(&["v0", "v1"], &["v0"]);
+    check(&["v1", "v2"], &["v2"]);
+    check(&["v2", "v4"], &[]);
+}
+
+#[test]
+fn one_version_that_was_listed_has_to_do_while_one_that_was_not_is_kept() {
+    let plan = Plan {
+        kept: Kept {
+            types: [foos("v2").gvr].into(),
+            ..Kept::default()
+        },
+        ..Plan::default()
+    };
+    let (former, kept) = (foos("v1").gvr, foos("v2").gvr);
+    let have_to_do = plan.have_to_do(&[&former].into());
+    assert_eq!(have_to_do, BTreeSet::from([former.clone()]));
+    let have_to_do = plan.have_to_do(&[&former, &kept].into());
+    assert_eq!(have_to_do, BTreeSet::new());
+}
+
+/// Which lets none of them be listed but the first.
+#[test]
+fn a_member_that_puts_one_version_after_another_first_has_two_streams_of_it() {
+    let listed = foos("v1").gvr;
+    for others_are_served in [true, false] {
+        let mut known = Known {
+            types: vec![foos("v1")],
+            doubted: BTreeSet::new(),
+        };
+        for newest in 2..10 {
+            let last = if others_are_served { 1 } else { newest };
+            let answer = (last..=newest).rev();
+            let answer: Vec<_> = answer.map(|version| format!("v{version}")).collect();
+            for _ in 0..2 {
+                let served = self::answer(&answer.join(" "));
+                let wanted = wanted("example.com: foos");
+                let plan = negotiate(&wanted, &served, &known, &most(10));
+                let have_to_do = plan.have_to_do(&[&listed].into());
+                let stays =
+                    |gvr: &GroupVersionResource| plan.keeps(gvr) || have_to_do.contains(gvr);
+                known.types.retain(|known| stays(&known.gvr));
+                let begun = plan
+                    .types
+                    .iter()
+                    .filter(|found| !known.types.contains(found));
+                let begun = Vec::from_iter(begun.cloned());
+                known.types.extend(begun);
+                known.doubted = &plan.kept.doubted | &plan.kept.gone;
+            }
+            let newest = foos(&format!("v{newest}"));
+            assert_eq!(known.types, [foos("v1"), newest]);
+        }
+    }
 }
 
 #[test]
