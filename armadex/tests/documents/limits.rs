@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{document, root};
 
 /// What docs/limits.md says of a limit, and the constant of the API server's sources that makes it so.
-const FIXED_LIMITS: [(&str, &str, &str); 52] = [
+const FIXED_LIMITS: [(&str, &str, &str); 53] = [
     (
         "requests, bytes, connections and turns of reviews at most | a quarter |",
         "server/slots.rs",
@@ -136,6 +136,11 @@ const FIXED_LIMITS: [(&str, &str, &str); 52] = [
         "for all others | 16 at a time, 4 for one; 400 have one or wait, 100 of one |",
         "caller/authn/tokens.rs",
         "TURNS: TurnSizes = TurnSizes {\n    at_once: 16,\n    at_once_per_asker: 4,\n    in_line: 400,\n    in_line_per_asker: 100,\n}",
+    ),
+    (
+        "| reads of the store that take a moment: what there is, one object | 16 at a time, 4 for one user |",
+        "app/short_reads.rs",
+        "SIZES: TurnSizes = TurnSizes {\n    at_once: 16,\n    at_once_per_asker: 4,\n    in_line: usize::MAX,\n    in_line_per_asker: usize::MAX,\n}",
     ),
     (
         "of a SubjectAccessReview is kept | 10 s |",
@@ -270,7 +275,7 @@ const FIXED_LIMITS: [(&str, &str, &str); 52] = [
 ];
 
 /// Constants of the API server that are no limits of what somebody may do: of what is kept and written at a time, of forms and pauses.
-const NO_LIMITS: [(&str, &[&str]); 29] = [
+const NO_LIMITS: [(&str, &[&str]); 30] = [
     (
         "server/heads.rs",
         &[
@@ -299,7 +304,11 @@ const NO_LIMITS: [(&str, &[&str]); 29] = [
     ("server/tls/self_made.rs", &["VALID", "SKEW"]),
     ("server.rs", &["ACCEPT_PAUSE", "ENDING"]),
     ("lib.rs", &["BACKLOG"]),
-    ("request/token.rs", &["FORMAT", "MAX_LENGTH"]),
+    ("request/token.rs", &["MAX_LENGTH"]),
+    (
+        "request/seal.rs",
+        &["FORM", "NAME", "HEAD", "STEP", "ADDED"],
+    ),
     ("caller/authn/tokens.rs", &["MAX_KEPT"]),
     ("caller/authz.rs", &["MAX_KEPT"]),
     ("app/objects.rs", &["LARGEST_OBJECT", "AROUND_OBJECT"]),

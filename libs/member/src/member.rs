@@ -17,6 +17,7 @@ use crate::connection::{Connection, Endpoint};
 use crate::error::{ConfigError, MemberError};
 use crate::heard::Heard;
 use crate::lanes::Lanes;
+use crate::names;
 use crate::outline::Outline;
 use crate::request::{ListRequest, WatchRequest};
 use crate::stream::ByteStream;
@@ -24,7 +25,9 @@ use crate::transport::{self, ClientMaker, HttpClient, LIST_WINDOWS, WATCH_WINDOW
 use crate::words::Words;
 
 /// A health check that takes longer has failed.
-pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const _: () = assert!(names::LIMIT.as_secs() < PROBE_TIMEOUT.as_secs());
+const _: () = assert!(transport::CONNECT_TIMEOUT.as_secs() < PROBE_TIMEOUT.as_secs());
 /// Connecting and the first byte of an answer. An apiserver gives up on a request after 60 s; a page of 500 takes one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// An answer that is kept as a whole, from the request to its last byte: 2 MiB, at 70 KB/s. Bytes that come one by one are held until then.

@@ -26,7 +26,6 @@ use tokio::time::Instant;
 use tower::Service;
 
 use self::record::{Class, Record};
-use crate::member::PROBE_TIMEOUT;
 
 /// Lookups at the same time of names that have been found for a while: as many as there are lists and searches together, several times.
 /// A name server that is well answers within milliseconds, so that these are some thousand members a second. All three together take a
@@ -38,8 +37,7 @@ const OF_NEW: usize = 16;
 const OF_SLOW: usize = 8;
 /// From the first request for a name to its addresses. Servers that do not answer are asked again after 5 s. A health check lasts longer, so that it fails
 /// in the same words each time.
-const LIMIT: Duration = Duration::from_secs(4);
-const _: () = assert!(LIMIT.as_secs() < PROBE_TIMEOUT.as_secs());
+pub(crate) const LIMIT: Duration = Duration::from_secs(4);
 
 /// What the system does: name to addresses, in its own time.
 type LookUp = dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync;

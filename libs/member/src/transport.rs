@@ -28,7 +28,6 @@ use tower::{BoxError, Service};
 
 use crate::connection::{Connection, Proxy};
 use crate::error::ConfigError;
-use crate::member::PROBE_TIMEOUT;
 use crate::names::Names;
 use crate::tls;
 
@@ -37,8 +36,7 @@ pub(crate) type HttpClient = BoxCloneSyncService<Request<Empty<Bytes>>, Response
 
 /// A SYN is repeated after 1 s and 3 s; a host that takes longer is not there. A health check lasts longer: were both over at the same time, one would
 /// be told to have failed now in the words of the one and now in those of the other, and each would be news.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
-const _: () = assert!(CONNECT_TIMEOUT.as_secs() < PROBE_TIMEOUT.as_secs());
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 /// The whole way to a member: its name, TCP, what a proxy answers and TLS. Whoever asked may be served over another connection meanwhile, and then nobody
 /// waits for this one: a peer that accepts it and stays silent would keep it for ever, and so each that was begun beside one that became idle. A
 /// name and TCP take 4 s each at most, and hardly ever more than one.
