@@ -342,7 +342,7 @@ fn what_may_not_be_printed_is_hidden_by_one_type() {
         "crds/src/sensitive.rs: Sensitive<T>",
         "libs/member/src/member.rs: Member",
         "libs/storage-sql/src/location/password.rs: Secret",
-        "libs/storage-sql/src/write/mend.rs: Step",
+        "libs/storage-sql/src/write/mend/step.rs: Step",
         "libs/storage/src/shared_map.rs: SharedMap<K, V>",
     ];
     assert_eq!(found, expected.map(str::to_owned).into());

@@ -16,6 +16,7 @@ pub(crate) mod mysql;
 pub(crate) mod pool;
 pub(crate) mod postgres;
 pub(crate) mod schema;
+pub(crate) mod seen;
 #[cfg(test)]
 pub(crate) mod several;
 pub(crate) mod sqlite;

@@ -162,9 +162,12 @@ async fn a_member_that_is_upgraded_while_it_answers_is_told_of_in_its_new_versio
         act.status()["version"] == "v1.36.1"
     })
     .await;
-    let catalog = act.stage.store.search.catalog().await.expect("a catalogue");
-    let version = catalog.clusters[&name("m")].version.as_deref();
-    assert_eq!(version, Some("v1.36.1"));
+    in_time("its version in the catalogue", || async {
+        let catalog = act.stage.store.search.catalog().await;
+        let catalog = catalog.expect("a catalogue");
+        catalog.clusters[&name("m")].version.as_deref() == Some("v1.36.1")
+    })
+    .await;
     act.fleet.shutdown().await;
 }
 

@@ -1,15 +1,11 @@
 //! Incarnations: what makes revisions comparable. A database that was rewound hands out the same revisions twice, so whoever sees it
 //! behind what was committed gives it another incarnation, and positions of the former one are refused.
 
-mod seen;
-
 use armadex_storage::StoreError;
 use rand::Rng;
 
 use crate::backend::Connection;
 use crate::sql::head::{self, HeadRow};
-
-pub(crate) use seen::Seen;
 
 /// A name that no other incarnation has.
 pub(crate) fn draw() -> String {

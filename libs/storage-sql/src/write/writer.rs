@@ -12,7 +12,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::error::{broken, is_collision, is_too_much};
-use crate::backend::incarnation::{self, Committed, Seen};
+use crate::backend::incarnation::{self, Committed};
+use crate::backend::seen::Seen;
 use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::sql::head::HeadRow;
 use crate::write::Portions;

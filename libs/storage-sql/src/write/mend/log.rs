@@ -5,23 +5,12 @@ use std::collections::BTreeSet;
 
 use armadex_storage::StoreError;
 
-use super::{LOOK, Mending, Step, drop_notes};
+use super::rows::{LOOK, drop_notes};
+use super::step::{Mending, Orphans, Step};
 use crate::backend::{Connection, head_row, rows};
 use crate::sql::head;
 use crate::sql::{mend, object};
 use crate::write::session::Session;
-
-/// Versions of a log that has begun anew, which no object has.
-pub(crate) struct Orphans {
-    /// Those up to this revision are gone.
-    after: i64,
-    /// Where the log has begun anew.
-    until: i64,
-    /// As far as the new log was read.
-    read: i64,
-    /// Of the former versions those that were superseded since: they are kept for the watch window, as any.
-    superseded: BTreeSet<i64>,
-}
 
 /// Whoever follows changes begins anew.
 pub(super) async fn begin_anew(connection: &mut dyn Connection) -> Result<Step, StoreError> {

@@ -1,14 +1,12 @@
 //! The index and the counter of a type in a namespace. All of it is one transaction: a selector of several labels finds an object by what leads to it from each
 //! of them, so to make some anew before others would show what was rightly not found.
 
-use std::collections::BTreeSet;
-
 use armadex_storage::StoreError;
 
-use super::{LOOK, Step, count_types, fence, mend_stream};
+use super::rows::{LOOK, count_types, fence, mend_stream};
+use super::step::{PlaceMending, Step};
 use crate::backend::error::broken;
 use crate::backend::{Connection, row, rows};
-use crate::form::namespace_id::cluster_of;
 use crate::form::term::{TermHasher, TermSet};
 use crate::sql::counter::{self, CounterKey};
 use crate::sql::mend::{self, PlacedRow};
@@ -19,27 +17,6 @@ use crate::write::index::IndexChange;
 use crate::write::purge;
 use crate::write::session::Session;
 use crate::write::unposting::is_unposting;
-
-/// A type in a namespace that is to be made anew.
-pub(crate) struct PlaceMending {
-    pub(crate) resource: i32,
-    pub(crate) nsid: i64,
-    /// What the namespace is called by its counters, where it has no row of its own.
-    pub(crate) lost_name: Option<String>,
-    /// Terms by which there are blocks.
-    pub(crate) terms: BTreeSet<i64>,
-    pub(crate) hasher: TermHasher,
-}
-
-impl PlaceMending {
-    fn key(&self) -> (i32, i64) {
-        (self.resource, self.nsid)
-    }
-
-    fn cluster(&self) -> i64 {
-        cluster_of(self.nsid)
-    }
-}
 
 pub(super) async fn mend_place(
     session: &mut Session<'_>,

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Committed;
+use crate::backend::incarnation::Committed;
 use crate::sql::head::HeadRow;
 
 /// Incarnations that were read before the present one and are remembered: a store gets another one when it was restored.
