@@ -50,28 +50,29 @@ fn a_process_whose_store_does_not_open_stops_when_told() {
 fn a_migration_that_waits_for_a_store_fails_when_told_to_stop() {
     let (port, opening) = silent_server();
     let store = format!("postgres://armadex@127.0.0.1:{port}/fleet");
-    let mut process = Command::new(env!("CARGO_BIN_EXE_armadex"))
-        .args(["migrate", "--store", &store])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("starts");
-    let is_opening = opening.recv_timeout(LIMIT).is_ok();
-    tell(&process, "TERM");
-    let status = ended(&mut process);
-    let mut said = String::new();
-    let log = process.stderr.take().expect("piped");
-    BufReader::new(log).read_to_string(&mut said).expect("text");
-    assert!(is_opening && status.code() == Some(1), "{status}: {said}");
+    let (status, said) = told_while_opening(&["migrate", "--store", &store], &opening);
+    assert!(status.code() == Some(1), "{status}: {said}");
     assert!(said.contains("stopped before it was done"), "{said}");
 }
 
 #[track_caller]
 fn stops_while_it_is_starting(arguments: &[&str], opening: &mpsc::Receiver<()>) {
     let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = kubeconfig(&folder).display().to_string();
+    let with = [arguments, &["--kubeconfig", &kubeconfig]].concat();
+    let (status, said) = told_while_opening(&with, opening);
+    assert!(status.success(), "{arguments:?}: {status}: {said}");
+    assert!(
+        said.contains("stopped while it was starting"),
+        "{arguments:?}: {said}"
+    );
+}
+
+/// Tells a process to stop once it opens its store; how it ended, and what it said.
+#[track_caller]
+fn told_while_opening(arguments: &[&str], opening: &mpsc::Receiver<()>) -> (ExitStatus, String) {
     let mut process = Command::new(env!("CARGO_BIN_EXE_armadex"))
         .args(arguments)
-        .arg("--kubeconfig")
-        .arg(kubeconfig(&folder))
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
@@ -79,20 +80,10 @@ fn stops_while_it_is_starting(arguments: &[&str], opening: &mpsc::Receiver<()>) 
     tell(&process, "TERM");
     let status = ended(&mut process);
     let mut said = String::new();
-    let log = process
-        .stderr
-        .take()
-        .expect("piped")
-        .read_to_string(&mut said);
-    log.expect("text");
-    assert!(
-        is_opening && status.success(),
-        "{arguments:?}: {status}: {said}"
-    );
-    assert!(
-        said.contains("stopped while it was starting"),
-        "{arguments:?}: {said}"
-    );
+    let mut log = process.stderr.take().expect("piped");
+    log.read_to_string(&mut said).expect("text");
+    assert!(is_opening, "{arguments:?}: {status}: {said}");
+    (status, said)
 }
 
 /// The port of a server that takes connections and answers nothing, and what tells when it has taken one. It ends with the test.

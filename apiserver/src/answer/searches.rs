@@ -70,24 +70,40 @@ impl Searches {
             .await
     }
 
-    /// Waits for a turn and searches, in a task of its own, which has the turn until the store is done.
     async fn search<T: Send + 'static>(
         &self,
         search: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let turn = self.turns.wait(&self.asker).await;
-        let ending = self.ending.clone();
-        let searching = self.tasks.spawn(async move {
-            let found = ending.run_until_cancelled_owned(search).await;
-            drop(turn);
-            found.unwrap_or_else(|| Err(broken_off("the server stops")))
-        });
-        let found = searching.await;
-        found.unwrap_or_else(|error| Err(broken_off(error)))
+        in_turn(
+            &self.turns,
+            &self.asker,
+            (&self.tasks, &self.ending),
+            search,
+        )
+        .await
     }
 }
 
-pub(crate) fn broken_off(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+/// Waits for a turn and reads, in a task of its own, which has the turn until the store is done, or `ending` breaks it off.
+pub(crate) async fn in_turn<T: Send + 'static>(
+    turns: &Arc<Turns>,
+    asker: &Asker,
+    (tasks, ending): (&TaskTracker, &CancellationToken),
+    read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    // No line for the store is ever full.
+    let turn = turns.wait(asker).await;
+    let ending = ending.clone();
+    let reading = tasks.spawn(async move {
+        let found = ending.run_until_cancelled_owned(read).await;
+        drop(turn);
+        found.unwrap_or_else(|| Err(broken_off("the server stops")))
+    });
+    let found = reading.await;
+    found.unwrap_or_else(|error| Err(broken_off(error)))
+}
+
+fn broken_off(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
     StoreError::Unavailable {
         reason: "a search broke off".to_owned(),
         source: cause.into(),

@@ -10,8 +10,8 @@ use armadex_storage::{Search, StoreError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::answer::searches::broken_off;
-use crate::turns::{Asker, Turn, TurnSizes, Turns};
+use crate::answer::searches::in_turn;
+use crate::turns::{Asker, TurnSizes, Turns};
 
 /// More than a store has connections for what takes a moment, so that none lies idle between two; and few enough that who waits for one is served within
 /// some of them. Who asks waits in line, which the requests in flight bound.
@@ -55,17 +55,8 @@ impl ShortReads {
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let turn = self.turns.wait(asker).await;
-        let turn: Turn = turn.map_err(|_full| broken_off("too many read at once"))?;
-        let reading = read(Arc::clone(&self.store));
-        let ending = self.ending.clone();
-        let reading = self.tasks.spawn(async move {
-            let read = ending.run_until_cancelled_owned(reading).await;
-            drop(turn);
-            read.unwrap_or_else(|| Err(broken_off("the server stops")))
-        });
-        let read = reading.await;
-        read.unwrap_or_else(|error| Err(broken_off(error)))
+        let read = read(Arc::clone(&self.store));
+        in_turn(&self.turns, asker, (&self.tasks, &self.ending), read).await
     }
 }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use armadex_crds::{PediaCluster, RenderedConnection};
-use armadex_policy::testing::{Host, Running, ServedType, Warnings};
+use armadex_policy::testing::{Host, Log, Running, ServedType};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -492,7 +492,7 @@ async fn fleet_is_on_boarded(host: &Host, size: usize) {
 
 /// Something fails for all lifecycles of a fleet for ten minutes and works then.
 async fn is_told_once_and_asked_for_seldom(fails: fn(&Host), works: fn(&Host)) {
-    let (host, warnings) = (host(), Warnings::listen());
+    let (host, warnings) = (host(), Log::warnings_of("armadex_"));
     put_fleet(&host, 200);
     fails(&host);
     let running = run(&host);
@@ -543,7 +543,7 @@ async fn clusters_of_a_fleet_that_may_not_be_made_are_tried_seldom_and_each_says
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_refused_is_told_once() {
-    let (host, warnings) = (host(), Warnings::listen());
+    let (host, warnings) = (host(), Log::warnings_of("armadex_"));
     let running = run(&host);
     until(&host, "on-boarded", |host| token(host) == "dG9rZW4=").await;
     host.forbid("list", "pediaclusters");

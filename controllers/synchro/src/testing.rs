@@ -4,13 +4,13 @@ mod breaking;
 mod control_plane;
 mod member;
 pub(crate) mod request;
-mod warnings;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_crds::PediaCluster;
 use armadex_model::{GroupVersionResource, Query, ResourceType};
+use armadex_policy::testing::Log;
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{all_pods, name};
 use armadex_storage::{Health, Sink};
@@ -23,9 +23,19 @@ use serde_json::json;
 pub(crate) use self::breaking::{BreakingSink, unavailable};
 pub(crate) use self::control_plane::ControlPlane;
 pub(crate) use self::member::ScriptedMember;
-pub(crate) use self::warnings::{lines, warnings};
+
 use crate::config::{Config, Shared};
 use crate::fleet::Fleet;
+
+/// What the synchro tells as warnings while this lives.
+pub(crate) fn warnings() -> Log {
+    Log::warnings_of("armadex_synchro")
+}
+
+/// All lines of its that a log has which nobody asked to have more.
+pub(crate) fn lines() -> Log {
+    Log::lines_of("armadex_synchro")
+}
 
 /// A type of this name, with nothing else to it.
 pub(crate) fn named(plural: &str) -> ResourceType {

@@ -7,10 +7,10 @@
 //! `pediaclusters/status`. Ownership of fields is by object: who applies what another manager made meets a conflict.
 
 mod answer;
+mod log;
 mod store;
-mod warnings;
 
-pub use warnings::Warnings;
+pub use log::Log;
 
 use std::{
     convert::Infallible,

@@ -122,6 +122,18 @@ async fn a_connection_of_watches_is_kept_for_the_next_generation() {
     drop(watches);
 }
 
+fn pods() -> GroupVersionResource {
+    GroupVersionResource::new("", "v1", "pods")
+}
+
+fn watch_of(resource: &GroupVersionResource) -> WatchRequest<'_> {
+    WatchRequest {
+        resource,
+        resource_version: "1",
+        timeout_seconds: 290,
+    }
+}
+
 fn member(dialer: &Dialer) -> Member {
     let connection = Connection::plain("http://member");
     Member::over(&connection, &dialer.makes_clients()).expect("a member")
@@ -134,16 +146,9 @@ async fn watches_whose_connection_breaks_make_no_more_than_begin_at_the_same_tim
     const KINDS: usize = 40;
     /// Those of a lane that may.
     const BEGINNING: usize = 4;
-    let (dialer, pods) = (
-        Dialer::default(),
-        GroupVersionResource::new("", "v1", "pods"),
-    );
+    let (dialer, pods) = (Dialer::default(), pods());
     let member = member(&dialer);
-    let request = WatchRequest {
-        resource: &pods,
-        resource_version: "1",
-        timeout_seconds: 290,
-    };
+    let request = watch_of(&pods);
     let begin = async || {
         let mut watch = member.watch(&request).await.expect("a watch");
         watch.next().await.expect("a line").expect("no error");
@@ -168,16 +173,9 @@ async fn watches_whose_connection_breaks_make_no_more_than_begin_at_the_same_tim
 /// Behind a load balancer each connection may lead to another cluster.
 #[tokio::test(start_paused = true)]
 async fn whoever_is_watched_is_asked_who_it_is_over_the_connection_of_watches() {
-    let (dialer, pods) = (
-        Dialer::default(),
-        GroupVersionResource::new("", "v1", "pods"),
-    );
+    let (dialer, pods) = (Dialer::default(), pods());
     let member = member(&dialer);
-    let request = WatchRequest {
-        resource: &pods,
-        resource_version: "1",
-        timeout_seconds: 290,
-    };
+    let request = watch_of(&pods);
     assert_eq!(member.identity().await.expect("an answer"), "0");
     for _ in 0..2 {
         let who = member.identity_of_watches().await.expect("an answer");
@@ -191,17 +189,10 @@ async fn whoever_is_watched_is_asked_who_it_is_over_the_connection_of_watches() 
 
 #[tokio::test(start_paused = true)]
 async fn a_member_at_rest_has_one_connection_and_one_that_was_left_is_asked_over_another() {
-    let (dialer, pods) = (
-        Dialer::default(),
-        GroupVersionResource::new("", "v1", "pods"),
-    );
+    let (dialer, pods) = (Dialer::default(), pods());
     let opened = || dialer.opened();
     let member = member(&dialer);
-    let request = WatchRequest {
-        resource: &pods,
-        resource_version: "1",
-        timeout_seconds: 290,
-    };
+    let request = watch_of(&pods);
     let mut watch = member.watch(&request).await.expect("a watch");
     member.probe().await.expect("an answer");
     assert_eq!(opened(), 1, "it is asked beside the watch");

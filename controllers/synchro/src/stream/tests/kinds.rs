@@ -1,7 +1,5 @@
 //! Many streams of one member: what they ask and tell together.
 
-use std::sync::atomic::Ordering;
-
 use tokio::time::Instant;
 
 use super::sink::Sinks;
@@ -91,7 +89,7 @@ async fn kinds_that_hang_hold_up_no_other_kind() {
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_that_hits_all_streams_of_a_member_is_told_once() {
-    let (told, _guard) = warnings();
+    let told = warnings();
     let scene = Scene::new();
     let again = Instant::now() + Duration::from_secs(300);
     let down = move || match Instant::now() < again {
@@ -102,19 +100,19 @@ async fn an_outage_that_hits_all_streams_of_a_member_is_told_once() {
     let kinds = Kinds::run(scene);
     tokio::time::sleep(Duration::from_secs(290)).await;
     assert_eq!(
-        told.load(Ordering::Relaxed),
+        told.told().len(),
         2,
         "connections broke, and then etcd was away"
     );
     tokio::time::sleep(Duration::from_secs(40)).await;
     kinds.come_to("Live@30").await;
-    assert_eq!(told.load(Ordering::Relaxed), 2);
+    assert_eq!(told.told().len(), 2);
     kinds.end().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_is_told_of_once_for_all_streams() {
-    let (told, _guard) = warnings();
+    let told = warnings();
     let scene = Scene::new();
     scene.member.answers_by(breaks_once(|| Answer::ok("")));
     let kinds = Kinds::run(scene);
@@ -126,13 +124,13 @@ async fn a_store_that_is_away_is_told_of_once_for_all_streams() {
         sink.with(|stored| stored.faults.extend([away(), away(), away()]));
     }
     kinds.come_to("Live@10").await;
-    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert_eq!(told.told().len(), 1);
     kinds.end().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_that_comes_back_over_another_connection_is_told_once() {
-    let (told, _guard) = warnings();
+    let told = warnings();
     let scene = Scene::new();
     scene.member.answers_by(|request| match request {
         "list" => page(10, "", &[("a", 1)]),
@@ -151,12 +149,12 @@ async fn an_outage_that_comes_back_over_another_connection_is_told_once() {
         act.says(ResourceSyncStatus::Error).await;
         act.end().await;
     }
-    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert_eq!(told.told().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_whose_watch_is_forbidden_is_told_of_once() {
-    let (told, _guard) = warnings();
+    let told = warnings();
     let scene = Scene::new();
     scene.member.answers_by(|request| match request {
         "list" => page(10, "", &[("a", 1)]),
@@ -164,7 +162,7 @@ async fn a_kind_whose_watch_is_forbidden_is_told_of_once() {
     });
     let act = scene.run();
     tokio::time::sleep(Duration::from_secs(600)).await;
-    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert_eq!(told.told().len(), 1);
     act.end().await;
 }
 

@@ -73,25 +73,25 @@ async fn a_member_whose_watches_end_or_break_at_once_is_asked_seldom() {
 /// A bookmark of a higher version costs a member nothing, and is no reason to ask it without end. Nor is that a watch was open for a moment.
 #[tokio::test(start_paused = true)]
 async fn a_member_whose_watches_end_soon_and_bring_no_change_is_asked_seldom() {
-    let (warned, _guard) = warnings();
     let soon = [0, 1500, 4500].map(Duration::from_millis);
     for (says, after) in soon
         .iter()
         .flat_map(|after| [(bookmark as fn(_) -> _, *after), (nothing, *after)])
     {
+        let warned = warnings();
         let asked = asked(watched(says, after)).await;
         assert!(
             asked <= SELDOM,
             "{asked} requests, where they end after {after:?}"
         );
-        assert_eq!(warned.swap(0, Ordering::Relaxed), 1, "it is told of once");
+        assert_eq!(warned.told().len(), 1, "it is told of once");
     }
 }
 
 /// Once a second at most, with who it is and how far it is; and the changes do not fall behind.
 #[tokio::test(start_paused = true)]
 async fn a_member_whose_watches_each_bring_a_change_and_end_is_asked_often_and_not_without_end() {
-    let (warned, _guard) = warnings();
+    let warned = warnings();
     for after in [0, 2000].map(Duration::from_millis) {
         let asked = asked(watched(change, after)).await;
         let longest = after + Duration::from_secs(2);
@@ -100,7 +100,7 @@ async fn a_member_whose_watches_each_bring_a_change_and_end_is_asked_often_and_n
         assert!(asked >= 3.0 * (rounds - 2.0), "{asked} requests");
         assert!(asked <= 3.0 * (600.0 + 8.0), "{asked} requests");
     }
-    assert_eq!(warned.load(Ordering::Relaxed), 0);
+    assert_eq!(warned.told().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -273,12 +273,12 @@ async fn a_list_one_of_whose_pages_fails_without_end_begins_anew_and_seldom() {
 /// As those of a large kind are, read slowly: each attempt goes on with another token, or begins anew.
 #[tokio::test(start_paused = true)]
 async fn lists_that_take_too_long_to_be_of_one_version_are_told_of_once() {
-    let (told, _guard) = lines();
+    let told = lines();
     let rule = |request: &str| match request {
         "list" => page(10, "t", &[("a", 1)]),
         _ => expired("fresh"),
     };
     let asked = asked(rule).await;
     assert!(asked > 40, "{asked} requests");
-    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert_eq!(told.told().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! What is told as a warning, line by line.
+//! What the log is told, line by line.
 
 use std::{
     fmt::Debug,
@@ -16,20 +16,34 @@ use tracing::{
 /// that nobody wants, by all threads and for good.
 static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
 
-/// The lines that this thread tells as warnings or worse while this lives.
-pub struct Warnings {
+/// The lines that this thread tells while this lives.
+pub struct Log {
     lines: Lines,
     _guard: DefaultGuard,
 }
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+#[derive(Clone)]
+struct Lines {
+    told: Arc<Mutex<Vec<String>>>,
+    level: Level,
+    of: &'static str,
+}
 
-impl Warnings {
-    /// From now on.
-    pub fn listen() -> Self {
+impl Log {
+    /// From now on what crates whose names begin so tell as warnings or worse.
+    pub fn warnings_of(of: &'static str) -> Self {
+        Self::listen(Level::WARN, of)
+    }
+
+    /// The same of all lines that a log has which nobody asked to have more.
+    pub fn lines_of(of: &'static str) -> Self {
+        Self::listen(Level::INFO, of)
+    }
+
+    fn listen(level: Level, of: &'static str) -> Self {
         LazyLock::force(&ANOTHER);
-        let lines = Lines::default();
+        let told = Arc::default();
+        let lines = Lines { told, level, of };
         let guard = tracing::subscriber::set_default(lines.clone());
         Self {
             lines,
@@ -39,14 +53,14 @@ impl Warnings {
 
     /// Those that have been told.
     pub fn told(&self) -> Vec<String> {
-        let lines = self.lines.0.lock();
+        let lines = self.lines.told.lock();
         lines.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Subscriber for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN && metadata.target().starts_with("armadex_")
+        *metadata.level() <= self.level && metadata.target().starts_with(self.of)
     }
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
@@ -56,7 +70,7 @@ impl Subscriber for Lines {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push(line.0);
     }
     fn enter(&self, _: &Id) {}
@@ -71,5 +85,20 @@ impl Visit for Line {
         if field.name() == "message" {
             self.0 = format!("{value:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_thread_told_first_is_counted() {
+        let tell = || tracing::warn!("whoever tells it");
+        let log = Log::warnings_of("armadex_policy");
+        std::thread::spawn(tell).join().expect("no panic");
+        assert_eq!(log.told().len(), 0, "another thread's");
+        tell();
+        assert_eq!(log.told().len(), 1);
     }
 }
