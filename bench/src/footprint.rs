@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use armadex_e2e::armadex::{self, Armadex};
-use armadex_e2e::equality::{COLLECTED_KINDS, Kind, SEEDED_KINDS};
+use armadex_e2e::equality::{Kind, SEEDED_KINDS};
 use armadex_e2e::scenario::{self, Apart};
 use armadex_e2e::seed::{self, Plan};
-use armadex_e2e::{Harness, Options, deploy, wait_until};
+use armadex_e2e::{Harness, Options, deploy};
 use clap::Args;
 use serde::Serialize;
 
@@ -125,19 +125,9 @@ async fn restart(fleet: &Harness, synchro: &mut Armadex, report: &mut Report) ->
     scenario::wait_until_equal(fleet, &MEMBERS, &SEEDED_KINDS, LIMIT).await?;
     report.restart_wall_seconds = begun.elapsed().as_secs_f64();
     report.restart_cpu_seconds = cpu_seconds(synchro.record().pid)?;
-    all_is_watched(synchro).await?;
+    scenario::wait_until_watched(synchro, MEMBERS.len(), LIMIT).await?;
     report.restart_lists = synchro.counter(armadex::LISTS).await?;
     Ok(())
-}
-
-/// What is listed after a restart is listed before it is watched. The status says what it said before, so the watches are counted.
-async fn all_is_watched(synchro: &Armadex) -> Result<()> {
-    #[expect(clippy::cast_precision_loss, reason = "a few kinds of two members")]
-    let streams = (MEMBERS.len() * COLLECTED_KINDS.len()) as f64;
-    wait_until("all is watched again", LIMIT, || async {
-        Ok(synchro.counter("armadex_member_watches_total").await? >= streams)
-    })
-    .await
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52")]

@@ -22,6 +22,8 @@ use crate::wait::wait_until;
 
 /// The counter of lists that were asked of members: a restart and a rotation ask for none.
 pub const LISTS: &str = "armadex_member_lists_total";
+/// The counter of watches that were begun.
+pub const WATCHES: &str = "armadex_member_watches_total";
 const SERVICE: &str = "armadex-apiserver";
 /// Opening a store and the first discovery take a second; the limit is for a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);

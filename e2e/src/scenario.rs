@@ -116,6 +116,17 @@ pub async fn wait_until_synced(fleet: &Harness, members: &[&str], limit: Duratio
     .await
 }
 
+/// Waits until a process that was started anew watches every collected kind of `members` members, so that whatever it lists is counted by then. The
+/// status says what the one before it said, so the watches are counted.
+pub async fn wait_until_watched(armadex: &Armadex, members: usize, limit: Duration) -> Result<()> {
+    #[expect(clippy::cast_precision_loss, reason = "a few kinds of a few members")]
+    let streams = (members * COLLECTED_KINDS.len()) as f64;
+    wait_until("all is watched again", limit, || async {
+        Ok(armadex.counter(armadex::WATCHES).await? >= streams)
+    })
+    .await
+}
+
 /// What the status of a PediaCluster does not say to be synced: of the kinds that the shipped policy collects, and of those that it speaks of itself.
 fn not_synced(status: &Value) -> Vec<String> {
     let mut told: BTreeMap<String, bool> =

@@ -12,7 +12,7 @@ use armadex_e2e::churn::{Churn, Done};
 use armadex_e2e::equality::{COLLECTED_KINDS, Difference, list_fleet, list_member};
 use armadex_e2e::kubeconfig::client_without_compression;
 use armadex_e2e::progress::note;
-use armadex_e2e::scenario::{SOON, on_board, wait_until_synced};
+use armadex_e2e::scenario::{SOON, on_board, wait_until_synced, wait_until_watched};
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options, wait_for, wait_until};
@@ -94,6 +94,7 @@ async fn every_object_is_there(store: StoreKind) -> Result<()> {
     note(format_args!("churn: {done:?}"));
     wait_until_equal(&readers, AFTER_CHURN).await?;
     all_bodies_are_equal(&readers).await?;
+    wait_until_watched(&armadex, MEMBERS.len(), SOON).await?;
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{lists} lists were begun after a restart");
     armadex.stop()?;

@@ -259,6 +259,7 @@ async fn all_is_there_and_nothing_was_listed(
 ) -> Result<()> {
     let objects = wait_until_equal(fleet, &MEMBERS, &COLLECTED_KINDS, SOON).await?;
     note(format_args!("{objects} objects are equal"));
+    wait_until_synced(fleet, &MEMBERS, SOON).await?;
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == before, "{before} lists before, {lists} after");
     armadex.stop()?;

@@ -12,6 +12,7 @@ use armadex_e2e::etcd::Writer;
 use armadex_e2e::restore::{self, Backup};
 use armadex_e2e::scenario::{
     SOON, TALKATIVE, wait_for_rows_of, wait_until_absent, wait_until_equal, wait_until_synced,
+    wait_until_watched,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::{Harness, Options, deploy, wait_until};
@@ -184,6 +185,7 @@ async fn goes_on_without_a_list(fleet: &Harness, armadex: &Armadex, change: &str
         fleet.kubectl(name).run(&create).await?;
     }
     are_synced(fleet).await?;
+    wait_until_watched(armadex, BOTH.len(), SOON).await?;
     let lists = armadex.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{change}: {lists} lists");
     Ok(())

@@ -3,7 +3,9 @@
 use anyhow::{Context as _, Result, ensure};
 use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::equality::SEEDED_KINDS;
-use armadex_e2e::scenario::{SOON, TALKATIVE, on_board, wait_until_equal, wait_until_synced};
+use armadex_e2e::scenario::{
+    SOON, TALKATIVE, on_board, wait_until_equal, wait_until_synced, wait_until_watched,
+};
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::store::StoreKind;
 use armadex_e2e::{Harness, Options};
@@ -47,6 +49,7 @@ async fn a_store_that_moves_to_another_database_costs_no_list() -> Result<()> {
         goes_on(&fleet, &first).await?;
         change(&fleet, &format!("since-{number}")).await?;
         wait_until_equal(&fleet, &[MEMBER], &SEEDED_KINDS, SOON).await?;
+        wait_until_watched(&armadex, 1, SOON).await?;
         let lists = armadex.counter(armadex::LISTS).await?;
         ensure!(lists == 0.0, "{kind:?}: {lists} lists");
     }

@@ -11,7 +11,7 @@ use armadex_e2e::armadex::{self, Armadex, Role};
 use armadex_e2e::equality::SEEDED_KINDS;
 use armadex_e2e::scenario::{
     SOON, TALKATIVE, on_board_apart, wait_for_condition, wait_until_absent, wait_until_equal,
-    wait_until_synced,
+    wait_until_synced, wait_until_watched,
 };
 use armadex_e2e::seed::{self, Plan};
 use armadex_e2e::wire::Wire;
@@ -140,6 +140,7 @@ async fn goes_on(fleet: &Harness, synchro: &Armadex, change: &str) -> Result<()>
     let create = ["create", "configmap", change, "--namespace=default"];
     fleet.kubectl("member1").run(&create).await?;
     wait_until_equal(fleet, &["member1"], &SEEDED_KINDS, SOON).await?;
+    wait_until_watched(synchro, 1, SOON).await?;
     let lists = synchro.counter(armadex::LISTS).await?;
     ensure!(lists == 0.0, "{change}: {lists} lists");
     let running = wait_for_condition(fleet, CLUSTER, "SynchroRunning", "True");
