@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use armadex_policy::{Objects, Trouble, TroubleKind};
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
@@ -135,7 +135,7 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::{Arc, Mutex};
 
-    use armadex_policy::testing::{Host, ServedType};
+    use armadex_control_plane::testing::{Host, ServedType};
     use http::{Request, Response};
     use kube::client::Body;
     use serde_json::json;

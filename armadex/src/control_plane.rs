@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
-use armadex_policy::limited;
+use armadex_control_plane::limited;
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -142,7 +142,7 @@ fn read(path: &Path) -> anyhow::Result<Kubeconfig> {
 
 #[cfg(test)]
 mod tests {
-    use armadex_policy::ANSWER_LIMIT;
+    use armadex_control_plane::ANSWER_LIMIT;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::{TcpListener, TcpStream};
 

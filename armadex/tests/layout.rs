@@ -268,7 +268,9 @@ fn who_asks_the_control_plane_gets_no_error_that_quotes_its_answer() {
         for error in ["kube::Error", "watcher::Error"] {
             assert!(!text.contains(error), "{} has {error}", file.display());
         }
-        assert!(!has_word(text, "Api"), "{} has kube's Api", file.display());
+        for api in ["Api", "into_api"] {
+            assert!(!has_word(text, api), "{} has kube's {api}", file.display());
+        }
     }
 }
 

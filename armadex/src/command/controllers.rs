@@ -85,7 +85,7 @@ async fn both(
 mod tests {
     use std::time::Duration;
 
-    use armadex_policy::testing::{Host, ServedType};
+    use armadex_control_plane::testing::{Host, ServedType};
     use serde_json::{Value, json};
     use tokio::task::JoinHandle;
     use tokio::time::timeout;

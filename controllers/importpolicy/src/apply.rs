@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle};
-use armadex_policy::{NOT_THERE_YET, Objects, Trouble, TroubleKind, delete};
+use armadex_policy::NOT_THERE_YET;
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams},
@@ -129,7 +130,7 @@ impl Change<'_> {
                 put(api, policy, new, &params).await
             }
             Self::Update(lifecycle) => put(api, policy, lifecycle.clone(), &params.force()).await,
-            Self::Delete(name, uid) => delete(api, name, uid).await.map(drop),
+            Self::Delete(name, uid) => api.delete(name, uid).await.map(drop),
         }
     }
 }
@@ -167,10 +168,8 @@ async fn patch(
 
 #[cfg(test)]
 mod tests {
-    use armadex_policy::{
-        Found, Gvr, ObjectName, SecretNamespaces,
-        testing::{Host, ServedType},
-    };
+    use armadex_control_plane::testing::{Host, ServedType};
+    use armadex_policy::{Found, Gvr, ObjectName, SecretNamespaces};
     use serde_json::json;
     use std::sync::Arc;
 

@@ -5,10 +5,11 @@ use std::{
     time::Duration,
 };
 
+use armadex_control_plane::Objects;
 use armadex_crds::{ClusterImportPolicy, IMPORT_POLICY_FINALIZER, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, concerned,
-    controller_of, followed, paced, wait_until_served, watched,
+    Controller, ReconcileError, SecretNamespaces, Shared, Watches, concerned, controller_of,
+    followed, paced, wait_until_served, watched,
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{

@@ -2,10 +2,10 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::{ClusterImportPolicy, PediaClusterLifecycle, conditions::PolicyValidatedReason};
 use armadex_policy::{
-    ObjectName, Objects, Readiness, ReconcileError, ResolveError, Trouble, TroubleKind,
-    controlled_by, delete, resolve, write_status,
+    ObjectName, Readiness, ReconcileError, ResolveError, controlled_by, resolve, write_status,
 };
 use jiff::Timestamp;
 use kube::{ResourceExt, runtime::controller::Action};
@@ -290,7 +290,8 @@ pub(crate) async fn clean_up(
     for lifecycle in context.lifecycles.state() {
         if controlled_by(&lifecycle.metadata, &uid) {
             let (name, uid) = (lifecycle.name_any(), lifecycle.uid().unwrap_or_default());
-            delete(&lifecycles, &name, &uid)
+            lifecycles
+                .delete(&name, &uid)
                 .await
                 .map_err(|trouble| ReconcileError {
                     doing: "deleting its lifecycles",
@@ -306,10 +307,8 @@ pub(crate) async fn clean_up(
 mod tests {
     use std::sync::Mutex;
 
-    use armadex_policy::{
-        SecretNamespaces, Shared, Watches,
-        testing::{Host, ServedType},
-    };
+    use armadex_control_plane::testing::{Host, ServedType};
+    use armadex_policy::{SecretNamespaces, Shared, Watches};
     use futures::StreamExt;
     use kube::runtime::reflector;
     use serde_json::json;

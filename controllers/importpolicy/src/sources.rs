@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use armadex_control_plane::Trouble;
 use armadex_policy::{
-    Found, Gvr, Interest, ObjectName, Readiness, SecretNamespaces, Trouble, Watch, WatchKey,
-    Watches,
+    Found, Gvr, Interest, ObjectName, Readiness, SecretNamespaces, Watch, WatchKey, Watches,
 };
 
 /// Shares in them.
@@ -71,7 +71,7 @@ impl Sources {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use armadex_policy::testing::{Host, ServedType};
+    use armadex_control_plane::testing::{Host, ServedType};
     use futures::StreamExt;
     use serde_json::json;
 

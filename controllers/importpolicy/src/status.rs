@@ -1,5 +1,6 @@
 //! Status: from what happened to the conditions of the policy. Pure; the time is given.
 
+use armadex_control_plane::Trouble;
 use armadex_crds::{
     ClusterImportPolicy, ClusterImportPolicyStatus,
     conditions::{
@@ -7,7 +8,7 @@ use armadex_crds::{
         ReconcilingReason,
     },
 };
-use armadex_policy::{Readiness, ResolveError, Trouble};
+use armadex_policy::{Readiness, ResolveError};
 use jiff::Timestamp;
 use kube::runtime::events::EventType;
 

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use armadex_policy::testing::{Host, Running, ServedType};
+use armadex_control_plane::testing::{Host, ServedType};
+use armadex_policy::testing::Running;
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 
@@ -41,7 +42,7 @@ fn policy() -> Value {
 }
 
 fn run(host: &Host) -> Running {
-    host.run(armadex_importpolicy::run)
+    Running::on(host, armadex_importpolicy::run)
 }
 
 async fn until(host: &Host, what: &str, holds: impl Fn(&Host) -> bool) {

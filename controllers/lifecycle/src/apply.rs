@@ -7,10 +7,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::{PediaCluster, conditions::LifecycleReason as Reason};
 use armadex_policy::{
-    Gates, NOT_THERE_YET, Objects, ReconcileError, Trouble, TroubleKind, controlled_by,
-    controller_of, delete, owners_in_words,
+    Gates, NOT_THERE_YET, ReconcileError, controlled_by, controller_of, owners_in_words,
 };
 use kube::{
     ResourceExt,
@@ -100,7 +100,7 @@ pub(crate) async fn off_board(
     name: &str,
     uid: &str,
 ) -> Result<(), Trouble> {
-    let delete = delete(&clusters.api, name, uid);
+    let delete = clusters.api.delete(name, uid);
     if clusters.gates.ask(DELETING, name, delete).await? {
         info!(cluster = name, "cluster {name} is off-boarded");
     }
@@ -204,7 +204,7 @@ fn contains(whole: &Value, part: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use armadex_policy::testing::{Host, ServedType};
+    use armadex_control_plane::testing::{Host, ServedType};
     use serde_json::json;
 
     use super::*;

@@ -1,7 +1,8 @@
 //! What reconciles share.
 
+use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
-use armadex_policy::{Objects, Shared};
+use armadex_policy::Shared;
 use kube::runtime::reflector::Store;
 
 use crate::{

@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use armadex_control_plane::Objects;
 use armadex_crds::{LIFECYCLE_FINALIZER, PediaCluster, PediaClusterLifecycle};
 use armadex_policy::{
-    Controller, Objects, ReconcileError, SecretNamespaces, Shared, Watches, followed, paced,
-    triggers, wait_until_served, watched,
+    Controller, ReconcileError, SecretNamespaces, Shared, Watches, followed, paced, triggers,
+    wait_until_served, watched,
 };
 use futures::{StreamExt, stream};
 use kube::{

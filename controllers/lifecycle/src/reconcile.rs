@@ -245,10 +245,8 @@ pub(crate) async fn clean_up(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use armadex_policy::{
-        SecretNamespaces, Shared, Watches,
-        testing::{Host, ServedType},
-    };
+    use armadex_control_plane::testing::{Host, ServedType};
+    use armadex_policy::{SecretNamespaces, Shared, Watches};
     use futures::StreamExt;
     use kube::runtime::{
         reflector::{self, store::Writer},

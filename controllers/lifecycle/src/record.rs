@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use armadex_control_plane::{Objects, Trouble};
 use armadex_crds::{PediaCluster, PediaClusterLifecycle, RenderedConnection};
-use armadex_policy::{Objects, ReconcileError, Shared, Trouble};
+use armadex_policy::{ReconcileError, Shared};
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams},

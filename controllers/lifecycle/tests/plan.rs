@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use armadex_control_plane::Trouble;
 use armadex_crds::{PediaCluster, PediaClusterLifecycle, ResolvedReference};
 use armadex_lifecycle::{Facts, Lookup, Planned, Problem, Step, Stop, plan, validate};
-use armadex_policy::{Found, ObjectName, Readiness, SecretNamespaces, Trouble};
+use armadex_policy::{Found, ObjectName, Readiness, SecretNamespaces};
 use serde_json::{Value, json};
 
 const LIFECYCLE: &str = "

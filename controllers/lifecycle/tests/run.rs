@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use armadex_control_plane::testing::{Host, Log, ServedType};
 use armadex_crds::{PediaCluster, RenderedConnection};
-use armadex_policy::testing::{Host, Log, Running, ServedType};
+use armadex_policy::testing::Running;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -65,7 +66,7 @@ fn with_endpoint() -> Value {
 }
 
 fn run(host: &Host) -> Running {
-    host.run(armadex_lifecycle::run)
+    Running::on(host, armadex_lifecycle::run)
 }
 
 async fn until(host: &Host, what: &str, holds: impl Fn(&Host) -> bool) {

@@ -8,9 +8,9 @@ pub(crate) mod request;
 use std::sync::Arc;
 use std::time::Duration;
 
+use armadex_control_plane::testing::Log;
 use armadex_crds::PediaCluster;
 use armadex_model::{GroupVersionResource, Query, ResourceType};
-use armadex_policy::testing::Log;
 use armadex_storage::conformance::Fixture;
 use armadex_storage::conformance::fixture::{all_pods, name};
 use armadex_storage::{Health, Sink};

@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::PediaCluster;
 use armadex_member::{ConfigError, Ground};
 use armadex_model::ClusterName;
-use armadex_policy::{Objects, Trouble, TroubleKind};
 use armadex_storage::StoreError;
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};

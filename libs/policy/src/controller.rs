@@ -24,10 +24,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::{
-    Gates, Interests, Objects, Outages, ReconcileError, Reporter, Retries, SecretNamespaces,
-    Trouble, TroubleKind, Watches,
+    Gates, Interests, Reporter, Retries, SecretNamespaces, Watches,
     report::{Said, status_patch},
 };
+use armadex_control_plane::{Objects, Outages, Trouble, TroubleKind};
+
+/// What a reconcile could not do; it is tried again, later each time.
+#[derive(Debug, thiserror::Error)]
+#[error("{doing}: {trouble}")]
+pub struct ReconcileError {
+    /// What the request that failed was for.
+    pub doing: &'static str,
+    /// What happened.
+    pub trouble: Trouble,
+}
 
 /// What every controller holds.
 pub struct Shared {

@@ -16,10 +16,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::{
-    ANSWER_LIMIT, Trouble, TroubleKind,
-    retries::{LONGEST, backoff},
-};
+use crate::retries::{LONGEST, backoff};
+use armadex_control_plane::{ANSWER_LIMIT, Trouble, TroubleKind};
 
 /// Requests of one kind at a time: half of what the lifecycle controller looks at at once.
 const PLACES: usize = 8;

@@ -1,6 +1,5 @@
 //! What the two policy controllers share: templates, watches on whatever kinds the policies
-//! speak of, and the manners of a controller: its run, finalizer, retries, conditions, Events; and
-//! the client of a control plane whose requests all end, and what is said of those that fail.
+//! speak of, and the manners of a controller: its run, finalizer, retries, conditions, Events.
 
 pub mod template;
 
@@ -8,11 +7,7 @@ pub mod template;
 pub mod testing;
 
 mod controller;
-mod delete;
 mod gates;
-mod limited;
-mod objects;
-mod outages;
 mod ownership;
 mod paced;
 mod report;
@@ -20,15 +15,10 @@ mod resolve;
 mod retries;
 mod run;
 mod secrets;
-mod trouble;
 mod watches;
 
-pub use controller::{Controller, Shared, run, write_status};
-pub use delete::delete;
+pub use controller::{Controller, ReconcileError, Shared, run, write_status};
 pub use gates::Gates;
-pub use limited::{ANSWER_LIMIT, limited};
-pub use objects::Objects;
-pub use outages::Outages;
 pub use ownership::{NOT_THERE_YET, controlled_by, controller_of, owned_by, owners_in_words};
 pub use paced::paced;
 pub use report::{Reporter, Said};
@@ -36,7 +26,6 @@ pub use resolve::{Gvr, ResolveError, Served, resolve, wait_until_served};
 pub use retries::Retries;
 pub use run::{followed, watched};
 pub use secrets::SecretNamespaces;
-pub use trouble::{ReconcileError, Trouble, TroubleKind};
 pub use watches::{
     Change, Found, Interest, Interests, Kept, ObjectName, Readiness, Watch, WatchKey, WatchScope,
     Watches, concerned, triggers,

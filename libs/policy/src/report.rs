@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::debug;
 
-use crate::Trouble;
+use armadex_control_plane::Trouble;
 
 /// The status that a controller said of each object last: that it is there is no news to it.
 #[derive(Debug, Default)]

@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{Trouble, TroubleKind, retries::backoff};
+use crate::retries::backoff;
+use armadex_control_plane::{Trouble, TroubleKind};
 
 /// Discovery of one group is a few kilobytes; an aggregated API that takes longer is down.
 const TIMEOUT: Duration = Duration::from_secs(10);

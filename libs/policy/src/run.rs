@@ -24,11 +24,11 @@ use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use crate::{
-    ANSWER_LIMIT, Objects, Outages, Trouble,
     report::Said,
     retries::{LONGEST, WatchBackoff},
     watches::verb_of,
 };
+use armadex_control_plane::{ANSWER_LIMIT, Objects, Outages, Trouble};
 
 /// Objects of a list that are asked for at once: the status of a PediaCluster has half a kilobyte for each of its kinds, and all of a page are
 /// held while it is decoded.
@@ -94,7 +94,7 @@ fn events<K: Watched>(
     api: Objects<K>,
     trim: fn(&mut K),
 ) -> impl Stream<Item = Result<Event<K>, watcher::Error>> + Send + 'static {
-    watcher::watcher(api.api, watcher::Config::default().page_size(PAGE))
+    watcher::watcher(api.into_api(), watcher::Config::default().page_size(PAGE))
         .modify(move |object| {
             object.meta_mut().managed_fields = None;
             trim(object);
@@ -240,7 +240,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{Host, ServedType};
+    use armadex_control_plane::testing::{Host, ServedType};
 
     /// An object of a name; its label `of` is whom it concerns.
     fn object(name: &str, of: &str) -> Namespace {

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::PediaClusterLifecycle;
 use armadex_member::Policy;
-use armadex_policy::{Objects, Trouble, TroubleKind};
 use futures::StreamExt;
 use kube::runtime::watcher::{self, Event};
 use kube::{Client, ResourceExt};

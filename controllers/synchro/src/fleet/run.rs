@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
+use armadex_control_plane::{Objects, Trouble};
 use armadex_crds::PediaCluster;
-use armadex_policy::{Objects, Trouble};
 use armadex_storage::Sink;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::{Backoff, jittered};
+use armadex_control_plane::{Objects, Trouble};
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
-use armadex_policy::{Objects, Trouble};
 use armadex_storage::StoreError;
 use kube::api::ListParams;
 use kube::core::PartialObjectMeta;

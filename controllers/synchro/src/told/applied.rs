@@ -9,9 +9,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::conditions::ClusterCondition;
 use armadex_crds::{PediaCluster, PediaClusterStatus};
-use armadex_policy::{Objects, Trouble, TroubleKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{Patch, PatchParams};
 use kube::{Resource, ResourceExt};

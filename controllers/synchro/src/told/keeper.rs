@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
+use armadex_control_plane::Trouble;
 use armadex_crds::conditions::{self, ClusterCondition, ClusterHealthyReason, ConditionStatus};
 use armadex_crds::{GroupResourcesStatus, PediaClusterStatus};
-use armadex_policy::Trouble;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;

@@ -1,7 +1,7 @@
 //! What the control plane refuses, each told once, and in which words.
 
-pub(crate) use armadex_policy::Outages;
-use armadex_policy::Trouble;
+pub(crate) use armadex_control_plane::Outages;
+use armadex_control_plane::Trouble;
 
 /// What the control plane refuses now, and of which cluster. What is asked for goes by a right of its own, so it is told of by itself.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(crate) const fn class_of(trouble: &Trouble) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use armadex_policy::TroubleKind;
+    use armadex_control_plane::TroubleKind;
 
     use super::*;
 

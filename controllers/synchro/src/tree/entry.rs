@@ -5,9 +5,9 @@
 //! that look after different objects of one name, each would take the place of the other without end. Nor does one that is for another shard by now, which a
 //! watch that hangs does not tell: that is asked.
 
+use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
-use armadex_policy::Objects;
 use armadex_storage::{ClusterId, StoreError};
 use kube::{Client, ResourceExt};
 

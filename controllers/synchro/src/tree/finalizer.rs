@@ -1,7 +1,7 @@
 //! The finalizer that lets a PediaCluster go only after its rows are hidden.
 
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::{PEDIA_CLUSTER_FINALIZER, PediaCluster};
-use armadex_policy::{Objects, Trouble, TroubleKind};
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;

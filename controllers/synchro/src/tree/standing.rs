@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
 use armadex_model::ClusterName;
-use armadex_policy::Objects;
 use armadex_storage::{ClusterId, Health, StoreError};
 use kube::runtime::events::Recorder;
 use kube::{Client, Resource};

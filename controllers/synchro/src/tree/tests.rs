@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use armadex_control_plane::testing::{Host, ServedType};
 use armadex_crds::{PediaCluster, RenderedConnection};
-use armadex_policy::testing::{Host, ServedType};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};

@@ -20,7 +20,8 @@ use super::{
     state::{State, Touched, Verb},
     view::View,
 };
-use crate::{Gvr, Trouble, TroubleKind, retries::WatchBackoff};
+use crate::{Gvr, retries::WatchBackoff};
+use armadex_control_plane::{Trouble, TroubleKind};
 
 /// Objects of a list that are asked for at once: a Karmada Cluster is a tree of a hundred kilobytes while its page is decoded.
 const PAGE: u32 = 100;

@@ -33,9 +33,10 @@ use super::{
     view::View,
 };
 use crate::{
-    Gvr, Trouble, TroubleKind,
+    Gvr,
     retries::{WatchBackoff, backoff},
 };
+use armadex_control_plane::{Trouble, TroubleKind};
 
 /// Objects of a namespace that are read at the same time: a fleet of a thousand clusters begins with as many.
 const PARALLEL_READS: usize = 8;

@@ -7,7 +7,8 @@ use kube::Client;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Gvr, Trouble};
+use crate::Gvr;
+use armadex_control_plane::Trouble;
 
 use super::{
     follow,

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use kube::{ResourceExt, core::DynamicObject, runtime::watcher::Event};
 
 use super::object::{Found, Kept, ObjectName};
-use crate::Trouble;
+use armadex_control_plane::Trouble;
 
 /// A watch that was listed and then fails is told after so many failures in a row, some seconds:
 /// an API that restarts is not worth a word. What no waiting helps against is told at once.
@@ -229,7 +229,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::TroubleKind;
+    use armadex_control_plane::TroubleKind;
 
     fn object(name: &str, value: u32) -> DynamicObject {
         serde_json::from_value(json!({

@@ -1,6 +1,6 @@
 //! What is known of lifecycles, on a control plane in a value.
 
-use armadex_policy::testing::{Host, ServedType};
+use armadex_control_plane::testing::{Host, ServedType};
 use serde_json::{Value, json};
 
 use super::*;

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
+use armadex_control_plane::{Objects, Trouble, TroubleKind};
 use armadex_crds::ENDPOINTS_ANNOTATION;
 use armadex_member::{SecretContent, SecretId, Sensitive};
-use armadex_policy::{Objects, Trouble, TroubleKind};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Secret;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use armadex_policy::testing::{Host, ServedType};
+use armadex_control_plane::testing::{Host, ServedType};
 use futures::FutureExt as _;
 use http::{Method, Request};
 use kube::client::Body;

@@ -1,6 +1,6 @@
 //! Processes of one shard that come and go, on one control plane and one store.
 
-use armadex_policy::testing::{Host, ServedType};
+use armadex_control_plane::testing::{Host, ServedType};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

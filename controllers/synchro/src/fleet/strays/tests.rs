@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::sync::Mutex;
 
+use armadex_control_plane::testing::{Host, ServedType};
 use armadex_model::ClusterName;
-use armadex_policy::testing::{Host, ServedType};
 use futures::FutureExt as _;
 use http::{Request, Response};
 use kube::client::Body;

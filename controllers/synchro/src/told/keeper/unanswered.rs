@@ -1,7 +1,7 @@
 //! Statuses that were put onto the control plane by requests whose answer did not come.
 
+use armadex_control_plane::Objects;
 use armadex_crds::PediaCluster;
-use armadex_policy::Objects;
 use futures::FutureExt as _;
 use kube::Resource as _;
 use kube::runtime::events::Reporter;

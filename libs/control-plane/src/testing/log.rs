@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn what_another_thread_told_first_is_counted() {
         let tell = || tracing::warn!("whoever tells it");
-        let log = Log::warnings_of("armadex_policy");
+        let log = Log::warnings_of("armadex_control_plane");
         std::thread::spawn(tell).join().expect("no panic");
         assert_eq!(log.told().len(), 0, "another thread's");
         tell();

@@ -53,7 +53,7 @@ impl TroubleKind {
     }
 
     /// Whether a request that failed in this way fails in the same way for other objects.
-    pub(crate) fn is_of_many(self) -> bool {
+    pub fn is_of_many(self) -> bool {
         self.is_outage() || self == Self::Forbidden
     }
 
@@ -133,19 +133,9 @@ impl From<&watcher::Error> for Trouble {
     }
 }
 
-/// What a reconcile could not do; it is tried again, later each time.
-#[derive(Debug, thiserror::Error)]
-#[error("{doing}: {trouble}")]
-pub struct ReconcileError {
-    /// What the request that failed was for.
-    pub doing: &'static str,
-    /// What happened.
-    pub trouble: Trouble,
-}
-
 impl Trouble {
     /// There was no answer.
-    pub(crate) fn unanswered() -> Self {
+    pub fn unanswered() -> Self {
         Self {
             kind: TroubleKind::Unanswered,
             message: "the API server does not answer in time".to_owned(),

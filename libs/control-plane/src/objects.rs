@@ -7,17 +7,20 @@ use futures::{Stream, StreamExt};
 use k8s_openapi::NamespaceResourceScope;
 use kube::{
     Api, Client, Resource,
-    api::{ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams},
+    api::{
+        DeleteParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams,
+        Preconditions,
+    },
     runtime::watcher::{Config, Event, watcher},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::Trouble;
+use crate::{Trouble, TroubleKind};
 
 /// The objects of one kind.
 #[derive(Clone)]
 pub struct Objects<K> {
-    pub(crate) api: Api<K>,
+    api: Api<K>,
 }
 
 impl<K: Resource<DynamicType: Default>> Objects<K> {
@@ -106,6 +109,34 @@ impl<K: Clone + DeserializeOwned + Debug> Objects<K> {
         patch: &Patch<impl Serialize + Debug>,
     ) -> Result<K, Trouble> {
         Ok(self.api.patch_status(name, params, patch).await?)
+    }
+
+    /// Deletes an object if it is still the one of this uid. Whether it was: one that is gone, or
+    /// another one by now, is no more either way.
+    pub async fn delete(&self, name: &str, uid: &str) -> Result<bool, Trouble> {
+        let same = Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: None,
+        };
+        let params = DeleteParams {
+            preconditions: Some(same),
+            ..DeleteParams::background()
+        };
+        match self.api.delete(name, &params).await.map_err(Trouble::from) {
+            Ok(_) => Ok(true),
+            Err(Trouble {
+                kind: TroubleKind::Missing | TroubleKind::Conflict,
+                ..
+            }) => Ok(false),
+            Err(trouble) => Err(trouble),
+        }
+    }
+}
+
+impl<K> Objects<K> {
+    /// For a watcher of one's own.
+    pub fn into_api(self) -> Api<K> {
+        self.api
     }
 }
 

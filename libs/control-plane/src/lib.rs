@@ -1,0 +1,15 @@
+//! The control plane, for whoever asks it: a client whose requests all end, the objects of one kind, and what is said of
+//! requests that fail, once for each outage and in words that never are an answer's.
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+mod limited;
+mod objects;
+mod outages;
+mod trouble;
+
+pub use limited::{ANSWER_LIMIT, limited};
+pub use objects::Objects;
+pub use outages::Outages;
+pub use trouble::{Trouble, TroubleKind};
