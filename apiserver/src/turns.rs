@@ -104,7 +104,7 @@ struct Waiting {
 }
 
 /// A place in the line, until it is dropped or somebody who has less in line gets it.
-pub(crate) struct Place {
+pub(crate) struct InLine {
     turns: Arc<Turns>,
     asker: Asker,
     number: u64,
@@ -152,7 +152,7 @@ impl Turns {
     }
 
     /// A place at the end of the line, if there is one.
-    pub(crate) fn enter(self: &Arc<Self>, asker: &Asker) -> Result<Place, Full> {
+    pub(crate) fn enter(self: &Arc<Self>, asker: &Asker) -> Result<InLine, Full> {
         let mut line = self.line();
         if line.length_of(asker) >= self.sizes.in_line_per_asker {
             return Err(Full::OfAsker);
@@ -169,7 +169,7 @@ impl Turns {
             call: None,
         };
         line.member(asker).waiting.insert(number, waiting);
-        Ok(Place {
+        Ok(InLine {
             turns: Arc::clone(self),
             asker: asker.clone(),
             number,
@@ -345,7 +345,7 @@ fn length(members: &HashMap<u64, Member>) -> usize {
     members.values().map(Member::length).sum()
 }
 
-impl Place {
+impl InLine {
     /// Cancelled if somebody else gets the place, which nobody does who has had a turn.
     pub(crate) fn sent_away(&self) -> CancellationToken {
         self.sent_away.clone()
@@ -361,7 +361,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for InLine {
     fn drop(&mut self) {
         let mut line = self.turns.line();
         let own = line.known(&self.asker);

@@ -81,7 +81,7 @@ impl Cluster {
         Ok(Self {
             id,
             stream: store.open(id, "bench", &made::events(), RULES).await?,
-            maker: Maker::new(&name, number, all_indexed),
+            maker: Maker::new(&name, all_indexed),
         })
     }
 

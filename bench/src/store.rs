@@ -4,8 +4,8 @@
 //! The pods are those of the generator that fills members. Their words are other ones than those that the store's dictionaries were
 //! trained on. No control plane is there, and no other process but the server of a database, whose processor time is told beside ours.
 
+mod backing;
 mod meter;
-mod place;
 mod pods;
 mod queries;
 mod report;
@@ -21,8 +21,8 @@ use armadex_storage_sql::{Options, SqlStore, open_with};
 use clap::Args;
 
 use crate::table;
+use backing::{Backing, Kind};
 use meter::Meter;
-use place::{Kind, Place};
 use queries::PAGES;
 use report::{Page, Report, Written};
 
@@ -93,7 +93,7 @@ pub(crate) async fn run(flags: Flags) -> Result<()> {
 
 async fn measure(kind: Kind, count: usize, options: &Options) -> Result<Report> {
     ensure!(count > 0, "--count takes 1 or more");
-    let place = tokio::task::spawn_blocking(move || Place::new(kind)).await??;
+    let place = tokio::task::spawn_blocking(move || Backing::new(kind)).await??;
     let empty = place.bytes()?;
     let store = open_with(&place.location()?, options).await?;
     let (pods, pruning) = pods::pruned(count)?;
@@ -123,7 +123,7 @@ async fn measure(kind: Kind, count: usize, options: &Options) -> Result<Report> 
     Ok(report)
 }
 
-async fn write_new(store: &SqlStore, place: &Place, pods: &[Object]) -> Result<Written> {
+async fn write_new(store: &SqlStore, place: &Backing, pods: &[Object]) -> Result<Written> {
     let (cluster, stream) = open(store, &queries::pods()).await?;
     let (first, second) = pods.split_at(pods.len() / 2);
     let meter = Meter::start(place)?;
@@ -137,7 +137,7 @@ async fn write_new(store: &SqlStore, place: &Place, pods: &[Object]) -> Result<W
 
 async fn write_again(
     store: &SqlStore,
-    place: &Place,
+    place: &Backing,
     mut pods: Vec<Object>,
 ) -> Result<[Written; 2]> {
     let (cluster, stream) = open(store, &queries::pods()).await?;
@@ -182,7 +182,7 @@ async fn write_all(
 }
 
 /// All pods, page by page.
-async fn list(store: &SqlStore, place: &Place, count: usize) -> Result<Written> {
+async fn list(store: &SqlStore, place: &Backing, count: usize) -> Result<Written> {
     let query = Query::all(queries::pods().gvr);
     let budget = budget(PAGES[0]);
     let (mut start, mut rows) = (Start::Beginning, 0);

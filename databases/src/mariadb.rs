@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::address::Address;
 use crate::client::administer;
-use crate::setup::{Origin, Place, words};
+use crate::setup::{Origin, Site, words};
 
 /// Only what the tests need of a server with its defaults.
 const ALWAYS: [(&str, &str); 5] = [
@@ -24,7 +24,7 @@ const UNLESS_DURABLE: [(&str, &str); 3] = [
 /// The file of the statements that make the administrator, at each start.
 pub(crate) const FIRST_STATEMENTS: &str = "first.sql";
 
-pub(crate) fn prepare(place: &Place<'_>) -> Vec<Vec<String>> {
+pub(crate) fn prepare(place: &Site<'_>) -> Vec<Vec<String>> {
     let mut install = words([
         "mariadb-install-db",
         "--no-defaults",
@@ -35,7 +35,7 @@ pub(crate) fn prepare(place: &Place<'_>) -> Vec<Vec<String>> {
     vec![install]
 }
 
-pub(crate) fn run(place: &Place<'_>) -> Vec<String> {
+pub(crate) fn run(place: &Site<'_>) -> Vec<String> {
     let mut command = words(["mariadbd", "--no-defaults"]);
     command.push(format!("--datadir={}", place.path("data")));
     command.push(format!("--socket={}", place.path("socket")));

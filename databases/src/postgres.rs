@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::address::Address;
 use crate::client::administer;
-use crate::setup::{ADMINISTRATOR, Origin, Place, words};
+use crate::setup::{ADMINISTRATOR, Origin, Site, words};
 
 /// Nothing of it outside its folder: no socket in /tmp, no shared memory that a killed server leaves behind.
 const ALWAYS: [(&str, &str); 6] = [
@@ -22,7 +22,7 @@ const UNLESS_DURABLE: [(&str, &str); 3] = [
     ("full_page_writes", "off"),
 ];
 
-pub(crate) fn prepare(place: &Place<'_>) -> Vec<Vec<String>> {
+pub(crate) fn prepare(place: &Site<'_>) -> Vec<Vec<String>> {
     match place.origin {
         Origin::CopyOf(primary) => vec![copy(place, primary)],
         Origin::New | Origin::Cluster => make(place),
@@ -30,7 +30,7 @@ pub(crate) fn prepare(place: &Place<'_>) -> Vec<Vec<String>> {
 }
 
 /// What the other has, and a file that says whom to follow.
-fn copy(place: &Place<'_>, primary: &Address) -> Vec<String> {
+fn copy(place: &Site<'_>, primary: &Address) -> Vec<String> {
     let mut copy = words(["pg_basebackup", "--write-recovery-conf", "--no-sync"]);
     copy.extend(words(["--checkpoint=fast", "--wal-method=stream"]));
     copy.push(format!("--dbname={}", primary.database("postgres")));
@@ -38,7 +38,7 @@ fn copy(place: &Place<'_>, primary: &Address) -> Vec<String> {
     copy
 }
 
-fn make(place: &Place<'_>) -> Vec<Vec<String>> {
+fn make(place: &Site<'_>) -> Vec<Vec<String>> {
     let mut initdb = words(["initdb", "--auth=scram-sha-256", "--encoding=UTF8"]);
     initdb.extend(words(["--no-sync", "--locale=C.UTF-8"]));
     initdb.push(format!("--username={ADMINISTRATOR}"));
@@ -50,7 +50,7 @@ fn make(place: &Place<'_>) -> Vec<Vec<String>> {
     vec![[initdb.clone(), in_english].concat(), initdb]
 }
 
-pub(crate) fn run(place: &Place<'_>) -> Vec<String> {
+pub(crate) fn run(place: &Site<'_>) -> Vec<String> {
     let mut command = words(["postgres", "-D"]);
     command.push(place.path("data"));
     command.extend(["-p".to_owned(), place.port.to_string()]);

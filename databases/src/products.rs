@@ -4,11 +4,11 @@ use anyhow::Result;
 
 use crate::address::Address;
 use crate::engine::Engine;
-use crate::setup::Place;
+use crate::setup::Site;
 use crate::{mariadb, postgres};
 
 /// Commands that make a new server's files: the first that succeeds is enough.
-pub(crate) fn prepare(engine: Engine, place: &Place<'_>) -> Vec<Vec<String>> {
+pub(crate) fn prepare(engine: Engine, place: &Site<'_>) -> Vec<Vec<String>> {
     match engine {
         Engine::Postgres => postgres::prepare(place),
         Engine::Mysql => mariadb::prepare(place),
@@ -16,7 +16,7 @@ pub(crate) fn prepare(engine: Engine, place: &Place<'_>) -> Vec<Vec<String>> {
 }
 
 /// The command that is the server.
-pub(crate) fn run(engine: Engine, place: &Place<'_>) -> Vec<String> {
+pub(crate) fn run(engine: Engine, place: &Site<'_>) -> Vec<String> {
     match engine {
         Engine::Postgres => postgres::run(place),
         Engine::Mysql => mariadb::run(place),

@@ -17,7 +17,7 @@ use crate::not_run::{do_without, none_here};
 use crate::ports::free_port;
 use crate::products;
 use crate::programs::{User, path_of, user_instead_of_root};
-use crate::setup::{ADMINISTRATOR, Origin, Place, Setup, words};
+use crate::setup::{ADMINISTRATOR, Origin, Setup, Site, words};
 
 /// It takes a second or two, and much longer where two cores build five things.
 const READY: Duration = Duration::from_secs(90);
@@ -100,7 +100,7 @@ impl Server {
     ) -> Result<Self> {
         let user = user_instead_of_root(engine)?;
         let mut keeper = Keeper::start(engine, user.as_ref())?;
-        let place = Place {
+        let place = Site {
             folder: keeper.folder(),
             port,
             password,
@@ -186,7 +186,7 @@ fn is_taken(err: &anyhow::Error) -> bool {
 }
 
 /// The files of the setup, and the two scripts that the keeper runs.
-fn write_files(engine: Engine, place: &Place<'_>, user: Option<&User>) -> Result<()> {
+fn write_files(engine: Engine, place: &Site<'_>, user: Option<&User>) -> Result<()> {
     let write = |name: &str, content: &[u8]| {
         std::fs::write(place.folder.join(name), content)
             .with_context(|| format!("cannot write {name} of a server"))

@@ -28,7 +28,7 @@ pub(crate) enum Origin<'a> {
 }
 
 /// Where a server is.
-pub(crate) struct Place<'a> {
+pub(crate) struct Site<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) port: u16,
     pub(crate) password: &'a str,
@@ -39,7 +39,7 @@ pub(crate) struct Place<'a> {
 /// The administrator of every server that is started here.
 pub(crate) const ADMINISTRATOR: &str = "armadex";
 
-impl Place<'_> {
+impl Site<'_> {
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
     }

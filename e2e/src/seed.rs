@@ -4,6 +4,7 @@
 //! and member give the same objects; two members never share one. Everything is consistent enough for the
 //! controllers that run: owners exist before what they own, so the garbage collector takes nothing away.
 
+mod events;
 mod metadata;
 mod objects;
 mod plan;
@@ -16,6 +17,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::cluster::Cluster;
 use crate::etcd::Writer;
+pub use events::Events;
 use metadata::Random;
 use objects::Seeded;
 pub use objects::{SECRET, SECRET_ENCODED};

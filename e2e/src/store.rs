@@ -55,7 +55,7 @@ impl StoreKind {
 
 /// Where a store is, as a command of Armadex is told.
 #[derive(Debug)]
-struct Place {
+struct StoreUrl {
     /// Without the password.
     url: String,
     /// The file that the password lies in.
@@ -65,7 +65,7 @@ struct Place {
 /// The store of a fleet.
 #[derive(Debug)]
 pub struct Store {
-    place: Place,
+    place: StoreUrl,
     /// Dropped with it, on a server that was named.
     _database: Option<Database>,
     server: Option<Mutex<Server>>,
@@ -74,7 +74,7 @@ pub struct Store {
 impl Store {
     /// The file in the fleet's folder.
     pub(crate) fn file(folder: &Folder) -> Self {
-        let place = Place {
+        let place = StoreUrl {
             url: format!("sqlite:{}", folder.store().display()),
             password: None,
         };
@@ -88,7 +88,7 @@ impl Store {
     /// A database that somebody else keeps, by its URL with a password.
     pub fn at(url: &str, folder: &Folder) -> Result<Self> {
         Ok(Self {
-            place: Place::new(url, folder)?,
+            place: StoreUrl::new(url, folder)?,
             _database: None,
             server: None,
         })
@@ -153,7 +153,7 @@ impl Store {
     }
 }
 
-impl Place {
+impl StoreUrl {
     /// That of a URL, whose password is written into a file.
     fn new(url: &str, folder: &Folder) -> Result<Self> {
         let (scheme, rest) = url.split_once("://").context("no URL")?;
@@ -189,7 +189,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::new(place.path()).expect("a path");
         folder.create().expect("made");
-        let place = Place::new("mysql://me:hunter2@127.0.0.1:1/fleet", &folder).expect("told");
+        let place = StoreUrl::new("mysql://me:hunter2@127.0.0.1:1/fleet", &folder).expect("told");
         assert_eq!(place.url, "mysql://me@127.0.0.1:1/fleet");
         let flag = place.password_for("store").expect("a password");
         let path = flag.strip_prefix("--store-password-file=");

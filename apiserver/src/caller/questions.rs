@@ -22,7 +22,7 @@ pub(crate) struct Questions {
 
 /// A place in the line of those who want to ask.
 pub(crate) struct Asking {
-    place: turns::Place,
+    place: turns::InLine,
     ending: CancellationToken,
 }
 

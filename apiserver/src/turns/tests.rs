@@ -17,7 +17,7 @@ enum Wish {
     Refused(Full),
 }
 
-fn wish(place: Place) -> Wish {
+fn wish(place: InLine) -> Wish {
     looked_at(place.turn().boxed())
 }
 
@@ -118,7 +118,7 @@ fn in_a_full_line_who_has_most_makes_room_until_all_have_as_much() {
     let ours: Vec<_> = (0..3)
         .map(|_| turns.enter(&askers[2]).expect("room"))
         .collect();
-    let sent_away = |place: &&Place| place.sent_away().is_cancelled();
+    let sent_away = |place: &&InLine| place.sent_away().is_cancelled();
     assert_eq!(places.iter().filter(sent_away).count(), 3);
     assert_eq!(ours.iter().filter(sent_away).count(), 0);
     assert!(places[..6].iter().all(|place| !sent_away(&place)));

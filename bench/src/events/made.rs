@@ -1,24 +1,12 @@
 //! Events as a synchro gives them to the store: three of each pod, as a kubelet makes them.
 
 use anyhow::{Context as _, Result, anyhow};
+use armadex_e2e::seed::Events;
 use armadex_model::label::Requirement;
 use armadex_model::{ClusterName, GroupVersionResource, ObjectKey, ResourceType, Term};
 use armadex_storage::Object;
 use armadex_synchro::{PruneRules, prune};
-use serde_json::json;
 
-/// What is told of each pod: the reason, and the message.
-const TOLD: [(&str, &str); 3] = [
-    (
-        "Pulled",
-        "Container image \"registry.example/web:v1.7.0\" already present on machine",
-    ),
-    ("Created", "Created container: web"),
-    ("Started", "Started container web"),
-];
-/// Namespaces of a cluster.
-const NAMESPACES: usize = 20;
-const NODES: usize = 50;
 /// Above what any of them has.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -46,35 +34,27 @@ pub(super) fn events() -> ResourceType {
 
 /// Makes those of a cluster.
 pub(super) struct Maker {
-    cluster: usize,
+    events: Events,
     rules: PruneRules,
     all_indexed: bool,
 }
 
 impl Maker {
-    pub(super) fn new(name: &ClusterName, cluster: usize, all_indexed: bool) -> Self {
+    pub(super) fn new(name: &ClusterName, all_indexed: bool) -> Self {
         Self {
-            cluster,
+            events: Events::of(name.as_str()),
             rules: PruneRules::new(name, &events().gvr, MOST_BYTES),
             all_indexed,
         }
     }
 
     pub(super) fn key(&self, number: usize) -> ObjectKey {
-        let pod = number / TOLD.len();
-        ObjectKey::new(
-            namespace(pod),
-            format!("{}.{number:016x}", self.pod_name(pod)),
-        )
-    }
-
-    fn pod_name(&self, pod: usize) -> String {
-        format!("web-{pod:05x}-{:04x}", self.cluster)
+        ObjectKey::new(self.events.namespace(number), self.events.name(number))
     }
 
     /// Pruned, with all fields in the index if that is how it is measured.
     pub(super) fn event(&self, number: usize) -> Result<Object> {
-        let event = prune(&self.json(number), &self.rules);
+        let event = prune(&self.events.json(number), &self.rules);
         let mut event = event.map_err(|skipped| anyhow!(skipped.reason))?;
         if self.all_indexed {
             let terms = event.terms.into_iter().map(|term| match term {
@@ -84,42 +64,6 @@ impl Maker {
             event.terms = terms.collect();
         }
         Ok(event)
-    }
-
-    fn json(&self, number: usize) -> Vec<u8> {
-        let pod = number / TOLD.len();
-        let (reason, message) = TOLD[number % TOLD.len()];
-        let key = self.key(number);
-        let event = json!({
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "namespace": key.namespace,
-                "name": key.name,
-                "uid": uid(number, self.cluster, 1),
-                "resourceVersion": (1_000_000 + number).to_string(),
-                "creationTimestamp": "2026-01-01T00:00:00Z",
-            },
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": namespace(pod),
-                "name": self.pod_name(pod),
-                "uid": uid(pod, self.cluster, 0),
-                "resourceVersion": (500_000 + 7 * pod + self.cluster).to_string(),
-                "fieldPath": "spec.containers{web}",
-            },
-            "reason": reason,
-            "message": message,
-            "source": {"component": "kubelet", "host": format!("node-{}", pod % NODES)},
-            "reportingComponent": "kubelet",
-            "reportingInstance": format!("node-{}", pod % NODES),
-            "firstTimestamp": "2026-01-01T00:00:00Z",
-            "lastTimestamp": "2026-01-01T00:00:00Z",
-            "count": 1,
-            "type": "Normal",
-        });
-        event.to_string().into_bytes()
     }
 
     /// That events have these values of that one.
@@ -137,29 +81,4 @@ impl Maker {
         });
         clauses.collect()
     }
-}
-
-fn namespace(pod: usize) -> String {
-    format!("team-{}", pod % NAMESPACES)
-}
-
-/// As random as those of an apiserver to whoever sorts or packs them.
-fn uid(number: usize, cluster: usize, kind: u64) -> String {
-    let mut state = (number as u64) << 24 | (cluster as u64) << 4 | kind;
-    let mut word = || {
-        // splitmix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
-    let (high, low) = (word(), word());
-    format!(
-        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xfff,
-        low >> 52,
-        low & 0xffff_ffff_ffff
-    )
 }

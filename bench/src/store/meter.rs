@@ -4,20 +4,20 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use super::place::Place;
+use super::backing::Backing;
 use super::report::Written;
 use crate::process;
 
 /// What had been used up when it began.
 pub(super) struct Meter<'a> {
-    place: &'a Place,
+    place: &'a Backing,
     begun: Instant,
     own: f64,
     server: f64,
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn start(place: &'a Place) -> Result<Self> {
+    pub(super) fn start(place: &'a Backing) -> Result<Self> {
         Ok(Self {
             place,
             own: own_seconds()?,

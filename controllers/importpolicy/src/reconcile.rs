@@ -17,7 +17,7 @@ use crate::{
     looks::Rules,
     plan::{Facts, plan},
     sources::Sources,
-    status::{Outcome, Summary, status},
+    status::{Conclusion, Summary, status},
     validate_namespaces,
 };
 
@@ -43,12 +43,12 @@ pub(crate) async fn follow(
         context.news.settle(&name);
         return Ok(Action::await_change());
     }
-    let (outcome, next) = outcome(policy, context).await;
-    let after = status(policy, &outcome, Timestamp::now());
+    let (conclusion, next) = conclusion(policy, context).await;
+    let after = status(policy, &conclusion, Timestamp::now());
     write_status(&**context, policy, policy.status.as_ref(), after).await?;
     Ok(match next {
         Requeue::AwaitChange => {
-            if let Outcome::Done(_) = outcome {
+            if let Conclusion::Done(_) = conclusion {
                 context.news.settle(&name);
             }
             Action::await_change()
@@ -91,24 +91,24 @@ async fn is_spared(
         .expect("a look renders templates and does not panic")
 }
 
-async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outcome, Requeue) {
+async fn conclusion(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Conclusion, Requeue) {
     let name = policy.name_any();
     let memory = match memory(policy, context).await {
         Ok(memory) => memory,
         Err(invalid) => {
             let next = retry_if(invalid.may_pass, &name, context);
-            return (Outcome::Invalid(invalid), next);
+            return (Conclusion::Invalid(invalid), next);
         }
     };
     let (resources, sources) = match source(policy, context).await {
         Ok(found) => found,
-        Err((outcome, next)) => return (outcome, next),
+        Err((conclusion, next)) => return (conclusion, next),
     };
     let (readiness, trouble) = (sources.readiness(), sources.trouble());
     if let Readiness::Listing | Readiness::Failing(_) = readiness {
         let gone = is_gone(&readiness, trouble.as_ref());
         return (
-            Outcome::NotListed(readiness),
+            Conclusion::NotListed(readiness),
             retry_if(gone, &name, context),
         );
     }
@@ -121,7 +121,7 @@ async fn outcome(policy: &ClusterImportPolicy, context: &Arc<Context>) -> (Outco
     let summary = Summary::new(objects.len(), &plan, done, trouble);
     let waits = context.waits_for_references(policy);
     let next = retry_if(gone || waits || summary.may_improve(), &name, context);
-    (Outcome::Done(summary), next)
+    (Conclusion::Done(summary), next)
 }
 
 /// Compiling may take longer than a thread that serves IO should be held; what is remembered is there at once.
@@ -141,7 +141,7 @@ async fn memory(policy: &ClusterImportPolicy, context: &Arc<Context>) -> Result<
 async fn source(
     policy: &ClusterImportPolicy,
     context: &Context,
-) -> Result<(Resources, Sources), (Outcome, Requeue)> {
+) -> Result<(Resources, Sources), (Conclusion, Requeue)> {
     let (resources, sources) = known_source(policy, context).await?;
     if !is_gone(&sources.readiness(), sources.trouble().as_ref()) {
         return Ok((resources, sources));
@@ -153,20 +153,20 @@ async fn source(
 async fn known_source(
     policy: &ClusterImportPolicy,
     context: &Context,
-) -> Result<(Resources, Sources), (Outcome, Requeue)> {
+) -> Result<(Resources, Sources), (Conclusion, Requeue)> {
     let name = policy.name_any();
     let resources = resources(policy, context)
         .await
         .map_err(|(reason, error)| {
             // Installing an API sends no event to wait for.
             let delay = context.shared.retries.next(&name);
-            (Outcome::Unresolved(reason, error), Requeue::Retry(delay))
+            (Conclusion::Unresolved(reason, error), Requeue::Retry(delay))
         })?;
     let namespaced = resources
         .references
         .iter()
         .map(|reference| reference.namespaced);
-    let invalid = |invalid| (Outcome::Invalid(invalid), Requeue::AwaitChange);
+    let invalid = |invalid| (Conclusion::Invalid(invalid), Requeue::AwaitChange);
     validate_namespaces(&policy.spec, namespaced).map_err(invalid)?;
     let (gvr, shared) = (&resources.source.gvr, &context.shared);
     let sources = Sources::acquire(gvr, &shared.secrets, &shared.watches);
@@ -456,11 +456,11 @@ mod tests {
         let host = fleet();
         let context = context(&host);
         let mut changes = std::pin::pin!(context.shared.watches.changes());
-        outcome(&policy(1), &context).await;
+        conclusion(&policy(1), &context).await;
         changes.next().await;
         let rendered = async |policy: &ClusterImportPolicy| {
-            let (outcome, _) = outcome(policy, &context).await;
-            assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+            let (conclusion, _) = conclusion(policy, &context).await;
+            assert!(matches!(conclusion, Conclusion::Done(_)), "{conclusion:?}");
             counters(policy, &context).0
         };
         assert_eq!(rendered(&policy(1)).await, 20);
@@ -476,10 +476,10 @@ mod tests {
         let host = fleet();
         let context = within(&host, Room::of(0));
         let mut changes = std::pin::pin!(context.shared.watches.changes());
-        outcome(&policy(1), &context).await;
+        conclusion(&policy(1), &context).await;
         changes.next().await;
         for times in 1..3 {
-            outcome(&policy(1), &context).await;
+            conclusion(&policy(1), &context).await;
             assert_eq!(counters(&policy(1), &context).0, times * 20);
         }
     }

@@ -19,7 +19,7 @@ const NAMED_PROBLEMS: usize = 3;
 
 /// How a reconcile ended.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Conclusion {
     /// A template is wrong.
     Invalid(Invalid),
     /// A resource can't be used (yet).
@@ -61,16 +61,16 @@ impl Summary {
     }
 }
 
-/// The status after this outcome, and the transitions to tell in Events.
+/// The status after this conclusion, and the transitions to tell in Events.
 pub(crate) fn status(
     policy: &ClusterImportPolicy,
-    outcome: &Outcome,
+    conclusion: &Conclusion,
     now: Timestamp,
 ) -> (ClusterImportPolicyStatus, Vec<(NewCondition, EventType)>) {
     let mut status = policy.status.clone().unwrap_or_default();
     status.observed_generation = policy.metadata.generation;
     let mut transitions = Vec::new();
-    for (condition, type_) in told(outcome, &status) {
+    for (condition, type_) in told(conclusion, &status) {
         let new = NewCondition {
             observed_generation: policy.metadata.generation,
             ..condition
@@ -82,14 +82,17 @@ pub(crate) fn status(
     (status, transitions)
 }
 
-fn told(outcome: &Outcome, before: &ClusterImportPolicyStatus) -> Vec<(NewCondition, EventType)> {
-    match outcome {
-        Outcome::Invalid(Invalid {
+fn told(
+    conclusion: &Conclusion,
+    before: &ClusterImportPolicyStatus,
+) -> Vec<(NewCondition, EventType)> {
+    match conclusion {
+        Conclusion::Invalid(Invalid {
             reason, message, ..
         }) => not_valid(*reason, message.clone()),
-        Outcome::Unresolved(reason, error) => not_valid(*reason, error.to_string()),
-        Outcome::NotListed(readiness) => not_listed(readiness, before),
-        Outcome::Done(summary) => vec![valid(), reconciling(summary)],
+        Conclusion::Unresolved(reason, error) => not_valid(*reason, error.to_string()),
+        Conclusion::NotListed(readiness) => not_listed(readiness, before),
+        Conclusion::Done(summary) => vec![valid(), reconciling(summary)],
     }
 }
 
@@ -218,8 +221,8 @@ fn condition(type_: PolicyCondition, holds: bool, reason: String, message: Strin
 mod tests {
     use super::*;
 
-    fn told(policy: &ClusterImportPolicy, outcome: &Outcome) -> (Vec<String>, usize) {
-        let (status, transitions) = status(policy, outcome, Timestamp::UNIX_EPOCH);
+    fn told(policy: &ClusterImportPolicy, conclusion: &Conclusion) -> (Vec<String>, usize) {
+        let (status, transitions) = status(policy, conclusion, Timestamp::UNIX_EPOCH);
         let line = |condition: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
             let generation = condition.observed_generation.unwrap_or_default();
             let (type_, status) = (&condition.type_, &condition.status);
@@ -259,12 +262,12 @@ mod tests {
         let valid = "Validated=True Success @7: templates and resources are understood";
         let table = [
             (
-                Outcome::Invalid(invalid),
+                Conclusion::Invalid(invalid),
                 "Validated=False InvalaidPolicy @7: broken",
                 "Reconciling=False PolicyNotValidated @7: the policy is not valid; its lifecycles stay as they are",
             ),
             (
-                Outcome::Unresolved(
+                Conclusion::Unresolved(
                     PolicyValidatedReason::FailedNegotiateSourceResource,
                     ResolveError::NotServed("clusters.x".into()),
                 ),
@@ -272,17 +275,17 @@ mod tests {
                 "Reconciling=False PolicyNotValidated @7: the policy is not valid; its lifecycles stay as they are",
             ),
             (
-                Outcome::NotListed(Readiness::Failing(Trouble::unavailable("down"))),
+                Conclusion::NotListed(Readiness::Failing(Trouble::unavailable("down"))),
                 valid,
                 "Reconciling=False FailedCheckResourceSync @7: source objects can't be listed: down",
             ),
             (
-                Outcome::NotListed(Readiness::Listing),
+                Conclusion::NotListed(Readiness::Listing),
                 valid,
                 "Reconciling=False WaitResourceSynced @7: source objects are being listed",
             ),
             (
-                Outcome::Done(Summary {
+                Conclusion::Done(Summary {
                     objects: 3,
                     lifecycles: 2,
                     problems: vec![],
@@ -293,7 +296,7 @@ mod tests {
                 "Reconciling=True ReconcileSourceResourceAndLifecycle @7: 2 lifecycles from 3 source objects",
             ),
             (
-                Outcome::Done(Summary {
+                Conclusion::Done(Summary {
                     objects: 4,
                     lifecycles: 0,
                     problems,
@@ -304,8 +307,8 @@ mod tests {
                 "Reconciling=False FailedReconcile @7: a: m; b: m; c: m; and 1 more; 0 lifecycles from 4 source objects",
             ),
         ];
-        for (outcome, validated, reconciling) in table {
-            let (lines, transitions) = told(&policy(), &outcome);
+        for (conclusion, validated, reconciling) in table {
+            let (lines, transitions) = told(&policy(), &conclusion);
             assert_eq!(lines, [validated, reconciling]);
             assert_eq!(transitions, 2);
         }
@@ -314,7 +317,7 @@ mod tests {
     #[test]
     fn a_restart_says_nothing_while_it_lists() {
         let mut policy = policy();
-        let done = Outcome::Done(Summary {
+        let done = Conclusion::Done(Summary {
             objects: 1,
             lifecycles: 1,
             problems: vec![],
@@ -324,7 +327,7 @@ mod tests {
         policy.status = Some(status(&policy, &done, Timestamp::UNIX_EPOCH).0);
         let (after, transitions) = status(
             &policy,
-            &Outcome::NotListed(Readiness::Listing),
+            &Conclusion::NotListed(Readiness::Listing),
             Timestamp::UNIX_EPOCH,
         );
         assert_eq!((Some(after), transitions.len()), (policy.status, 0));
@@ -332,8 +335,8 @@ mod tests {
 
     #[test]
     fn what_is_not_done_yet_is_no_failure() {
-        let outcome = |problems| {
-            Outcome::Done(Summary {
+        let conclusion = |problems| {
+            Conclusion::Done(Summary {
                 objects: 5000,
                 lifecycles: 5000,
                 problems,
@@ -343,14 +346,14 @@ mod tests {
         };
         let left = "3900 changes are left for the next look, which follows; 5000 lifecycles from 5000 source objects";
         assert_eq!(
-            told(&policy(), &outcome(vec![])).0[1],
+            told(&policy(), &conclusion(vec![])).0[1],
             format!("Reconciling=False ReconcileContinues @7: {left}")
         );
         assert_eq!(
-            told(&policy(), &outcome(vec![problem("a")])).0[1],
+            told(&policy(), &conclusion(vec![problem("a")])).0[1],
             format!("Reconciling=False FailedReconcile @7: a: m; {left}")
         );
-        let (_, transitions) = status(&policy(), &outcome(vec![]), Timestamp::UNIX_EPOCH);
+        let (_, transitions) = status(&policy(), &conclusion(vec![]), Timestamp::UNIX_EPOCH);
         let mut types = transitions.iter().map(|(_, type_)| *type_);
         assert!(types.all(|type_| type_ == EventType::Normal));
     }

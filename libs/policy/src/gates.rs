@@ -98,13 +98,13 @@ impl Gates {
     }
 
     /// A place to make a request from.
-    pub(crate) async fn enter(&self, doing: &'static str, name: &str) -> Result<Place, Trouble> {
+    pub(crate) async fn enter(&self, doing: &'static str, name: &str) -> Result<Entered, Trouble> {
         let places = match self.lock().entry(doing).or_default().admit(name)? {
-            Admitted::Now(place) => return Ok(Place::new(place)),
+            Admitted::Now(place) => return Ok(Entered::new(place)),
             Admitted::Waiting(places) => places,
         };
         match timeout(PATIENCE, places.acquire_owned()).await {
-            Ok(Ok(place)) => Ok(Place::new(place)),
+            Ok(Ok(place)) => Ok(Entered::new(place)),
             Ok(Err(_)) | Err(_) => {
                 let mut all = self.lock();
                 let gate = all.entry(doing).or_default();
@@ -119,7 +119,7 @@ impl Gates {
         &self,
         doing: &'static str,
         name: &str,
-        place: Place,
+        place: Entered,
         trouble: Option<&Trouble>,
     ) {
         let mut all = self.lock();
@@ -174,12 +174,12 @@ impl Gates {
 }
 
 /// Where a request is made from.
-pub(crate) struct Place {
+pub(crate) struct Entered {
     begun: Instant,
     _taken: OwnedSemaphorePermit,
 }
 
-impl Place {
+impl Entered {
     fn new(taken: OwnedSemaphorePermit) -> Self {
         let begun = Instant::now();
         Self {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     Host, ServedType,
-    store::{Apply, Place, Refused, Store},
+    store::{Addressed, Apply, Refused, Store},
 };
 
 /// How long an answer takes that is late.
@@ -79,7 +79,7 @@ impl Host {
     }
 
     /// Events until the watch is forbidden or its type is gone.
-    fn watch(&self, place: Place, parameters: Parameters) -> Response<Answer> {
+    fn watch(&self, place: Addressed, parameters: Parameters) -> Response<Answer> {
         let begun = (self.clone(), self.changes.subscribe(), parameters.since);
         let lines = stream::unfold(begun, move |(host, mut changes, since)| {
             let (place, name) = (place.clone(), parameters.name.clone());
@@ -112,7 +112,7 @@ enum Admitted {
 }
 
 impl Store {
-    fn admit(&mut self, verb: &'static str, place: &Place) -> Admitted {
+    fn admit(&mut self, verb: &'static str, place: &Addressed) -> Admitted {
         let resource = place.resource();
         self.asked.push((verb, resource.clone()));
         let is_among = |all: &[(&str, &str)]| {
@@ -143,7 +143,7 @@ impl Store {
     /// The next event for a watch after a version; `None` if it ends.
     fn next_of(
         &self,
-        place: &Place,
+        place: &Addressed,
         name: Option<&str>,
         since: u64,
     ) -> Option<Option<(u64, Value)>> {
@@ -173,13 +173,13 @@ impl Store {
         Some(next)
     }
 
-    fn listed(&self, place: &Place, parameters: &Parameters) -> Value {
+    fn listed(&self, place: &Addressed, parameters: &Parameters) -> Value {
         let items = self.list(place, parameters.name.as_deref());
         json!({"kind": "List", "apiVersion": "v1", "items": items,
                "metadata": {"resourceVersion": self.version.to_string()}})
     }
 
-    fn found(&self, place: &Place) -> Result<Value, Refused> {
+    fn found(&self, place: &Addressed) -> Result<Value, Refused> {
         let found = self.list(place, Some(&place.name)).into_iter().next();
         found.ok_or_else(|| (404, "NotFound", format!("\"{}\" not found", place.name)))
     }
@@ -235,7 +235,7 @@ impl Parameters {
     }
 }
 
-fn verb(method: &Method, place: &Place, parameters: &Parameters) -> &'static str {
+fn verb(method: &Method, place: &Addressed, parameters: &Parameters) -> &'static str {
     match *method {
         Method::GET if parameters.watch => "watch",
         Method::GET if place.name.is_empty() => "list",

@@ -17,7 +17,7 @@ type Part = (Key, bool);
 
 /// A collection or an object of it, as a path names it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Addressed {
     pub(super) served: ServedType,
     pub(super) namespace: String,
     pub(super) name: String,
@@ -86,7 +86,7 @@ impl Store {
     }
 
     /// The place of a path, if its type is served.
-    pub(super) fn place(&self, path: &str) -> Option<Place> {
+    pub(super) fn place(&self, path: &str) -> Option<Addressed> {
         let mut parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (group, version) = match parts.first() {
             Some(&"api") if parts.len() > 2 => ("", parts[1]),
@@ -103,7 +103,7 @@ impl Store {
             (known.group, known.version, known.resource) == (group, version, parts[0])
         };
         let part = |index: usize| parts.get(index).copied().unwrap_or_default().to_owned();
-        Some(Place {
+        Some(Addressed {
             served: *self.types.iter().find(is_it)?,
             namespace: namespace.to_owned(),
             name: part(1),
@@ -111,7 +111,7 @@ impl Store {
         })
     }
 
-    pub(super) fn is_there(&self, place: &Place) -> bool {
+    pub(super) fn is_there(&self, place: &Addressed) -> bool {
         self.objects.contains_key(&place.key())
     }
 
@@ -159,7 +159,7 @@ impl Store {
         since < self.oldest.max(of_it)
     }
 
-    pub(super) fn list(&self, place: &Place, name: Option<&str>) -> Vec<Value> {
+    pub(super) fn list(&self, place: &Addressed, name: Option<&str>) -> Vec<Value> {
         let all = self.objects.iter();
         all.filter(|(key, _)| place.holds(key, name))
             .map(|(_, object)| place.served.as_served(object.clone()))
@@ -167,7 +167,11 @@ impl Store {
     }
 
     /// What a DELETE does.
-    pub(super) fn delete(&mut self, place: &Place, uid: Option<&str>) -> Result<Value, Refused> {
+    pub(super) fn delete(
+        &mut self,
+        place: &Addressed,
+        uid: Option<&str>,
+    ) -> Result<Value, Refused> {
         let key = place.key();
         let Some(object) = self.objects.get(&key).cloned() else {
             return Err(place.missing());
@@ -186,9 +190,9 @@ impl Store {
     }
 
     /// What a POST does.
-    pub(super) fn create(&mut self, place: &Place, object: &Value) -> Result<Value, Refused> {
+    pub(super) fn create(&mut self, place: &Addressed, object: &Value) -> Result<Value, Refused> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let place = Place {
+        let place = Addressed {
             name: name.to_owned(),
             ..place.clone()
         };
@@ -199,7 +203,7 @@ impl Store {
     }
 
     /// What a PUT does.
-    pub(super) fn replace(&mut self, place: &Place, object: &Value) -> Result<Value, Refused> {
+    pub(super) fn replace(&mut self, place: &Addressed, object: &Value) -> Result<Value, Refused> {
         let present = self.present(place)?;
         if object["metadata"]["resourceVersion"].is_null() {
             let message = "metadata.resourceVersion: must be specified for an update".to_owned();
@@ -212,7 +216,7 @@ impl Store {
     /// What a PATCH with a configuration to apply does.
     pub(super) fn apply(
         &mut self,
-        place: &Place,
+        place: &Addressed,
         applied: &Value,
         how: &Apply,
     ) -> Result<Value, Refused> {
@@ -254,7 +258,7 @@ impl Store {
     }
 
     /// What a PATCH with a merge patch does.
-    pub(super) fn merge(&mut self, place: &Place, patch: &Value) -> Result<Value, Refused> {
+    pub(super) fn merge(&mut self, place: &Addressed, patch: &Value) -> Result<Value, Refused> {
         let present = self.present(place)?;
         place.expect(&present, patch)?;
         let mut next = present.clone();
@@ -263,7 +267,11 @@ impl Store {
     }
 
     /// What a PATCH with a JSON patch does; finalizers are all that is changed by one.
-    pub(super) fn finalizers(&mut self, place: &Place, patch: &Value) -> Result<Value, Refused> {
+    pub(super) fn finalizers(
+        &mut self,
+        place: &Addressed,
+        patch: &Value,
+    ) -> Result<Value, Refused> {
         let present = self.present(place)?;
         let mut next = present.clone();
         for step in patch.as_array().into_iter().flatten() {
@@ -282,7 +290,7 @@ impl Store {
     }
 
     /// Stores what a request makes of an object, if that is another one. One that is being deleted goes with its last finalizer.
-    fn write(&mut self, place: &Place, present: &Value, next: Value) -> Value {
+    fn write(&mut self, place: &Addressed, present: &Value, next: Value) -> Value {
         let next = place.written(present, next);
         if next == *present {
             return place.served.as_served(next);
@@ -294,12 +302,12 @@ impl Store {
         self.save(place, next)
     }
 
-    fn present(&self, place: &Place) -> Result<Value, Refused> {
+    fn present(&self, place: &Addressed) -> Result<Value, Refused> {
         let known = self.objects.get(&place.key()).cloned();
         known.ok_or_else(|| place.missing())
     }
 
-    fn save(&mut self, place: &Place, mut object: Value) -> Value {
+    fn save(&mut self, place: &Addressed, mut object: Value) -> Value {
         self.version += 1;
         let key = place.key();
         for (resource, parent, field) in &self.pruned {
@@ -361,7 +369,7 @@ impl ServedType {
     }
 }
 
-impl Place {
+impl Addressed {
     pub(super) fn key(&self) -> Key {
         let ServedType {
             group, resource, ..
@@ -507,7 +515,7 @@ mod tests {
         Store::new(&[ServedType::new("", "v1", "nodes", "Node")])
     }
 
-    fn place(store: &Store, path: &str) -> Place {
+    fn place(store: &Store, path: &str) -> Addressed {
         store.place(path).expect("it is served")
     }
 

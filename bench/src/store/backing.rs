@@ -32,14 +32,14 @@ impl Kind {
 }
 
 /// A place for a store.
-pub(super) enum Place {
+pub(super) enum Backing {
     File(TempDir),
     Server(Box<Server>),
 }
 
 const DATABASE: &str = "armadex_bench";
 
-impl Place {
+impl Backing {
     pub(super) fn new(kind: Kind) -> Result<Self> {
         let engine = match kind {
             Kind::Sqlite => {
