@@ -96,15 +96,19 @@ impl StatusKeeper {
                 () = tokio::time::sleep(SETTLE) => {}
             }
             self.take_in();
-            if self.is_written() {
+            let status = self.built();
+            if status == self.written {
                 self.tell_events(cancel).await;
                 continue;
             }
-            tokio::select! {
+            let shared = Arc::clone(&self.shared);
+            let turn = tokio::select! {
                 () = cancel.cancelled() => break,
-                () = self.shared.statuses.turn() => {}
-            }
+                turn = shared.statuses.turn(bytes_of(&status)) => turn,
+            };
+            drop(status);
             let is_written = Box::pin(self.put()).await;
+            drop(turn);
             self.tell_events(cancel).await;
             let wait = if is_written {
                 backoff.reset();
@@ -345,6 +349,28 @@ pub(crate) async fn publish(
         let cluster = cluster.name.as_deref().unwrap_or_default();
         debug!(cluster, error = %Trouble::from(error), "an Event was not written");
         shared.metrics.events_failed.add(1);
+    }
+}
+
+/// How large a status is on its way, about.
+fn bytes_of(status: &PediaClusterStatus) -> usize {
+    let mut counted = Counted(0);
+    // What cannot be encoded is refused when it is written.
+    let _ = serde_json::to_writer(&mut counted, status);
+    counted.0
+}
+
+/// Counts what is written, and keeps nothing of it.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
