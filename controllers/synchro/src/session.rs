@@ -48,8 +48,8 @@ pub(crate) use crate::session::task::{Session, Wanted};
 use crate::stream::Connected;
 use crate::told::board::Running;
 
-/// A member that answers the probe and not what comes after it is asked four questions each time, one of them long: in the end once a
-/// minute.
+/// A member that answers the probe and not what comes after it is asked four questions each time, one of them long, and one that hangs holds a
+/// connection until it is given up: in the end once a minute.
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// How a pause ended.
@@ -150,6 +150,7 @@ impl Session {
         away: &mut Away,
     ) -> Option<Reached> {
         let mut backoff = Backoff::new(PROBE_PERIOD, LAST_RETRY);
+        let mut hung = false;
         let mut withdrawn = false;
         let shared = Arc::clone(&self.shared);
         let cluster = (&self.name, self.incarnation.as_str());
@@ -161,9 +162,10 @@ impl Session {
             let tried = tokio::select! {
                 () = is_to_end(&self.cancel, &self.left) => return None,
                 () = changed(&mut self.wanted) => return None,
-                tried = shared.reaching.ask(questions) => tried,
+                tried = shared.reaching.ask(hung, questions) => tried,
             };
-            match tried {
+            hung = tried.hung;
+            match tried.answer {
                 Ok(reached) => {
                     self.cluster = reached.cluster;
                     return Some(reached);
@@ -175,7 +177,7 @@ impl Session {
                     }
                     wanted.member.leave_connections();
                     self.unreached(wanted, &error, health).await;
-                    if error.is_no_silence() {
+                    if hung || error.is_no_silence() {
                         wait = backoff.next(rand::random());
                     }
                 }

@@ -8,31 +8,58 @@ use tokio::time::timeout;
 /// Members that are asked their first questions at the same time. Each takes a handshake and four answers; a thousand at once would have
 /// each of them wait for all others, until they are given up one and all.
 const PARALLEL: usize = 16;
+/// Beside them, of those that hung when they were asked last: a fleet may have hundreds that accept a connection and say nothing, and
+/// nobody who answers waits behind them.
+const PARALLEL_SILENT: usize = 4;
 /// A member that answers is through by then. Who takes longer goes on without a permit: those that hang keep nobody waiting, and sixteen
 /// new ones begin in each half second whatever the others do.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Permits to ask a member its first questions.
 #[derive(Debug)]
-pub(crate) struct Reaching(Semaphore);
+pub(crate) struct Reaching {
+    line: Semaphore,
+    silent: Semaphore,
+}
 
 impl Default for Reaching {
     fn default() -> Self {
-        Self(Semaphore::new(PARALLEL))
+        Self {
+            line: Semaphore::new(PARALLEL),
+            silent: Semaphore::new(PARALLEL_SILENT),
+        }
     }
 }
 
+/// What came of the questions.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked<T> {
+    pub(crate) answer: T,
+    /// It took longer than one that answers takes.
+    pub(crate) hung: bool,
+}
+
 impl Reaching {
-    /// Asks when there is a permit.
-    pub(crate) async fn ask<T>(&self, answer: impl Future<Output = T>) -> T {
+    /// Asks when there is a permit: of those for members that hung when they were asked last, if it did.
+    pub(crate) async fn ask<T>(&self, hung: bool, answer: impl Future<Output = T>) -> Asked<T> {
+        let line = match hung {
+            true => &self.silent,
+            false => &self.line,
+        };
         // `Err` only if the semaphore was closed, which it never is.
-        let permit = self.0.acquire().await.ok();
+        let permit = line.acquire().await.ok();
         let mut answer = std::pin::pin!(answer);
         if let Ok(answer) = timeout(PATIENCE, &mut answer).await {
-            return answer;
+            return Asked {
+                answer,
+                hung: false,
+            };
         }
         drop(permit);
-        answer.await
+        Asked {
+            answer: answer.await,
+            hung: true,
+        }
     }
 }
 
@@ -55,7 +82,7 @@ mod tests {
             tokio::task::yield_now().await;
             now.fetch_sub(1, Ordering::Relaxed);
         };
-        let asked = (0..100).map(|_| reaching.ask(question()));
+        let asked = (0..100).map(|_| reaching.ask(false, question()));
         let answered = FuturesUnordered::from_iter(asked).count().await;
         assert_eq!((answered, most.into_inner()), (100, PARALLEL));
     }
@@ -63,12 +90,35 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_hangs_keeps_nobody_waiting() {
         let reaching = Reaching::default();
-        let hang = (0..3 * PARALLEL).map(|_| reaching.ask(pending::<()>()));
+        let hang = (0..3 * PARALLEL).map(|_| reaching.ask(false, pending::<()>()));
         let mut hanging = FuturesUnordered::from_iter(hang);
-        let healthy = reaching.ask(async { "it answers" });
+        let healthy = reaching.ask(false, async { "it answers" });
         tokio::select! {
             _ = hanging.next() => panic!("they hang"),
-            answer = timeout(4 * PATIENCE, healthy) => assert_eq!(answer, Ok("it answers")),
+            asked = timeout(4 * PATIENCE, healthy) => {
+                let asked = asked.expect("in time");
+                assert_eq!((asked.answer, asked.hung), ("it answers", false));
+            }
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_hung_before_keeps_nobody_waiting_at_all() {
+        let reaching = Reaching::default();
+        let hang = (0..100).map(|_| reaching.ask(true, pending::<()>()));
+        let mut hanging = FuturesUnordered::from_iter(hang);
+        let healthy = reaching.ask(false, async { "it answers" });
+        tokio::select! {
+            biased;
+            _ = hanging.next() => panic!("they hang"),
+            asked = healthy => assert_eq!(asked.answer, "it answers"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_longer_than_those_that_answer_hung() {
+        let reaching = Reaching::default();
+        let late = async { tokio::time::sleep(2 * PATIENCE).await };
+        assert!(reaching.ask(false, late).await.hung);
     }
 }
