@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use armadex_storage_sql::{Location, Options, SqlStore};
+use armadex_storage_sql::{Location, Options, SqlStore, Training};
 use clap::Args;
 use tokio::runtime::Handle;
 
@@ -54,6 +54,10 @@ pub(crate) struct StoreFlags {
     /// list anew. 0: any number. All processes that write one store should have the same.
     #[arg(long, value_name = "MIB", default_value_t = 4096)]
     watch_window_mib: u64,
+    /// Types with so many objects get a dictionary that is trained on them, by which later ones are stored in less space. It has parts of objects word for
+    /// word, and stays in the store for as long as the type does; nothing is taken from Secrets and ConfigMaps. 0: none is trained.
+    #[arg(long, value_name = "OBJECTS", default_value_t = Training::default().least)]
+    dictionaries_from: u32,
 }
 
 /// One that searches beside the others.
@@ -108,6 +112,10 @@ impl StoreFlags {
             writes: Some(writes.clone()),
             watch_window: Duration::from_secs(self.watch_window),
             watch_window_bytes: self.watch_window_mib.saturating_mul(1 << 20),
+            training: Training {
+                least: self.dictionaries_from,
+                ..Training::default()
+            },
             ..Options::default()
         };
         if let Some(connections) = connections {

@@ -35,7 +35,7 @@ pub use location::{
 pub use open::{
     compact, migrate, open, open_as_it_is, open_replica, open_with, renew, schema_standing,
 };
-pub use options::Options;
+pub use options::{Options, Training};
 pub use read::Tuning;
 pub use store::SqlStore;
 pub use store::check::CheckReport;

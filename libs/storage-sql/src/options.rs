@@ -32,6 +32,8 @@ pub struct Options {
     /// How many objects with a label key are met before it may be learnt that each has a value of its own, which is then not indexed any more. A
     /// search for such a value looks at all objects with the key. 0: never.
     pub label_sample: u32,
+    /// When a dictionary is trained for a type.
+    pub training: Training,
     /// How much is read at a time.
     pub tuning: Tuning,
     /// How much is written at a time.
@@ -69,9 +71,33 @@ impl Default for Options {
             rest: Duration::from_secs(2),
             // Fewer objects cost little to index, and may be all that there is of one kind.
             label_sample: 65_536,
+            training: Training::default(),
             tuning: Tuning::default(),
             portions: Portions::default(),
             writes: None,
+        }
+    }
+}
+
+/// When a dictionary is trained for a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Training {
+    /// Of types with so many objects; 0: never.
+    pub least: u32,
+    /// How many objects are looked at, half of them to learn from.
+    pub samples: usize,
+    /// How long until it is looked again whether one is due, or another process has trained one.
+    pub period: Duration,
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Self {
+            // Of fewer a dictionary would learn the names.
+            least: 1000,
+            // Two seconds of a processor; more samples make no better dictionary of this size.
+            samples: 2000,
+            period: Duration::from_secs(10 * 60),
         }
     }
 }

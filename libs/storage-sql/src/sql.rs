@@ -5,6 +5,7 @@ pub(crate) mod catalog;
 pub(crate) mod copy;
 pub(crate) mod counter;
 pub(crate) mod dialect;
+pub(crate) mod dictionary;
 pub(crate) mod gone;
 pub(crate) mod head;
 pub(crate) mod lease;

@@ -5,10 +5,12 @@ mod families;
 pub(crate) mod mend;
 #[cfg(test)]
 mod overlapping;
+mod schedule;
 mod search;
 mod sink;
 mod snapshots;
 pub(crate) mod stats;
+mod training;
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use crate::backend::incarnation::{self, Committed};
 use crate::backend::seen::Seen;
 use crate::backend::{Connection, Lane, SharedDatabase, Transaction, head_row, schema};
 use crate::catalog::Snapshot;
+use crate::form::dictionaries::Dictionaries;
 use crate::form::term::{HASH_KEY_BYTES, TermHasher};
 use crate::options::Options;
 use crate::read::Tuning;
@@ -38,6 +41,7 @@ use crate::write::past::{self, Past, PastKnown};
 use crate::write::work::{Done, Order, Work};
 use crate::write::writer::Writer;
 use families::Families;
+use schedule::Schedule;
 use snapshots::Snapshots;
 
 /// How often a read begins anew because something came or went as it began. That is seldom once.
@@ -53,7 +57,9 @@ pub struct SqlStore {
     snapshots: Arc<Snapshots>,
     seen: Arc<Seen>,
     past: past::Seen,
+    dictionaries: Dictionaries,
     families: Families,
+    schedule: Schedule,
     /// One for each batch that may be packed at the same time.
     packing: Arc<Semaphore>,
     /// None where another process writes, and this is a replica of that.
@@ -143,7 +149,9 @@ impl SqlStore {
             snapshots: Arc::new(Snapshots::new(stop.clone())),
             seen: Arc::new(Seen::new(committed.clone())),
             past,
+            dictionaries: Dictionaries::default(),
             families: Families::default(),
+            schedule: Schedule::new(options.training.clone()),
             packing: Arc::new(Semaphore::new(cores())),
             orders: None,
             stop,
@@ -242,6 +250,8 @@ impl SqlStore {
                 continue;
             }
             if head.incarnation != before.last.incarnation {
+                // What was lost with commits may have been made anew, and be another one.
+                self.dictionaries.forget();
                 let key = identity::hash_key(&mut *transaction).await?;
                 if !self.hasher.has_key(&key) {
                     // It was empty when this process began, and has become the copy of another store.
@@ -282,6 +292,7 @@ impl SqlStore {
         if self.is_replica() {
             // Should it stay so, commits were lost: what is known of them means something else when their numbers are reached again.
             self.snapshots.forget();
+            self.dictionaries.forget();
             return behind;
         }
         let told = self.order(Work::Rewound(seen)).await;

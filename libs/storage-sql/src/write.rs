@@ -16,6 +16,7 @@
 pub(crate) mod catalog_change;
 pub(crate) mod clusters;
 pub(crate) mod counters;
+pub(crate) mod dictionaries;
 pub(crate) mod diff;
 pub(crate) mod index;
 pub(crate) mod label_keys;
@@ -61,7 +62,7 @@ const PRUNE_ORDER: [&str; 4] = ["lease", "milestone", "ver", "head"];
 /// The tables in which a step of a purge notes what is past and locks rows of closed streams, in this order; it looks last for clusters whose time is over,
 /// and for types that none has.
 #[cfg(test)]
-const PURGE_ORDER: [&str; 14] = [
+const PURGE_ORDER: [&str; 15] = [
     "lease",
     "milestone",
     "stream",
@@ -75,5 +76,6 @@ const PURGE_ORDER: [&str; 14] = [
     "allocation",
     "type",
     "unposted",
+    "dict",
     "head",
 ];

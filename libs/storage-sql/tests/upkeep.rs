@@ -1,44 +1,16 @@
 //! What a store keeps of the past, who removes it, and what it says of itself: the same on each database.
 
-use std::any::Any;
+#[path = "fixture/home.rs"]
+mod home;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use armadex_databases::{Database, Engine};
 use armadex_storage::conformance::fixture::{all_pods, live};
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer, object};
 use armadex_storage::{Change, Purged, Search as _, Sink as _, StoreError};
-use armadex_storage_sql::{Location, Mended, Options, SqlStore, open_with, renew};
-
-/// Makes a test of each case for each database.
-macro_rules! on_each_database {
-    ($($case:ident,)*) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                super::$case(super::Home::in_a_file()).await;
-            })*
-        }
-
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                if let Some(home) = super::Home::on(super::Engine::Postgres) {
-                    super::$case(home).await;
-                }
-            })*
-        }
-
-        mod mysql {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                if let Some(home) = super::Home::on(super::Engine::Mysql) {
-                    super::$case(home).await;
-                }
-            })*
-        }
-    };
-}
+use armadex_storage_sql::{Mended, Options, SqlStore, renew};
+use home::{Home, on_each_database};
 
 on_each_database! {
     one_process_purges_and_others_have_nothing_to_do,
@@ -51,46 +23,17 @@ on_each_database! {
     processes_that_purge_and_write_at_once_leave_a_sound_store,
 }
 
-/// An empty database, for several stores.
-struct Home {
-    location: Location,
-    _guard: Box<dyn Any + Send + Sync>,
-}
-
-impl Home {
-    fn in_a_file() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        Self {
-            location: Location::Sqlite(directory.path().join("store.db")),
-            _guard: Box::new(directory),
-        }
-    }
-
-    /// `None` where there can be no server, which has been said then.
-    fn on(engine: Engine) -> Option<Self> {
-        let database = Database::for_test(engine).expect("a server")?;
-        Some(Self {
-            location: database.patient_url().parse().expect("a location"),
-            _guard: Box::new(database),
-        })
-    }
-
-    async fn open(&self, patience: Duration, watch_window: Duration) -> Arc<SqlStore> {
-        self.open_with(Options {
-            patience,
-            watch_window,
-            ..Options::default()
-        })
-        .await
-    }
-
-    async fn open_with(&self, options: Options) -> Arc<SqlStore> {
-        let store = open_with(&self.location, &options).await;
-        Arc::new(store.expect("a store"))
-    }
-}
-
 const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// A store of its own on the same database.
+async fn open(home: &Home, patience: Duration, watch_window: Duration) -> Arc<SqlStore> {
+    home.open_with(Options {
+        patience,
+        watch_window,
+        ..Options::default()
+    })
+    .await
+}
 
 async fn step(store: &SqlStore) -> Purged {
     store.purge(10, Duration::ZERO).await.expect("a step")
@@ -112,7 +55,7 @@ async fn close_two(store: &Arc<SqlStore>) {
 }
 
 async fn one_process_purges_and_others_have_nothing_to_do(home: Home) {
-    let (one, other) = (home.open(HOUR, HOUR).await, home.open(HOUR, HOUR).await);
+    let (one, other) = (open(&home, HOUR, HOUR).await, open(&home, HOUR, HOUR).await);
     step(&one).await;
     close_two(&other).await;
     for _ in 0..2 {
@@ -122,7 +65,7 @@ async fn one_process_purges_and_others_have_nothing_to_do(home: Home) {
 }
 
 async fn a_process_that_ends_lets_the_next_one_work_at_once(home: Home) {
-    let (one, other) = (home.open(HOUR, HOUR).await, home.open(HOUR, HOUR).await);
+    let (one, other) = (open(&home, HOUR, HOUR).await, open(&home, HOUR, HOUR).await);
     step(&one).await;
     close_two(&other).await;
     assert_eq!(step(&other).await, NOTHING);
@@ -131,8 +74,8 @@ async fn a_process_that_ends_lets_the_next_one_work_at_once(home: Home) {
 }
 
 async fn a_process_that_pauses_loses_the_work_and_does_no_harm_when_it_comes_back(home: Home) {
-    let paused = home.open(HOUR, HOUR).await;
-    let other = home.open(Duration::ZERO, HOUR).await;
+    let paused = open(&home, HOUR, HOUR).await;
+    let other = open(&home, Duration::ZERO, HOUR).await;
     step(&paused).await;
     // Seen once, then seen unchanged for as long as is waited.
     step(&other).await;
@@ -141,7 +84,7 @@ async fn a_process_that_pauses_loses_the_work_and_does_no_harm_when_it_comes_bac
     assert_eq!(step(&paused).await, NOTHING);
     // It gives nothing back that is not its own.
     paused.shutdown().await;
-    let third = home.open(HOUR, HOUR).await;
+    let third = open(&home, HOUR, HOUR).await;
     assert_eq!(step(&third).await, NOTHING);
     assert_eq!(step(&other).await.objects, 2);
 }
@@ -152,7 +95,7 @@ async fn past(store: &SqlStore) -> u64 {
 }
 
 async fn what_is_past_is_kept_for_the_window_and_no_longer(home: Home) {
-    let store = home.open(HOUR, HOUR).await;
+    let store = open(&home, HOUR, HOUR).await;
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("member1").await;
     for version in ["1", "2", "3"] {
@@ -163,7 +106,7 @@ async fn what_is_past_is_kept_for_the_window_and_no_longer(home: Home) {
     fixture.purge(10).await;
     assert_eq!(past(&store).await, 6);
     store.shutdown().await;
-    let store = home.open(HOUR, Duration::from_millis(20)).await;
+    let store = open(&home, HOUR, Duration::from_millis(20)).await;
     let until_gone = async {
         while past(&store).await > 0 {
             step(&store).await;
@@ -248,7 +191,7 @@ async fn faults(store: &SqlStore) -> Vec<String> {
 }
 
 async fn stats_add_up_what_is_stored(home: Home) {
-    let store = home.open(HOUR, HOUR).await;
+    let store = open(&home, HOUR, HOUR).await;
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("member1").await;
     let labelled = |name| object("ns", name).label("app", "web").version("1");
@@ -282,7 +225,7 @@ async fn stats_add_up_what_is_stored(home: Home) {
 
 /// Its rows and positions stay.
 async fn a_store_that_is_renewed_is_another_one_to_whoever_knew_it(home: Home) {
-    let store = home.open(HOUR, HOUR).await;
+    let store = open(&home, HOUR, HOUR).await;
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("member1").await;
     let listed = [Change::Put(object("ns", "a").build())];
@@ -300,7 +243,7 @@ async fn a_store_that_is_renewed_is_another_one_to_whoever_knew_it(home: Home) {
     );
     store.ended().await;
     store.shutdown().await;
-    let anew = home.open(HOUR, HOUR).await;
+    let anew = open(&home, HOUR, HOUR).await;
     assert_eq!(anew.head().await.expect("a head"), after);
     let pods = Fixture::of(&anew).pods_of("member1").await;
     assert_eq!(pods.stream.position, Some(live("7")));
@@ -335,8 +278,8 @@ async fn churn(store: Arc<SqlStore>, cluster: &str) {
 
 async fn processes_that_purge_and_write_at_once_leave_a_sound_store(home: Home) {
     let window = Duration::from_millis(1);
-    let one = home.open(Duration::ZERO, window).await;
-    let other = home.open(Duration::ZERO, window).await;
+    let one = open(&home, Duration::ZERO, window).await;
+    let other = open(&home, Duration::ZERO, window).await;
     tokio::join!(
         churn(Arc::clone(&one), "member1"),
         churn(Arc::clone(&other), "member2")

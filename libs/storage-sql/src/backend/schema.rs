@@ -28,7 +28,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 6] = [
+static POSTGRES: [Migration; 7] = [
     Migration {
         version: 1,
         name: "store",
@@ -66,9 +66,16 @@ static POSTGRES: [Migration; 6] = [
         serves: 5,
         sql: include_str!("../../migrations/postgres/0006_past.sql"),
     },
+    // Who does not know of trained dictionaries could not read what they packed.
+    Migration {
+        version: 7,
+        name: "dictionaries",
+        serves: 7,
+        sql: include_str!("../../migrations/postgres/0007_dictionaries.sql"),
+    },
 ];
 
-static SQLITE: [Migration; 9] = [
+static SQLITE: [Migration; 10] = [
     Migration {
         version: 1,
         name: "store",
@@ -125,9 +132,16 @@ static SQLITE: [Migration; 9] = [
         serves: 8,
         sql: include_str!("../../migrations/sqlite/0009_past.sql"),
     },
+    // Who does not know of trained dictionaries could not read what they packed.
+    Migration {
+        version: 10,
+        name: "dictionaries",
+        serves: 10,
+        sql: include_str!("../../migrations/sqlite/0010_dictionaries.sql"),
+    },
 ];
 
-static MYSQL: [Migration; 6] = [
+static MYSQL: [Migration; 7] = [
     Migration {
         version: 1,
         name: "store",
@@ -164,6 +178,13 @@ static MYSQL: [Migration; 6] = [
         name: "past",
         serves: 5,
         sql: include_str!("../../migrations/mysql/0006_past.sql"),
+    },
+    // Who does not know of trained dictionaries could not read what they packed.
+    Migration {
+        version: 7,
+        name: "dictionaries",
+        serves: 7,
+        sql: include_str!("../../migrations/mysql/0007_dictionaries.sql"),
     },
 ];
 
@@ -299,21 +320,21 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9])
+            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9]);
-        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9, 10]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).is_ahead());
     }
 
     #[test]
     fn only_what_needs_no_migration_is_opened_as_it_is() {
         let of = |run: &[i64]| SchemaStanding::of(Dialect::Sqlite, run).check_as_it_is();
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).is_ok());
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 99]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99]).is_ok());
         let refused = of(&[1, 2, 3, 4]).expect_err("refused").to_string();
-        for words in ["version 4", "version 9", "`armadex migrate` first"] {
+        for words in ["version 4", "version 10", "`armadex migrate` first"] {
             assert!(refused.contains(words), "{refused}");
         }
         assert!(of(&[]).is_err(), "there is none");

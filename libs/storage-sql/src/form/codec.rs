@@ -1,16 +1,19 @@
 //! Bodies as stored bytes: zstd level 1 with a dictionary of the object's family, or as they are where that is no gain.
 //!
-//! Each body names its dictionary by number. Numbers 1 to 15 are built in and immutable for ever; 0 means "as it is".
+//! Each body names its dictionary by number. Numbers 1 to 15 are built in and immutable for ever; 0 means "as it is"; greater ones were trained on what the
+//! store has.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use armadex_model::GroupVersionResource;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-/// Compresses 8 to 12 µs an object; level 3 takes twice that and six times the memory for 2 % less.
-const LEVEL: i32 = 1;
+use super::dictionaries::{Known, LEVEL, Trained};
+
 /// Bodies without compression.
 const AS_IT_IS: i64 = 0;
 /// The largest body that is stored. A member's etcd refuses objects of 1.5 MiB; this leaves room for one set up otherwise.
@@ -85,23 +88,48 @@ pub(crate) struct Packed {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Packs the bodies of one family.
-pub(crate) struct Packer {
-    family: Family,
-    compressor: Compressor<'static>,
+/// What the bodies of a type are packed with.
+#[derive(Clone)]
+pub(crate) enum Dictionary {
+    BuiltIn(Family),
+    Trained(Arc<Trained>),
 }
 
-impl Packer {
-    pub(crate) fn new(family: Family) -> io::Result<Self> {
-        let compressor = Compressor::with_prepared_dictionary(encoder(family))?;
-        Ok(Self { family, compressor })
+impl Dictionary {
+    pub(crate) fn number(&self) -> i64 {
+        match self {
+            Self::BuiltIn(family) => *family as i64,
+            Self::Trained(trained) => trained.number(),
+        }
+    }
+
+    fn compressor(&self) -> io::Result<Compressor<'_>> {
+        match self {
+            Self::BuiltIn(family) => Compressor::with_prepared_dictionary(encoder(*family)),
+            Self::Trained(trained) => trained.compressor(),
+        }
+    }
+}
+
+/// Packs the bodies of one type.
+pub(crate) struct Packer<'d> {
+    number: i64,
+    compressor: Compressor<'d>,
+}
+
+impl<'d> Packer<'d> {
+    pub(crate) fn new(dictionary: &'d Dictionary) -> io::Result<Self> {
+        Ok(Self {
+            number: dictionary.number(),
+            compressor: dictionary.compressor()?,
+        })
     }
 
     pub(crate) fn pack(&mut self, body: &[u8]) -> io::Result<Packed> {
         let packed = self.compressor.compress(body)?;
         Ok(if packed.len() < body.len() {
             Packed {
-                dictionary: self.family as i64,
+                dictionary: self.number,
                 bytes: packed,
             }
         } else {
@@ -113,35 +141,52 @@ impl Packer {
     }
 }
 
-/// Unpacks bodies; keeps a decompressor for each family it has met.
-#[derive(Default)]
-pub(crate) struct Unpacker([Option<Decompressor<'static>>; 6]);
+/// Unpacks bodies; keeps a decompressor for each dictionary that it has met.
+pub(crate) struct Unpacker<'d> {
+    trained: &'d Known,
+    met: HashMap<i64, Decompressor<'d>>,
+}
 
-impl Unpacker {
+impl<'d> Unpacker<'d> {
+    /// Of bodies that were packed with what is built in, or with these.
+    pub(crate) fn new(trained: &'d Known) -> Self {
+        Self {
+            trained,
+            met: HashMap::new(),
+        }
+    }
+
     /// The body; an error in words for what cannot be unpacked.
     pub(crate) fn unpack(&mut self, packed: Packed) -> Result<Vec<u8>, String> {
         let Packed { dictionary, bytes } = packed;
         if dictionary == AS_IT_IS {
             return Ok(bytes);
         }
-        let family = Family::ALL
-            .into_iter()
-            .find(|family| *family as i64 == dictionary);
-        let family = family.ok_or_else(|| format!("dictionary {dictionary} is not known"))?;
+        let decompressor = self.decompressor(dictionary)?;
         let size = body_size(&bytes).ok_or("its size is not sound")?;
-        let decompressor = self.decompressor(family).map_err(|err| err.to_string())?;
         decompressor
             .decompress(&bytes, size)
             .map_err(|err| err.to_string())
     }
 
-    fn decompressor(&mut self, family: Family) -> io::Result<&mut Decompressor<'static>> {
-        let slot = &mut self.0[family.index()];
-        if slot.is_none() {
-            *slot = Some(Decompressor::with_prepared_dictionary(decoder(family))?);
+    fn decompressor(&mut self, number: i64) -> Result<&mut Decompressor<'d>, String> {
+        match self.met.entry(number) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => Ok(new.insert(decompressor(number, self.trained)?)),
         }
-        Ok(slot.as_mut().expect("filled above"))
     }
+}
+
+fn decompressor(number: i64, trained: &Known) -> Result<Decompressor<'_>, String> {
+    let mut families = Family::ALL.into_iter();
+    let made = match families.find(|family| *family as i64 == number) {
+        Some(family) => Decompressor::with_prepared_dictionary(decoder(family)),
+        None => match trained.get(&number) {
+            Some(trained) => trained.decompressor(),
+            None => return Err(format!("dictionary {number} is not known")),
+        },
+    };
+    made.map_err(|err| err.to_string())
 }
 
 /// What a frame says of its content, if it is within bounds.
@@ -159,11 +204,12 @@ mod tests {
 
     #[track_caller]
     fn survives(family: Family, body: &[u8]) -> Packed {
-        let packed = Packer::new(family)
+        let dictionary = Dictionary::BuiltIn(family);
+        let packed = Packer::new(&dictionary)
             .expect("packer")
             .pack(body)
             .expect("packed");
-        let unpacked = Unpacker::default()
+        let unpacked = Unpacker::new(&Known::new())
             .unpack(packed.clone())
             .expect("unpacked");
         assert_eq!(unpacked, body);
@@ -189,17 +235,19 @@ mod tests {
     fn damaged_bytes_are_an_error() {
         let mut packed = survives(Family::Generic, &[b'a'; 4000]);
         packed.bytes.truncate(packed.bytes.len() - 2);
-        assert!(Unpacker::default().unpack(packed).is_err());
+        let known = Known::new();
+        let fails = |packed| Unpacker::new(&known).unpack(packed).is_err();
+        assert!(fails(packed));
         let unknown = Packed {
             dictionary: 99,
             bytes: vec![],
         };
-        assert!(Unpacker::default().unpack(unknown).is_err());
+        assert!(fails(unknown));
         let no_frame = Packed {
             dictionary: 1,
             bytes: vec![1, 2, 3],
         };
-        assert!(Unpacker::default().unpack(no_frame).is_err());
+        assert!(fails(no_frame));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! From chosen rows to answers: bodies fetched and unpacked.
+//! From chosen rows to answers: bodies fetched, with the dictionaries that they were packed with, and unpacked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,51 +11,82 @@ use super::place::Located;
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::form::codec::{Packed, Unpacker};
+use crate::form::dictionaries::{Dictionaries, Known, is_trained};
+use crate::sql::dictionary;
 use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
 
-/// A row with its type and its packed body; what is known of it without a database.
-#[derive(Debug)]
+/// Rows with their types and packed bodies, and what these were packed with; all that is known of them without a database.
+#[derive(Default)]
 pub(crate) struct Chosen {
+    rows: Vec<Row>,
+    dictionaries: Known,
+}
+
+struct Row {
     resource: Arc<ResourceType>,
     row: Located,
     body: Packed,
 }
 
 impl Chosen {
-    /// Bytes of the body as it will be.
+    /// Bytes of the bodies as they will be.
     pub(crate) fn size(&self) -> i64 {
-        self.row.object.size
+        self.rows.iter().map(|row| row.row.object.size).sum()
     }
 }
 
 /// Fetches what belongs to the rows; afterwards the database is no longer needed.
 pub(crate) async fn fetch(
     connection: &mut dyn Connection,
+    known: &Dictionaries,
     chosen: Vec<(Arc<ResourceType>, Located)>,
-) -> Result<Vec<Chosen>, StoreError> {
+) -> Result<Chosen, StoreError> {
     let revs: Vec<i64> = chosen.iter().map(|(_, row)| row.object.rev).collect();
-    let mut bodies = fetch_bodies(connection, &revs).await?;
-    chosen
-        .into_iter()
-        .map(|(resource, row)| {
-            let rev = row.object.rev;
-            let body = bodies.remove(&rev);
-            let body = body.ok_or_else(|| broken(format!("no version of revision {rev}")))?;
-            Ok(Chosen {
-                resource,
-                row,
-                body,
-            })
+    let (mut bodies, dictionaries) = packed(connection, known, &revs).await?;
+    let rows = chosen.into_iter().map(|(resource, row)| {
+        let rev = row.object.rev;
+        let body = bodies.remove(&rev);
+        let body = body.ok_or_else(|| broken(format!("no version of revision {rev}")))?;
+        Ok(Row {
+            resource,
+            row,
+            body,
         })
-        .collect()
+    });
+    Ok(Chosen {
+        rows: rows.collect::<Result<_, StoreError>>()?,
+        dictionaries,
+    })
+}
+
+/// The bodies of these revisions, and the trained dictionaries that they were packed with: those that are not known are read, in the same snapshot.
+pub(crate) async fn packed(
+    connection: &mut dyn Connection,
+    known: &Dictionaries,
+    revs: &[i64],
+) -> Result<(HashMap<i64, Packed>, Known), StoreError> {
+    let bodies = fetch_bodies(connection, revs).await?;
+    let mut numbers: Vec<i64> = bodies.values().map(|body| body.dictionary).collect();
+    numbers.retain(|number| is_trained(*number));
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut dictionaries = known.among(&numbers);
+    numbers.retain(|number| !dictionaries.contains_key(number));
+    for part in numbers.chunks(MAX_LIST) {
+        let statement = dictionary::several(connection.dialect(), part);
+        for (number, bytes) in rows(connection, statement, dictionary::decode).await? {
+            dictionaries.insert(number, known.insert(number, bytes));
+        }
+    }
+    Ok((bodies, dictionaries))
 }
 
 /// Unpacks the bodies. Takes the processor for microseconds a row: many rows, or a large one, are not for an async thread.
-pub(crate) fn unpack(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
-    let mut unpacker = Unpacker::default();
-    let mut unpack = |chosen: Chosen| {
-        let Chosen {
+pub(crate) fn unpack(chosen: Chosen) -> Result<Vec<Found>, StoreError> {
+    let mut unpacker = Unpacker::new(&chosen.dictionaries);
+    let mut unpack = |chosen: Row| {
+        let Row {
             resource,
             row: Located { place, object },
             body,
@@ -79,7 +110,7 @@ pub(crate) fn unpack(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
             body: Bytes::from(body),
         })
     };
-    chosen.into_iter().map(&mut unpack).collect()
+    chosen.rows.into_iter().map(&mut unpack).collect()
 }
 
 async fn fetch_bodies(

@@ -66,7 +66,7 @@ pub(crate) static TABLES: [Table; 17] = [
     table("tenure", 1, &[("owner", Text), ("number", Int)]),
     Table {
         name: "dict",
-        columns: &[("id", Int), ("bytes", Blob)],
+        columns: &[("id", Int), ("objects", Int), ("bytes", Blob)],
         key: 1,
         bytes: Some("LENGTH(bytes)"),
     },

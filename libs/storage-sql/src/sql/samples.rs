@@ -16,8 +16,8 @@ use super::post::{BlockRow, RunKey, RunPart};
 use super::sort::{Cursor, SortColumn};
 use super::stream::{Fence, Loss, Moved};
 use super::{
-    audit, catalog, copy, counter, gone, head, lease, mend, meta, milestone, namespace, object,
-    owner, post, select, sort, stats, stream, unposted,
+    audit, catalog, copy, counter, dictionary, gone, head, lease, mend, meta, milestone, namespace,
+    object, owner, post, select, sort, stats, stream, unposted,
 };
 use crate::form::version::MemberVersion;
 use crate::sql::dialect::Dialect;
@@ -41,6 +41,7 @@ pub(crate) fn samples(dialect: Dialect) -> Vec<Statement> {
         objects(dialect),
         indexes(dialect),
         selects(dialect),
+        dictionaries(dialect),
         sorts(dialect),
         audits(dialect),
         copies(dialect),
@@ -313,6 +314,19 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
         object::delete(dialect, &[5]),
         object::delete_versions(dialect, &[17]),
         object::bury_versions(dialect, &[17]),
+    ]
+}
+
+fn dictionaries(dialect: Dialect) -> Vec<Statement> {
+    vec![
+        dictionary::all(),
+        dictionary::several(dialect, &[64, 65]),
+        dictionary::insert(64, 1500, &[0; 40]),
+        dictionary::delete(dialect, &[64, 65]),
+        dictionary::large_types(dialect, 1000),
+        dictionary::clusters(TYPE),
+        dictionary::namespaces(TYPE, CLUSTER, 1000),
+        dictionary::sample(dialect, TYPE, 1000, 100),
     ]
 }
 

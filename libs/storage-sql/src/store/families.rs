@@ -1,25 +1,51 @@
-//! Which dictionary packs the objects of a type: noted when its stream is opened, asked for every batch.
+//! What packs the objects of a type: noted when its stream is opened, asked for every batch.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use armadex_storage::TypeId;
 
-use crate::form::codec::Family;
+use crate::form::codec::{Dictionary, Family};
+use crate::form::dictionaries::Trained;
 
 /// One entry for each type whose stream was opened by this process: a few hundred at most.
-#[derive(Debug, Default)]
-pub(crate) struct Families(RwLock<HashMap<TypeId, Family>>);
+#[derive(Default)]
+pub(crate) struct Families(RwLock<HashMap<TypeId, Dictionary>>);
 
 impl Families {
-    pub(crate) fn insert(&self, resource: TypeId, family: Family) {
+    /// A type of this family that nothing is known of; whether that is new.
+    pub(crate) fn insert(&self, resource: TypeId, family: Family) -> bool {
         let mut families = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        families.insert(resource, family);
+        match families.entry(resource) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(new) => {
+                new.insert(Dictionary::BuiltIn(family));
+                true
+            }
+        }
     }
 
-    /// The family of a type; unknown types have none of their own.
-    pub(crate) fn of(&self, resource: TypeId) -> Family {
+    /// From now on this packs the objects of the type, if this process writes any; the last one that was trained is the one to have.
+    pub(crate) fn adopt(&self, resource: TypeId, trained: &Arc<Trained>) {
+        let mut families = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(dictionary) = families.get_mut(&resource)
+            && dictionary.number() < trained.number()
+        {
+            *dictionary = Dictionary::Trained(Arc::clone(trained));
+        }
+    }
+
+    /// The dictionary of a type; unknown types have none of their own.
+    pub(crate) fn of(&self, resource: TypeId) -> Dictionary {
         let families = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        families.get(&resource).copied().unwrap_or(Family::Generic)
+        let known = families.get(&resource).cloned();
+        known.unwrap_or(Dictionary::BuiltIn(Family::Generic))
+    }
+
+    /// The types whose objects this process packs.
+    pub(crate) fn types(&self) -> Vec<TypeId> {
+        let families = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        families.keys().copied().collect()
     }
 }

@@ -11,6 +11,7 @@ use super::{Moment, SqlStore};
 use crate::aside::aside;
 use crate::backend::error::{broken, is_short_collision};
 use crate::backend::{Lane, Transaction, row};
+use crate::form::dictionaries::Dictionaries;
 use crate::read::bodies::{self, Chosen};
 use crate::read::place::{Located, Place};
 use crate::read::plan::order::Rank;
@@ -95,7 +96,7 @@ impl Search for SqlStore {
     ) -> Result<Option<Found>, StoreError> {
         once_more(|| async {
             let mut moment = self.moment(Lane::Short).await?;
-            let found = one(&mut moment, cluster, resource, key).await;
+            let found = one(&mut moment, &self.dictionaries, cluster, resource, key).await;
             let found = ended(moment.transaction, found).await?;
             Ok(unpacked(found).await?.pop())
         })
@@ -199,10 +200,11 @@ async fn has_namespace(
 /// The row of one object, if it is there and is shown.
 async fn one(
     moment: &mut Moment,
+    dictionaries: &Dictionaries,
     cluster: &ClusterName,
     resource: &GroupVersionResource,
     key: &ObjectKey,
-) -> Result<Vec<Chosen>, StoreError> {
+) -> Result<Chosen, StoreError> {
     let Moment {
         transaction,
         snapshot,
@@ -214,12 +216,12 @@ async fn one(
         member.shows(id).then_some((member.id, id, resource))
     });
     let Some((cluster_id, id, resource)) = shown else {
-        return Ok(vec![]);
+        return Ok(Chosen::default());
     };
     let (namespace, name) = (&key.namespace, &key.name);
     let statement = select::one(transaction.dialect(), id, cluster_id, namespace, name);
     let Some(object) = row(&mut **transaction, statement, select::decode).await? else {
-        return Ok(vec![]);
+        return Ok(Chosen::default());
     };
     let place = Arc::new(Place {
         index: 0,
@@ -229,7 +231,7 @@ async fn one(
         objects: 1,
     });
     let chosen = vec![(Arc::clone(resource), Located { place, object })];
-    bodies::fetch(&mut **transaction, chosen).await
+    bodies::fetch(&mut **transaction, dictionaries, chosen).await
 }
 
 /// A query that is planned, and the state of the database that it is planned for.
@@ -289,7 +291,7 @@ impl SqlStore {
         query: &Query,
         start: &Start,
         budget: PageBudget,
-    ) -> Result<(Vec<Chosen>, Option<Rank>, u64), StoreError> {
+    ) -> Result<(Chosen, Option<Rank>, u64), StoreError> {
         let Planned {
             transaction, plan, ..
         } = planned;
@@ -303,7 +305,7 @@ impl SqlStore {
             Ok((Arc::clone(&planned.resource), row))
         });
         let chosen = chosen.collect::<Result<Vec<_>, StoreError>>()?;
-        let chosen = bodies::fetch(&mut **transaction, chosen).await?;
+        let chosen = bodies::fetch(&mut **transaction, &self.dictionaries, chosen).await?;
         Ok((chosen, next, looked_at))
     }
 }
@@ -311,9 +313,8 @@ impl SqlStore {
 /// Bytes that are unpacked in a tenth of a millisecond.
 const SMALL: i64 = 64 << 10;
 
-async fn unpacked(chosen: Vec<Chosen>) -> Result<Vec<Found>, StoreError> {
-    let bytes: i64 = chosen.iter().map(Chosen::size).sum();
-    aside(bytes > SMALL, move || bodies::unpack(chosen)).await
+async fn unpacked(chosen: Chosen) -> Result<Vec<Found>, StoreError> {
+    aside(chosen.size() > SMALL, move || bodies::unpack(chosen)).await
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl Sink for SqlStore {
         };
         match self.order(Work::Open(opening)).await? {
             Done::Opened(Ok(stream)) => {
-                self.families.insert(stream.resource, family);
+                self.note_family(stream.resource, family).await;
                 Ok(stream)
             }
             Done::Opened(Err(Differs(what))) => Err(StoreError::Differs { what }),
@@ -130,10 +130,10 @@ impl Sink for SqlStore {
     }
 
     async fn write(&self, batch: Batch) -> Result<Written, StoreError> {
-        let family = self.families.of(batch.resource);
+        let dictionary = self.families.of(batch.resource);
         let hasher = self.hasher;
         let prepared = match batch.changes.is_empty() {
-            true => prepare(batch, family, &hasher)?,
+            true => prepare(batch, &dictionary, &hasher)?,
             // Packing takes 10 µs an object, 5 ms a batch: other threads do it while the writer writes, as many as there are cores. A thread for each batch
             // that a fleet has at once would take the time from those who answer.
             false => {
@@ -141,7 +141,7 @@ impl Sink for SqlStore {
                 let packing = packing.map_err(|err| broken(err.to_string()))?;
                 let prepared = tokio::task::spawn_blocking(move || {
                     let _packing = packing;
-                    prepare(batch, family, &hasher)
+                    prepare(batch, &dictionary, &hasher)
                 });
                 prepared.await.map_err(|err| broken(err.to_string()))??
             }
@@ -199,7 +199,12 @@ impl Sink for SqlStore {
 
     async fn purge(&self, limit: u32, grace: Duration) -> Result<Purged, StoreError> {
         match self.order(Work::Purge(limit, grace)).await? {
-            Done::Purged(purged) => Ok(purged),
+            Done::Purged(purged) => {
+                if purged.finished {
+                    self.see_to_dictionaries().await;
+                }
+                Ok(purged)
+            }
             other => Err(unexpected(&other)),
         }
     }

@@ -6,7 +6,7 @@ use armadex_model::ObjectKey;
 use armadex_storage::{Batch, Change, MemberPosition, Object, Phase, Rules, StoreError};
 
 use crate::backend::error::broken;
-use crate::form::codec::{Family, MAX_BODY_BYTES, Packed, Packer};
+use crate::form::codec::{Dictionary, MAX_BODY_BYTES, Packed, Packer};
 use crate::form::term::{Label, TermHasher, TermSet};
 use crate::form::version::MemberVersion;
 use crate::write::label_keys::Unposted;
@@ -103,7 +103,7 @@ impl NewObject {
 /// Prepares a batch. Where something is left out the stream's rows are of rules that nobody has, so whoever opens it compares them anew.
 pub(crate) fn prepare(
     batch: Batch,
-    family: Family,
+    dictionary: &Dictionary,
     hasher: &TermHasher,
 ) -> Result<Prepared, StoreError> {
     // A batch that only moves a position has nothing to pack: one a minute of each stream.
@@ -113,7 +113,7 @@ pub(crate) fn prepare(
         Change::Put(object) => {
             let packer = match &mut packer {
                 Some(packer) => packer,
-                none => none.insert(Packer::new(family).map_err(|err| unpackable(&err))?),
+                none => none.insert(Packer::new(dictionary).map_err(|err| unpackable(&err))?),
             };
             prepare_object(object, rules, packer, hasher).map(PreparedChange::Put)
         }
@@ -133,7 +133,7 @@ pub(crate) fn prepare(
 fn prepare_object(
     object: Object,
     rules: Rules,
-    packer: &mut Packer,
+    packer: &mut Packer<'_>,
     hasher: &TermHasher,
 ) -> Result<NewObject, StoreError> {
     let size = object.body.len();

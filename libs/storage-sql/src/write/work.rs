@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::backend::incarnation::Committed;
 use crate::write::clusters::Opened;
+use crate::write::dictionaries::Lesson;
 use crate::write::mend::{Mending, Step};
 use crate::write::prepare::Prepared;
 use crate::write::types::Opening;
@@ -37,6 +38,7 @@ pub(crate) enum Work {
     Adopt(ClusterName, String, String),
     Purge(u32, Duration),
     Mend(Mending),
+    Learn(Lesson),
     /// The store was seen like this and is behind it now.
     Rewound(Committed),
 }
@@ -80,5 +82,7 @@ pub(crate) enum Done {
     Opened(Opened),
     Purged(Purged),
     Mended(Step),
+    /// The number of the dictionary, if it was added.
+    Learnt(Option<i64>),
     Nothing,
 }

@@ -31,7 +31,7 @@ use crate::write::shown::Shown;
 use crate::write::stage::{Staged, stage};
 use crate::write::types::Opening;
 use crate::write::work::{Done, Order, Work};
-use crate::write::{clusters, mend, purge};
+use crate::write::{clusters, dictionaries, mend, purge};
 
 /// How often work that met another transaction is done. Who has met several is better off to wait: its caller backs off.
 const TRIES: usize = 4;
@@ -475,6 +475,7 @@ async fn do_one(session: &mut Session<'_>, work: &Work) -> Result<Done, StoreErr
         }
         Work::Purge(limit, grace) => Done::Purged(purge::purge(session, *limit, *grace).await?),
         Work::Mend(mending) => Done::Mended(mend::mend(session, mending).await?),
+        Work::Learn(lesson) => Done::Learnt(dictionaries::learn(session, lesson).await?),
         // Whether it is so was looked at before anything else.
         Work::Rewound(_) => Done::Nothing,
         Work::Write(_) | Work::Open(_) => unreachable!("done together with others"),

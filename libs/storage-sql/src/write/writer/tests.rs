@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use super::*;
 use crate::backend::sqlite::SqliteDatabase;
 use crate::backend::{Connection, Database, Lane, Row, RowSink};
-use crate::form::codec::Family;
+use crate::form::codec::{Dictionary, Family};
 use crate::form::term::TermHasher;
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
@@ -221,7 +221,11 @@ impl Fleet {
 
 fn prepared(batch: Batch) -> Prepared {
     let hasher = TermHasher::new([7; 16]);
-    let prepared = prepare(batch, Family::of(&pods().gvr), &hasher);
+    let prepared = prepare(
+        batch,
+        &Dictionary::BuiltIn(Family::of(&pods().gvr)),
+        &hasher,
+    );
     prepared.expect("prepared")
 }
 

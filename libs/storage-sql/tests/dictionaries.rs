@@ -1,0 +1,174 @@
+//! Dictionaries that a store trains on what it has: the same on each database.
+
+#[path = "fixture/home.rs"]
+mod home;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use armadex_model::{Query, ResourceType};
+use armadex_storage::Sink as _;
+use armadex_storage::conformance::fixture::resource;
+use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer, object};
+use armadex_storage_sql::{Options, SqlStore, Training};
+use home::{Home, on_each_database};
+
+on_each_database! {
+    what_there_is_much_of_is_packed_with_what_was_learnt_from_it,
+    nothing_is_learnt_from_secrets,
+    what_was_learnt_goes_with_the_last_of_its_type,
+}
+
+const OBJECTS: usize = 300;
+
+fn options() -> Options {
+    Options {
+        // Each version goes as soon as it is superseded.
+        watch_window: Duration::ZERO,
+        training: Training {
+            least: OBJECTS as u32,
+            samples: OBJECTS,
+            period: Duration::ZERO,
+        },
+        ..Options::default()
+    }
+}
+
+fn widgets() -> ResourceType {
+    resource("example.com", "widgets", "Widget", true)
+}
+
+/// Words that no dictionary knows and each object has, in an order of its own.
+fn body(number: usize) -> Vec<u8> {
+    let word = |of: usize| {
+        format!(
+            "{:016x}",
+            (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        )
+    };
+    let words: Vec<String> = (0..60)
+        .map(|at| word((number * 7 + at * 11) % 80))
+        .collect();
+    format!(r#""name":"w-{number}"}},"spec":"{}"}}"#, words.join(" ")).into_bytes()
+}
+
+fn widget(number: usize, version: &str) -> ObjectBuilder {
+    let namespace = ["a", "b", "c"][number % 3];
+    object(namespace, &format!("w-{number:03}"))
+        .uid(&format!("uid-{number}"))
+        .version(version)
+        .body(body(number))
+}
+
+async fn put(fixture: &Fixture, writer: &Writer, numbers: Range<usize>, version: &str) {
+    let objects = numbers.map(|number| widget(number, version));
+    fixture.put(writer, objects).await;
+}
+
+/// Packed bytes of all that there is.
+async fn stored(store: &SqlStore) -> u64 {
+    let stats = store.stats().await.expect("stats");
+    let objects = stats.shares.iter().map(|share| share.stored_bytes);
+    objects.sum()
+}
+
+/// Every object has the body that it was stored with.
+async fn assert_read(store: &Arc<SqlStore>, of: &ResourceType) {
+    let rows = Fixture::of(store)
+        .rows(&Query::all(of.gvr.clone()), 100)
+        .await;
+    assert_eq!(rows.len(), OBJECTS);
+    for row in rows {
+        let number = row.key.name.trim_start_matches("w-").parse().expect("it");
+        assert_eq!(row.body, body(number), "{}", row.key.name);
+    }
+}
+
+async fn what_there_is_much_of_is_packed_with_what_was_learnt_from_it(home: Home) {
+    let store = home.open_with(options()).await;
+    let (writes, reads) = (
+        home.open_with(options()).await,
+        home.open_with(options()).await,
+    );
+    let fixture = Fixture::of(&store);
+    let one = fixture.writer("one", &widgets()).await;
+    put(&fixture, &one, 0..OBJECTS, "1").await;
+    let others = Fixture::of(&writes);
+    let other = others.writer("other", &widgets()).await;
+    assert_read(&reads, &widgets()).await;
+    let before = stored(&store).await;
+    fixture.purge(100).await;
+    assert_eq!(stored(&store).await, before, "nothing is written anew");
+
+    // Whoever trained it packs with it at once, and the other writer when it has looked.
+    put(&fixture, &one, 0..OBJECTS / 2, "2").await;
+    others.purge(100).await;
+    fixture.purge(100).await;
+    let half = stored(&store).await;
+    assert!(half < before * 3 / 4, "{half} of {before} bytes");
+    assert_read(&reads, &widgets()).await;
+    fixture.purge(100).await;
+    put(&others, &other, 0..OBJECTS, "1").await;
+    let both = stored(&store).await;
+    assert!(
+        both - half < before / 2,
+        "{both} after {half} of {before} bytes"
+    );
+
+    // One that begins later packs with it from the first object on.
+    store.shutdown().await;
+    let next = home.open_with(options()).await;
+    let fixture = Fixture::of(&next);
+    let third = fixture.writer("third", &widgets()).await;
+    put(&fixture, &third, 0..OBJECTS, "1").await;
+    let all = stored(&next).await;
+    assert!(
+        all - both < before / 2,
+        "{all} after {both} of {before} bytes"
+    );
+    for store in [writes, reads, next] {
+        store.shutdown().await;
+    }
+}
+
+async fn nothing_is_learnt_from_secrets(home: Home) {
+    let store = home.open_with(options()).await;
+    let fixture = Fixture::of(&store);
+    let secrets = resource("", "secrets", "Secret", true);
+    let writer = fixture.writer("one", &secrets).await;
+    put(&fixture, &writer, 0..OBJECTS, "1").await;
+    let before = stored(&store).await;
+    for version in ["2", "3"] {
+        fixture.purge(100).await;
+        put(&fixture, &writer, 0..OBJECTS, version).await;
+    }
+    fixture.purge(100).await;
+    let after = stored(&store).await;
+    assert!(after > before * 9 / 10, "{after} of {before} bytes");
+    assert_read(&store, &secrets).await;
+    store.shutdown().await;
+}
+
+async fn what_was_learnt_goes_with_the_last_of_its_type(home: Home) {
+    let store = home.open_with(options()).await;
+    let fixture = Fixture::of(&store);
+    let one = fixture.writer("one", &widgets()).await;
+    put(&fixture, &one, 0..OBJECTS, "1").await;
+    fixture.purge(100).await;
+    put(&fixture, &one, 0..OBJECTS, "2").await;
+    let learnt = stored(&store).await;
+    let closed = store.close(one.cluster, "", one.stream.resource).await;
+    closed.expect("closed");
+    // Noted as unused by one step, and dropped by another.
+    for _ in 0..3 {
+        fixture.purge(100).await;
+    }
+    let again = fixture.writer("one", &widgets()).await;
+    assert_ne!(again.stream.resource, one.stream.resource);
+    put(&fixture, &again, 0..OBJECTS, "3").await;
+    let anew = stored(&store).await;
+    assert!(anew > learnt * 3 / 2, "{anew} after {learnt} bytes");
+    assert_read(&store, &widgets()).await;
+    store.shutdown().await;
+}
