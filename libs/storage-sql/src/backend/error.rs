@@ -15,6 +15,8 @@ pub(crate) enum Class {
     Collision,
     /// The same, but that one of them had waited for the other as long as it may.
     Waited,
+    /// A row that was to be made is there: another transaction was faster, and the same work done anew finds it; or it should not be there.
+    Duplicate,
     /// The server has no place for one more connection; those that there are go on.
     Full,
     /// It will not pass.
@@ -32,10 +34,10 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
             reason: format!("{doing} did not succeed"),
             source: Box::new(Full(err)),
         },
-        Class::Collision | Class::Waited => StoreError::Unavailable {
+        Class::Collision | Class::Waited | Class::Duplicate => StoreError::Unavailable {
             reason: format!("{doing} gave way to another transaction"),
             source: Box::new(Collision {
-                has_waited: class == Class::Waited,
+                class,
                 source: Some(err),
             }),
         },
@@ -55,7 +57,7 @@ pub(crate) fn classified(doing: &str, err: sqlx::Error, class: Class) -> StoreEr
 #[derive(Debug, thiserror::Error)]
 #[error("another transaction was in the way")]
 struct Collision {
-    has_waited: bool,
+    class: Class,
     source: Option<sqlx::Error>,
 }
 
@@ -80,7 +82,7 @@ pub(crate) fn collided(reason: &str) -> StoreError {
     StoreError::Unavailable {
         reason: reason.to_owned(),
         source: Box::new(Collision {
-            has_waited: false,
+            class: Class::Collision,
             source: None,
         }),
     }
@@ -93,7 +95,23 @@ pub(crate) fn is_collision(err: &StoreError) -> bool {
 
 /// Whether the same work is to be done anew at once, and it was no lock that was waited for as long as one may: that would be waited for once more.
 pub(crate) fn is_short_collision(err: &StoreError) -> bool {
-    collision(err).is_some_and(|collision| !collision.has_waited)
+    collision(err).is_some_and(|collision| collision.class != Class::Waited)
+}
+
+/// Whether a row that was to be made is there already.
+pub(crate) fn is_duplicate(err: &StoreError) -> bool {
+    collision(err).is_some_and(|collision| collision.class == Class::Duplicate)
+}
+
+/// What was to be made is there again and again, and nobody else is at it.
+pub(crate) fn stays_duplicate(err: &StoreError) -> StoreError {
+    let cause = err.source().and_then(Error::source);
+    let cause = cause.map_or_else(|| err.to_string(), ToString::to_string);
+    error!(error = %cause, "what is to be written is there already, and nobody else writes it");
+    broken(format!(
+        "a row that is to be made is there already, however often that is tried: `armadex store check` says what is not as it should be, and mends \
+         with --mend what can be ({cause})"
+    ))
 }
 
 fn collision(err: &StoreError) -> Option<&Collision> {
@@ -148,6 +166,11 @@ mod tests {
         assert!(!is_collision(&of(Class::Passing)) && of(Class::Passing).is_transient());
         assert!(!is_collision(&of(Class::Fault)) && !of(Class::Fault).is_transient());
         assert!(is_collision(&collided("a row was taken")));
+        let duplicate = of(Class::Duplicate);
+        assert!(is_duplicate(&duplicate) && is_short_collision(&duplicate));
+        assert!(!is_duplicate(&of(Class::Collision)));
+        let damage = stays_duplicate(&duplicate);
+        assert!(!damage.is_transient() && damage.to_string().contains("store check"));
         let waited = of(Class::Waited);
         assert!(is_collision(&waited) && !is_short_collision(&waited));
         assert!(is_short_collision(&of(Class::Collision)));

@@ -3,8 +3,10 @@
 
 mod connections;
 mod cut;
+mod duplicates;
 mod fences;
 pub(crate) mod moments;
+mod namespaces;
 mod order;
 mod owners;
 pub(crate) mod place;

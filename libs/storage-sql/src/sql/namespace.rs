@@ -134,6 +134,15 @@ pub(crate) fn note_empty(dialect: Dialect, revision: i64, limit: u32) -> Stateme
     Statement::fixed("ns.note_empty", text, [revision.into(), limit.into()])
 }
 
+/// Notes a later revision for those that were found empty at this one.
+pub(crate) fn note_later(revision: i64, later: i64) -> Statement {
+    Statement::fixed(
+        "ns.note_later",
+        "UPDATE ns SET emptied = ? WHERE types = 0 AND emptied = ?",
+        [later.into(), revision.into()],
+    )
+}
+
 /// Some namespaces that were empty at `revision` or before: whatever the log says of them is older.
 pub(crate) fn empty_since(revision: i64, limit: u32) -> Statement {
     Statement::fixed(

@@ -250,6 +250,7 @@ fn namespaces(dialect: Dialect) -> Vec<Statement> {
         namespace::occupy(dialect, 2, &NSIDS),
         namespace::vacate(dialect, 1, &NSIDS),
         namespace::note_empty(dialect, 40, 100),
+        namespace::note_later(40, 45),
         namespace::empty_since(40, 100),
         namespace::some(CLUSTER, 100),
         namespace::delete(dialect, &NSIDS),

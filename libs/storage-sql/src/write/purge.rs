@@ -149,10 +149,20 @@ async fn purge_clusters(session: &mut Session<'_>, limit: u32) -> Result<(), Sto
 }
 
 /// Removes namespaces in which no type has objects any more, once no version that is kept names them; whether none is left for now.
-async fn sweep_namespaces(connection: &mut dyn Connection, limit: u32) -> Result<bool, StoreError> {
+pub(crate) async fn sweep_namespaces(
+    connection: &mut dyn Connection,
+    limit: u32,
+) -> Result<bool, StoreError> {
     let head = head_row::read(connection).await?;
-    let noted = namespace::note_empty(connection.dialect(), head.revision.max(1), limit);
+    let revision = head.revision.max(1);
+    let noted = namespace::note_empty(connection.dialect(), revision, limit);
     let noted = connection.execute(noted).await?;
+    if noted > 0 {
+        // Whoever took the last object of one of them may have committed since the head was read, and has not after this: their rows are held.
+        let now = head_row::read(connection).await?.revision;
+        let later = namespace::note_later(revision, now.max(1));
+        connection.execute(later).await?;
+    }
     let statement = namespace::empty_since(head.pruned.max(1), limit);
     let ids = rows(connection, statement, |r| r.int(0)).await?;
     let dialect = connection.dialect();

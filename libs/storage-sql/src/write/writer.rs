@@ -11,7 +11,7 @@ use armadex_storage::{Outage, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::error::{broken, is_collision, is_too_much};
+use crate::backend::error::{broken, is_collision, is_duplicate, is_too_much, stays_duplicate};
 use crate::backend::incarnation::{self, Committed};
 use crate::backend::seen::Seen;
 use crate::backend::{Lane, SharedDatabase, Transaction, head_row, schema};
@@ -211,15 +211,29 @@ impl Writer {
         done
     }
 
-    /// Does all of the work in one transaction, and once more where another transaction was in the way.
+    /// Does all of the work in one transaction, and once more where another transaction was in the way, or where commits seem to be lost, which may be there on
+    /// a server that this one is behind.
     async fn transact_anew(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
-        for _ in 1..TRIES {
+        let mut tries = 1..TRIES;
+        let mut pauses = self.database.patience().iter();
+        let mut only_duplicates = true;
+        loop {
             match self.transact(work).await {
-                Err(err) if is_collision(&err) => tokio::task::yield_now().await,
+                Err(StoreError::Gone { .. }) if !self.is_over => match pauses.next() {
+                    Some(pause) => tokio::time::sleep(*pause).await,
+                    None => return Err(self.find_rewound().await),
+                },
+                Err(err) if is_collision(&err) => {
+                    only_duplicates &= is_duplicate(&err);
+                    match tries.next() {
+                        Some(_) => tokio::task::yield_now().await,
+                        None if only_duplicates => return Err(stays_duplicate(&err)),
+                        None => return Err(err),
+                    }
+                }
                 done => return done,
             }
         }
-        self.transact(work).await
     }
 
     /// Does all of the work in one transaction, which notes what was decided before it.
@@ -281,20 +295,19 @@ impl Writer {
         let done = do_all(&mut session, work).await;
         let committed = session.committed;
         let is_rolled_back = done.is_err();
-        let done = finish(transaction, done).await;
+        let done = match done {
+            // What is lost here may be there on another server.
+            Err(gone @ StoreError::Gone { .. }) => {
+                transaction.leave();
+                Err(gone)
+            }
+            done => finish(transaction, done).await,
+        };
         match done {
-            Ok(done) => {
-                self.note_committed(committed);
-                Ok(done)
-            }
-            Err(err) => {
-                self.forget(work, is_rolled_back);
-                match err {
-                    StoreError::Gone { .. } => Err(self.find_rewound().await),
-                    err => Err(err),
-                }
-            }
+            Ok(_) => self.note_committed(committed),
+            Err(_) => self.forget(work, is_rolled_back),
         }
+        done
     }
 
     /// Forgets what it knew only if the work was committed.
@@ -374,7 +387,7 @@ impl Writer {
         known.any(|known| !known.is_before(head))
     }
 
-    /// Gives up a database that turned out in the middle of a transaction to be rewound.
+    /// Gives up a database that turned out in the middle of transactions to be rewound, again and again.
     async fn find_rewound(&mut self) -> StoreError {
         let found = async {
             let mut transaction = self.database.write().await?;

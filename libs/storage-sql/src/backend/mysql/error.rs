@@ -42,9 +42,11 @@ pub(super) fn class(err: &sqlx::Error) -> Class {
 /// <https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference>.
 fn class_of(number: u16) -> Class {
     match number {
-        // A row that has changed since it was read; a duplicate; a deadlock, which is also how a cluster tells of a transaction that another node
+        // A row that has changed since it was read; a deadlock, which is also how a cluster tells of a transaction that another node
         // was faster with; the commit of one; a table or an index that was made after the snapshot that is to be read, as by a migration.
-        1020 | 1062 | 1180 | 1213 | 1412 | 1586 => Class::Collision,
+        1020 | 1180 | 1213 | 1412 => Class::Collision,
+        // A unique key.
+        1062 | 1586 => Class::Duplicate,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
         1205 => Class::Waited,
         // Too many connections: all, or those of one user.
@@ -82,7 +84,8 @@ mod tests {
     #[test]
     fn what_is_done_anew_what_may_pass_and_what_does_not() {
         let (deadlock, duplicate, waited) = (1213, 1062, 1205);
-        assert_eq!([deadlock, duplicate].map(class_of), [Class::Collision; 2]);
+        assert_eq!(class_of(deadlock), Class::Collision);
+        assert_eq!(class_of(duplicate), Class::Duplicate);
         assert_eq!(class_of(waited), Class::Waited);
         let (full, read_only, long) = (1114, 1290, 1969);
         assert_eq!([full, read_only, long].map(class_of), [Class::Passing; 3]);

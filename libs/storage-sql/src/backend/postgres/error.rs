@@ -61,8 +61,10 @@ fn is_of_pooler(code: &str) -> bool {
 
 fn class_of(code: &str) -> Class {
     match code {
-        // Rollbacks by serialization and deadlock, a unique key that another transaction was faster with, a table that another process made.
-        "40000" | "40001" | "40P01" | "23505" | "42P07" => Class::Collision,
+        // Rollbacks by serialization and deadlock, a table that another process made.
+        "40000" | "40001" | "40P01" | "42P07" => Class::Collision,
+        // A unique key.
+        "23505" => Class::Duplicate,
         // Too many connections: all, or those of one user or database.
         "53300" => Class::Full,
         // Another transaction holds a row for longer than is waited for it: four writers in a first sync are enough.
@@ -86,10 +88,8 @@ mod tests {
     #[test]
     fn codes_are_sorted_by_what_helps() {
         for (class, codes) in [
-            (
-                Class::Collision,
-                ["40001", "40P01", "23505", "42P07"].as_slice(),
-            ),
+            (Class::Collision, ["40001", "40P01", "42P07"].as_slice()),
+            (Class::Duplicate, &["23505"]),
             (Class::Waited, &["55P03"]),
             (Class::Full, &["53300"]),
             (

@@ -1,0 +1,66 @@
+//! A namespace whose last object goes while the empty ones are looked for.
+
+use std::sync::Arc;
+
+use armadex_storage::StoreError;
+use armadex_storage::conformance::{Writer, object};
+use async_trait::async_trait;
+
+use super::place::{Place, fixture_of};
+use crate::backend::{Connection, RowSink, row};
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::Statement;
+use crate::store::SqlStore;
+use crate::write::purge::sweep_namespaces;
+
+/// A purge beside which another process takes the last object of the namespace, just before the empty ones are noted.
+struct Overtaken<'a> {
+    purge: &'a mut dyn Connection,
+    other: Arc<SqlStore>,
+    pods: Writer,
+}
+
+#[async_trait]
+impl Connection for Overtaken<'_> {
+    fn dialect(&self) -> Dialect {
+        self.purge.dialect()
+    }
+
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        if statement.name == "ns.note_empty" {
+            fixture_of(&self.other)
+                .delete(&self.pods, "ns", &["a"])
+                .await;
+        }
+        self.purge.execute(statement).await
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        self.purge.fetch(statement, each).await
+    }
+}
+
+/// The log names it by what was deleted last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_is_emptied_meanwhile_is_noted_no_earlier_than_the_log_names_it() {
+    for place in Place::on_each_server() {
+        let (one, other) = (place.store().await, place.store().await);
+        let pods = fixture_of(&other).pods_of("m").await;
+        fixture_of(&other).put(&pods, [object("ns", "a")]).await;
+        let mut purge = one.database.write().await.expect("a transaction");
+        let mut overtaken = Overtaken {
+            purge: &mut *purge,
+            other: Arc::clone(&other),
+            pods,
+        };
+        let swept = sweep_namespaces(&mut overtaken, 10).await;
+        assert!(swept.expect("swept"));
+        purge.commit().await.expect("committed");
+        let mut reader = one.database.write().await.expect("a transaction");
+        let emptied = Statement::fixed("test.emptied", "SELECT emptied FROM ns", []);
+        let emptied = row(&mut *reader, emptied, |row| row.int(0)).await;
+        // One revision made the object, another its tombstone.
+        assert_eq!(emptied.expect("read"), Some(2));
+        reader.rollback().await.expect("ended");
+    }
+}
