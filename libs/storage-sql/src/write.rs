@@ -13,6 +13,7 @@
 //! What may be in the way all the same, and is done anew: a purge that finds types which none has any more, one that sweeps a namespace into which another
 //! type comes, a batch that shows streams again which were kept, and a change of the catalogue, which stamps rows behind the head.
 
+mod beside;
 pub(crate) mod catalog_change;
 pub(crate) mod clusters;
 pub(crate) mod counters;

@@ -154,7 +154,8 @@ pub trait Sink: Send + Sync + 'static {
 
     /// Takes the stream of one type over: from now on only the returned epoch may write it, by these rules. What the type is, its kind and whether it
     /// lives in namespaces, is for the first cluster to say; as long as another one has the type, who says something else is refused by
-    /// [`StoreError::Differs`], and what was stored of it is hidden. Who has it alone may say anew what it is.
+    /// [`StoreError::Differs`], and what was stored of it is hidden. Who has it alone may say anew what it is. Where the cluster has listed another version of the
+    /// resource, this one is hidden until it is live.
     async fn open(
         &self,
         cluster: ClusterId,

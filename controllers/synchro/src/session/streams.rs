@@ -139,6 +139,7 @@ impl Streams {
         Ok(Known {
             types: stored.clone().chain(unstored).cloned().collect(),
             doubted: self.doubts.ripe(Instant::now()),
+            listed: self.listed().into_iter().cloned().collect(),
         })
     }
 

@@ -10,7 +10,7 @@ use crate::backend::{Connection, row, rows};
 use crate::sql::catalog::{self, TypeRow};
 use crate::sql::counter;
 use crate::sql::pieces::MAX_LIST;
-use crate::sql::stream;
+use crate::sql::stream::{self, StreamRow};
 
 /// Clusters that are read at once, so that a fleet of any size takes statements of one size.
 const CLUSTERS: u32 = 1000;
@@ -69,10 +69,7 @@ pub(crate) async fn states(
     cluster: ClusterId,
 ) -> Result<States, StoreError> {
     let streams = rows(connection, stream::of_cluster(cluster.0), stream::decode).await?;
-    let open: Vec<_> = streams
-        .into_iter()
-        .filter(|stream| stream.is_open || stream.is_kept)
-        .collect();
+    let open: Vec<_> = streams.into_iter().filter(StreamRow::is_there).collect();
     let mut types: HashMap<i32, TypeRow> = HashMap::new();
     let ids: Vec<i64> = open.iter().map(|stream| stream.resource.into()).collect();
     for part in ids.chunks(MAX_LIST) {

@@ -375,6 +375,20 @@ pub(crate) fn types_by_id(dialect: Dialect, ids: &[i64]) -> Statement {
     .build()
 }
 
+/// All versions of the resources of these types.
+pub(crate) fn versions_of(dialect: Dialect, ids: &[i64]) -> Statement {
+    Sql::new(
+        dialect,
+        "type.versions_of",
+        "SELECT t.id, t.api_group, t.version, t.resource, t.kind, t.namespaced, t.singular, t.short_names, t.categories FROM type o",
+    )
+    .push(dialect.then_join())
+    .push("type t WHERE ")
+    .within("o.id", ids)
+    .push(" AND t.api_group = o.api_group AND t.resource = o.resource")
+    .build()
+}
+
 pub(crate) fn decode_type(row: &dyn Row) -> Result<TypeRow, StoreError> {
     Ok(TypeRow {
         id: type_id(row.int(0)?)?,

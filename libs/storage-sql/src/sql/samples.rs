@@ -161,6 +161,7 @@ fn types(dialect: Dialect) -> Vec<Statement> {
     vec![
         catalog::types_since(9),
         catalog::types_by_id(dialect, &[1, 2]),
+        catalog::versions_of(dialect, &[1, 2]),
         catalog::types_called(dialect, &[&gvr]),
         catalog::insert_type(TYPE, &resource),
         catalog::update_type(TYPE, &resource),
@@ -207,7 +208,7 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         stream::closed(dialect, 32),
         stream::objects(dialect, TYPE, &[CLUSTER]),
         stream::all_objects(dialect, TYPE),
-        stream::take_over(dialect, &[fence, other]),
+        stream::take_over(dialect, &[(fence, false), (other, true)]),
         stream::advance(
             dialect,
             &[moved(fence, Some(position), 2), moved(other, None, -2)],
@@ -228,7 +229,7 @@ fn streams(dialect: Dialect) -> Vec<Statement> {
         stream::fence(CLUSTER, 3),
         stream::fence_all(CLUSTER),
         stream::keep_all(CLUSTER),
-        stream::show_kept(dialect, &keys),
+        stream::show(dialect, &keys),
         stream::delete(dialect, &keys),
     ]
 }

@@ -9,7 +9,7 @@ use crate::sql::dialect::{Dialect, Many, Upsert};
 use crate::sql::lists::{Given, UpdateFrom};
 use crate::sql::statement::{Param, Sql, Statement};
 
-/// A stream: open, kept or waiting for its purge.
+/// A stream: open, kept, beside another version or waiting for its purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StreamRow {
     pub(crate) cluster: i64,
@@ -17,6 +17,8 @@ pub(crate) struct StreamRow {
     pub(crate) is_open: bool,
     /// It is hidden, and keeps its rows and its position, until its writer writes.
     pub(crate) is_kept: bool,
+    /// It is hidden until it is live: another version of the resource is shown meanwhile.
+    pub(crate) is_beside: bool,
     pub(crate) epoch: i64,
     /// `None`: never written since it was opened.
     pub(crate) position: Option<MemberPosition>,
@@ -25,8 +27,16 @@ pub(crate) struct StreamRow {
     pub(crate) objects: i64,
 }
 
+impl StreamRow {
+    /// It was not closed.
+    pub(crate) fn is_there(&self) -> bool {
+        self.is_open || self.is_kept || self.is_beside
+    }
+}
+
 const OPEN: i64 = 1;
 const KEPT: i64 = 2;
+const BESIDE: i64 = 3;
 
 const NEVER_WRITTEN: i64 = 0;
 const LISTING: i64 = 1;
@@ -141,6 +151,7 @@ pub(crate) fn decode(row: &dyn Row) -> Result<StreamRow, StoreError> {
         resource: type_id(row.int(1)?)?,
         is_open: row.int(2)? == OPEN,
         is_kept: row.int(2)? == KEPT,
+        is_beside: row.int(2)? == BESIDE,
         epoch: row.int(3)?,
         position: phase.map(|phase| MemberPosition {
             resource_version,
@@ -152,19 +163,21 @@ pub(crate) fn decode(row: &dyn Row) -> Result<StreamRow, StoreError> {
     })
 }
 
-/// Opens streams, each for the writer of its epoch; a position that is there stays, and so does one that is kept.
-pub(crate) fn take_over(dialect: Dialect, fences: &[Fence]) -> Statement {
-    let tuples = fences.iter().map(|fence| {
+/// Opens streams, each for the writer of its epoch, those that are marked beside another version; a position that is there stays, and so does one that is
+/// kept, and one that is open.
+pub(crate) fn take_over(dialect: Dialect, fences: &[(Fence, bool)]) -> Statement {
+    let tuples = fences.iter().map(|(fence, is_beside)| {
         let Fence {
             cluster,
             resource,
             epoch,
         } = *fence;
+        let state = if *is_beside { BESIDE } else { OPEN };
         let nothing = || Param::Text(String::new());
         [
             cluster.into(),
             resource.into(),
-            1_i64.into(),
+            state.into(),
             epoch.into(),
             NEVER_WRITTEN.into(),
             nothing(),
@@ -194,11 +207,11 @@ pub(crate) fn keep_all(cluster: i64) -> Statement {
     )
 }
 
-/// Shows those of these streams that were kept. Found by their keys: by the index of `is_open` every one that is kept would be read.
-pub(crate) fn show_kept(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
-    Sql::update(dialect, "stream.show_kept", "stream")
+/// Shows those of these streams that were kept, or beside another version. Found by their keys: by the index of `is_open` every one would be read.
+pub(crate) fn show(dialect: Dialect, keys: &[(i64, i32)]) -> Statement {
+    Sql::update(dialect, "stream.show", "stream")
         .bound(
-            "is_open = ? WHERE is_open + 0 = ? AND ",
+            "is_open = ? WHERE is_open + 0 >= ? AND ",
             [OPEN.into(), KEPT.into()],
         )
         .keys("(cluster, type)", keys.iter().map(key_params))
@@ -276,7 +289,7 @@ const ADVANCE: UpdateFrom = UpdateFrom {
         ("objects", "stream.objects + m.added"),
         ("at", "?"),
     ],
-    on: "stream.cluster = m.cluster AND stream.type = m.type AND stream.epoch = m.epoch AND stream.is_open + 0 = 1",
+    on: "stream.cluster = m.cluster AND stream.type = m.type AND stream.epoch = m.epoch AND stream.is_open + 0 > 0",
 };
 
 /// Objects that a closed stream loses, of those that it was found to have.

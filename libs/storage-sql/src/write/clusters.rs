@@ -15,6 +15,7 @@ use crate::sql::catalog::{self, ClusterRow};
 use crate::sql::head::Numbered;
 use crate::sql::owner;
 use crate::sql::stream::{self, Fence, StreamRow};
+use crate::write::beside::beside;
 use crate::write::numbers::take;
 use crate::write::session::Session;
 use crate::write::types::{self, AsKnown, Opening};
@@ -294,7 +295,7 @@ pub(crate) struct Differs(pub(crate) String);
 
 /// Takes streams over. Rows that an earlier stream left behind and no purge has removed are shown again: its new writer compares
 /// them with the member's, because the position is forgotten. Whose member means something else by a type than others is refused, and what is
-/// stored of it is hidden: its member has it no more.
+/// stored of it is hidden: its member has it no more. One of which the cluster has listed another version is hidden until it is live itself.
 pub(crate) async fn open(
     session: &mut Session<'_>,
     openings: &[&Opening],
@@ -324,7 +325,13 @@ pub(crate) async fn open(
     }
     note_in_use(session, &fences).await?;
     let known = hold(session, &fences).await?;
-    take_over(session, &fences).await?;
+    let is_new = |fence: &&Fence| {
+        let known = known.get(&(fence.cluster, fence.resource));
+        known.is_none_or(|stream| !stream.is_open && !stream.is_kept)
+    };
+    let new = Vec::from_iter(fences.iter().filter(is_new).copied());
+    let beside = beside(session, &new).await?;
+    take_over(session, &fences, &beside).await?;
     let mut fences = fences.into_iter();
     let opened = openings.iter().zip(types).map(|(opening, meant)| {
         let rules = match meant.as_known {
@@ -333,7 +340,9 @@ pub(crate) async fn open(
             AsKnown::Changed => None,
         };
         let fence = fences.next().expect("one for each that is opened");
-        Ok(opened(session, fence, &known, rules))
+        let key = (fence.cluster, fence.resource);
+        let (known, is_beside) = (known.get(&key), beside.contains(&key));
+        Ok(opened(session, fence, known, is_beside, rules))
     });
     Ok(opened.collect())
 }
@@ -350,11 +359,16 @@ async fn note_in_use(session: &mut Session<'_>, fences: &[Fence]) -> Result<(), 
 }
 
 /// Two writers may ask for one stream at once: it is the second's.
-async fn take_over(session: &mut Session<'_>, fences: &[Fence]) -> Result<(), StoreError> {
-    let last: BTreeMap<(i64, i32), Fence> = fences
-        .iter()
-        .map(|fence| ((fence.cluster, fence.resource), *fence))
-        .collect();
+async fn take_over(
+    session: &mut Session<'_>,
+    fences: &[Fence],
+    beside: &BTreeSet<(i64, i32)>,
+) -> Result<(), StoreError> {
+    let keyed = fences.iter().map(|fence| {
+        let key = (fence.cluster, fence.resource);
+        (key, (*fence, beside.contains(&key)))
+    });
+    let last: BTreeMap<(i64, i32), (Fence, bool)> = keyed.collect();
     let last = Vec::from_iter(last.into_values());
     for piece in session.dialect.pieces(&last) {
         let statement = stream::take_over(session.dialect, piece);
@@ -367,19 +381,19 @@ async fn take_over(session: &mut Session<'_>, fences: &[Fence]) -> Result<(), St
 fn opened(
     session: &mut Session<'_>,
     fence: Fence,
-    known: &HashMap<(i64, i32), StreamRow>,
+    known: Option<&StreamRow>,
+    is_beside: bool,
     rules: Option<Rules>,
 ) -> Stream {
     let key = (fence.cluster, fence.resource);
-    let known = known.get(&key);
     let is_kept = known.is_some_and(|stream| stream.is_kept);
     let is_open = known.is_some_and(|stream| stream.is_open);
-    if !is_kept && !is_open {
+    if !is_kept && !is_beside && !is_open {
         session.catalog.streams.insert(key);
     }
     let has_rows = known.is_some_and(|stream| stream.objects > 0);
     // Without rules they are served as another kind.
-    if !is_kept && has_rows && (!is_open || rules.is_none()) {
+    if !is_kept && !is_beside && has_rows && (!is_open || rules.is_none()) {
         session.shown.stream(fence.cluster, fence.resource);
     }
     Stream {

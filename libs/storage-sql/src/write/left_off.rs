@@ -96,6 +96,7 @@ mod tests {
             resource: 2,
             is_open: true,
             is_kept: false,
+            is_beside: false,
             epoch,
             position,
             rules: 0,

@@ -16,6 +16,7 @@ use crate::form::term::{Label, TermSet};
 use crate::sql::counter::CounterKey;
 use crate::sql::object::{self, OldRow};
 use crate::sql::stream::{self, Fence, Moved, StreamRow};
+use crate::write::beside::is_live;
 use crate::write::clusters;
 use crate::write::counters::{self, CounterDelta};
 use crate::write::diff::{Diff, Effect, diff};
@@ -45,7 +46,7 @@ pub(crate) async fn stage<'a>(
         return Ok(vec![]);
     }
     let streams = own_streams(session, batches).await?;
-    show_kept(session, &streams).await?;
+    show_hidden(session, &streams, batches).await?;
     let (places, new) = places::resolve(session.connection, batches).await?;
     let old = old_rows(session, batches, &places).await?;
     let diffs = batches.iter().zip(&places).zip(old);
@@ -89,8 +90,7 @@ async fn own_streams(
     let mut own = Vec::with_capacity(batches.len());
     for batch in batches {
         let stream = found.remove(&stream_of(batch));
-        let is_there = |stream: &StreamRow| stream.is_open || stream.is_kept;
-        match stream.filter(|stream| is_there(stream) && stream.epoch == batch.epoch) {
+        match stream.filter(|stream| stream.is_there() && stream.epoch == batch.epoch) {
             Some(stream) if !session.left_off.agrees(&stream) => return Err(incarnation::rewound()),
             Some(stream) => own.push(stream),
             None => return Err(refused(session.connection, batch).await),
@@ -99,14 +99,21 @@ async fn own_streams(
     Ok(own)
 }
 
-/// Whoever writes to a stream that is kept has found that the member still has what it had.
-async fn show_kept(session: &mut Session<'_>, streams: &[StreamRow]) -> Result<(), StoreError> {
-    let kept = streams.iter().filter(|stream| stream.is_kept);
-    let keys: Vec<(i64, i32)> = kept
-        .map(|stream| (stream.cluster, stream.resource))
+/// Whoever writes to a stream that is kept has found that the member still has what it had; what is beside another version has been listed when it is live.
+async fn show_hidden(
+    session: &mut Session<'_>,
+    streams: &[StreamRow],
+    batches: &[&Prepared],
+) -> Result<(), StoreError> {
+    let is_listed = |batch: &Prepared| batch.position.as_ref().is_some_and(is_live);
+    let shown = streams.iter().zip(batches);
+    let shown =
+        shown.filter(|(stream, batch)| stream.is_kept || stream.is_beside && is_listed(batch));
+    let keys: Vec<(i64, i32)> = shown
+        .map(|(stream, _)| (stream.cluster, stream.resource))
         .collect();
     for part in keys.chunks(session.dialect.most_values()) {
-        let statement = stream::show_kept(session.dialect, part);
+        let statement = stream::show(session.dialect, part);
         session.connection.execute(statement).await?;
     }
     for &(cluster, resource) in &keys {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use armadex_model::{ClusterName, Query};
+use armadex_model::{ClusterName, Query, ResourceType};
 
 use super::fixture::{Fixture, RULES, Writer, all_pods, live, name, object, resource};
-use crate::{Health, Heard, Joined, Phase, StoreError};
+use crate::{Change, Health, Heard, Joined, MemberPosition, Phase, StoreError};
 
 /// The same incarnation is the same cluster.
 pub async fn joining_twice_is_joining_once(fixture: &Fixture) {
@@ -195,6 +195,55 @@ pub async fn a_member_that_is_known_brings_its_rows_along(fixture: &Fixture) {
     assert_eq!(fixture.list(&all_pods(), 10).await, ["member1/ns/a"]);
     let again = fixture.sink.open(pods.cluster, "", &kind, RULES).await;
     assert!(!again.expect("opened").hidden);
+}
+
+/// Who names no version is sent to one that is shown, and would find nothing.
+pub async fn a_version_that_is_opened_beside_another_is_shown_when_it_is_listed(fixture: &Fixture) {
+    let of = |version: &str| {
+        let mut kind = resource("shop.example", "things", "Thing", true);
+        kind.gvr.version = version.to_owned();
+        kind
+    };
+    let (first, second) = (of("v1"), of("v2"));
+    let shows = async |kind: &ResourceType| {
+        let catalog = fixture.search.catalog().await.expect("a catalogue");
+        catalog.clusters[&name("member1")]
+            .resources
+            .contains(&kind.gvr)
+    };
+    let rows = async |kind: &ResourceType| fixture.list(&Query::all(kind.gvr.clone()), 10).await;
+    let listing = |phase| MemberPosition { phase, ..live("7") };
+    let thing = || [Change::Put(object("ns", "a").build())];
+
+    let former = fixture.writer("member1", &first).await;
+    assert!(shows(&first).await, "the first one is shown at once");
+    let listed = former.batch(thing(), Some(live("7")));
+    fixture.sink.write(listed).await.expect("written");
+    let elsewhere = fixture.writer("member2", &second).await;
+    let before = fixture.search.head().await.expect("a head").revision;
+    for _ in 0..2 {
+        // Whoever begins anew in the middle hides it as well.
+        let latter = fixture.writer("member1", &second).await;
+        let begun = latter.batch(thing(), Some(listing(Phase::Listing)));
+        fixture.sink.write(begun).await.expect("written");
+        assert!(!shows(&second).await && shows(&first).await);
+        assert_eq!(rows(&second).await, [""; 0]);
+    }
+    let latter = fixture.writer("member1", &second).await;
+    let listed = latter.batch([], Some(listing(Phase::Live)));
+    fixture.sink.write(listed).await.expect("written");
+    assert!(shows(&second).await);
+    assert_eq!(rows(&second).await, ["member1/ns/a"]);
+    let after = fixture.search.head().await.expect("a head").revision;
+    assert!(after > before, "lists of one revision are alike");
+    let closed = fixture
+        .sink
+        .close(former.cluster, "", former.stream.resource);
+    closed.await.expect("closed");
+    assert!(!shows(&first).await && shows(&second).await);
+    // Of which nothing else was listed.
+    fixture.put(&elsewhere, [object("ns", "b")]).await;
+    assert_eq!(rows(&second).await, ["member1/ns/a", "member2/ns/b"]);
 }
 
 /// It was never shown, and its rows are not left behind.

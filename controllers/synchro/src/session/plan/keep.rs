@@ -20,6 +20,8 @@ pub(crate) struct Known {
     pub(crate) types: Vec<ResourceType>,
     /// Those that whole answers had no place for, seconds ago and the last time.
     pub(crate) doubted: BTreeSet<GroupVersionResource>,
+    /// Those that have been listed to their end.
+    pub(crate) listed: BTreeSet<GroupVersionResource>,
 }
 
 /// What stays although nothing was chosen of it.
@@ -52,13 +54,18 @@ pub(super) fn keep(
             }
             kept.doubted.insert(gvr.clone());
         }
+        if is_reversed(chosen, known, gvr) {
+            // It goes on beside the chosen one.
+            kept.types.insert(gvr.clone());
+        }
         let why = failure.unwrap_or("the member has just ceased to serve it");
         kept.stay(chosen, (served, known), gvr, why);
     }
     kept
 }
 
-/// What is asked for and known and was not chosen, except for what is served beside a version that is known too: that one was decided for before.
+/// What is asked for and known and was not chosen, except for what is served beside a version that is known too: that one was decided for before, unless it is
+/// the one that has been listed and this one came to take its place: then the order in which the member tells them is another one than it was.
 fn unproven<'a>(
     chosen: &Chosen,
     wanted: &[GroupResources],
@@ -66,12 +73,19 @@ fn unproven<'a>(
     known: &'a Known,
 ) -> Vec<&'a GroupVersionResource> {
     let is_decided = |gvr: &GroupVersionResource| {
-        chosen.is_one_of(&known.types, gvr) && described(served, gvr).is_some()
+        let is_there = chosen.is_one_of(&known.types, gvr) && described(served, gvr).is_some();
+        is_there && !is_reversed(chosen, known, gvr)
     };
     let others = others(chosen, served, known).into_iter();
     let asked = others.filter(|resource| is_asked(wanted, resource));
     let gvrs = asked.map(|resource| &resource.gvr);
     gvrs.filter(|gvr| !is_decided(gvr)).collect()
+}
+
+/// Whether what was chosen has been listed and this, which came to take its place, has not.
+fn is_reversed(chosen: &Chosen, known: &Known, gvr: &GroupVersionResource) -> bool {
+    let is_listed = |gvr: &GroupVersionResource| known.listed.contains(gvr);
+    chosen.version_of(gvr).is_some_and(is_listed) && !is_listed(gvr)
 }
 
 /// What is known and was not chosen; in the member's order, what it does not serve last.

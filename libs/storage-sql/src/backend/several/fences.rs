@@ -136,7 +136,7 @@ async fn a_purge_takes_nothing_from_a_stream_that_was_opened_again() {
             resource: resource.0,
             epoch: pods.stream.epoch + 1,
         };
-        let opens = stream::take_over(holder.dialect(), &[fence]);
+        let opens = stream::take_over(holder.dialect(), &[(fence, false)]);
         holder.execute(opens).await.expect("opened");
         let purging = tokio::spawn(async move { other.purge(100, Duration::ZERO).await });
         wait_until_somebody_waits(&place, &one).await;

@@ -32,7 +32,8 @@ fn on_conflict(target: Upsert) -> &'static str {
         Upsert::Block => " ON DUPLICATE KEY UPDATE n = VALUES(n), ids = VALUES(ids)",
         Upsert::Counter => " ON DUPLICATE KEY UPDATE n = VALUES(n)",
         Upsert::Stream => {
-            " ON DUPLICATE KEY UPDATE is_open = GREATEST(is_open, 1), epoch = VALUES(epoch)"
+            " ON DUPLICATE KEY UPDATE \
+             is_open = CASE WHEN is_open IN (0, 3) THEN VALUES(is_open) ELSE is_open END, epoch = VALUES(epoch)"
         }
         Upsert::Unposted => " ON DUPLICATE KEY UPDATE seq = seq",
         Upsert::Owner => " ON DUPLICATE KEY UPDATE seen = VALUES(seen)",

@@ -31,7 +31,8 @@ fn on_conflict(target: Upsert) -> &'static str {
         }
         Upsert::Counter => " ON CONFLICT (type, cluster, namespace) DO UPDATE SET n = excluded.n",
         Upsert::Stream => {
-            " ON CONFLICT (cluster, type) DO UPDATE SET is_open = GREATEST(stream.is_open, 1), \
+            " ON CONFLICT (cluster, type) DO UPDATE SET \
+             is_open = CASE WHEN stream.is_open IN (0, 3) THEN excluded.is_open ELSE stream.is_open END, \
              epoch = excluded.epoch"
         }
         Upsert::Unposted => " ON CONFLICT (type, term) DO NOTHING",

@@ -1,6 +1,6 @@
 //! SQLite's spelling.
 
-use super::part::{Many, ObjIndex, Upsert};
+use super::part::{Many, ObjIndex};
 use super::postgres;
 use super::spelling::Spelling;
 
@@ -13,7 +13,7 @@ pub(super) const SPELLING: Spelling = Spelling {
     as_int: " AS BIGINT)",
     // `OR FAIL` leaves out the statement journal: a copy of each page before the statement changes it.
     insert_into: "INSERT OR FAIL INTO ",
-    on_conflict,
+    on_conflict: postgres::SPELLING.on_conflict,
 };
 
 fn obj(index: ObjIndex) -> &'static str {
@@ -21,16 +21,5 @@ fn obj(index: ObjIndex) -> &'static str {
         ObjIndex::Key => "obj o INDEXED BY obj_key",
         ObjIndex::Created => "obj o INDEXED BY obj_created",
         ObjIndex::Name => "obj o INDEXED BY obj_name",
-    }
-}
-
-/// As PostgreSQL has it, but for the name of one function.
-fn on_conflict(target: Upsert) -> &'static str {
-    match target {
-        Upsert::Stream => {
-            " ON CONFLICT (cluster, type) DO UPDATE SET is_open = MAX(stream.is_open, 1), \
-             epoch = excluded.epoch"
-        }
-        same => (postgres::SPELLING.on_conflict)(same),
     }
 }

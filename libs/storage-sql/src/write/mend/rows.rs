@@ -47,7 +47,7 @@ pub(super) async fn mend_stream(
             epoch: 0,
         };
         connection
-            .execute(stream::take_over(dialect, &[fence]))
+            .execute(stream::take_over(dialect, &[(fence, false)]))
             .await?;
         connection.execute(stream::close(cluster, resource)).await?;
         session.catalog.streams.insert((cluster, resource));
