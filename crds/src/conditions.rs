@@ -159,6 +159,8 @@ words! {
         ResourceNotServed,
         /// Ours: it goes on, but an object was left out; the message names it.
         ObjectSkipped,
+        /// Ours: the cluster has as many objects in the store as it may; the message says how many.
+        TooManyObjects,
     }
 }
 

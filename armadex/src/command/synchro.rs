@@ -82,6 +82,10 @@ pub(crate) struct SynchroFlags {
     /// Resources that are synced of one cluster, each with a watch of its own; a condition tells how many are not.
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
     pub(crate) max_resources_per_cluster: usize,
+    /// Objects of one cluster in the store, of all its resources. Beyond that those of which more come are not synced on, and what is stored of them stays as it
+    /// is; a condition says so. 0: any number.
+    #[arg(long, value_name = "NUMBER", default_value_t = 5_000_000)]
+    pub(crate) max_objects_per_cluster: u64,
 }
 
 /// Runs until a signal.
@@ -140,6 +144,7 @@ fn config(
         memory_budget,
         max_object_bytes,
         max_resources_per_cluster,
+        max_objects_per_cluster,
     } = flags;
     Config {
         namespace,
@@ -147,6 +152,7 @@ fn config(
         memory_budget,
         max_object_bytes,
         max_resources: max_resources_per_cluster,
+        max_objects: max_objects_per_cluster,
         sharding_name,
         lease,
         purge_after: Duration::from_secs(purge_after),
@@ -177,13 +183,14 @@ mod tests {
     }
 
     /// All that there is a flag for, in the order of the flags.
-    fn told(config: Config) -> (Vec<String>, [u64; 5]) {
+    fn told(config: Config) -> (Vec<String>, [u64; 6]) {
         let Config {
             namespace,
             credential_namespaces,
             memory_budget,
             max_object_bytes,
             max_resources,
+            max_objects,
             sharding_name,
             lease: _,
             purge_after,
@@ -199,6 +206,7 @@ mod tests {
             memory_budget as u64,
             max_object_bytes as u64,
             max_resources as u64,
+            max_objects,
         ];
         (names, numbers)
     }
@@ -224,9 +232,10 @@ mod tests {
             "--memory-budget=13",
             "--max-object-bytes=14",
             "--max-resources-per-cluster=15",
+            "--max-objects-per-cluster=16",
         ];
         let names = ["own", "other", "shard"].map(str::to_owned).to_vec();
-        assert_eq!(told(config_of(&flags)), (names, [11, 12, 13, 14, 15]));
+        assert_eq!(told(config_of(&flags)), (names, [11, 12, 13, 14, 15, 16]));
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct Config {
     pub max_object_bytes: usize,
     /// Resources that are synced of one cluster.
     pub max_resources: usize,
+    /// Objects that one cluster may have in the store; 0: any number.
+    pub max_objects: u64,
     /// Only PediaClusters with this `shardingName` are looked after; empty: those without one.
     pub sharding_name: String,
     /// The Lease by which one of several processes with this `shardingName` looks after them; `None`: there is one process alone.
@@ -87,6 +89,7 @@ impl Default for Config {
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
             max_resources: 1_000,
+            max_objects: 5_000_000,
             sharding_name: String::new(),
             lease: None,
             purge_after: Duration::from_secs(15 * 60),

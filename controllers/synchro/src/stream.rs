@@ -3,6 +3,7 @@
 mod connected;
 mod limit;
 mod list;
+pub(crate) mod objects;
 mod outlasted;
 mod pace;
 pub(crate) mod place;
@@ -34,6 +35,7 @@ use tracing::{debug, error, info, warn};
 use crate::config::Shared;
 use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
+use crate::stream::objects::ClusterObjects;
 use crate::stream::outlasted::Outlasted;
 use crate::stream::pace::Pace;
 use crate::stream::step::{Good, Outcome, State, Wait, step};
@@ -54,6 +56,7 @@ pub(crate) struct StreamContext {
     pub(crate) cluster_name: ClusterName,
     pub(crate) resource: Arc<ResourceType>,
     pub(crate) report: Arc<Report>,
+    pub(crate) objects: Arc<ClusterObjects>,
     pub(crate) metrics: Arc<ClusterMetrics>,
     pub(crate) cancel: CancellationToken,
     /// Cancelled by the stream that is told by the store that the cluster has left.
@@ -149,6 +152,7 @@ impl Stream {
             shared: Arc::clone(&context.shared),
             cluster: context.cluster,
             report: Arc::clone(&context.report),
+            objects: Arc::clone(&context.objects),
             metrics: Arc::clone(&context.metrics),
             cancel: context.cancel.clone(),
             what: who(&context),
@@ -182,6 +186,7 @@ impl Stream {
             let outcome = match self.perform(&mut state).await {
                 Ok(outcome) => outcome,
                 Err(Halt::Fenced) => self.fenced(),
+                Err(Halt::Full) => self.full(),
                 Err(Halt::Left) => return self.left(),
                 Err(Halt::Cancelled) => return,
             };
@@ -212,6 +217,7 @@ impl Stream {
                 Wait::Backoff => self.waits.whole(rand::random()).max(asked),
                 Wait::Short => self.waits.short(rand::random()).max(asked),
                 Wait::Fenced => jittered(FENCED_RETRY, rand::random()),
+                Wait::Full => self.waits.full(rand::random()),
                 Wait::Outlasted => self.outlasted().pause(rand::random()).max(asked),
             };
             tokio::select! {
@@ -267,8 +273,31 @@ impl Stream {
         let live = |position: &MemberPosition| position.phase == Phase::Live;
         if stream.position.as_ref().is_some_and(live) {
             self.context.report.listed();
+        } else if !self.has_place().await? {
+            return Ok(self.full());
         }
         Ok(Outcome::Opened(stream.position))
+    }
+
+    /// Whether a list is worth beginning: the cluster may have more objects in the store, or the member says that with what it has now it has fewer.
+    async fn has_place(&mut self) -> Result<bool, Halt> {
+        let objects = Arc::clone(&self.context.objects);
+        if !objects.fill_it() {
+            return Ok(true);
+        }
+        let stored = self.writer.stored(self.opened()?).await?;
+        if !objects.fill_it() {
+            return Ok(true);
+        }
+        let connected = Arc::clone(&self.context.connected);
+        let size = connected.size(&self.context.resource.gvr);
+        let size = tokio::select! {
+            () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
+            size = size => size,
+        };
+        // Who does not say how many it has is listed, as far as that goes.
+        let size = size.ok().flatten();
+        Ok(size.is_none_or(|size| stored.all - stored.own + size <= objects.most()))
     }
 
     /// A member that tells how far it is lets what is stored of it be read.
@@ -423,6 +452,21 @@ impl Stream {
         self.context.report.stopped(None, words);
         self.context.shared.fenced.notify_one();
         Outcome::Fenced
+    }
+
+    /// What is stored stays as it is.
+    fn full(&mut self) -> Outcome {
+        let most = self.context.objects.most();
+        let words = format!(
+            "the cluster has as many objects in the store as it may have, {most} (--max-objects-per-cluster): this resource is not synced on, and what is stored \
+             of it stays as it is. Ask for fewer resources in syncResources, or set a higher limit"
+        );
+        self.context.metrics.failures.add(1);
+        if self.news("the cluster has as many objects as it may have") {
+            warn!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, error = words, "a stream stops for a while; others that do are not told of");
+        }
+        self.context.report.full(words);
+        Outcome::Full
     }
 
     /// Its session is told, and says the rest.

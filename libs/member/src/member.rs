@@ -216,6 +216,30 @@ impl Member {
         number(&path, list.metadata.resource_version)
     }
 
+    /// How many objects a collection has, by a list of one of them: `None` where the member does not say how many come after it.
+    pub async fn collection_size(
+        &self,
+        request: &ListRequest<'_>,
+    ) -> Result<Option<u64>, MemberError> {
+        #[derive(Deserialize)]
+        struct List {
+            metadata: ListMetadata,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct ListMetadata {
+            #[serde(default)]
+            r#continue: String,
+            remaining_item_count: Option<u64>,
+        }
+        let list: List = self.outline(&request.path(), METADATA_LIST).await?;
+        let metadata = list.metadata;
+        Ok(match metadata.remaining_item_count {
+            None if metadata.r#continue.is_empty() => Some(request.limit.into()),
+            remaining => remaining.map(|remaining| remaining.saturating_add(request.limit.into())),
+        })
+    }
+
     /// One page of a list, as the bytes of its body.
     pub async fn list(&self, request: &ListRequest<'_>) -> Result<ByteStream, MemberError> {
         let (client, path) = (self.connections().requests.clone(), request.path());

@@ -21,6 +21,7 @@ use crate::session::plan::{self, Known, Plan};
 use crate::session::rediscovery::{Found, Rediscovery, Rest};
 use crate::session::task::Session;
 use crate::session::unwanted;
+use crate::stream::objects::ClusterObjects;
 use crate::stream::turns::ClusterTurns;
 use crate::stream::{self, Connected, StreamContext};
 use crate::told::board::Board;
@@ -42,6 +43,8 @@ pub(super) struct Streams {
     outages: Arc<Outages>,
     /// The memory that they may hold, over all connections as well.
     memory: Arc<ClusterMemory>,
+    /// How many objects they have stored.
+    objects: Arc<ClusterObjects>,
     /// Turns to ask what the member serves, likewise.
     discovery: Arc<ClusterDiscovery>,
     connected: Option<Arc<Connected>>,
@@ -76,6 +79,7 @@ impl Streams {
             left: session.left.clone(),
             lists: Arc::new(ClusterTurns::new(Arc::clone(&session.shared.lists))),
             outages: Arc::default(),
+            objects: Arc::new(ClusterObjects::new(session.shared.config.max_objects)),
             discovery: Arc::new(ClusterDiscovery::new(
                 Arc::clone(&session.shared.discoveries),
                 session.name.clone(),
@@ -130,6 +134,8 @@ impl Streams {
     /// What is stored, by whichever process, and what runs.
     pub(super) async fn known(&mut self) -> Result<Known, StoreError> {
         self.stored = self.shared.sink.streams(self.cluster).await?;
+        let objects = self.stored.iter().map(|state| state.objects);
+        self.objects.are(objects.sum());
         let stored = self.stored.iter().map(|state| &state.resource);
         for (runs, running) in &mut self.running {
             running.stored = stored.clone().any(|stored| stored.gvr == runs.gvr);
@@ -263,6 +269,7 @@ impl Streams {
             cluster_name: self.name.clone(),
             resource: Arc::clone(resource),
             report: Arc::clone(&report),
+            objects: Arc::clone(&self.objects),
             metrics: Arc::clone(&self.metrics),
             cancel: cancel.clone(),
             left: self.left.clone(),

@@ -100,6 +100,19 @@ impl Connected {
         answer.await
     }
 
+    /// How many objects a collection has, if the member says so.
+    pub(crate) async fn size(
+        &self,
+        resource: &GroupVersionResource,
+    ) -> Result<Option<u64>, MemberError> {
+        let request = ListRequest {
+            resource,
+            limit: 1,
+            continue_token: None,
+        };
+        self.member.collection_size(&request).await
+    }
+
     /// Who the member is: an answer to what was asked after `since`, when that came in doubt. All streams of a connection that breaks want to
     /// know, and one asks.
     pub(crate) async fn identity_since(&self, since: Instant) -> Result<String, Arc<MemberError>> {

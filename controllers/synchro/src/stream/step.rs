@@ -138,6 +138,8 @@ pub(crate) enum Outcome {
     Failed,
     /// Somebody else writes this stream.
     Fenced,
+    /// The cluster has as many objects as it may have.
+    Full,
 }
 
 /// How a watch ended.
@@ -172,6 +174,12 @@ pub(crate) struct Next {
     pub(crate) wait: Wait,
 }
 
+impl Next {
+    fn new(state: State, wait: Wait) -> Self {
+        Self { state, wait }
+    }
+}
+
 /// How long to wait before the next thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
@@ -185,20 +193,17 @@ pub(crate) enum Wait {
     Page,
     /// Long: whoever took the stream over should find peace.
     Fenced,
+    /// Longer still: somebody has to do something about it.
+    Full,
     /// Longer and longer: the next list is likely to lead as little to a watch.
     Outlasted,
 }
 
 /// Says what follows. `member` is the identity of the member that the stream is connected with.
 pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
-    let go = |state| Next {
-        state,
-        wait: Wait::No,
-    };
-    let again = |state| Next {
-        state,
-        wait: Wait::Backoff,
-    };
+    let go = |state| Next::new(state, Wait::No);
+    let again = |state| Next::new(state, Wait::Backoff);
+    let anew = |wait| Next::new(State::Opening, wait);
     match (state, outcome) {
         (State::Opening, Outcome::Opened(None)) => go(State::Listing(Listing::default())),
         (State::Opening, Outcome::Opened(Some(position))) => {
@@ -237,18 +242,10 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
         (State::Listing(_), Outcome::Crowded) => go(State::Listing(Listing::over_rows())),
         (State::Listing(listing), Outcome::Expired(token)) => again(listing.renewed(token)),
         (_, Outcome::Gone | Outcome::Expired(_)) => again(State::Listing(Listing::over_rows())),
-        (_, Outcome::Outlasted) => Next {
-            state: State::Listing(Listing::over_rows()),
-            wait: Wait::Outlasted,
-        },
-        (_, Outcome::Fenced) => Next {
-            state: State::Opening,
-            wait: Wait::Fenced,
-        },
-        (state @ State::Listing(_), Outcome::Failed) => Next {
-            state,
-            wait: Wait::Page,
-        },
+        (_, Outcome::Outlasted) => Next::new(State::Listing(Listing::over_rows()), Wait::Outlasted),
+        (_, Outcome::Fenced) => anew(Wait::Fenced),
+        (_, Outcome::Full) => anew(Wait::Full),
+        (state @ State::Listing(_), Outcome::Failed) => Next::new(state, Wait::Page),
         (state, Outcome::Failed) => again(state),
         // No other pair is made; to begin anew is right whatever happened.
         _ => again(State::Opening),
@@ -483,6 +480,7 @@ mod tests {
                 Wait::Page => "-",
                 Wait::Fenced => "~~",
                 Wait::Outlasted => "~~~",
+                Wait::Full => "~~~~",
             };
             words.push(format!("{wait}{}", word(&state)));
         }

@@ -29,6 +29,7 @@ use self::member::{Answer, FakeMember, IDENTITY};
 use self::sink::MemorySink;
 use super::*;
 use crate::config::Config;
+use crate::stream::objects::ClusterObjects;
 use crate::stream::turns::ClusterTurns;
 use crate::stream::watch::POSITION_PERIOD;
 
@@ -94,6 +95,7 @@ impl Scene {
             cluster_name: ClusterName::new("member1").unwrap(),
             resource: Arc::new(resource),
             report: Arc::clone(&report),
+            objects: Arc::new(ClusterObjects::new(0)),
             metrics: Arc::clone(&metrics),
             cancel: cancel.clone(),
             left: CancellationToken::new(),

@@ -13,6 +13,10 @@ pub(super) const LAST_RETRY: Duration = Duration::from_secs(30);
 /// who the member is and how far it is that is three requests, so no kind is asked for more than three times in a second for long.
 const LAST_SHORT: Duration = Duration::from_secs(2);
 
+/// Of a cluster that has as many objects as it may have: it is for people to do something about it, and each try may be a list.
+const FIRST_FULL: Duration = Duration::from_secs(60);
+const LAST_FULL: Duration = Duration::from_secs(10 * 60);
+
 /// What a stream has waited for since a watch lasted.
 #[derive(Default)]
 pub(super) struct Waits(Option<Box<Steps>>);
@@ -21,6 +25,7 @@ struct Steps {
     whole: Backoff,
     page: Backoff,
     short: Backoff,
+    full: Backoff,
     /// Watches in a row that were soon over and led nowhere.
     in_vain: u32,
 }
@@ -31,6 +36,7 @@ impl Steps {
             whole: Backoff::new(FIRST_RETRY, LAST_RETRY),
             page: Backoff::new(FIRST_RETRY, LAST_RETRY),
             short: Backoff::new(FIRST_RETRY, LAST_SHORT),
+            full: Backoff::new(FIRST_FULL, LAST_FULL),
             in_vain: 0,
         })
     }
@@ -56,6 +62,11 @@ impl Waits {
     /// After a watch that was soon over and brought changes.
     pub(super) fn short(&mut self, chance: f64) -> Duration {
         self.steps().short.next(chance)
+    }
+
+    /// After the cluster was found to have as many objects as it may have.
+    pub(super) fn full(&mut self, chance: f64) -> Duration {
+        self.steps().full.next(chance)
     }
 
     /// A page came, or whatever else goes well by itself.

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use armadex_backoff::Backoff;
 use armadex_model::ObjectKey;
-use armadex_storage::{Batch, Change, ClusterId, MemberPosition, Rules, StoreError, TypeId};
+use armadex_storage::{
+    Batch, Change, ClusterId, MemberPosition, Rules, StoreError, StreamState, TypeId, Written,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Shared;
+use crate::stream::objects::{ClusterObjects, Stored};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
 
@@ -25,6 +28,8 @@ pub(crate) enum Halt {
     Left,
     /// The stream is to end.
     Cancelled,
+    /// The cluster has more objects than it may have since a batch was written, which added some.
+    Full,
 }
 
 /// What the store does not take, however often it is asked, and why.
@@ -47,6 +52,7 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cluster: ClusterId,
     pub(crate) report: Arc<Report>,
+    pub(crate) objects: Arc<ClusterObjects>,
     pub(crate) metrics: Arc<ClusterMetrics>,
     pub(crate) cancel: CancellationToken,
     /// Cluster and type, for logs.
@@ -90,7 +96,8 @@ impl Writer {
             let (key, reason) = match tried {
                 Ok(written) => {
                     self.metrics.wrote(written);
-                    return Ok(());
+                    self.objects.wrote(written);
+                    return self.check_place(opened, written).await;
                 }
                 Err(Refused::Object(key, reason)) => (key, reason),
                 Err(Refused::Type(reason)) => {
@@ -105,6 +112,33 @@ impl Writer {
                 self.wait_for_store(&error, &mut backoff).await?;
             }
         }
+    }
+
+    /// Whether a batch that added objects has filled the place that the cluster has.
+    async fn check_place(&self, opened: Opened, written: Written) -> Result<(), Halt> {
+        if written.added == 0 || !self.objects.fill_it() {
+            return Ok(());
+        }
+        let stored = self.stored(opened).await?;
+        match stored.all > self.objects.most() {
+            true => Err(Halt::Full),
+            false => Ok(()),
+        }
+    }
+
+    /// What the store has of the cluster, and of this stream.
+    pub(crate) async fn stored(&self, opened: Opened) -> Result<Stored, Halt> {
+        let states = self.attempt(|| self.shared.sink.streams(self.cluster));
+        // A look is refused for no object and no type.
+        let states = states.await?.unwrap_or_default();
+        let objects = |state: &StreamState| state.objects;
+        let own = states.iter().filter(|state| state.id == opened.resource);
+        let stored = Stored {
+            all: states.iter().map(objects).sum(),
+            own: own.map(objects).sum(),
+        };
+        self.objects.are(stored.all);
+        Ok(stored)
     }
 
     /// Calls the store until it answers. What it refuses is for the caller.

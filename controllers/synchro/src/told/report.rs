@@ -281,6 +281,12 @@ impl Report {
         self.set(ResourceSyncStatus::Error, reason, words);
     }
 
+    /// The cluster has as many objects as it may have.
+    pub(crate) fn full(&self, words: String) {
+        let reason = Some(ResourceSyncReason::TooManyObjects);
+        self.set(ResourceSyncStatus::Error, reason, words);
+    }
+
     /// It fails in a way that does not end when a list comes in or a watch begins: that is told until it [works](Self::works).
     pub(crate) fn stands(&self, words: String) {
         self.change(|progress| {

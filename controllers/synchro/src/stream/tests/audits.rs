@@ -8,6 +8,7 @@ use super::sink::Sinks;
 use super::*;
 use crate::audit::{AuditedCluster, Auditor, Audits};
 use crate::session::plan::Missing;
+use crate::stream::objects::ClusterObjects;
 use crate::stream::turns::ClusterTurns;
 use crate::testing::named;
 use crate::told::board::Board;
@@ -96,6 +97,7 @@ impl Stage {
             cluster_name: name.clone(),
             resource: Arc::new(pods()),
             report: Arc::clone(&report),
+            objects: Arc::new(ClusterObjects::new(0)),
             metrics: Arc::clone(&self.metrics),
             cancel: cancel.clone(),
             left: CancellationToken::new(),
