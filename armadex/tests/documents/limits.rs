@@ -345,7 +345,7 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
 ];
 
 /// What docs/compatibility.md says of what a member, an object or a policy may have, and the constant that makes it so.
-const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 18] = [
+const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 21] = [
     (
         "1,024 labels,",
         "controllers/synchro/src/incoming/prune/fields.rs",
@@ -410,6 +410,21 @@ const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 18] = [
         "50,000 values at most",
         "crds/src/read_yaml.rs",
         "MOST_VALUES: usize = 50_000",
+    ),
+    (
+        "may have 5,000,000 objects",
+        "controllers/synchro/src/config.rs",
+        "MOST_OBJECTS: u64 = 5_000_000",
+    ),
+    (
+        "in the end every ten minutes",
+        "controllers/synchro/src/stream/waits.rs",
+        "LAST_FULL: Duration = Duration::from_secs(10 * 60)",
+    ),
+    (
+        "Of one cluster 1,000 resources",
+        "controllers/synchro/src/config.rs",
+        "MOST_RESOURCES: usize = 1_000",
     ),
     (
         "names at most 5,000,",

@@ -52,6 +52,11 @@ const SWEEPS: usize = 4;
 /// One part in so many of the memory is for objects that have not come in as a whole.
 const UNFINISHED: usize = 4;
 
+/// Of one cluster, unless something else is said: what it has as resources that are synced,
+const MOST_RESOURCES: usize = 1_000;
+/// and as objects in the store. Kubernetes itself is tried with a tenth of that.
+const MOST_OBJECTS: u64 = 5_000_000;
+
 /// What a synchro is told when it starts.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -88,8 +93,8 @@ impl Default for Config {
             credential_namespaces: BTreeSet::new(),
             memory_budget: 64 << 20,
             max_object_bytes: 2 << 20,
-            max_resources: 1_000,
-            max_objects: 5_000_000,
+            max_resources: MOST_RESOURCES,
+            max_objects: MOST_OBJECTS,
             sharding_name: String::new(),
             lease: None,
             purge_after: Duration::from_secs(15 * 60),
