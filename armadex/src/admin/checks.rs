@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// A check that takes longer than this has failed: kubelet's own probe gives up after 1 s by default.
 const TIME_LIMIT: Duration = Duration::from_millis(900);
 /// How long an outcome is kept: whoever reaches the port may ask as often as they like, and a check asks the store.
 const KEPT: Duration = Duration::from_secs(1);
+
+/// A question that is not answered by then goes on, and another is asked beside it: the first may be on its way to a server that is gone.
+const ASKED_ANEW: Duration = Duration::from_secs(5);
 
 /// Whether a condition is met, or what is wrong.
 type Outcome = Result<(), String>;
@@ -23,8 +27,16 @@ pub(crate) struct Checks(Vec<Check>);
 pub(super) struct Check {
     pub(super) name: &'static str,
     ask: Box<dyn Fn() -> BoxFuture<'static, Outcome> + Send + Sync>,
-    /// What was found last, and when. Locked while it is found out, so that it is once for all who wait.
-    kept: Arc<Mutex<Option<(Instant, Outcome)>>>,
+    /// Locked while it is found out, so that it is once for all who wait.
+    known: Arc<Mutex<Known>>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// What was found last, and when.
+    kept: Option<(Instant, Outcome)>,
+    /// A question that was not answered in time, and when it was asked.
+    asking: Option<(Instant, JoinHandle<Outcome>)>,
 }
 
 impl Checks {
@@ -39,7 +51,7 @@ impl Checks {
         self.0.push(Check {
             name,
             ask: Box::new(move || Box::pin(check())),
-            kept: Arc::default(),
+            known: Arc::default(),
         });
     }
 
@@ -51,20 +63,26 @@ impl Checks {
 impl Check {
     /// What is found out goes on if whoever asked goes away: a question to the store that is dropped takes a connection along, and the next one would ask anew.
     pub(super) async fn outcome(&self) -> Outcome {
-        let mut kept = Arc::clone(&self.kept).lock_owned().await;
-        if let Some((found, outcome)) = &*kept
+        let mut known = Arc::clone(&self.known).lock_owned().await;
+        if let Some((found, outcome)) = &known.kept
             && found.elapsed() < KEPT
         {
             return outcome.clone();
         }
-        let mut asking = tokio::spawn((self.ask)());
+        let ask = || (Instant::now(), tokio::spawn((self.ask)()));
+        let is_new = |(asked, _): &(Instant, _)| asked.elapsed() < ASKED_ANEW;
+        let asked = known.asking.take().filter(is_new);
+        let (asked, mut asking) = asked.unwrap_or_else(ask);
         let finding_out = tokio::spawn(async move {
             let outcome = match tokio::time::timeout(TIME_LIMIT, &mut asking).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err("no answer in time".to_owned()),
+                Err(_) => {
+                    known.asking = Some((asked, asking));
+                    Err("no answer in time".to_owned())
+                }
             };
-            *kept = Some((Instant::now(), outcome.clone()));
+            known.kept = Some((Instant::now(), outcome.clone()));
             outcome
         });
         let found_out = finding_out.await;
@@ -96,6 +114,29 @@ mod tests {
         for _ in 0..3 {
             let short = tokio::time::timeout(TIME_LIMIT / 10, check.outcome()).await;
             assert!(short.is_err(), "it takes longer");
+        }
+        assert_eq!(check.outcome().await, Ok(()));
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_long_is_asked_once() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let mut checks = Checks::default();
+        let counted = Arc::clone(&asked);
+        checks.add("store", move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async {
+                tokio::time::sleep(4 * KEPT).await;
+                Ok(())
+            }
+        });
+        let check = checks.iter().next().expect("one");
+        let begun = Instant::now();
+        while begun.elapsed() < 3 * KEPT {
+            let outcome = check.outcome().await;
+            assert_eq!(outcome, Err("no answer in time".to_owned()));
+            tokio::time::advance(KEPT).await;
         }
         assert_eq!(check.outcome().await, Ok(()));
         assert_eq!(asked.load(Ordering::Relaxed), 1);

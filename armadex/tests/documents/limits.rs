@@ -315,7 +315,7 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
     ("app/warnings.rs", &["NAMES_IN_WARNING"]),
     ("app/reviews/grants.rs", &["REVIEW_SEGMENTS"]),
     ("app/pools.rs", &["MANY_USERS"]),
-    ("app/readiness.rs", &["KEPT", "PATIENCE"]),
+    ("app/readiness.rs", &["KEPT", "PATIENCE", "ASKED_ANEW"]),
     ("app/documents.rs", &["KEPT_BYTES", "KEPT_IDLE"]),
     (
         "printer/builtin/autoscaler.rs",

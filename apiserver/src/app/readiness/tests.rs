@@ -13,7 +13,7 @@ enum Store {
     Broken,
     Silent,
     /// Counts those who ask, and takes its time.
-    Slow(Arc<AtomicUsize>),
+    Slow(Arc<AtomicUsize>, Duration),
 }
 
 fn head() -> Head {
@@ -36,9 +36,9 @@ impl Search for Store {
             Self::Well => Ok(head()),
             Self::Broken => broken(),
             Self::Silent => std::future::pending().await,
-            Self::Slow(asked) => {
+            Self::Slow(asked, takes) => {
                 asked.fetch_add(1, Ordering::Relaxed);
-                tokio::time::sleep(PATIENCE / 2).await;
+                tokio::time::sleep(*takes).await;
                 Ok(head())
             }
         }
@@ -104,7 +104,7 @@ async fn a_store_that_fails_or_says_nothing_is_not_ready() {
         (Store::Silent, false),
         (Store::Well, true),
     ] {
-        tokio::time::advance(KEPT).await;
+        tokio::time::advance(ASKED_ANEW).await;
         let asked = tokio::time::timeout(KEPT, readiness.store_answers(&shared(store))).await;
         assert_eq!(asked, Ok(expected), "in less than a probe's patience");
     }
@@ -127,11 +127,24 @@ async fn an_answer_of_the_store_is_kept_for_a_second_whatever_it_was() {
 #[tokio::test(start_paused = true)]
 async fn a_store_is_asked_once_though_nobody_waits_for_its_answer() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let store = shared(Store::Slow(Arc::clone(&asked)));
+    let store = shared(Store::Slow(Arc::clone(&asked), PATIENCE / 2));
     let readiness = Readiness::default();
     for _ in 0..3 {
         let short = tokio::time::timeout(PATIENCE / 10, readiness.store_answers(&store)).await;
         assert!(short.is_err(), "it takes longer");
+    }
+    assert!(readiness.store_answers(&store).await);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_takes_long_is_asked_once_and_waited_for() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let store = shared(Store::Slow(Arc::clone(&asked), 3 * KEPT));
+    let readiness = Readiness::default();
+    for _ in 0..2 {
+        assert!(!readiness.store_answers(&store).await);
+        tokio::time::advance(KEPT).await;
     }
     assert!(readiness.store_answers(&store).await);
     assert_eq!(asked.load(Ordering::Relaxed), 1);
