@@ -48,16 +48,19 @@ impl SqlStore {
         }
     }
 
-    /// Once in a while: trains a dictionary where one is due, if this process does the periodic work, or learns of those that another one trained.
+    /// Once in a while: learns of dictionaries that another process trained, and trains one where one is due, if this one does the periodic work.
     pub(super) async fn see_to_dictionaries(&self) {
         if !self.schedule.is_due(Instant::now()) {
             return;
         }
-        let done = match self.past().is_some() {
-            true => self.train_one().await,
-            false => self.follow_dictionaries().await,
+        let done = async {
+            self.follow_dictionaries().await?;
+            match self.past().is_some() {
+                true => self.train_one().await,
+                false => Ok(()),
+            }
         };
-        if let Err(error) = done {
+        if let Err(error) = done.await {
             debug!(%error, "dictionaries are seen to again later");
         }
     }
