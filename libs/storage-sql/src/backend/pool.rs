@@ -82,11 +82,11 @@ pub(crate) struct Lent<C: Connect> {
     opened: Opened,
     was_idle: bool,
     shared: Arc<Shared<C>>,
-    place: Place,
+    place: Permits,
 }
 
 /// What somebody holds while they have a connection.
-struct Place {
+struct Permits {
     _of_all: OwnedSemaphorePermit,
     _of_part: Option<OwnedSemaphorePermit>,
 }
@@ -141,13 +141,13 @@ impl<C: Connect> Pool<C> {
     }
 
     /// The place of the part comes first: who waits for that keeps nobody else waiting.
-    async fn place(&self) -> Result<Place, AcquireError> {
+    async fn place(&self) -> Result<Permits, AcquireError> {
         let of_part = match &self.part {
             Some(part) => Some(Arc::clone(part).acquire_owned().await?),
             None => None,
         };
         let of_all = Arc::clone(&self.shared.places).acquire_owned().await?;
-        Ok(Place {
+        Ok(Permits {
             _of_all: of_all,
             _of_part: of_part,
         })

@@ -16,7 +16,7 @@ use armadex_storage::{Change, Search as _, Sink as _};
 use super::*;
 use crate::backend::{Lane, rows};
 use crate::sql::statement::Statement;
-use place::Place;
+use place::Home;
 
 /// Few enough that each table takes some transactions.
 fn small() -> Pace {
@@ -27,7 +27,7 @@ fn small() -> Pace {
     }
 }
 
-async fn copied(from: &Place, to: &Place) -> Result<Copied, CopyError> {
+async fn copied(from: &Home, to: &Home) -> Result<Copied, CopyError> {
     copy(&from.location, &to.location, &small(), &mut |_| {}).await
 }
 
@@ -41,7 +41,7 @@ async fn begun(source: &Source, target: &Target) -> Progress {
 }
 
 /// Whatever the model does, and what is followed.
-async fn fill(place: &Place) {
+async fn fill(place: &Home) {
     let store = place.store().await;
     let fixture = Fixture::of(&store);
     random_batches_and_queries_agree_with_a_map(&fixture).await;
@@ -50,7 +50,7 @@ async fn fill(place: &Place) {
 }
 
 /// A cluster whose stream is followed, with something that is past.
-async fn fill_a_little(place: &Place) {
+async fn fill_a_little(place: &Home) {
     let store = place.store().await;
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("delta").await;
@@ -99,20 +99,20 @@ async fn answers(fixture: &Fixture) -> Answers {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_is_the_same_in_any_other_database() {
-    for from in Place::kinds() {
-        let Some(from) = Place::of(from) else {
+    for from in Home::kinds() {
+        let Some(from) = Home::of(from) else {
             continue;
         };
         fill(&from).await;
-        for to in Place::kinds() {
-            if let Some(to) = Place::of(to) {
+        for to in Home::kinds() {
+            if let Some(to) = Home::of(to) {
                 same(&from, &to).await;
             }
         }
     }
 }
 
-async fn same(from: &Place, to: &Place) {
+async fn same(from: &Home, to: &Home) {
     let store = from.store().await;
     let before = store.head().await.expect("a head");
     let expected = answers(&Fixture::of(&store)).await;
@@ -132,7 +132,7 @@ async fn same(from: &Place, to: &Place) {
 }
 
 /// As if nothing had happened.
-async fn goes_on(to: &Place, before: &armadex_storage::Head, expected: Answers) {
+async fn goes_on(to: &Home, before: &armadex_storage::Head, expected: Answers) {
     let store = to.store().await;
     assert_eq!(store.head().await.expect("a head"), *before);
     let fixture = Fixture::of(&store);
@@ -157,7 +157,7 @@ async fn goes_on(to: &Place, before: &armadex_storage::Head, expected: Answers) 
 /// A table or a column that is new has to be copied, too.
 #[tokio::test]
 async fn every_table_of_the_schema_is_copied_whole_and_in_the_order_of_its_key() {
-    let place = Place::in_a_file();
+    let place = Home::in_a_file();
     let database = place.database().await;
     let mut transaction = database.read(Lane::Search).await.expect("a read");
     let columns = Statement {
@@ -191,7 +191,7 @@ async fn every_table_of_the_schema_is_copied_whole_and_in_the_order_of_its_key()
 /// A stream that nobody has written yet is opened as one that is to be listed.
 #[tokio::test]
 async fn a_stream_that_was_never_listed_is_listed() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     let store = from.store().await;
     Fixture::of(&store).pods_of("m").await;
     store.shutdown().await;

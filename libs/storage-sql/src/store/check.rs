@@ -50,7 +50,7 @@ const MOST_FAULTS: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// The index or the counter, or an object itself.
-    pub(crate) places: BTreeSet<Place>,
+    pub(crate) places: BTreeSet<TypeNamespace>,
     /// Ids of namespaces whose number of types is wrong.
     pub(crate) namespaces: BTreeSet<i64>,
     /// (cluster, type) of streams whose number of objects is wrong, or that are missing.
@@ -74,7 +74,7 @@ impl Faults {
         }
     }
 
-    fn place(&mut self, place: Place, words: String) {
+    fn place(&mut self, place: TypeNamespace, words: String) {
         self.at.places.insert(place);
         self.say(words);
     }
@@ -82,12 +82,12 @@ impl Faults {
 
 /// A type and a namespace id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct TypeNamespace {
     pub(crate) resource: i64,
     pub(crate) nsid: i64,
 }
 
-impl Place {
+impl TypeNamespace {
     /// Of a row that begins with both.
     pub(crate) fn decode(row: &dyn Row) -> Result<Self, StoreError> {
         Ok(Self {
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TypeNamespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "type {} in namespace id {}", self.resource, self.nsid)
     }
@@ -123,7 +123,7 @@ impl Tally {
 }
 
 /// One side of the comparison.
-type Tallies = BTreeMap<Place, Tally>;
+type Tallies = BTreeMap<TypeNamespace, Tally>;
 
 /// Compares everything; what does not agree, in words and by place.
 pub(super) async fn examine(
@@ -159,7 +159,7 @@ async fn tally_objects(
     let mut tallies = Tallies::new();
     connection
         .fetch(audit::objects(), &mut |row| {
-            let (place, id, form) = (Place::decode(row)?, row.int(2)?, row.int(3)?);
+            let (place, id, form) = (TypeNamespace::decode(row)?, row.int(2)?, row.int(3)?);
             let tally = tallies.entry(place).or_default();
             tally.objects += 1;
             match TermSet::from_bytes(&row.blob(4)?) {
@@ -193,7 +193,7 @@ async fn tally_blocks(
     let mut tallies = Tallies::new();
     connection
         .fetch(audit::blocks(), &mut |row| {
-            let place = Place::decode(row)?;
+            let place = TypeNamespace::decode(row)?;
             let (term, block) = (row.int(2)?, block(row)?);
             match block.decode() {
                 Ok(ids) => {
@@ -215,7 +215,10 @@ async fn tally_counters(
 ) -> Result<(), StoreError> {
     connection
         .fetch(audit::counters(), &mut |row| {
-            tallies.entry(Place::decode(row)?).or_default().objects = row.int(2)?;
+            tallies
+                .entry(TypeNamespace::decode(row)?)
+                .or_default()
+                .objects = row.int(2)?;
             Ok(())
         })
         .await

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use armadex_storage::StoreError;
 
-use super::check::{Findings, Place, examine};
+use super::check::{Findings, TypeNamespace, examine};
 use crate::backend::error::broken;
 use crate::backend::{Connection, Lane, rows};
 use crate::sql::catalog::type_id;
@@ -72,7 +72,7 @@ impl SqlStore {
             is_log_damaged,
             are_notes_wrong,
         } = found;
-        places.extend(rows(connection, mend::without_version(), Place::decode).await?);
+        places.extend(rows(connection, mend::without_version(), TypeNamespace::decode).await?);
         // Types are counted by the streams, so these come first.
         let mut plan = Vec::new();
         for (cluster, resource) in streams {
@@ -109,15 +109,15 @@ async fn lost_names(connection: &mut dyn Connection) -> Result<BTreeMap<i64, Str
 /// The terms by which these places have blocks.
 async fn known_terms(
     connection: &mut dyn Connection,
-    places: BTreeSet<Place>,
-) -> Result<BTreeMap<Place, BTreeSet<i64>>, StoreError> {
-    let mut known: BTreeMap<Place, BTreeSet<i64>> = places
+    places: BTreeSet<TypeNamespace>,
+) -> Result<BTreeMap<TypeNamespace, BTreeSet<i64>>, StoreError> {
+    let mut known: BTreeMap<TypeNamespace, BTreeSet<i64>> = places
         .into_iter()
         .map(|place| (place, BTreeSet::new()))
         .collect();
     connection
         .fetch(audit::blocks(), &mut |row| {
-            if let Some(terms) = known.get_mut(&Place::decode(row)?) {
+            if let Some(terms) = known.get_mut(&TypeNamespace::decode(row)?) {
                 terms.insert(row.int(2)?);
             }
             Ok(())

@@ -17,12 +17,12 @@ fn connector(server: &Server) -> Connector {
 }
 
 /// A database of its own for a test, and where it is.
-struct Place {
+struct Home {
     server: Server,
     database: TestDatabase,
 }
 
-impl Place {
+impl Home {
     /// `None` where there can be none, which has been said then.
     fn new() -> Option<Self> {
         let database = TestDatabase::for_test(Engine::Mysql).expect("a server")?;
@@ -77,7 +77,7 @@ async fn explain(connection: &mut dyn Connection, statement: &Statement) -> Stri
 
 #[tokio::test]
 async fn every_statement_is_run_along_the_index_that_is_meant() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let mut transaction = database.write().await.expect("a transaction");
     let version = texts(&mut *transaction, "SELECT VERSION()").await;
@@ -94,7 +94,7 @@ async fn every_statement_is_run_along_the_index_that_is_meant() {
 }
 
 /// Runs a statement on the server, by the way that an administrator would.
-fn administer(place: &Place, sql: &str) -> String {
+fn administer(place: &Home, sql: &str) -> String {
     let name = place.database.name();
     let done =
         armadex_databases::administer(place.database.server(), &format!("USE {name}; {sql}"));
@@ -103,7 +103,7 @@ fn administer(place: &Place, sql: &str) -> String {
 
 #[tokio::test]
 async fn a_migration_that_was_interrupted_is_finished_and_two_at_once_are_one() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     // As a process leaves it that dies in the middle: some tables, some rows, no version.
     place.open().await.expect("a database").close().await;
     administer(
@@ -131,7 +131,7 @@ async fn a_migration_that_was_interrupted_is_finished_and_two_at_once_are_one() 
 
 #[tokio::test]
 async fn many_that_begin_with_an_empty_database_make_one_store() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let opened = (0..4).map(|_| place.open());
     for opened in futures::future::join_all(opened).await {
         opened.expect("a database").close().await;
@@ -145,7 +145,7 @@ async fn many_that_begin_with_an_empty_database_make_one_store() {
 
 #[tokio::test]
 async fn a_database_that_serves_newer_binaries_only_is_refused_in_clear_words() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     place.open().await.expect("a database").close().await;
     administer(
         &place,
@@ -162,7 +162,7 @@ async fn a_database_that_serves_newer_binaries_only_is_refused_in_clear_words() 
 
 #[tokio::test]
 async fn what_other_nodes_have_committed_is_waited_for_where_a_server_may_have_others() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let unset = "SHOW SESSION VARIABLES WHERE variable_name = 'wsrep_sync_wait' AND value <> '7'";
     for begun in [
@@ -185,7 +185,7 @@ async fn what_other_nodes_have_committed_is_waited_for_where_a_server_may_have_o
 /// What is set on a connection holds whatever the server's administrator set.
 #[tokio::test]
 async fn texts_are_never_cut_or_folded_and_reads_do_not_write() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let mut transaction = database.write().await.expect("a transaction");
     let name = |length| {
@@ -222,7 +222,7 @@ async fn texts_are_never_cut_or_folded_and_reads_do_not_write() {
 
 #[tokio::test]
 async fn a_snapshot_stays_as_it_was_when_it_began() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let mut reading = database.read(Lane::Search).await.expect("a snapshot");
     administer(&place, "INSERT INTO owner (name, seen) VALUES ('later', 1)");
@@ -241,7 +241,7 @@ async fn a_snapshot_stays_as_it_was_when_it_began() {
 
 #[tokio::test]
 async fn connections_that_the_server_closed_meanwhile_are_nobodys_trouble() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     for _ in 0..2 {
         let mut reading = database.read(Lane::Short).await.expect("a snapshot");
@@ -264,7 +264,7 @@ async fn connections_that_the_server_closed_meanwhile_are_nobodys_trouble() {
 /// Who gives a read up in the middle of an answer leaves nothing of it to the next one.
 #[tokio::test]
 async fn what_nobody_waited_for_to_its_end_is_not_answered_to_the_next() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     administer(
         &place,
@@ -291,7 +291,7 @@ async fn what_nobody_waited_for_to_its_end_is_not_answered_to_the_next() {
 /// A migration that another process runs meanwhile: what is asked is done anew, and is no fault of the store.
 #[tokio::test]
 async fn a_table_that_was_changed_after_a_snapshot_was_taken_is_read_anew() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let mut reading = database.read(Lane::Short).await.expect("a snapshot");
     administer(&place, "ALTER TABLE owner ADD COLUMN later BIGINT, FORCE");
@@ -308,7 +308,7 @@ async fn a_table_that_was_changed_after_a_snapshot_was_taken_is_read_anew() {
 
 #[tokio::test]
 async fn who_reads_everything_has_more_time_than_a_page() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = Home::new() else {
         return;
     };
     place.server.timeouts.statement = std::time::Duration::from_millis(300);
@@ -329,7 +329,7 @@ async fn who_reads_everything_has_more_time_than_a_page() {
 /// The connection that there is goes on; one more is refused by what a server says of all, and of a user's.
 #[tokio::test]
 async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
-    let Some(place) = Place::new() else {
+    let Some(place) = Home::new() else {
         return;
     };
     let (database, admin) = (&place.database, place.database.server());
@@ -355,7 +355,7 @@ async fn a_user_with_a_connection_too_many_is_told_that_there_is_no_place() {
 /// Whoever asks for a table behind a change that waits for it waits as well.
 #[tokio::test]
 async fn a_change_of_the_schema_waits_for_a_reader_no_longer_than_for_a_row() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = Home::new() else {
         return;
     };
     place.server.timeouts.lock = std::time::Duration::from_secs(1);

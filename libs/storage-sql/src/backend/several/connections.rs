@@ -5,7 +5,7 @@ use armadex_model::{ClusterName, ObjectKey};
 use armadex_storage::Search as _;
 use armadex_storage::conformance::{object, resource};
 
-use super::place::{Place, fixture_of};
+use super::place::{Home, fixture_of};
 use crate::backend::{Lane, row};
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
@@ -25,7 +25,7 @@ async fn number(store: &SqlStore, engine: Engine) -> i64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_there_costs_no_connection() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let engine = place.database.server().engine();
         let store = place.store().await;
         let fixture = fixture_of(&store);

@@ -6,12 +6,12 @@ use armadex_storage::{Change, Search as _};
 
 use tokio::time::timeout;
 
-use super::place::{PATIENCE, Place, fixture_of, open, persist};
+use super::place::{Home, PATIENCE, fixture_of, open, persist};
 use super::proxy::{Cut, Proxy};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_whose_commit_was_not_answered_is_stored_once() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         // It was there already: the second time nothing is left to write.
         check(place, Cut::AfterCommit, 0).await;
     }
@@ -19,14 +19,14 @@ async fn a_batch_whose_commit_was_not_answered_is_stored_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_whose_commit_was_not_sent_is_stored_once() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         check(place, Cut::BeforeCommit, 3).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_was_cut_off_in_the_middle_is_stored_once() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         check(place, Cut::At("INTO ver"), 3).await;
     }
 }
@@ -34,7 +34,7 @@ async fn a_batch_that_was_cut_off_in_the_middle_is_stored_once() {
 /// Reading everything may take an hour; to hear nothing in the middle of an answer may not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_check_whose_link_falls_silent_ends() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let proxy = Proxy::to(place.database.server()).await;
         let url = place.url_by(proxy.port());
         let url = match url.starts_with("postgres") {
@@ -60,7 +60,7 @@ async fn a_check_whose_link_falls_silent_ends() {
 }
 
 /// Cuts the connection off once while a batch is written; `again` is how many changes the second try finds to make.
-async fn check(place: Place, cut: Cut, again: u64) {
+async fn check(place: Home, cut: Cut, again: u64) {
     let proxy = Proxy::to(place.database.server()).await;
     let store = open(&place.url_by(proxy.port())).await;
     let fixture = fixture_of(&store);

@@ -3,13 +3,13 @@
 use armadex_storage::conformance::object;
 use armadex_storage::{Change, StoreError};
 
-use super::place::{Place, fixture_of};
+use super::place::{Home, fixture_of};
 use crate::sql::statement::Statement;
 
 /// Nobody else writes it, so no try finds it gone: who waits for that waits for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_beyond_the_head_is_told_as_damage() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let store = place.store().await;
         let fixture = fixture_of(&store);
         let pods = fixture.pods_of("m").await;

@@ -6,7 +6,7 @@ use armadex_storage::conformance::fixture::{all_pods, live};
 use armadex_storage::conformance::object;
 use armadex_storage::{Change, Search as _, Sink as _, StoreError, Written};
 
-use super::place::{Place, fixture_of, wait_until_somebody_waits};
+use super::place::{Home, fixture_of, wait_until_somebody_waits};
 use crate::sql::head::Numbered;
 use crate::sql::stream::{self, Fence};
 
@@ -16,7 +16,7 @@ fn is_fenced(done: &Result<Written, StoreError>) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_whose_stream_was_taken_over_writes_nothing_more() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let (one, other) = (fixture_of(&one), fixture_of(&other));
         let former = one.pods_of("m").await;
@@ -36,7 +36,7 @@ async fn a_writer_whose_stream_was_taken_over_writes_nothing_more() {
 /// it waits for numbers stands for whatever stops a process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let (former, latter) = (fixture_of(&one), fixture_of(&other));
         // Who has written once has numbers of objects for what comes.
@@ -69,7 +69,7 @@ async fn a_writer_that_was_stopped_in_the_middle_writes_nothing_more() {
 /// Who closes its stream comes behind it in the same process: what was given first is there when the stream is opened again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_is_under_way_when_its_stream_is_closed_is_stored() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let fixture = fixture_of(&other);
         let pods = fixture.pods_of("m").await;
@@ -100,7 +100,7 @@ async fn a_batch_that_is_under_way_when_its_stream_is_closed_is_stored() {
 /// It is about to open a stream that somebody closes meanwhile: readers that have heard so have to hear of it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_closed_while_it_is_opened_is_shown_by_a_revision() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let fixture = fixture_of(&one);
         let pods = fixture.pods_of("m").await;
@@ -122,7 +122,7 @@ async fn a_stream_that_is_closed_while_it_is_opened_is_shown_by_a_revision() {
 /// It waits for the row of the stream, which somebody opens meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_purge_takes_nothing_from_a_stream_that_was_opened_again() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let fixture = fixture_of(&one);
         let pods = fixture.pods_of("m").await;

@@ -6,14 +6,14 @@ use armadex_storage::conformance::{Fixture, object, resource};
 use armadex_storage::{Search as _, Sink as _};
 use tokio::task::yield_now;
 
-use super::place::{Place, fixture_of};
+use super::place::{Home, fixture_of};
 use crate::backend::Lane;
 use crate::options::Options;
 use crate::store::SqlStore;
 
 #[tokio::test]
 async fn what_takes_a_moment_waits_behind_no_searches_and_no_sweeps_of_a_server() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let store = place.store().await;
         wait_for_nobody(&store, &fixture_of(&store)).await;
         store.shutdown().await;

@@ -6,7 +6,7 @@ use armadex_storage::StoreError;
 use armadex_storage::conformance::{Writer, object};
 use async_trait::async_trait;
 
-use super::place::{Place, fixture_of};
+use super::place::{Home, fixture_of};
 use crate::backend::{Connection, RowSink, row};
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
@@ -43,7 +43,7 @@ impl Connection for Overtaken<'_> {
 /// The log names it by what was deleted last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_namespace_that_is_emptied_meanwhile_is_noted_no_earlier_than_the_log_names_it() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let pods = fixture_of(&other).pods_of("m").await;
         fixture_of(&other).put(&pods, [object("ns", "a")]).await;

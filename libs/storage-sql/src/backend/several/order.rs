@@ -10,7 +10,7 @@ use armadex_storage::conformance::{Fixture, Writer, object, resource};
 use futures::future::join_all;
 use tokio::time::{Instant, sleep};
 
-use super::place::{PATIENCE, PAUSE, Place, fixture_of, persist, wait_until_somebody_waits};
+use super::place::{Home, PATIENCE, PAUSE, fixture_of, persist, wait_until_somebody_waits};
 use crate::backend::{Lane, head_row, rows};
 use crate::sql::statement::Statement;
 use crate::sql::{head, object};
@@ -23,7 +23,7 @@ const OBJECTS: usize = 12;
 /// Each with a cluster of its own, some batches at a time so that they share transactions. Every revision is seen, and each once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_beside_four_writers_finds_no_gap() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let stores = place.stores(WRITERS).await;
         let reader = place.store().await;
         let done = AtomicBool::new(false);
@@ -84,7 +84,7 @@ async fn follow(store: &SqlStore, done: &AtomicBool) -> usize {
 /// Types of one cluster in the same namespaces, which come and go: each wants the rows of these namespaces, of the cluster and of the head.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writers_that_collide_lose_nothing() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let stores = place.stores(WRITERS).await;
         let writing = stores.iter().enumerate();
         join_all(writing.map(|(number, store)| come_and_go(store, number))).await;
@@ -146,7 +146,7 @@ async fn remove(fixture: &Fixture, writer: &Writer, keys: Vec<armadex_model::Obj
 /// to be ended, which is written once and by nobody else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_a_server_ends_for_a_deadlock_is_done_anew_before_anybody_hears_of_it() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let [one, other, third] = [
             place.store().await,
             place.store().await,

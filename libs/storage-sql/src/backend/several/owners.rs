@@ -5,7 +5,7 @@ use std::time::Duration;
 use armadex_storage::{Sink as _, Tenure};
 use tokio::time::timeout;
 
-use super::place::{Place, wait_until_somebody_waits};
+use super::place::{Home, wait_until_somebody_waits};
 use crate::sql::owner;
 
 /// Less than a row is waited for.
@@ -13,7 +13,7 @@ const AT_ONCE: Duration = Duration::from_secs(4);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_says_that_it_lives_does_not_wait_for_others_who_do() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let tenures = [
             one.begin("one/x").await.expect("begun"),
@@ -32,7 +32,7 @@ async fn who_says_that_it_lives_does_not_wait_for_others_who_do() {
 /// It has found its tenure to last, or a former one, and waits for the owner's row, which whoever begins a later one has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_says_that_it_lives_while_a_later_tenure_begins_is_told_so() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let first = one.begin("owner").await.expect("begun");
         for (own, later) in [(first, Tenure(5)), (Tenure(7), Tenure(9))] {

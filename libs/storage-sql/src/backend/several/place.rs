@@ -15,11 +15,11 @@ use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
 /// A database and stores on it.
-pub(super) struct Place {
+pub(super) struct Home {
     pub(super) database: TestDatabase,
 }
 
-impl Place {
+impl Home {
     /// An empty database on each server; where there is none, that has been said.
     pub(super) fn on_each_server() -> impl Iterator<Item = Self> {
         [Engine::Postgres, Engine::Mysql]
@@ -99,12 +99,12 @@ pub(super) async fn persist(
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Returns when a transaction of this database waits for a row of another.
-pub(super) async fn wait_until_somebody_waits(place: &Place, store: &SqlStore) {
+pub(super) async fn wait_until_somebody_waits(place: &Home, store: &SqlStore) {
     wait_until_so_many_wait(place, store, 1).await;
 }
 
 /// Returns when so many of them do.
-pub(super) async fn wait_until_so_many_wait(place: &Place, store: &SqlStore, count: i64) {
+pub(super) async fn wait_until_so_many_wait(place: &Home, store: &SqlStore, count: i64) {
     wait_until_rows_are_waited_for(place.database.server().engine(), &store.database, count).await;
 }
 

@@ -8,7 +8,7 @@ use armadex_storage::{Change, Search as _, Sink as _, StoreError};
 use tokio::time::timeout;
 
 use super::place::{
-    PATIENCE, Place, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits,
+    Home, PATIENCE, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits,
 };
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
@@ -32,7 +32,7 @@ async fn five_revisions(store: &Arc<SqlStore>) {
 }
 
 /// Takes the database back below all that use it.
-async fn rewind(place: &Place) {
+async fn rewind(place: &Home) {
     let bystander = place.store().await;
     for loss in [
         "DELETE FROM ver WHERE rev > 2",
@@ -55,7 +55,7 @@ async fn assert_ends<T: std::fmt::Debug>(store: &SqlStore, refused: Result<T, St
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_finds_the_head_of_a_server_behind_its_commits_changes_the_incarnation_and_ends()
  {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let store = place.store().await;
         five_revisions(&store).await;
         let before = store.head().await.expect("a head");
@@ -74,7 +74,7 @@ async fn a_writer_that_finds_the_head_of_a_server_behind_its_commits_changes_the
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_finds_the_head_of_a_server_behind_what_it_read_changes_the_incarnation_and_ends()
  {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (store, elsewhere) = (place.store().await, place.store().await);
         five_revisions(&elsewhere).await;
         let before = store.head().await.expect("a head");
@@ -95,7 +95,7 @@ async fn a_reader_that_finds_the_head_of_a_server_behind_what_it_read_changes_th
 /// The head does not tell: another writer has led it past what the first one remembers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_lost_a_batch_is_noticed_although_another_writer_went_on() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let (loser, bystander) = (fixture_of(&one), fixture_of(&other));
         let pods = loser.pods_of("m").await;
@@ -145,7 +145,7 @@ async fn a_stream_that_lost_a_batch_is_noticed_although_another_writer_went_on()
 /// As a server that takes over has it a moment later than it answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_is_there_a_moment_later_is_not_lost() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (hosts, bystander) = (place.twice().await, place.store().await);
         let fixture = fixture_of(&hosts);
         let pods = fixture.pods_of("m").await;

@@ -3,7 +3,7 @@
 use armadex_storage::Sink as _;
 use armadex_storage::conformance::{RULES, resource};
 
-use super::place::{Place, fixture_of, wait_until_somebody_waits};
+use super::place::{Home, fixture_of, wait_until_somebody_waits};
 use crate::sql::catalog;
 use crate::sql::head::Numbered;
 use crate::write::numbers::take;
@@ -11,7 +11,7 @@ use crate::write::numbers::take;
 /// Whoever drops types has the row of epochs, for which whoever opens a stream waits before it looks for its type.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_opened_while_its_type_is_dropped_is_of_a_new_type() {
-    for place in Place::on_each_server() {
+    for place in Home::on_each_server() {
         let (one, other) = (place.store().await, place.store().await);
         let pods = fixture_of(&one).pods_of("m").await;
         let (cluster, former) = (pods.cluster, pods.stream.resource);

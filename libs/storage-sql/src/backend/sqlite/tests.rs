@@ -25,11 +25,11 @@ use crate::sql::samples::samples;
 use crate::sql::statement::{Param, Statement};
 use crate::store::SqlStore;
 
-struct Place {
+struct Home {
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl Home {
     fn new() -> Self {
         Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
@@ -90,7 +90,7 @@ async fn explain(connection: &mut dyn Connection, statement: &Statement) -> Stri
 
 #[tokio::test]
 async fn every_statement_is_run_along_the_index_that_is_meant() {
-    let place = Place::new();
+    let place = Home::new();
     let database = place.database().await.expect("a database");
     let mut transaction = database.write().await.expect("a transaction");
     let mut plans = Vec::new();
@@ -102,7 +102,7 @@ async fn every_statement_is_run_along_the_index_that_is_meant() {
 
 #[tokio::test]
 async fn only_the_owner_may_read_the_file_and_its_log() {
-    let place = Place::new();
+    let place = Home::new();
     let database = place.database().await.expect("a database");
     for entry in std::fs::read_dir(place.directory.path()).expect("a directory") {
         let entry = entry.expect("an entry");
@@ -129,7 +129,7 @@ fn assert_outdated<T: std::fmt::Debug>(refused: Result<T, StoreError>) {
 
 #[tokio::test]
 async fn a_file_that_serves_newer_binaries_only_is_refused_in_clear_words() {
-    let place = Place::new();
+    let place = Home::new();
     place.migrate_to_99(SERVES_99).await;
     let refused = SqlStore::sqlite(&place.path(), &Options::default()).await;
     assert_outdated(refused.map(|_| ()));
@@ -137,7 +137,7 @@ async fn a_file_that_serves_newer_binaries_only_is_refused_in_clear_words() {
 
 #[tokio::test]
 async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
-    let place = Place::new();
+    let place = Home::new();
     place.migrate_to_99(SERVES_ALL).await;
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
@@ -153,7 +153,7 @@ async fn a_file_of_a_newer_binary_that_serves_this_one_is_read_and_written() {
 /// An upgrade beside a process that is running: it must not go on with a schema that it does not know.
 #[tokio::test]
 async fn a_process_whose_store_is_migrated_past_it_ends() {
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (Home::new(), Home::new());
     let member = armadex_model::ClusterName::new("member1").expect("a name");
     let writer = open_store(&place).await;
     place.run(SERVES_99).await;
@@ -170,7 +170,7 @@ async fn a_process_whose_store_is_migrated_past_it_ends() {
 
 #[tokio::test]
 async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
-    let place = Place::new();
+    let place = Home::new();
     let names = |standing: &schema::SchemaStanding| {
         let pending = standing.pending.iter().map(|pending| pending.name);
         pending.collect::<Vec<_>>()
@@ -208,7 +208,7 @@ async fn looking_at_a_schema_says_what_is_missing_and_makes_nothing() {
 
 #[tokio::test]
 async fn a_file_that_is_no_database_is_broken_and_a_directory_is_out_of_reach() {
-    let place = Place::new();
+    let place = Home::new();
     std::fs::write(
         place.path(),
         b"certainly not a database, but long enough to be one".repeat(40),
@@ -231,7 +231,7 @@ async fn a_file_that_is_no_database_is_broken_and_a_directory_is_out_of_reach() 
 
 #[tokio::test]
 async fn two_processes_that_start_at_once_make_one_schema() {
-    let place = Place::new();
+    let place = Home::new();
     let (first, second) = tokio::join!(place.database(), place.database());
     let (first, second) = (first.expect("a database"), second.expect("a database"));
     let mut heads = Vec::new();
@@ -253,7 +253,7 @@ fn waiting_for_a_busy_store_is_over_or_an_error_before_it_is_a_warning() {
 
 #[tokio::test]
 async fn readers_cannot_write() {
-    let place = Place::new();
+    let place = Home::new();
     let database = place.database().await.expect("a database");
     let mut transaction = database.read(Lane::Short).await.expect("a transaction");
     let refused = transaction.execute(crate::sql::head::advance(1)).await;
@@ -262,7 +262,7 @@ async fn readers_cannot_write() {
 
 #[tokio::test]
 async fn a_store_survives_being_closed_and_is_unavailable_afterwards() {
-    let place = Place::new();
+    let place = Home::new();
     let options = Options::default();
     let member = armadex_model::ClusterName::new("member1").expect("a name");
     let store = SqlStore::sqlite(&place.path(), &options)
@@ -296,7 +296,7 @@ async fn a_store_survives_being_closed_and_is_unavailable_afterwards() {
 
 #[tokio::test]
 async fn another_process_that_writes_is_noticed() {
-    let place = Place::new();
+    let place = Home::new();
     let options = Options::default();
     let member = armadex_model::ClusterName::new("member1").expect("a name");
     let reader = SqlStore::sqlite(&place.path(), &options)
@@ -322,7 +322,7 @@ async fn another_process_that_writes_is_noticed() {
 
 #[tokio::test]
 async fn a_busy_file_is_unavailable_until_it_is_free() {
-    let place = Place::new();
+    let place = Home::new();
     let options = Options {
         busy_timeout: Duration::from_millis(20),
         ..Options::default()
@@ -417,7 +417,7 @@ const DAMAGES: &[(&str, &str)] = &[
 #[tokio::test]
 async fn damage_is_found_by_a_check_and_named() {
     for (damage, said) in DAMAGES {
-        let place = Place::new();
+        let place = Home::new();
         let store = open_store(&place).await;
         let fixture = fixture_of(&store);
         let pods = fixture.pods_of("member1").await;
@@ -441,7 +441,7 @@ async fn faults(store: Arc<SqlStore>) -> Vec<String> {
     store.check().await.expect("a report").faults
 }
 
-async fn open_store(place: &Place) -> Arc<SqlStore> {
+async fn open_store(place: &Home) -> Arc<SqlStore> {
     let store = SqlStore::sqlite(&place.path(), &Options::default()).await;
     Arc::new(store.expect("a store"))
 }
@@ -460,7 +460,7 @@ fn parameters_of_every_kind_are_shown() {
 
 #[tokio::test]
 async fn what_takes_a_moment_never_waits_behind_searches_or_sweeps() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     moments::wait_for_nobody(&store, &fixture_of(&store)).await;
 }
@@ -472,7 +472,7 @@ fn pods_type() -> armadex_model::GroupVersionResource {
 /// Readers that overlap never leave the log unread, so it would grow for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_is_emptied_although_somebody_always_reads() {
-    let place = Place::new();
+    let place = Home::new();
     let options = Options {
         most_log_bytes: 1 << 20,
         ..Options::default()

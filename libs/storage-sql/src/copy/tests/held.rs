@@ -27,7 +27,7 @@ async fn commit_when_waited_for(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_being_written_to_a_store_while_its_copy_ends_is_waited_for_and_found() {
     for engine in [Engine::Postgres, Engine::Mysql] {
-        let (Some(from), to) = (Place::of(Some(engine)), Place::in_a_file()) else {
+        let (Some(from), to) = (Home::of(Some(engine)), Home::in_a_file()) else {
             continue;
         };
         fill_a_little(&from).await;
@@ -50,7 +50,7 @@ async fn what_is_being_written_to_a_store_while_its_copy_ends_is_waited_for_and_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_being_written_to_an_empty_store_while_a_copy_begins_is_waited_for_and_found() {
     for engine in [Engine::Postgres, Engine::Mysql] {
-        let (from, Some(to)) = (Place::in_a_file(), Place::of(Some(engine))) else {
+        let (from, Some(to)) = (Home::in_a_file(), Home::of(Some(engine))) else {
             continue;
         };
         fill_a_little(&from).await;
@@ -74,8 +74,8 @@ async fn what_is_being_written_to_an_empty_store_while_a_copy_begins_is_waited_f
 /// Who began to write before the copy did holds no row that the copy waits for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_somebody_has_written_to_a_table_that_a_copy_comes_to_ends_it() {
-    for to in Place::kinds() {
-        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+    for to in Home::kinds() {
+        let (from, Some(to)) = (Home::in_a_file(), Home::of(to)) else {
             continue;
         };
         fill_a_little(&from).await;

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 
 /// Stops a copy when it has told so many steps. Whether it came to its end before.
-async fn stopped_after(steps: usize, from: &Place, to: &Place) -> bool {
+async fn stopped_after(steps: usize, from: &Home, to: &Home) -> bool {
     let stop = CancellationToken::new();
     let mut told = 0;
     let stopping = stop.clone();
@@ -29,9 +29,9 @@ async fn stopped_after(steps: usize, from: &Place, to: &Place) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_is_stopped_after_any_step_goes_on() {
-    let [file, postgres, mysql] = Place::kinds();
+    let [file, postgres, mysql] = Home::kinds();
     for (from, to) in [(file, postgres), (postgres, mysql), (mysql, file)] {
-        let (Some(from), Some(to)) = (Place::of(from), Place::of(to)) else {
+        let (Some(from), Some(to)) = (Home::of(from), Home::of(to)) else {
             continue;
         };
         fill_a_little(&from).await;
@@ -56,7 +56,7 @@ async fn a_copy_that_is_stopped_after_any_step_goes_on() {
 /// Nobody writes to the original, so nothing of it is lost when the machine goes down.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_goes_on_after_the_machine_was_started_anew() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     fill_a_little(&from).await;
     let tables = from.tables().await;
     assert!(!stopped_after(3, &from, &to).await);
@@ -75,7 +75,7 @@ async fn a_copy_goes_on_after_the_machine_was_started_anew() {
 }
 
 /// Whether it is whole; until then it is refused in these words.
-async fn serves(to: &Place) -> bool {
+async fn serves(to: &Home) -> bool {
     let refused = match crate::open(&to.location).await {
         Ok(store) => {
             store.shutdown().await;
@@ -92,7 +92,7 @@ async fn serves(to: &Place) -> bool {
 /// Whoever has it open already, and a binary that knows nothing of copies, reads the same of the head.
 #[tokio::test]
 async fn a_process_that_has_the_empty_store_open_ends() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     fill_a_little(&from).await;
     let open = to.store().await;
     open.head().await.expect("a head");
@@ -104,8 +104,8 @@ async fn a_process_that_has_the_empty_store_open_ends() {
 /// Whoever had it open and read nothing meanwhile knows another key than that of the index which is there now.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_had_the_empty_store_open_and_reads_it_when_the_copy_is_whole_ends() {
-    for to in Place::kinds() {
-        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+    for to in Home::kinds() {
+        let (from, Some(to)) = (Home::in_a_file(), Home::of(to)) else {
             continue;
         };
         fill_a_little(&from).await;
@@ -125,7 +125,7 @@ async fn a_process_that_had_the_empty_store_open_and_reads_it_when_the_copy_is_w
 /// The last step but one is done, the last is not.
 #[tokio::test]
 async fn a_copy_that_is_stopped_before_its_last_step_goes_on() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     fill_a_little(&from).await;
     let before = from.store().await;
     let head = before.head().await.expect("a head");

@@ -14,12 +14,12 @@ use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
 /// A database, and what has to live as long.
-pub(super) struct Place {
+pub(super) struct Home {
     pub(super) location: Location,
     _guard: Box<dyn Any + Send + Sync>,
 }
 
-impl Place {
+impl Home {
     /// A file, and each kind of server.
     pub(super) fn kinds() -> [Option<Engine>; 3] {
         [None, Some(Engine::Postgres), Some(Engine::Mysql)]

@@ -8,7 +8,7 @@ use armadex_storage::conformance::fixture::name;
 use super::*;
 
 /// One revision.
-async fn one_pod(place: &Place) {
+async fn one_pod(place: &Home) {
     let store = place.store().await;
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("m").await;
@@ -17,7 +17,7 @@ async fn one_pod(place: &Place) {
 }
 
 /// One more.
-async fn another_pod(place: &Place) {
+async fn another_pod(place: &Home) {
     let store = place.store().await;
     let fixture = Fixture::of(&store);
     let pods = fixture.pods_of("m").await;
@@ -35,8 +35,8 @@ fn says(refused: Result<Copied, CopyError>, words: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_has_something_in_it_is_not_written_over() {
-    for to in Place::kinds() {
-        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+    for to in Home::kinds() {
+        let (from, Some(to)) = (Home::in_a_file(), Home::of(to)) else {
             continue;
         };
         one_pod(&from).await;
@@ -55,7 +55,7 @@ const LAST_MIGRATION: &str =
 
 #[tokio::test]
 async fn what_an_earlier_release_made_is_refused_as_it_is() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     one_pod(&from).await;
     one_pod(&to).await;
     to.run(LAST_MIGRATION).await;
@@ -71,7 +71,7 @@ async fn what_an_earlier_release_made_is_refused_as_it_is() {
 /// Whoever works with it might end.
 #[tokio::test]
 async fn what_an_earlier_release_works_with_is_not_migrated_to_be_copied() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     one_pod(&from).await;
     from.run(LAST_MIGRATION).await;
     let before = schema_standing(&from.location).await.expect("a standing");
@@ -85,8 +85,8 @@ async fn what_an_earlier_release_works_with_is_not_migrated_to_be_copied() {
 /// Whoever was not told that a copy is whole, because the program was killed or the connection was lost, copies again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_is_whole_is_found_to_be_so_until_somebody_writes_to_it() {
-    for to in Place::kinds() {
-        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+    for to in Home::kinds() {
+        let (from, Some(to)) = (Home::in_a_file(), Home::of(to)) else {
             continue;
         };
         one_pod(&from).await;
@@ -97,7 +97,7 @@ async fn a_copy_that_is_whole_is_found_to_be_so_until_somebody_writes_to_it() {
         let was_whole = true;
         assert_eq!(again, Copied { was_whole, ..first });
         assert_eq!(to.tables().await, tables);
-        let another = Place::in_a_file();
+        let another = Home::in_a_file();
         one_pod(&another).await;
         let words = ["TO: ", "a store of its own already"];
         says(copied(&another, &to).await, &words);
@@ -109,7 +109,7 @@ async fn a_copy_that_is_whole_is_found_to_be_so_until_somebody_writes_to_it() {
 /// What was written to before the copy is no copy any more, either.
 #[tokio::test]
 async fn a_copy_of_what_was_written_since_is_a_store_of_its_own() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     one_pod(&from).await;
     copied(&from, &to).await.expect("copied");
     another_pod(&from).await;
@@ -119,8 +119,8 @@ async fn a_copy_of_what_was_written_since_is_a_store_of_its_own() {
 /// However that came: FROM is left as it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_that_has_lost_a_row_does_not_take_the_place_of_its_store() {
-    for to in Place::kinds() {
-        let (from, Some(to)) = (Place::in_a_file(), Place::of(to)) else {
+    for to in Home::kinds() {
+        let (from, Some(to)) = (Home::in_a_file(), Home::of(to)) else {
             continue;
         };
         one_pod(&from).await;
@@ -152,7 +152,7 @@ async fn a_copy_that_has_lost_a_row_does_not_take_the_place_of_its_store() {
 
 #[tokio::test]
 async fn nothing_is_not_copied() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     says(copied(&from, &to).await, &["FROM: there is nothing in"]);
     from.store().await.shutdown().await;
     says(copied(&from, &to).await, &["FROM: there is nothing in"]);
@@ -162,8 +162,8 @@ async fn nothing_is_not_copied() {
 /// A store whose process lives does the periodic work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_a_process_looks_after_is_not_copied() {
-    for from in Place::kinds() {
-        let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+    for from in Home::kinds() {
+        let (Some(from), to) = (Home::of(from), Home::in_a_file()) else {
             continue;
         };
         one_pod(&from).await;
@@ -190,7 +190,7 @@ async fn a_store_that_a_process_looks_after_is_not_copied() {
 
 #[tokio::test]
 async fn a_process_that_was_killed_is_waited_for_no_longer_than_others_wait() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     one_pod(&from).await;
     from.run("UPDATE lease SET holder = 'killed', beat = 7")
         .await;
@@ -208,7 +208,7 @@ async fn a_process_that_was_killed_is_waited_for_no_longer_than_others_wait() {
 /// Its rows are more by then than were copied, which is no fault of the copy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_written_before_rows_are_counted_is_found() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     one_pod(&from).await;
     let mut tell = |step| {
         if step == CopyStep::Counting {
@@ -223,14 +223,14 @@ async fn what_is_written_before_rows_are_counted_is_found() {
 /// Before a chunk is read, and after the last of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_written_to_a_store_while_it_is_copied_is_found() {
-    for from in Place::kinds() {
+    for from in Home::kinds() {
         for change in [
             "UPDATE head SET rev = rev + 1",
             "UPDATE head SET catalog = catalog + 1",
             "UPDATE lease SET beat = beat + 1",
             "UPDATE allocation SET next = next + 1 WHERE name = 'epoch'",
         ] {
-            let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+            let (Some(from), to) = (Home::of(from), Home::in_a_file()) else {
                 continue;
             };
             one_pod(&from).await;
@@ -254,13 +254,13 @@ async fn what_is_written_to_a_store_while_it_is_copied_is_found() {
 /// What is made anew may have other keys than the part of it that was copied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_mended_in_a_store_while_it_is_copied_is_found() {
-    for from in Place::kinds() {
+    for from in Home::kinds() {
         for damage in [
             "UPDATE counter SET n = n + 1",
             "UPDATE ns SET types = types + 1",
             "UPDATE stream SET objects = objects + 1",
         ] {
-            let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+            let (Some(from), to) = (Home::of(from), Home::in_a_file()) else {
                 continue;
             };
             one_pod(&from).await;
@@ -286,8 +286,8 @@ async fn what_is_mended_in_a_store_while_it_is_copied_is_found() {
 /// It wrote nothing meanwhile, so nothing is missing; from then on it would be the only one that knows what it writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_was_idle_while_its_store_was_copied_ends() {
-    for from in Place::kinds() {
-        let (Some(from), to) = (Place::of(from), Place::in_a_file()) else {
+    for from in Home::kinds() {
+        let (Some(from), to) = (Home::of(from), Home::in_a_file()) else {
             continue;
         };
         one_pod(&from).await;
@@ -301,7 +301,7 @@ async fn a_process_that_was_idle_while_its_store_was_copied_ends() {
 
 #[tokio::test]
 async fn two_stores_are_not_copied_into_one() {
-    let (from, other, to) = (Place::in_a_file(), Place::in_a_file(), Place::in_a_file());
+    let (from, other, to) = (Home::in_a_file(), Home::in_a_file(), Home::in_a_file());
     one_pod(&from).await;
     one_pod(&other).await;
     let target = Target::open(&to.location).await.expect("a target");
@@ -321,7 +321,7 @@ async fn two_stores_are_not_copied_into_one() {
 /// The second finds that the first has gone on.
 #[tokio::test]
 async fn two_processes_do_not_make_one_copy() {
-    let (from, to) = (Place::in_a_file(), Place::in_a_file());
+    let (from, to) = (Home::in_a_file(), Home::in_a_file());
     one_pod(&from).await;
     let source = Source::open(&from.location).await.expect("a source");
     let target = Target::open(&to.location).await.expect("a target");

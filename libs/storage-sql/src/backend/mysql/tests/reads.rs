@@ -63,7 +63,7 @@ async fn write_objects(connection: &mut dyn Connection, nsids: &[i64]) {
 /// A limit that ends the whole of a statement, and not each of its parts.
 #[tokio::test]
 async fn what_is_looked_for_in_some_clusters_ends_where_enough_is_found() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let mut transaction = database.write().await.expect("a transaction");
     let connection = &mut *transaction;
@@ -97,7 +97,7 @@ async fn what_is_looked_for_in_some_clusters_ends_where_enough_is_found() {
 /// The edit of a large namespace costs what it edits, wherever in it that is.
 #[tokio::test]
 async fn the_blocks_around_an_edit_are_found_without_the_rest_of_their_run() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let mut transaction = database.write().await.expect("a transaction");
     let connection = &mut *transaction;
@@ -137,7 +137,7 @@ async fn the_blocks_around_an_edit_are_found_without_the_rest_of_their_run() {
 /// Most runs are a block or two: those are read without asking where each part of an edit is.
 #[tokio::test]
 async fn short_runs_are_read_as_they_are() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Home::new() else { return };
     let database = place.open().await.expect("a database");
     let mut transaction = database.write().await.expect("a transaction");
     let connection = &mut *transaction;

@@ -8,7 +8,7 @@ use crate::catalog::delta::Delta;
 /// One stream more is one row more to learn, whatever is there already.
 #[tokio::test]
 async fn a_reader_learns_of_a_stream_by_one_row() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let pods = resource("", "pods", "Pod", true);
     for number in 0..20 {
@@ -65,7 +65,7 @@ async fn a_reader_learns_of_a_stream_by_one_row() {
 /// Nobody asked between a cluster's leaving and the end of its purge.
 #[tokio::test]
 async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let kinds = [("pods", "Pod"), ("secrets", "Secret")];
     for name in ["member1", "member2"] {
@@ -106,7 +106,7 @@ async fn what_was_purged_unseen_is_gone_from_the_catalogue() {
 /// Departures are not remembered for ever: a reader that was away for longer reads everything anew.
 #[tokio::test]
 async fn a_reader_that_was_away_for_long_shows_nothing_that_has_left() {
-    let place = Place::new();
+    let place = Home::new();
     let (reader, writer) = (open_store(&place).await, open_store(&place).await);
     let fixture = fixture_of(&writer);
     for name in ["member1", "member2"] {
@@ -134,7 +134,7 @@ async fn a_reader_that_was_away_for_long_shows_nothing_that_has_left() {
 
 #[tokio::test]
 async fn a_reader_that_has_heard_of_a_departure_reads_nothing_anew_when_it_is_purged() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
     for name in ["member1", "member2"] {
@@ -156,7 +156,7 @@ async fn a_reader_that_has_heard_of_a_departure_reads_nothing_anew_when_it_is_pu
 
 #[tokio::test]
 async fn many_empty_streams_do_not_keep_the_purge_from_what_lies_behind_them() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
     let unused = fixture.pods_of("member1").await;
@@ -184,7 +184,7 @@ async fn many_empty_streams_do_not_keep_the_purge_from_what_lies_behind_them() {
 
 #[tokio::test]
 async fn health_that_stays_as_it_was_changes_no_catalogue() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("m").await;
@@ -205,7 +205,7 @@ async fn health_that_stays_as_it_was_changes_no_catalogue() {
 }
 
 /// A store with a cluster that has an object and left.
-async fn with_one_that_left(place: &Place) -> (Arc<SqlStore>, Fixture) {
+async fn with_one_that_left(place: &Home) -> (Arc<SqlStore>, Fixture) {
     let store = open_store(place).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;
@@ -225,7 +225,7 @@ async fn assert_comes_back(fixture: &Fixture) {
 /// Its time begins when the clock is right again; otherwise it would be kept for as long as the clock was ahead.
 #[tokio::test]
 async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() {
-    let place = Place::new();
+    let place = Home::new();
     let (store, fixture) = with_one_that_left(&place).await;
     place.run("UPDATE cluster SET left_at = 4070908800").await;
     let grace = std::time::Duration::from_secs(900);
@@ -237,7 +237,7 @@ async fn a_cluster_that_left_while_the_clock_was_ahead_does_not_stay_for_ever() 
 /// A clock that was behind when it left, or was set forward since.
 #[tokio::test]
 async fn a_cluster_that_left_comes_back_whatever_the_clock_of_the_host_says() {
-    let place = Place::new();
+    let place = Home::new();
     let (store, fixture) = with_one_that_left(&place).await;
     place
         .run("UPDATE cluster SET left_at = left_at / 1000 + 1")
@@ -254,7 +254,7 @@ async fn a_cluster_that_left_comes_back_whatever_the_clock_of_the_host_says() {
 /// While one release takes the place of another, a process of the earlier one may be who purges. This is how it finds what left long ago.
 #[tokio::test]
 async fn a_cluster_that_left_has_its_grace_by_the_rules_of_an_earlier_release_too() {
-    let place = Place::new();
+    let place = Home::new();
     let (store, fixture) = with_one_that_left(&place).await;
     place
         .run("UPDATE cluster SET active = 0 WHERE active <> 1 AND left_at <= CAST(strftime('%s', 'now') AS INTEGER) - 900")
@@ -266,7 +266,7 @@ async fn a_cluster_that_left_has_its_grace_by_the_rules_of_an_earlier_release_to
 /// Nothing of what it has can be written to while its members do not answer.
 #[tokio::test]
 async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
-    let place = Place::new();
+    let place = Home::new();
     let heard = async |store: &SqlStore| {
         let clusters = store.clusters().await.expect("clusters");
         let heard = clusters.iter().map(|cluster| cluster.heard.owner);
@@ -317,7 +317,7 @@ async fn an_owner_that_says_that_it_lives_is_heard_of_all_its_clusters() {
 /// A process of an earlier release may open a stream of a type that another drops meanwhile.
 #[tokio::test]
 async fn a_stream_of_a_type_that_is_not_there_is_closed_and_keeps_nothing_from_its_cluster() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("m").await;
@@ -342,7 +342,7 @@ async fn a_stream_of_a_type_that_is_not_there_is_closed_and_keeps_nothing_from_i
 
 #[tokio::test]
 async fn a_type_that_is_had_again_is_not_taken_for_one_that_went_before() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("m").await;

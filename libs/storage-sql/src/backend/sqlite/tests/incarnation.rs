@@ -16,7 +16,7 @@ async fn some_revisions(store: &Arc<SqlStore>, rounds: std::ops::Range<usize>) {
 }
 
 /// Copies the database, its log included, as an operator's `cp` does.
-fn copy(from: &Place, to: &Path) {
+fn copy(from: &Home, to: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let name = format!("store.db{ending}");
         let file = from.directory.path().join(&name);
@@ -28,7 +28,7 @@ fn copy(from: &Place, to: &Path) {
 
 #[tokio::test]
 async fn a_file_that_is_copied_back_is_another_incarnation() {
-    let (place, backup) = (Place::new(), Place::new());
+    let (place, backup) = (Home::new(), Home::new());
     let store = open_store(&place).await;
     some_revisions(&store, 0..3).await;
     copy(&place, backup.directory.path());
@@ -49,7 +49,7 @@ async fn a_file_that_is_copied_back_is_another_incarnation() {
 
 #[tokio::test]
 async fn a_file_that_comes_without_its_mark_is_another_incarnation() {
-    let (place, elsewhere) = (Place::new(), Place::new());
+    let (place, elsewhere) = (Home::new(), Home::new());
     let store = open_store(&place).await;
     some_revisions(&store, 0..1).await;
     let before = store.head().await.expect("a head");
@@ -64,7 +64,7 @@ async fn a_file_that_comes_without_its_mark_is_another_incarnation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_open_a_copy_at_once_agree_what_it_is() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     some_revisions(&store, 0..1).await;
     store.shutdown().await;
@@ -90,7 +90,7 @@ async fn processes_that_open_a_copy_at_once_agree_what_it_is() {
 #[tokio::test]
 async fn a_file_that_was_only_read_when_the_machine_went_down_keeps_its_incarnation() {
     for writes in [false, true] {
-        let place = Place::new();
+        let place = Home::new();
         let store = open_store(&place).await;
         some_revisions(&store, 0..3).await;
         store.shutdown().await;
@@ -120,7 +120,7 @@ fn of_another_life(mark: &str) -> String {
 /// A process that is killed has written no last word; its file and mark stay as they are.
 #[tokio::test]
 async fn a_store_that_was_not_closed_keeps_its_incarnation() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     some_revisions(&store, 0..4).await;
     let before = store.head().await.expect("a head");
@@ -133,13 +133,13 @@ async fn a_store_that_was_not_closed_keeps_its_incarnation() {
 /// A backup of the whole directory: the mark says what the file says, and both are of the past.
 #[tokio::test]
 async fn a_file_that_is_copied_together_with_its_mark_is_another_incarnation() {
-    let (place, elsewhere) = (Place::new(), Place::new());
+    let (place, elsewhere) = (Home::new(), Home::new());
     let store = open_store(&place).await;
     some_revisions(&store, 0..4).await;
     store.shutdown().await;
     let before = head_of(&place).await;
     copy(&place, elsewhere.directory.path());
-    let mark = |place: &Place| place.directory.path().join("store.db-mark");
+    let mark = |place: &Home| place.directory.path().join("store.db-mark");
     std::fs::copy(mark(&place), mark(&elsewhere)).expect("copied");
     let after = head_of(&elsewhere).await;
     assert_eq!(after.revision, before.revision);
@@ -151,7 +151,7 @@ async fn a_file_that_is_copied_together_with_its_mark_is_another_incarnation() {
 /// The same, written over the files that it was made of, which stay the files that they are.
 #[tokio::test]
 async fn a_file_that_is_copied_over_itself_together_with_its_mark_is_another_incarnation() {
-    let (place, backup) = (Place::new(), Place::new());
+    let (place, backup) = (Home::new(), Home::new());
     let store = open_store(&place).await;
     some_revisions(&store, 0..3).await;
     store.shutdown().await;
@@ -178,7 +178,7 @@ fn of_an_hour_ago(mark: &str) -> String {
     mark.replacen(words[3], &earlier, 1)
 }
 
-async fn head_of(place: &Place) -> Head {
+async fn head_of(place: &Home) -> Head {
     let store = open_store(place).await;
     let head = store.head().await.expect("a head");
     store.shutdown().await;
@@ -186,7 +186,7 @@ async fn head_of(place: &Place) -> Head {
 }
 
 /// Takes a database back below a running process, as one that is restored or promoted under it would be.
-async fn rewind(place: &Place) {
+async fn rewind(place: &Home) {
     place.run("DELETE FROM ver WHERE rev > 2").await;
     place.run("DELETE FROM obj WHERE rev > 2").await;
     place.run("UPDATE head SET rev = 2 WHERE id = 1").await;
@@ -205,7 +205,7 @@ async fn assert_ends<T: std::fmt::Debug>(store: &SqlStore, refused: Result<T, St
 
 #[tokio::test]
 async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation_and_ends() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     some_revisions(&store, 0..5).await;
     let before = store.head().await.expect("a head");
@@ -225,7 +225,7 @@ async fn a_writer_that_finds_the_head_behind_its_commits_changes_the_incarnation
 
 #[tokio::test]
 async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnation_and_ends() {
-    let place = Place::new();
+    let place = Home::new();
     let (store, elsewhere) = (open_store(&place).await, open_store(&place).await);
     some_revisions(&elsewhere, 0..5).await;
     let before = store.head().await.expect("a head");
@@ -245,7 +245,7 @@ async fn a_reader_that_finds_the_head_behind_what_it_read_changes_the_incarnatio
 /// Its counts may have caught up with those of the past that was lost.
 #[tokio::test]
 async fn a_reader_forgets_the_catalogue_of_another_incarnation() {
-    let place = Place::new();
+    let place = Home::new();
     let (reader, writer) = (open_store(&place).await, open_store(&place).await);
     some_revisions(&writer, 0..5).await;
     let lost = "lost".parse().expect("a name");
@@ -271,7 +271,7 @@ async fn a_reader_forgets_the_catalogue_of_another_incarnation() {
 
 #[tokio::test]
 async fn a_store_that_is_closed_does_not_speak_for_another_that_writes() {
-    let place = Place::new();
+    let place = Home::new();
     let (idle, busy) = (open_store(&place).await, open_store(&place).await);
     some_revisions(&busy, 0..3).await;
     idle.shutdown().await;
@@ -286,7 +286,7 @@ async fn a_store_that_is_closed_does_not_speak_for_another_that_writes() {
 #[tokio::test]
 async fn a_file_that_is_replaced_or_removed_in_use_ends_those_who_use_it() {
     for replaces in [true, false] {
-        let (place, backup) = (Place::new(), Place::new());
+        let (place, backup) = (Home::new(), Home::new());
         let store = open_store(&place).await;
         some_revisions(&store, 0..3).await;
         store.shutdown().await;
@@ -323,7 +323,7 @@ async fn a_file_that_is_replaced_or_removed_in_use_ends_those_who_use_it() {
 /// What the other commits afterwards is not on the disk, and its mark does not say so either.
 #[tokio::test]
 async fn a_store_that_is_idle_is_not_said_to_be_closed_by_one_that_comes_and_goes() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     some_revisions(&store, 0..1).await;
     let is_closed = || {
@@ -342,7 +342,7 @@ async fn a_store_that_is_idle_is_not_said_to_be_closed_by_one_that_comes_and_goe
 /// Programs that use one file are stopped in any order, and the machine is restarted afterwards.
 #[tokio::test]
 async fn who_closes_a_store_last_speaks_for_who_wrote_to_it_last() {
-    let place = Place::new();
+    let place = Home::new();
     let (reads, writes) = (open_store(&place).await, open_store(&place).await);
     some_revisions(&writes, 0..3).await;
     writes.shutdown().await;
@@ -354,7 +354,7 @@ async fn who_closes_a_store_last_speaks_for_who_wrote_to_it_last() {
 /// It has found the file closed in order, which is not so any more when its first transaction begins.
 #[tokio::test]
 async fn who_writes_to_a_file_that_another_has_written_to_since_leaves_the_mark_as_it_is() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     some_revisions(&store, 0..3).await;
     store.shutdown().await;
@@ -397,7 +397,7 @@ fn times_open(path: &Path) -> usize {
 
 #[tokio::test]
 async fn a_file_that_is_replaced_while_it_is_opened_is_not_taken_for_the_one_that_is_open() {
-    let (place, backup) = (Place::new(), Place::new());
+    let (place, backup) = (Home::new(), Home::new());
     let store = open_store(&place).await;
     some_revisions(&store, 0..3).await;
     store.shutdown().await;

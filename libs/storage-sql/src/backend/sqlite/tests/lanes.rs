@@ -48,7 +48,7 @@ impl Database for Noting {
 
 #[tokio::test]
 async fn who_reads_everything_has_the_time_for_it() {
-    let (place, lanes) = (Place::new(), Arc::default());
+    let (place, lanes) = (Home::new(), Arc::default());
     let options = Options::default();
     let database = SqliteDatabase::open(&place.path(), &options).await;
     let database = Noting {

@@ -13,7 +13,7 @@ async fn held(store: &SqlStore) -> LeaseRow {
 
 #[tokio::test]
 async fn the_clock_of_periodic_work_never_goes_back_and_stands_still_while_nobody_does_it() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let mut last = 0;
     while last == 0 {

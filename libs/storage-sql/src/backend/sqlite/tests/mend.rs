@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn whatever_a_check_finds_is_mended_without_touching_what_is_sound() {
     for (damage, _) in DAMAGES {
-        let place = Place::new();
+        let place = Home::new();
         let store = open_store(&place).await;
         let fixture = fixture_of(&store);
         let pods = fixture.pods_of("member1").await;
@@ -29,7 +29,7 @@ async fn whatever_a_check_finds_is_mended_without_touching_what_is_sound() {
 
 #[tokio::test]
 async fn an_index_that_is_mended_finds_what_it_found() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;

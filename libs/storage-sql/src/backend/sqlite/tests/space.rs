@@ -5,7 +5,7 @@ use super::*;
 /// Less than that of what was filled in: 4 MiB that are spared, less than 4 MiB that are no step, and what an empty store has.
 const LEFT: u64 = 9 << 20;
 
-fn bytes(place: &Place) -> u64 {
+fn bytes(place: &Home) -> u64 {
     std::fs::metadata(place.path()).expect("a file").len()
 }
 
@@ -34,7 +34,7 @@ async fn purge_all(store: &Arc<SqlStore>, pods: &Writer) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_purged_leaves_the_file_smaller() {
-    let place = Place::new();
+    let place = Home::new();
     let options = Options {
         watch_window: Duration::ZERO,
         ..Options::default()
@@ -52,7 +52,7 @@ async fn what_is_purged_leaves_the_file_smaller() {
 /// Files of former releases stay as large as they were; they can be written anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_was_made_without_it_is_written_anew_on_demand() {
-    let place = Place::new();
+    let place = Home::new();
     let made = writer_options(&place.path(), &Options::default()).create_if_missing(true);
     let made = made.pragma("auto_vacuum", "NONE").connect().await;
     made.expect("a file").close().await.expect("closed");

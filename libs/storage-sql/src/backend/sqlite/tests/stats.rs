@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn stats_add_up_what_is_stored_of_each_type_and_cluster() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_store(&place).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;

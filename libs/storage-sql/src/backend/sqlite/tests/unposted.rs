@@ -8,7 +8,7 @@ use armadex_storage::conformance::fixture::{all_pods, live};
 use super::*;
 
 /// A store in which the next transaction decides not to index the label `id`.
-async fn about_to_decide(place: &Place) -> (Arc<SqlStore>, [Writer; 2]) {
+async fn about_to_decide(place: &Home) -> (Arc<SqlStore>, [Writer; 2]) {
     let options = Options {
         label_sample: 4,
         ..Options::default()
@@ -28,7 +28,7 @@ fn identified(name: &str) -> ObjectBuilder {
 }
 
 /// Whoever opens the store anew finds an object by its own label.
-async fn assert_found(place: &Place, path: &str) {
+async fn assert_found(place: &Home, path: &str) {
     let store = open_store(place).await;
     let (_, name) = path.rsplit_once('/').expect("a path");
     let query = Query {
@@ -40,7 +40,7 @@ async fn assert_found(place: &Place, path: &str) {
 
 #[tokio::test]
 async fn what_a_failed_transaction_decided_is_not_relied_on() {
-    let place = Place::new();
+    let place = Home::new();
     place.run(REFUSE).await;
     let (store, [a, _]) = about_to_decide(&place).await;
     let fixture = fixture_of(&store);
@@ -53,7 +53,7 @@ async fn what_a_failed_transaction_decided_is_not_relied_on() {
 
 #[tokio::test]
 async fn a_database_that_has_forgotten_what_is_not_indexed_has_it_indexed_again() {
-    let place = Place::new();
+    let place = Home::new();
     let (store, [a, b]) = about_to_decide(&place).await;
     let fixture = fixture_of(&store);
     fixture.put(&a, [identified("5")]).await;
@@ -76,7 +76,7 @@ async fn a_database_that_has_forgotten_what_is_not_indexed_has_it_indexed_again(
 #[tokio::test]
 async fn a_field_that_is_not_indexed_any_more_leaves_the_index_with_the_next_list() {
     const UID: &str = "involvedObject.uid";
-    let place = Place::new();
+    let place = Home::new();
     let store = Arc::new(open_store(&place).await);
     let fixture = fixture_of(&store);
     let events = resource("", "events", "Event", true);

@@ -16,7 +16,7 @@ async fn versions(store: &SqlStore) -> Vec<i64> {
     log.expect("a log").iter().map(|row| row.rev).collect()
 }
 
-async fn open_with(place: &Place, watch_window: Duration) -> Arc<SqlStore> {
+async fn open_with(place: &Home, watch_window: Duration) -> Arc<SqlStore> {
     let options = Options {
         watch_window,
         ..Options::default()
@@ -31,7 +31,7 @@ const A_MINUTE_PASSES: &str = "UPDATE lease SET clock = clock + 60000";
 
 #[tokio::test]
 async fn superseded_versions_and_tombstones_are_kept_for_the_window_and_no_longer() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_with(&place, HOUR).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;
@@ -58,7 +58,7 @@ async fn superseded_versions_and_tombstones_are_kept_for_the_window_and_no_longe
 
 #[tokio::test]
 async fn what_was_written_after_a_note_is_kept_with_what_it_superseded() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_with(&place, HOUR).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;
@@ -85,7 +85,7 @@ async fn what_was_written_after_a_note_is_kept_with_what_it_superseded() {
 /// However many versions an object has had, a step that takes it away is a small one; nothing of it is left in the end.
 #[tokio::test]
 async fn what_a_closed_stream_had_goes_with_the_window() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_with(&place, HOUR).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;
@@ -116,7 +116,7 @@ async fn what_a_closed_stream_had_goes_with_the_window() {
 
 #[tokio::test]
 async fn namespaces_that_come_and_go_leave_nothing_once_the_window_is_over() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_with(&place, Options::default().watch_window).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;
@@ -144,7 +144,7 @@ async fn namespaces_that_come_and_go_leave_nothing_once_the_window_is_over() {
 /// Versions that were kept for a longer window go as well once there is none.
 #[tokio::test]
 async fn lowering_the_window_to_nothing_leaves_no_version_behind() {
-    let place = Place::new();
+    let place = Home::new();
     for (life, window) in [HOUR, Duration::ZERO].into_iter().enumerate() {
         let store = open_with(&place, window).await;
         let fixture = fixture_of(&store);
@@ -165,7 +165,7 @@ async fn lowering_the_window_to_nothing_leaves_no_version_behind() {
 /// A binary that counts no bytes was there before: the next steps count what is there, and it goes no later than it would have.
 #[tokio::test]
 async fn what_an_earlier_release_noted_is_counted_and_stays_as_old() {
-    let place = Place::new();
+    let place = Home::new();
     let store = open_with(&place, HOUR).await;
     let fixture = fixture_of(&store);
     let pods = fixture.pods_of("member1").await;

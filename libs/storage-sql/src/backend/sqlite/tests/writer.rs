@@ -7,7 +7,7 @@ use super::*;
 /// A transaction that failed gives back the numbers that it took, so nobody may go on using them.
 #[tokio::test]
 async fn numbers_that_a_failed_transaction_took_are_not_handed_out_twice() {
-    let place = Place::new();
+    let place = Home::new();
     place.run(REFUSE).await;
     let (one, other) = (open_store(&place).await, open_store(&place).await);
     let fixture = fixture_of(&one);
@@ -54,7 +54,7 @@ impl Database for Faulty {
 
 #[tokio::test]
 async fn a_writer_that_panics_is_told_to_whoever_waits_for_its_end() {
-    let place = Place::new();
+    let place = Home::new();
     let database = Faulty(place.database().await.expect("a database"));
     let store = SqlStore::start(Arc::new(database), &Options::default()).await;
     let store = store.expect("a store");
@@ -104,7 +104,7 @@ impl Database for Resting {
 
 #[tokio::test]
 async fn a_writer_rests_once_after_its_work_and_works_again() {
-    let place = Place::new();
+    let place = Home::new();
     let (rests, mut resting) = mpsc::unbounded_channel();
     let database = Resting(place.database().await.expect("a database"), rests);
     let options = Options {
@@ -126,7 +126,7 @@ async fn a_writer_rests_once_after_its_work_and_works_again() {
 /// find it in one.
 #[tokio::test]
 async fn a_transaction_that_the_database_ended_itself_leaves_a_writer_that_works() {
-    let place = Place::new();
+    let place = Home::new();
     place
         .run(
             "CREATE TRIGGER full BEFORE INSERT ON ver WHEN NEW.name = 'large' \
@@ -145,7 +145,7 @@ async fn a_transaction_that_the_database_ended_itself_leaves_a_writer_that_works
 /// A check may read for minutes; writing must not wait for its end again and again.
 #[tokio::test]
 async fn a_log_that_cannot_be_emptied_is_let_grow_before_it_is_tried_again() {
-    let place = Place::new();
+    let place = Home::new();
     let options = Options {
         most_log_bytes: 1,
         busy_timeout: Duration::from_millis(20),
