@@ -71,7 +71,10 @@ pub(crate) async fn matches(
         };
         match found {
             Some(found) => return Ok(found),
-            None if count <= 1 => return Ok(vec![Matches::Unknown]),
+            None if count <= 1 => {
+                let alone = alone(reading, plan, planned, &places[0]).await?;
+                return Ok(vec![alone]);
+            }
             None => count = count.div_ceil(2),
         }
     }
@@ -195,6 +198,29 @@ async fn exclude(
     });
     Ok(Some(matches.collect()))
 }
+
+/// What is known of a place with more blocks than may be held: none matches where one term excludes as many as there are.
+async fn alone(
+    reading: &mut Reading<'_>,
+    plan: &Plan,
+    planned: &TypePlan,
+    place: &Place,
+) -> Result<Matches, StoreError> {
+    let excluded = Excluded::by(plan, planned);
+    for term in excluded.terms.iter().take(MOST_TOTALS) {
+        let blocks = place.objects / IDS_IN_BLOCK;
+        reading.looked_for(usize::try_from(blocks).unwrap_or(usize::MAX));
+        let total = post::total(reading.dialect, *term, planned.id, place.nsid);
+        let total = reading.rows(total, |row| row.int(0)).await?;
+        if total.first().is_some_and(|total| *total >= place.objects) {
+            return Ok(Matches::Exactly(IdSet::new()));
+        }
+    }
+    Ok(Matches::Unknown)
+}
+
+/// Terms whose blocks are added up, where those of all are more than may be held.
+const MOST_TOTALS: usize = 2;
 
 fn keys<T>(found: &BTreeMap<i64, T>) -> Vec<i64> {
     found.keys().copied().collect()

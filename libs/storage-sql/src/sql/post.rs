@@ -259,6 +259,19 @@ pub(crate) fn within(
     .build()
 }
 
+/// How many objects of a namespace have a term: the sum of its blocks, none of which is unpacked.
+pub(crate) fn total(dialect: Dialect, term: i64, resource: i32, nsid: i64) -> Statement {
+    Sql::new(dialect, "post.total", "SELECT ")
+        .push(dialect.sum_of_n())
+        .push(" FROM post")
+        .push(dialect.by_key())
+        .bound(
+            " WHERE term = ? AND type = ? AND nsid = ?",
+            [term.into(), resource.into(), nsid.into()],
+        )
+        .build()
+}
+
 /// The sizes of blocks of any of the terms, at most `limit`, in no order: (nsid, n).
 pub(crate) fn sizes(dialect: Dialect, terms: &[i64], resource: i32, limit: i64) -> Statement {
     Sql::new(dialect, "post.sizes", "SELECT nsid, n FROM post")

@@ -64,6 +64,37 @@ fn labelled(labels: Vec<Requirement>) -> Query {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_one_label_excludes_is_passed_over_however_large_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    drop(store(&directory).await);
+    let tuning = Tuning {
+        // Those of the label are more.
+        blocks: 4,
+        ..Tuning::default()
+    };
+    let options = Options {
+        tuning,
+        ..Options::default()
+    };
+    let path = directory.path().join("store.db");
+    let store = SqlStore::sqlite(&path, &options).await.expect("a store");
+    let no_web = Requirement {
+        key: "app".to_owned(),
+        operator: Operator::NotIn(["web".to_owned()].into()),
+    };
+    let query = labelled(vec![no_web]);
+    let budget = PageBudget {
+        rows: 500,
+        bytes: usize::MAX,
+    };
+    let page = store.page(&query, &Start::Beginning, budget).await;
+    let page = page.expect("a page");
+    assert_eq!((page.rows.len(), page.next.is_none()), (0, true));
+    assert!(page.looked_at < 100, "{}", page.looked_at);
+    assert_eq!(store.count(&query).await.expect("a count"), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_takes_long_is_done_in_other_threads() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = store(&directory).await;
