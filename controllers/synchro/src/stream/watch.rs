@@ -76,7 +76,7 @@ struct Watch {
     has_bookmarks: bool,
     /// It brought something that is stored, and not only how far it is.
     has_changes: bool,
-    /// How far it has led itself, while `complete` is what the member said beside it.
+    /// How far it has led itself, while `complete` is what the member said beside it. That is all that is stored until the watch proves that it lived.
     led_to: Option<Box<str>>,
     /// When it will have worked for a while, if that is news.
     lasts_at: Option<Instant>,
@@ -220,8 +220,9 @@ impl Stream {
         }
     }
 
-    /// Reads until the watch ends. On cancellation what is gathered is written, and what is believed of its silence is not taken back: whoever cancels
-    /// has no doubt of the member, and quiet kinds would be listed by each process that begins. What is done when something comes or is due is in a box:
+    /// Reads until the watch ends. On cancellation what is gathered is written, and how far the watch has led itself: whether what is believed of its
+    /// silence holds, only its end would tell. The next process goes on from where this watch began, or from its last line, which is young enough for
+    /// most quiet kinds: a watch lasts for less than the five minutes for which a member keeps its past. What is done when something comes or is due is in a box:
     /// see [`Stream::perform`].
     async fn follow(&self, watch: &mut Watch) -> Result<End, Halt> {
         loop {
@@ -321,6 +322,7 @@ impl Stream {
                 let problem = problem.into();
                 return Ok(Some(MemberError::Malformed { path, problem }));
             }
+            watch.doubt(&place);
             if let Some(change) = change {
                 let position = || Some(self.position(&watch.complete, Phase::Live));
                 let gather = self.gather(&mut watch.gathering, change, position);
@@ -430,8 +432,8 @@ impl Stream {
     /// How far the watch is, if the store does not know.
     fn unstored(&self, watch: &mut Watch) -> Option<MemberPosition> {
         watch.settle();
-        let moved = watch.complete != watch.stored;
-        moved.then(|| self.position(&watch.complete, Phase::Live))
+        let moved = watch.proven() != watch.stored;
+        moved.then(|| self.position(watch.proven(), Phase::Live))
     }
 
     /// The store has all that there was, if that was anything.
@@ -440,7 +442,7 @@ impl Stream {
         if writes {
             watch.heard = Instant::now();
         }
-        watch.stored.clone_from(&watch.complete);
+        watch.stored = watch.proven().to_owned();
         self.tell_place(watch);
         let unsettled = watch.latest != watch.complete;
         watch.write_at = unsettled.then(|| watch.settles_at());
@@ -520,6 +522,20 @@ impl Watch {
         self.complete = led_to.into();
         self.latest.clone_from(&self.complete);
         true
+    }
+
+    /// Up to where its lines have led, and what was believed of a watch before it that ended in time.
+    fn proven(&self) -> &str {
+        self.led_to.as_deref().unwrap_or(&self.complete)
+    }
+
+    /// An event from before what was believed of its silence: the watch was late, and others of that time may follow.
+    fn doubt(&mut self, place: &Reached) {
+        if let Reached::Event(version) = place
+            && is_behind(version, &self.complete)
+        {
+            self.go_back();
+        }
     }
 
     /// Bytes have come.

@@ -66,10 +66,10 @@ async fn what_was_believed_of_a_watch_that_does_not_end_in_time_is_taken_back() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_taken_back_is_not_what_a_later_process_goes_on_from() {
+async fn what_is_only_believed_is_never_stored() {
     let scene = Scene::new();
     scene.member.lists([page(10, "", &[("a", 1)])]);
-    // Long enough for what is believed to be stored, and shorter than any watch that comes after one that ended in time.
+    // Longer than a position waits for being stored, and shorter than any watch that comes after one that ended in time.
     let late = Duration::from_secs(450);
     let ends_early = Answer::ok("").that_ends_after(late);
     let in_time = Answer::ok("").that_ends_in_time();
@@ -79,7 +79,9 @@ async fn what_is_taken_back_is_not_what_a_later_process_goes_on_from() {
     assert_eq!(requests, ["list", "watch@10", "watch@1000"]);
     scene.member.set_present("2000");
     tokio::time::sleep(late - Duration::from_secs(10)).await;
-    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@2000");
+    act.report.place().reaches("2000").await;
+    // The watch that ended in time has proved what was believed of it.
+    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@1000");
     // It does not say any more whether it would go on from there.
     scene.member.hangs_when_asked_for(["pods".to_owned()]);
     scene.comes_to(&["n/a@1"], "Live@1000").await;
@@ -87,26 +89,32 @@ async fn what_is_taken_back_is_not_what_a_later_process_goes_on_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_store_took_after_nobody_waited_any_more_is_taken_back_as_well() {
-    let scene = Scene::new();
-    scene.member.lists([page(10, "", &[("a", 1)])]);
-    // Nothing happens in it at first, so that the second watch begins where the store is.
-    scene.member.set_present("10");
-    let late = Duration::from_secs(450);
-    let ends_early = Answer::ok("").that_ends_after(late);
-    let in_time = Answer::ok("").that_ends_in_time();
-    scene.member.watches([in_time, ends_early]);
+async fn what_was_only_believed_is_not_stored_by_who_is_cancelled() {
+    let scene = of_which_nothing_is_heard_after("");
     let act = scene.run();
-    let requests = until_watched_again(&scene).await;
-    assert_eq!(requests, ["list", "watch@10", "watch@10"]);
-    scene.member.set_present("2000");
-    // Longer than a position is waited for.
-    let answers_late = Duration::from_secs(6);
-    scene.sink.with(|stored| stored.late = answers_late);
-    tokio::time::sleep(late - Duration::from_secs(10)).await;
-    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@2000");
-    scene.member.hangs_when_asked_for(["pods".to_owned()]);
-    scene.comes_to(&["n/a@1"], "Live@10").await;
+    assert!(is_believed(&act).await);
+    act.end().await;
+    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@10");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_event_refutes_what_was_believed() {
+    let late = Duration::from_secs(110);
+    let line = event("ADDED", &pod("late", 500));
+    let scene = that_watches(Answer::ok("").and_then(late, &line).that_stays_open());
+    let act = scene.run();
+    assert!(is_believed(&act).await);
+    let stored = || {
+        scene
+            .sink
+            .with(|stored| stored.shown().contains(&"n/late@500".to_owned()))
+    };
+    while !stored() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // Others of that time may follow.
+    assert_eq!(scene.sink.with(|stored| stored.place()), "Live@10");
+    scene.comes_to(&["n/a@1", "n/late@500"], "Live@500").await;
     act.end().await;
 }
 
