@@ -221,9 +221,8 @@ impl Stream {
     }
 
     /// Reads until the watch ends. On cancellation what is gathered is written, and how far the watch has led itself: whether what is believed of its
-    /// silence holds, only its end would tell. The next process goes on from where this watch began, or from its last line, which is young enough for
-    /// most quiet kinds: a watch lasts for less than the five minutes for which a member keeps its past. What is done when something comes or is due is in a box:
-    /// see [`Stream::perform`].
+    /// silence holds, only its end would tell. The next process goes on from its last line, or from where this watch or the one before it began, some minutes
+    /// ago: of a quiet kind a member has all that came since in its cache. What is done when something comes or is due is in a box: see [`Stream::perform`].
     async fn follow(&self, watch: &mut Watch) -> Result<End, Halt> {
         loop {
             let due = watch.due();
