@@ -35,8 +35,10 @@ const CHURN: Churn = Churn {
     seed: 1,
 };
 
-/// How long the server of a store is paused, and how long it is away: longer than any process waits for it.
-const OUTAGE: Duration = Duration::from_secs(15);
+/// How long the server of a store is paused: longer than any process waits for it,
+const PAUSED: Duration = Duration::from_secs(15);
+/// and how long it is away after it was killed.
+const AWAY: Duration = Duration::from_secs(60);
 /// What nobody waits for takes less, through a control plane on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(1);
 const PODS: &str = "/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=1";
@@ -218,12 +220,12 @@ async fn outages(fleet: &Harness) -> Result<()> {
     }
     order(Server::pause)?;
     searches_are_refused_at_once(fleet).await?;
-    tokio::time::sleep(OUTAGE).await;
+    tokio::time::sleep(PAUSED).await;
     order(Server::resume)?;
     tokio::time::sleep(PHASE).await;
     order(Server::crash)?;
     searches_are_refused_at_once(fleet).await?;
-    tokio::time::sleep(OUTAGE).await;
+    tokio::time::sleep(AWAY).await;
     order(Server::start_again)?;
     tokio::time::sleep(PHASE).await;
     Ok(())

@@ -42,6 +42,11 @@ async fn what_is_wrong_is_said_and_the_rest_goes_on() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said_and_the_rest_goes_on_on_postgresql() -> Result<()> {
+    faults(StoreKind::Postgres).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_said_and_the_rest_goes_on_on_mariadb() -> Result<()> {
     faults(StoreKind::Mariadb).await
 }

@@ -30,6 +30,12 @@ async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave_on_pos
     the_story(StoreKind::Postgres).await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_on_boarded_by_policy_and_off_boarded_when_they_leave_on_mariadb() -> Result<()>
+{
+    the_story(StoreKind::Mariadb).await
+}
+
 async fn the_story(store: StoreKind) -> Result<()> {
     if !store.is_there()? {
         return Ok(());
