@@ -1,9 +1,9 @@
-//! Stores that an earlier release left, opened by this one: SQLite at versions 4 to 7 of its schema, PostgreSQL and MariaDB at versions 1 to 5.
+//! Stores that an earlier release left, opened by this one: SQLite at versions 4 to 7 and 9 of its schema, PostgreSQL and MariaDB at versions 1 to 6.
 //!
 //! `former/*.sql` are what a binary of then left after `armadex_storage::conformance::model::former::fill` on an empty store, opened with a
 //! `label_sample` of 4, and `former/unposted/*.sql` after `former::unposted::fill_one_by_one` and a purge, with one of 8. `former/tenures/*.sql` and
 //! `former/streams/*.sql` are the same of the two versions after these, when the owner's second tenure had begun; `former/types/*.sql` and
-//! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two, with what [`beside_it_all_is_as_before`] says. What is kept
+//! `former/own_fields/*.sql` (none of SQLite, whose version 8 was made in other words) of the next two and `former/past/*.sql` of the one after these, with what [`beside_it_all_is_as_before`] says. What is kept
 //! is all of `sqlite3 FILE .dump`, `pg_dump --inserts --no-owner --no-privileges --no-comments`, and of MariaDB `SHOW CREATE TABLE` and the rows of each table. They
 //! are never made anew: what a later release writes is no earlier one's.
 
@@ -51,7 +51,7 @@ impl Left {
 /// A version of the schema, and a dump of it.
 type Former = (i64, &'static str, Left);
 
-const SQLITE: [Former; 5] = [
+const SQLITE: [Former; 6] = [
     (4, include_str!("former/sqlite.sql"), Left::All),
     (
         4,
@@ -61,8 +61,9 @@ const SQLITE: [Former; 5] = [
     (5, include_str!("former/tenures/sqlite.sql"), Left::Tenures),
     (6, include_str!("former/streams/sqlite.sql"), Left::Tenures),
     (7, include_str!("former/types/sqlite.sql"), Left::Types),
+    (9, include_str!("former/past/sqlite.sql"), Left::Types),
 ];
-const POSTGRES: [Former; 6] = [
+const POSTGRES: [Former; 7] = [
     (1, include_str!("former/postgres.sql"), Left::All),
     (
         1,
@@ -85,14 +86,16 @@ const POSTGRES: [Former; 6] = [
         include_str!("former/own_fields/postgres.sql"),
         Left::Types,
     ),
+    (6, include_str!("former/past/postgres.sql"), Left::Types),
 ];
-const MYSQL: [Former; 6] = [
+const MYSQL: [Former; 7] = [
     (1, include_str!("former/mysql.sql"), Left::All),
     (1, include_str!("former/unposted/mysql.sql"), Left::Unposted),
     (2, include_str!("former/tenures/mysql.sql"), Left::Tenures),
     (3, include_str!("former/streams/mysql.sql"), Left::Tenures),
     (4, include_str!("former/types/mysql.sql"), Left::Types),
     (5, include_str!("former/own_fields/mysql.sql"), Left::Types),
+    (6, include_str!("former/past/mysql.sql"), Left::Types),
 ];
 
 /// What is not opened here need not open where it matters.
@@ -123,7 +126,7 @@ fn migrations(folder: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sqlite_at_versions_4_to_7() {
+async fn sqlite_at_versions_4_to_9() {
     for (version, dump, left) in SQLITE {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("store.db");
@@ -137,7 +140,7 @@ async fn sqlite_at_versions_4_to_7() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres_at_versions_1_to_5() {
+async fn postgres_at_versions_1_to_6() {
     for (version, dump, left) in POSTGRES {
         let Some(database) = Database::for_test(Engine::Postgres).expect("a server") else {
             return;
@@ -148,7 +151,7 @@ async fn postgres_at_versions_1_to_5() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn mysql_at_versions_1_to_5() {
+async fn mysql_at_versions_1_to_6() {
     for (version, dump, left) in MYSQL {
         let Some(database) = Database::for_test(Engine::Mysql).expect("a server") else {
             return;

@@ -28,7 +28,7 @@ pub(crate) fn migrations(dialect: Dialect) -> &'static [Migration] {
     }
 }
 
-static POSTGRES: [Migration; 8] = [
+static POSTGRES: [Migration; 7] = [
     Migration {
         version: 1,
         name: "store",
@@ -66,23 +66,16 @@ static POSTGRES: [Migration; 8] = [
         serves: 5,
         sql: include_str!("../../migrations/postgres/0006_past.sql"),
     },
-    // Who does not know of trained dictionaries could not read what they packed.
+    // Who does not know of trained dictionaries could not read what they packed, and would be refused by streams that are hidden beside others.
     Migration {
         version: 7,
         name: "dictionaries",
         serves: 7,
         sql: include_str!("../../migrations/postgres/0007_dictionaries.sql"),
     },
-    // Who does not know of streams that are hidden beside others would be refused by them.
-    Migration {
-        version: 8,
-        name: "versions",
-        serves: 8,
-        sql: include_str!("../../migrations/postgres/0008_versions.sql"),
-    },
 ];
 
-static SQLITE: [Migration; 11] = [
+static SQLITE: [Migration; 10] = [
     Migration {
         version: 1,
         name: "store",
@@ -139,23 +132,16 @@ static SQLITE: [Migration; 11] = [
         serves: 8,
         sql: include_str!("../../migrations/sqlite/0009_past.sql"),
     },
-    // Who does not know of trained dictionaries could not read what they packed.
+    // Who does not know of trained dictionaries could not read what they packed, and would be refused by streams that are hidden beside others.
     Migration {
         version: 10,
         name: "dictionaries",
         serves: 10,
         sql: include_str!("../../migrations/sqlite/0010_dictionaries.sql"),
     },
-    // Who does not know of streams that are hidden beside others would be refused by them.
-    Migration {
-        version: 11,
-        name: "versions",
-        serves: 11,
-        sql: include_str!("../../migrations/sqlite/0011_versions.sql"),
-    },
 ];
 
-static MYSQL: [Migration; 8] = [
+static MYSQL: [Migration; 7] = [
     Migration {
         version: 1,
         name: "store",
@@ -193,19 +179,12 @@ static MYSQL: [Migration; 8] = [
         serves: 5,
         sql: include_str!("../../migrations/mysql/0006_past.sql"),
     },
-    // Who does not know of trained dictionaries could not read what they packed.
+    // Who does not know of trained dictionaries could not read what they packed, and would be refused by streams that are hidden beside others.
     Migration {
         version: 7,
         name: "dictionaries",
         serves: 7,
         sql: include_str!("../../migrations/mysql/0007_dictionaries.sql"),
-    },
-    // Who does not know of streams that are hidden beside others would be refused by them.
-    Migration {
-        version: 8,
-        name: "versions",
-        serves: 8,
-        sql: include_str!("../../migrations/mysql/0008_versions.sql"),
     },
 ];
 
@@ -341,21 +320,21 @@ mod tests {
         };
         assert_eq!(
             (of(&[]).version, versions(&of(&[]))),
-            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+            (None, vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
         );
-        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9, 10, 11]);
-        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99]);
+        assert_eq!(versions(&of(&[1, 2])), [3, 4, 5, 6, 7, 8, 9, 10]);
+        let ahead = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99]);
         assert!(ahead.is_ahead() && ahead.pending.is_empty());
-        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).is_ahead());
+        assert!(!of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).is_ahead());
     }
 
     #[test]
     fn only_what_needs_no_migration_is_opened_as_it_is() {
         let of = |run: &[i64]| SchemaStanding::of(Dialect::Sqlite, run).check_as_it_is();
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]).is_ok());
-        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).is_ok());
+        assert!(of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99]).is_ok());
         let refused = of(&[1, 2, 3, 4]).expect_err("refused").to_string();
-        for words in ["version 4", "version 11", "`armadex migrate` first"] {
+        for words in ["version 4", "version 10", "`armadex migrate` first"] {
             assert!(refused.contains(words), "{refused}");
         }
         assert!(of(&[]).is_err(), "there is none");

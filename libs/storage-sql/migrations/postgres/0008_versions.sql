@@ -1,2 +1,0 @@
--- The other versions of a resource. A stream that is opened while its cluster shows one of them has `is_open` 3: it is hidden until it is live.
-CREATE INDEX type_resource ON type (api_group, resource);
