@@ -40,6 +40,6 @@ pub use read::Tuning;
 pub use store::SqlStore;
 pub use store::check::CheckReport;
 pub use store::mend::Mended;
-pub use store::stats::{Share, StoreStats};
+pub use store::stats::{DictionaryShare, Share, StoreStats};
 pub use write::Portions;
 pub use write::past::Past;

@@ -158,12 +158,22 @@ async fn what_was_learnt_goes_with_the_last_of_its_type(home: Home) {
     fixture.purge(100).await;
     put(&fixture, &one, 0..OBJECTS, "2").await;
     let learnt = stored(&store).await;
+    let stats = store.stats().await.expect("stats");
+    let [dictionary] = &stats.dictionaries[..] else {
+        panic!("{stats:?}")
+    };
+    assert_eq!(dictionary.resource, "widgets");
+    assert_eq!(dictionary.objects, OBJECTS as u64);
+    assert!(dictionary.bytes > 1000, "{dictionary:?}");
+    assert_eq!(stats.shares[0].trained, OBJECTS as u64);
     let closed = store.close(one.cluster, "", one.stream.resource).await;
     closed.expect("closed");
     // Noted as unused by one step, and dropped by another.
     for _ in 0..3 {
         fixture.purge(100).await;
     }
+    let stats = store.stats().await.expect("stats");
+    assert_eq!(stats.dictionaries, []);
     let again = fixture.writer("one", &widgets()).await;
     assert_ne!(again.stream.resource, one.stream.resource);
     put(&fixture, &again, 0..OBJECTS, "3").await;

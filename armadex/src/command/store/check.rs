@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::store::StoreFlags;
 
-/// Compare the index, the counters and the versions of a store with its objects, and leave.
+/// Compare the index, the counters and the versions of a store with its objects, see whether these can be read, and leave.
 ///
 /// Everything is read, in one snapshot, beside whoever works with the store; a busy one is slowed down by it. With --mend, what does not agree with the
 /// objects is made from them anew, a namespace of a type at a time. An object that is damaged itself is removed, and comes back with the

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use anyhow::Context as _;
-use armadex_storage_sql::{Disk, Past, Share, StoreStats};
+use armadex_storage_sql::{DictionaryShare, Disk, Past, Share, StoreStats};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -54,6 +54,7 @@ struct Sums {
     stored: u64,
     past: u64,
     past_bytes: u64,
+    trained: u64,
     entries: u64,
     index: u64,
 }
@@ -65,6 +66,7 @@ impl Sums {
         self.stored += other.stored;
         self.past += other.past;
         self.past_bytes += other.past_bytes;
+        self.trained += other.trained;
         self.entries += other.entries;
         self.index += other.index;
     }
@@ -76,12 +78,13 @@ impl Sums {
             stored: share.stored_bytes,
             past: share.past,
             past_bytes: share.past_bytes,
+            trained: share.trained,
             entries: share.entries,
             index: share.index_bytes,
         }
     }
 
-    fn cells(&self, name: &str) -> [String; 8] {
+    fn cells(&self, name: &str) -> [String; 9] {
         [
             name.to_owned(),
             self.objects.to_string(),
@@ -89,6 +92,7 @@ impl Sums {
             bytes(self.stored),
             self.past.to_string(),
             bytes(self.past_bytes),
+            self.trained.to_string(),
             self.entries.to_string(),
             bytes(self.index),
         ]
@@ -96,9 +100,8 @@ impl Sums {
 }
 
 fn text(stats: &StoreStats) -> String {
-    let by_type = table("TYPE", &stats.shares, |share| match share.group.as_str() {
-        "" => share.resource.clone(),
-        group => format!("{}.{group}", share.resource),
+    let by_type = table("TYPE", &stats.shares, |share| {
+        resource(&share.group, &share.resource)
     });
     let by_cluster = table("CLUSTER", &stats.shares, |share| {
         let left = if share.has_left { " (left)" } else { "" };
@@ -112,9 +115,41 @@ fn text(stats: &StoreStats) -> String {
     } = stats;
     let (past, seconds) = (bytes(*past), age.as_secs());
     let disk = disk(&stats.disk);
+    let dictionaries = dictionaries(&stats.dictionaries);
     format!(
-        "revision {revision}, changes since {pruned}: {past} of the last {seconds} s\n{disk}\n{by_type}\n{by_cluster}"
+        "revision {revision}, changes since {pruned}: {past} of the last {seconds} s\n{disk}\n{by_type}\n{by_cluster}{dictionaries}"
     )
+}
+
+fn resource(group: &str, resource: &str) -> String {
+    match group {
+        "" => resource.to_owned(),
+        group => format!("{resource}.{group}"),
+    }
+}
+
+/// One line for each, the last trained first: nothing where there is none.
+fn dictionaries(trained: &[DictionaryShare]) -> String {
+    if trained.is_empty() {
+        return String::new();
+    }
+    let title = ["DICTIONARY OF", "NUMBER", "OF OBJECTS", "BYTES"].map(String::from);
+    let lines = trained.iter().rev().take(MOST).map(|one| {
+        [
+            resource(&one.group, &one.resource),
+            one.number.to_string(),
+            one.objects.to_string(),
+            bytes(one.bytes),
+        ]
+    });
+    let mut lines: Vec<_> = std::iter::once(title).chain(lines).collect();
+    let others = trained.len().saturating_sub(MOST);
+    if others > 0 {
+        let rest = trained[..others].iter().map(|one| one.bytes).sum();
+        let name = format!("{others} others");
+        lines.push([name, String::new(), String::new(), bytes(rest)]);
+    }
+    format!("\n{}", aligned(&lines))
 }
 
 /// One line for each of `name`, the largest first, and one for all.
@@ -128,7 +163,7 @@ fn table(title: &str, shares: &[Share], name: impl Fn(&Share) -> String) -> Stri
     let mut sums = Vec::from_iter(sums);
     sums.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.stored + sums.index));
     let title = [
-        title, "OBJECTS", "SERVED", "STORED", "PAST", "OF IT", "ENTRIES", "INDEX",
+        title, "OBJECTS", "SERVED", "STORED", "PAST", "OF IT", "TRAINED", "ENTRIES", "INDEX",
     ];
     let mut lines = vec![title.map(String::from)];
     lines.extend(sums.iter().take(MOST).map(|(name, sums)| sums.cells(name)));
@@ -196,6 +231,7 @@ fn json(stats: &StoreStats) -> Value {
         past: Past { bytes, age },
         disk,
         shares,
+        dictionaries,
     } = stats;
     let tables = disk.tables.iter();
     let tables = tables.map(|(name, bytes)| (name.clone(), json!(bytes)));
@@ -209,6 +245,26 @@ fn json(stats: &StoreStats) -> Value {
             "tables": tables.collect::<serde_json::Map<_, _>>(),
         },
         "shares": shares.iter().map(json_of_share).collect::<Vec<_>>(),
+        "dictionaries": dictionaries.iter().map(json_of_dictionary).collect::<Vec<_>>(),
+    })
+}
+
+fn json_of_dictionary(dictionary: &DictionaryShare) -> Value {
+    let DictionaryShare {
+        group,
+        version,
+        resource,
+        number,
+        objects,
+        bytes,
+    } = dictionary;
+    json!({
+        "group": group,
+        "version": version,
+        "resource": resource,
+        "number": number,
+        "objects": objects,
+        "bytes": bytes,
     })
 }
 
@@ -224,6 +280,7 @@ fn json_of_share(share: &Share) -> Value {
         stored_bytes,
         past,
         past_bytes,
+        trained,
         blocks,
         entries,
         index_bytes,
@@ -239,6 +296,7 @@ fn json_of_share(share: &Share) -> Value {
         "storedBytes": stored_bytes,
         "past": past,
         "pastBytes": past_bytes,
+        "trained": trained,
         "blocks": blocks,
         "entries": entries,
         "indexBytes": index_bytes,
@@ -263,9 +321,21 @@ mod tests {
             stored_bytes: objects * 700,
             past: 3,
             past_bytes: 900,
+            trained: objects / 2,
             blocks: 2,
             entries: objects * 12,
             index_bytes: objects * 150,
+        }
+    }
+
+    fn dictionary(number: u64, objects: u64) -> DictionaryShare {
+        DictionaryShare {
+            group: "apps".into(),
+            version: "v1".into(),
+            resource: "deployments".into(),
+            number,
+            objects,
+            bytes: 32_768,
         }
     }
 
@@ -287,6 +357,7 @@ mod tests {
                 share("a", "pods", 1000),
                 share("gone", "pods", 7),
             ],
+            dictionaries: vec![dictionary(32, 1000), dictionary(33, 4100)],
         }
     }
 
@@ -300,15 +371,19 @@ TABLE OR INDEX    BYTES
 ver             1.50 MB
 post            10.0 kB
 
-TYPE              OBJECTS   SERVED   STORED  PAST    OF IT  ENTRIES    INDEX
-pods                 1007  4.03 MB   705 kB     6  1.80 kB    12084   151 kB
-deployments.apps       10  40.0 kB  7.00 kB     3    900 B      120  1.50 kB
-all                  1017  4.07 MB   712 kB     9  2.70 kB    12204   153 kB
+TYPE              OBJECTS   SERVED   STORED  PAST    OF IT  TRAINED  ENTRIES    INDEX
+pods                 1007  4.03 MB   705 kB     6  1.80 kB      503    12084   151 kB
+deployments.apps       10  40.0 kB  7.00 kB     3    900 B        5      120  1.50 kB
+all                  1017  4.07 MB   712 kB     9  2.70 kB      508    12204   153 kB
 
-CLUSTER      OBJECTS   SERVED   STORED  PAST    OF IT  ENTRIES    INDEX
-a               1010  4.04 MB   707 kB     6  1.80 kB    12120   152 kB
-gone (left)        7  28.0 kB  4.90 kB     3    900 B       84  1.05 kB
-all             1017  4.07 MB   712 kB     9  2.70 kB    12204   153 kB
+CLUSTER      OBJECTS   SERVED   STORED  PAST    OF IT  TRAINED  ENTRIES    INDEX
+a               1010  4.04 MB   707 kB     6  1.80 kB      505    12120   152 kB
+gone (left)        7  28.0 kB  4.90 kB     3    900 B        3       84  1.05 kB
+all             1017  4.07 MB   712 kB     9  2.70 kB      508    12204   153 kB
+
+DICTIONARY OF     NUMBER  OF OBJECTS    BYTES
+deployments.apps      33        4100  32.8 kB
+deployments.apps      32        1000  32.8 kB
 ";
         assert_eq!(text(&stats()), expected);
     }
@@ -325,10 +400,20 @@ all             1017  4.07 MB   712 kB     9  2.70 kB    12204   153 kB
     }
 
     #[test]
+    fn of_many_dictionaries_the_last_are_told_and_what_the_others_take() {
+        assert_eq!(dictionaries(&[]), "");
+        let many: Vec<_> = (0..23).map(|number| dictionary(number, 1000)).collect();
+        let told = dictionaries(&many);
+        assert_eq!(told.trim().lines().count(), 1 + MOST + 1);
+        assert!(told.ends_with("98.3 kB\n"), "{told}");
+    }
+
+    #[test]
     fn json_has_every_share() {
         let json = json(&stats());
         assert_eq!(json["disk"]["tables"]["ver"], 1_500_000);
         assert_eq!(json["shares"][1]["objects"], 1000);
         assert_eq!(json["shares"][2]["left"], true);
+        assert_eq!(json["dictionaries"][1]["objects"], 4100);
     }
 }

@@ -13,14 +13,16 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
 /// Compresses 8 to 12 µs an object; level 3 takes twice that and six times the memory for 2 % less.
 pub(super) const LEVEL: i32 = 1;
-/// The first number that is not for one that is built in, and how many numbers a type has.
+/// How many numbers a type has.
 const NUMBERS: i64 = 16;
+/// Those before it are for what is built in.
+pub(crate) const FIRST_TRAINED: i64 = NUMBERS;
 /// A body's dictionary is a number of 32 bits everywhere.
 const LAST_TYPE: i32 = (1 << 27) - 2;
 
 /// The numbers of the dictionaries of a type, the first trained first; `None` of a type whose numbers would not fit.
 pub(crate) fn numbers_of(resource: i32) -> Option<RangeInclusive<i64>> {
-    let first = NUMBERS + i64::from(resource) * NUMBERS;
+    let first = FIRST_TRAINED + i64::from(resource) * NUMBERS;
     (0..=LAST_TYPE)
         .contains(&resource)
         .then(|| first..=first + NUMBERS - 1)
@@ -28,12 +30,12 @@ pub(crate) fn numbers_of(resource: i32) -> Option<RangeInclusive<i64>> {
 
 /// Whether it is of a type.
 pub(crate) fn is_trained(number: i64) -> bool {
-    number >= NUMBERS
+    number >= FIRST_TRAINED
 }
 
 /// The type that a dictionary with this number is of.
 pub(crate) fn type_of(number: i64) -> Option<i32> {
-    i32::try_from(number / NUMBERS - 1)
+    i32::try_from((number - FIRST_TRAINED).div_euclid(NUMBERS))
         .ok()
         .filter(|resource| (0..=LAST_TYPE).contains(resource))
 }

@@ -2,11 +2,12 @@
 
 use crate::sql::statement::Statement;
 
-/// (type, nsid, id, form, terms) of every object that has a version.
+/// (type, nsid, id, form, terms, rev, size, dict, body) of every object that has a version.
 pub(crate) fn objects() -> Statement {
     Statement::fixed(
         "check.objects",
-        "SELECT o.type, o.nsid, o.id, o.form, v.terms FROM obj o JOIN ver v ON v.rev = o.rev",
+        "SELECT o.type, o.nsid, o.id, o.form, v.terms, o.rev, o.size, v.dict, v.body \
+         FROM obj o JOIN ver v ON v.rev = o.rev",
         [],
     )
 }

@@ -17,6 +17,20 @@ pub(crate) fn decode_trained(row: &dyn Row) -> Result<(i64, i64), StoreError> {
     Ok((row.int(0)?, row.int(1)?))
 }
 
+/// All that there are, with what they take: [`decode_sizes`].
+pub(crate) fn sizes() -> Statement {
+    Statement::fixed(
+        "dict.sizes",
+        "SELECT id, objects, LENGTH(bytes) FROM dict ORDER BY id",
+        [],
+    )
+}
+
+/// The number, how many objects the type had when it was trained, and its bytes.
+pub(crate) fn decode_sizes(row: &dyn Row) -> Result<(i64, i64, i64), StoreError> {
+    Ok((row.int(0)?, row.int(1)?, row.int(2)?))
+}
+
 /// Those of these numbers that there are, the first trained first: [`decode`].
 pub(crate) fn several(dialect: Dialect, numbers: &[i64]) -> Statement {
     Sql::new(dialect, "dict.several", "SELECT id, bytes FROM dict WHERE ")

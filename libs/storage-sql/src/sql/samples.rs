@@ -322,6 +322,7 @@ fn objects(dialect: Dialect) -> Vec<Statement> {
 fn dictionaries(dialect: Dialect) -> Vec<Statement> {
     vec![
         dictionary::all(),
+        dictionary::sizes(),
         dictionary::several(dialect, &[64, 65]),
         dictionary::insert(64, 1500, &[0; 40]),
         dictionary::delete(dialect, &[64, 65]),
@@ -431,7 +432,7 @@ fn audits(dialect: Dialect) -> Vec<Statement> {
         mend::count_types(dialect, 1000),
         mend::count_objects(dialect, CLUSTER, TYPE),
         mend::versions_after(35, 2000),
-        stats::versions(dialect),
+        stats::versions(dialect, 16),
         stats::index(dialect),
         audit::count_objects(35),
         audit::count_versions(35, 40),

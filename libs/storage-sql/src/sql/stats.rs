@@ -20,10 +20,12 @@ pub(crate) struct VersionSums {
     pub(crate) stored_bytes: i64,
     pub(crate) past: i64,
     pub(crate) past_bytes: i64,
+    /// Of all, those that a trained dictionary packs.
+    pub(crate) trained: i64,
 }
 
-/// By type and cluster: [`decode_versions`].
-pub(crate) fn versions(dialect: Dialect) -> Statement {
+/// By type and cluster: [`decode_versions`]. Dictionaries that were trained have this number or a greater one.
+pub(crate) fn versions(dialect: Dialect, first_trained: i64) -> Statement {
     let int = dialect.as_int();
     Sql::new(
         dialect,
@@ -37,6 +39,11 @@ pub(crate) fn versions(dialect: Dialect) -> Statement {
     .push(int)
     .push(", CAST(SUM(CASE WHEN o.id IS NULL THEN LENGTH(v.body) + LENGTH(v.terms) ELSE 0 END)")
     .push(int)
+    .bound(
+        ", CAST(SUM(CASE WHEN v.dict >= ? THEN 1 ELSE 0 END)",
+        [first_trained.into()],
+    )
+    .push(int)
     .push(" FROM ver v LEFT JOIN obj o ON o.id = v.obj AND o.rev = v.rev GROUP BY 1, 2")
     .build()
 }
@@ -49,6 +56,7 @@ pub(crate) fn decode_versions(row: &dyn Row) -> Result<(Shared, VersionSums), St
         stored_bytes: row.int(5)?,
         past: all - objects,
         past_bytes: row.int(6)?,
+        trained: row.int(7)?,
     };
     Ok(((type_id(row.int(0)?)?, row.int(1)?), sums))
 }

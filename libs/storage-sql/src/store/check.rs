@@ -1,4 +1,4 @@
-//! Whether the index agrees with the objects: blocks and counters against rows and their terms.
+//! Whether the index agrees with the objects, blocks and counters against rows and their terms, and whether these can be read.
 //!
 //! Both sides are folded into a tally for each type and namespace, so that memory grows with the number of namespaces and not of objects.
 
@@ -7,16 +7,19 @@ mod notes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::Hasher;
+use std::sync::Arc;
 
 use armadex_postings::Block;
 use armadex_storage::StoreError;
 use siphasher::sip::SipHasher13;
 
-use crate::backend::{Connection, Lane, Row, head_row, row};
+use crate::backend::{Connection, Lane, Row, head_row, row, rows};
+use crate::form::codec::{Packed, Unpacker};
+use crate::form::dictionaries::{Known, Trained};
 use crate::form::namespace_id::cluster_of;
 use crate::form::term::{TermHasher, TermSet};
-use crate::sql::audit;
 use crate::sql::head::HeadRow;
+use crate::sql::{audit, dictionary};
 use crate::store::SqlStore;
 use crate::write::unposting::unposting;
 
@@ -34,7 +37,7 @@ pub struct CheckReport {
 }
 
 impl SqlStore {
-    /// Compares the index and the counters with the objects, in one snapshot. Reads everything: not for a busy store.
+    /// Compares the index and the counters with the objects, whose bodies are unpacked, in one snapshot. Reads everything: not for a busy store.
     pub async fn check(&self) -> Result<CheckReport, StoreError> {
         let mut transaction = self.database.read(Lane::Whole).await?;
         let (report, _) = examine(&mut *transaction, &self.hasher).await?;
@@ -53,6 +56,8 @@ pub(crate) struct Findings {
     pub(crate) places: BTreeSet<TypeNamespace>,
     /// Ids of namespaces whose number of types is wrong.
     pub(crate) namespaces: BTreeSet<i64>,
+    /// Of places, the revisions of objects whose bodies cannot be unpacked.
+    pub(crate) unreadable: BTreeMap<TypeNamespace, BTreeSet<i64>>,
     /// (cluster, type) of streams whose number of objects is wrong, or that are missing.
     pub(crate) streams: BTreeSet<(i64, i64)>,
     pub(crate) is_log_damaged: bool,
@@ -131,7 +136,9 @@ pub(super) async fn examine(
     hasher: &TermHasher,
 ) -> Result<(CheckReport, Findings), StoreError> {
     let mut faults = Faults::default();
-    let stored = tally_objects(connection, hasher, &mut faults).await?;
+    let dictionaries = dictionaries(connection).await?;
+    let mut bodies = Bodies(Unpacker::new(&dictionaries));
+    let stored = tally_objects(connection, hasher, &mut bodies, &mut faults).await?;
     let mut indexed = tally_blocks(connection, &mut faults).await?;
     tally_counters(connection, &mut indexed).await?;
     compare(&stored, &indexed, &mut faults);
@@ -148,10 +155,39 @@ pub(super) async fn examine(
     Ok((report, faults.at))
 }
 
-/// What the objects and the terms of their versions say.
+/// All that were trained, as they are stored: what a process has in memory may not be there any more.
+async fn dictionaries(connection: &mut dyn Connection) -> Result<Known, StoreError> {
+    let all = rows(connection, dictionary::all(), dictionary::decode_trained).await?;
+    let all: Vec<i64> = all.into_iter().map(|(number, _)| number).collect();
+    let mut known = Known::new();
+    for part in all.chunks(connection.dialect().most_values()) {
+        let statement = dictionary::several(connection.dialect(), part);
+        for (number, bytes) in rows(connection, statement, dictionary::decode).await? {
+            known.insert(number, Arc::new(Trained::new(number, bytes)));
+        }
+    }
+    Ok(known)
+}
+
+/// Unpacks every body.
+struct Bodies<'d>(Unpacker<'d>);
+
+impl Bodies<'_> {
+    /// Why it cannot be read, if it cannot.
+    fn damage(&mut self, body: Packed, size: i64) -> Option<String> {
+        match self.0.unpack(body) {
+            Ok(body) if i64::try_from(body.len()) == Ok(size) => None,
+            Ok(body) => Some(format!("it has {} bytes instead of {size}", body.len())),
+            Err(why) => Some(why),
+        }
+    }
+}
+
+/// What the objects, the terms of their versions and their bodies say.
 async fn tally_objects(
     connection: &mut dyn Connection,
     hasher: &TermHasher,
+    bodies: &mut Bodies<'_>,
     faults: &mut Faults,
 ) -> Result<Tallies, StoreError> {
     let unposting = unposting(connection).await?.into_iter().map(i64::from);
@@ -178,6 +214,12 @@ async fn tally_objects(
                     }
                 }
                 None => faults.place(place, format!("the terms of object {id} are damaged")),
+            }
+            let (rev, size, dictionary) = (row.int(5)?, row.int(6)?, row.int(7)?);
+            let bytes = row.blob(8)?;
+            if let Some(why) = bodies.damage(Packed { dictionary, bytes }, size) {
+                faults.at.unreadable.entry(place).or_default().insert(rev);
+                faults.place(place, format!("the body of object {id} is damaged: {why}"));
             }
             Ok(())
         })

@@ -67,6 +67,7 @@ impl SqlStore {
         let (_, found) = examine(connection, &self.hasher).await?;
         let Findings {
             mut places,
+            mut unreadable,
             namespaces,
             streams,
             is_log_damaged,
@@ -89,6 +90,7 @@ impl SqlStore {
                 nsid: place.nsid,
                 lost_name: names.get(&place.nsid).cloned(),
                 terms,
+                unreadable: unreadable.remove(&place).unwrap_or_default(),
                 hasher: self.hasher,
             }));
         }

@@ -6,8 +6,9 @@ use armadex_model::GroupVersionResource;
 use armadex_storage::StoreError;
 
 use crate::backend::{Connection, Disk, Lane, head_row, row, rows};
+use crate::form::dictionaries::{FIRST_TRAINED, type_of};
 use crate::sql::stats::{self, IndexSums, Shared, VersionSums};
-use crate::sql::{catalog, lease, milestone};
+use crate::sql::{catalog, dictionary, lease, milestone};
 use crate::store::SqlStore;
 use crate::write::past::Past;
 use crate::write::shown::EVERY_TYPE;
@@ -25,6 +26,25 @@ pub struct StoreStats {
     pub disk: Disk,
     /// One for each type of each cluster that has anything, clusters that left included.
     pub shares: Vec<Share>,
+    /// Dictionaries that were trained, the oldest of each type first.
+    pub dictionaries: Vec<DictionaryShare>,
+}
+
+/// A dictionary that was trained on objects of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DictionaryShare {
+    /// The type's group.
+    pub group: String,
+    /// The type's version.
+    pub version: String,
+    /// The type's plural name.
+    pub resource: String,
+    /// What bodies name it by.
+    pub number: u64,
+    /// How many objects the type had when it was trained.
+    pub objects: u64,
+    /// What it takes.
+    pub bytes: u64,
 }
 
 /// What a type of a cluster has.
@@ -50,6 +70,8 @@ pub struct Share {
     pub past: u64,
     /// Bytes of these.
     pub past_bytes: u64,
+    /// How many versions, those of `past` included, a trained dictionary packs.
+    pub trained: u64,
     /// Blocks of the index.
     pub blocks: u64,
     /// Entries in them: an object for each term that leads to it.
@@ -76,7 +98,7 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     let head = head_row::read(connection).await?;
     let names = Names::read(connection).await?;
     let mut sums: BTreeMap<Shared, (VersionSums, IndexSums)> = BTreeMap::new();
-    let versions = stats::versions(connection.dialect());
+    let versions = stats::versions(connection.dialect(), FIRST_TRAINED);
     for (key, versions) in rows(connection, versions, stats::decode_versions).await? {
         sums.entry(key).or_default().0 = versions;
     }
@@ -84,6 +106,11 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
     for (key, index) in rows(connection, index, stats::decode_index).await? {
         sums.entry(key).or_default().1 = index;
     }
+    let dictionaries = rows(connection, dictionary::sizes(), dictionary::decode_sizes).await?;
+    let dictionaries = dictionaries
+        .into_iter()
+        .map(|sizes| names.dictionary(sizes));
+    let dictionaries = dictionaries.collect();
     let past = past(connection, head.pruned).await?;
     let disk = disk(connection).await?;
     let shares = sums
@@ -97,6 +124,7 @@ async fn read(connection: &mut dyn Connection) -> Result<StoreStats, StoreError>
         past,
         disk,
         shares: shares.collect(),
+        dictionaries,
     })
 }
 
@@ -145,6 +173,23 @@ impl Names {
         })
     }
 
+    fn resource(&self, id: i32) -> GroupVersionResource {
+        let known = self.types.get(&id).cloned();
+        known.unwrap_or_else(|| GroupVersionResource::new("", "", format!("type {id}")))
+    }
+
+    fn dictionary(&self, (number, objects, bytes): (i64, i64, i64)) -> DictionaryShare {
+        let gvr = self.resource(type_of(number).unwrap_or(-1));
+        DictionaryShare {
+            group: gvr.group,
+            version: gvr.version,
+            resource: gvr.resource,
+            number: number.unsigned_abs(),
+            objects: objects.unsigned_abs(),
+            bytes: bytes.unsigned_abs(),
+        }
+    }
+
     fn share(&self, (resource, cluster): Shared, versions: VersionSums, index: IndexSums) -> Share {
         let VersionSums {
             objects,
@@ -152,19 +197,19 @@ impl Names {
             stored_bytes,
             past,
             past_bytes,
+            trained,
         } = versions;
         let IndexSums {
             blocks,
             entries,
             bytes,
         } = index;
-        let unknown = || GroupVersionResource::new("", "", format!("type {resource}"));
         let known = self.clusters.get(&cluster);
         // A cluster that was purged has tombstones until they are past the window.
         let (name, is_shown) = known
             .cloned()
             .unwrap_or_else(|| (format!("cluster {cluster}"), false));
-        let gvr = self.types.get(&resource).cloned().unwrap_or_else(unknown);
+        let gvr = self.resource(resource);
         Share {
             cluster: name,
             has_left: !is_shown,
@@ -176,6 +221,7 @@ impl Names {
             stored_bytes: stored_bytes.unsigned_abs(),
             past: past.unsigned_abs(),
             past_bytes: past_bytes.unsigned_abs(),
+            trained: trained.unsigned_abs(),
             blocks: blocks.unsigned_abs(),
             entries: entries.unsigned_abs(),
             index_bytes: bytes.unsigned_abs(),

@@ -384,6 +384,18 @@ const DAMAGES: &[(&str, &str)] = &[
         "UPDATE ver SET terms = terms || x'01000000' WHERE rev = 1",
         "object 1 has terms that its type would post",
     ),
+    (
+        "UPDATE ver SET body = substr(body, 2) WHERE rev = 1",
+        "the body of object 1 is damaged",
+    ),
+    (
+        "UPDATE ver SET dict = 77 WHERE rev = 1",
+        "dictionary 77 is not known",
+    ),
+    (
+        "UPDATE obj SET size = size + 1 WHERE id = 1",
+        "bytes instead of",
+    ),
     ("DELETE FROM ver WHERE rev = 1", "1 objects have no version"),
     (
         "UPDATE ver SET rev = 1000 WHERE rev = 1",

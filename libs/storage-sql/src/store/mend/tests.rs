@@ -16,7 +16,7 @@ use crate::write::mend::Mending;
 use crate::write::work::Work;
 use crate::{Location, Options, SqlStore, open_with};
 
-const DAMAGES: [&str; 10] = [
+const DAMAGES: [&str; 12] = [
     "UPDATE counter SET n = n + 1",
     "DELETE FROM post",
     "UPDATE stream SET objects = 7",
@@ -27,6 +27,8 @@ const DAMAGES: [&str; 10] = [
     "UPDATE ver SET rev = 1000 WHERE rev = 1",
     "UPDATE obj SET form = form + 1073741824 WHERE rev = 1",
     "UPDATE milestone SET bytes = 0",
+    "UPDATE ver SET dict = 77 WHERE rev = 1",
+    "UPDATE obj SET size = size + 1 WHERE rev = 1",
 ];
 
 async fn run(store: &SqlStore, sql: &'static str) {

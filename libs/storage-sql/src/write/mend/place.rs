@@ -1,6 +1,8 @@
 //! The index and the counter of a type in a namespace. All of it is one transaction: a selector of several labels finds an object by what leads to it from each
 //! of them, so to make some anew before others would show what was rightly not found.
 
+use std::collections::BTreeSet;
+
 use armadex_storage::StoreError;
 
 use super::rows::{LOOK, count_types, fence, mend_stream};
@@ -28,6 +30,7 @@ pub(super) async fn mend_place(
     let name = name_of(session.connection, place).await?;
     let rules = Rules {
         hasher: place.hasher,
+        unreadable: &place.unreadable,
         // Objects that were indexed otherwise since are sound.
         posts_all: !is_unposting(session.connection, place.resource).await?,
         is_somewhere: name.is_some(),
@@ -51,20 +54,23 @@ pub(super) async fn mend_place(
 }
 
 /// By which the terms of an object are told from damage.
-struct Rules {
+struct Rules<'a> {
     hasher: TermHasher,
+    unreadable: &'a BTreeSet<i64>,
     /// No term of the type is left unposted.
     posts_all: bool,
     /// What is nowhere cannot be shown, and its namespace has a number of its own when it is listed again.
     is_somewhere: bool,
 }
 
-impl Rules {
-    /// What an object is indexed by, if that is what its form stands for.
-    fn admit<'a>(&self, row: &'a PlacedRow) -> Option<&'a TermSet> {
+impl Rules<'_> {
+    /// What an object is indexed by, if that is what its form stands for and its body can be read.
+    fn admit<'r>(&self, row: &'r PlacedRow) -> Option<&'r TermSet> {
+        let is_readable = !self.unreadable.contains(&row.rev);
         row.terms.as_ref().filter(|terms| {
             let is_posted = !self.posts_all || terms.unposted().is_empty();
-            self.is_somewhere && is_posted && self.hasher.is_form_of(row.form, terms)
+            let is_sound = is_readable && self.is_somewhere && is_posted;
+            is_sound && self.hasher.is_form_of(row.form, terms)
         })
     }
 }
@@ -94,7 +100,7 @@ struct Scan {
 async fn scan(
     session: &mut Session<'_>,
     place: &PlaceMending,
-    rules: &Rules,
+    rules: &Rules<'_>,
 ) -> Result<Scan, StoreError> {
     let mut scan = Scan::default();
     let mut after = String::new();

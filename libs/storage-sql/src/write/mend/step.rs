@@ -60,6 +60,8 @@ pub(crate) struct PlaceMending {
     pub(crate) lost_name: Option<String>,
     /// Terms by which there are blocks.
     pub(crate) terms: BTreeSet<i64>,
+    /// Revisions of objects whose bodies cannot be unpacked.
+    pub(crate) unreadable: BTreeSet<i64>,
     pub(crate) hasher: TermHasher,
 }
 
