@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use super::backing::Backing;
-use super::report::Written;
+use super::report::Work;
 use crate::process;
 
 /// What had been used up when it began.
@@ -26,12 +26,12 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// It was done to so many pods.
-    pub(super) fn done(self, what: &'static str, count: usize) -> Result<Written> {
-        let mut written = Written::new(what, count, self.begun.elapsed());
-        written.own_cpu_seconds = own_seconds()? - self.own;
-        written.server_cpu_seconds = self.place.server_seconds()? - self.server;
-        Ok(written)
+    /// It was done to so many pods, and is added to what was before.
+    pub(super) fn done(self, work: &mut Work, count: usize) -> Result<()> {
+        work.add(count, self.begun.elapsed());
+        work.own_cpu_seconds += own_seconds()? - self.own;
+        work.server_cpu_seconds += self.place.server_seconds()? - self.server;
+        Ok(())
     }
 }
 

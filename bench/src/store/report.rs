@@ -13,24 +13,31 @@ use crate::table::{Row, told};
 pub(super) struct Report {
     pub(super) store: &'static str,
     pub(super) pods: usize,
+    pub(super) clusters: usize,
     /// Of one, on average, as it is stored but for packing.
     pub(super) body_bytes: usize,
-    pub(super) pruned: Written,
-    pub(super) written: Vec<Written>,
-    pub(super) list: Written,
+    pub(super) pruned: Work,
+    pub(super) written: Vec<Work>,
+    pub(super) upkeep: Vec<Work>,
+    pub(super) list: Work,
     pub(super) pages: Vec<Page>,
+    pub(super) get_milliseconds: f64,
     /// For each object, once they are written.
     pub(super) fresh_bytes: u64,
-    /// For each object, in the end.
+    /// For each object, with the versions that were superseded.
     pub(super) disk_bytes: u64,
+    /// For each object, when these have gone; a server keeps the room for what comes.
+    pub(super) settled_bytes: u64,
 }
 
 /// Something that was done to all pods.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Written {
+pub(super) struct Work {
     what: &'static str,
     seconds: f64,
     per_second: f64,
+    #[serde(skip)]
+    count: usize,
     /// Of this process.
     pub(super) own_cpu_seconds: f64,
     /// Of the server, where there is one.
@@ -38,9 +45,11 @@ pub(super) struct Written {
 }
 
 /// A query.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Page {
     pub(super) query: &'static str,
+    /// Why so many objects are not searched so, where they are not.
+    pub(super) refused: Option<String>,
     pub(super) milliseconds: [f64; PAGES.len()],
     pub(super) rows: [usize; PAGES.len()],
     pub(super) looked_at: [u64; PAGES.len()],
@@ -48,15 +57,19 @@ pub(super) struct Page {
     pub(super) count_milliseconds: f64,
 }
 
-impl Written {
-    pub(super) fn new(what: &'static str, count: usize, took: Duration) -> Self {
-        let seconds = took.as_secs_f64();
+impl Work {
+    pub(super) fn new(what: &'static str) -> Self {
         Self {
             what,
-            seconds,
-            per_second: count as f64 / seconds,
             ..Self::default()
         }
+    }
+
+    /// It was done to so many more.
+    pub(super) fn add(&mut self, count: usize, took: Duration) {
+        self.count += count;
+        self.seconds += took.as_secs_f64();
+        self.per_second = self.count as f64 / self.seconds;
     }
 
     fn row(&self) -> Row {
@@ -66,6 +79,7 @@ impl Written {
             per_second,
             own_cpu_seconds,
             server_cpu_seconds,
+            ..
         } = self;
         let cpu = match (*own_cpu_seconds, *server_cpu_seconds) {
             (0.0, 0.0) => String::new(),
@@ -81,20 +95,29 @@ impl Written {
 impl Report {
     /// Each figure.
     pub(super) fn rows(&self) -> Vec<Row> {
-        let size = format!("{} of {} bytes on average", self.pods, self.body_bytes);
+        let Self {
+            pods,
+            clusters,
+            body_bytes,
+            ..
+        } = self;
+        let size = format!("{pods} of {body_bytes} bytes on average, clusters: {clusters}");
         let mut rows = vec![
             told("store", self.store.to_owned()),
             told("pods", size),
             self.pruned.row(),
         ];
-        rows.extend(self.written.iter().map(Written::row));
+        rows.extend(self.written.iter().map(Work::row));
+        rows.extend(self.upkeep.iter().map(Work::row));
         rows.push(self.list.row());
         for page in &self.pages {
             rows.extend(page.rows_of_table());
         }
+        rows.push(told("get", format!("{:.2} ms", self.get_milliseconds)));
         for (what, bytes) in [
             ("bytes per object on disk, fresh", self.fresh_bytes),
-            ("bytes per object on disk", self.disk_bytes),
+            ("the same with what was superseded", self.disk_bytes),
+            ("the same once that is past", self.settled_bytes),
         ] {
             rows.push(told(what, bytes.to_string()));
         }
@@ -104,6 +127,9 @@ impl Report {
 
 impl Page {
     fn rows_of_table(&self) -> Vec<Row> {
+        if let Some(refused) = &self.refused {
+            return vec![told(self.query, format!("refused: {refused}"))];
+        }
         let page = |index: usize| {
             let (found, looked_at) = (self.rows[index], self.looked_at[index]);
             let what = format!("{}, page of {}", self.query, PAGES[index]);

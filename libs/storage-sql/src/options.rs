@@ -86,7 +86,7 @@ pub struct Training {
     pub least: u32,
     /// How many objects are looked at, half of them to learn from.
     pub samples: usize,
-    /// How long until it is looked again whether one is due, or another process has trained one.
+    /// The longest until it is looked again whether one is due, or another process has trained one: seconds at first, longer each time that none is.
     pub period: Duration,
 }
 

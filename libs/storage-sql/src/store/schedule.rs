@@ -2,13 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::form::dictionaries::type_of;
 use crate::options::Training;
 
 /// A type is looked at again when it has so many times the objects.
 const GROWN: i64 = 4;
+/// Until the second look, and the first after one that found something: a fleet that comes brings a thousand objects of each type within seconds, and what was
+/// written before a dictionary was trained stays as it is.
+const FIRST: Duration = Duration::from_secs(15);
+/// Each look that finds nothing doubles the pause.
+const LONGER: u32 = 2;
 
 /// What this process knows of when to train.
 #[derive(Debug)]
@@ -20,6 +25,8 @@ pub(crate) struct Schedule {
 #[derive(Debug, Default)]
 struct State {
     next: Option<Instant>,
+    /// How long after it the one after that is, unless something is found.
+    pause: Duration,
     /// How many objects a type had when it was looked at last, whatever came of it.
     tried: HashMap<i32, i64>,
 }
@@ -50,7 +57,9 @@ impl Schedule {
         let mut state = self.state();
         let is_due = state.next.is_none_or(|next| now >= next);
         if is_due {
-            state.next = Some(now + self.when.period);
+            let pause = state.pause.max(FIRST).min(self.when.period);
+            state.next = Some(now + pause);
+            state.pause = pause * LONGER;
         }
         is_due
     }
@@ -75,6 +84,7 @@ impl Schedule {
             state.tried.insert(resource, objects);
             // There may be more of them.
             state.next = None;
+            state.pause = Duration::ZERO;
         }
         chosen
     }
@@ -101,14 +111,18 @@ mod tests {
     }
 
     #[test]
-    fn it_is_looked_once_in_a_period_and_at_once_where_something_was_found() {
+    fn the_more_seldom_it_is_looked_the_longer_nothing_is_found() {
         let schedule = Schedule::new(Training::default());
-        let now = Instant::now();
-        assert!(schedule.is_due(now));
-        assert!(!schedule.is_due(now));
-        assert!(schedule.is_due(now + Training::default().period));
+        let begun = Instant::now();
+        let mut looks = (0..3600)
+            .filter(|second| schedule.is_due(begun + Duration::from_secs(*second)))
+            .collect::<Vec<u64>>();
+        assert_eq!(looks.split_off(7), [1545, 2145, 2745, 3345]);
+        assert_eq!(looks, [0, 15, 45, 105, 225, 465, 945]);
+        let now = begun + Duration::from_secs(3600);
         schedule.choose(&[(1, 1000)], &[]).expect("chosen");
-        assert!(schedule.is_due(now));
+        assert!(schedule.is_due(now), "there may be more");
+        assert!(schedule.is_due(now + FIRST));
     }
 
     #[test]
