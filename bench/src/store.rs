@@ -22,6 +22,7 @@ use armadex_storage::{
 };
 use armadex_storage_sql::{Options, SqlStore, open_with};
 use clap::Args;
+use futures::future::try_join_all;
 
 use crate::table;
 use backing::{Backing, Kind};
@@ -31,6 +32,8 @@ use report::{Page, Report, Work};
 
 /// Changes of one write.
 const BATCH: usize = 500;
+/// Writers of what is new.
+const AT_ONCE: usize = 8;
 /// Times that each page is read.
 const TIMES: u32 = 20;
 /// A page has no more bytes than this.
@@ -144,20 +147,17 @@ async fn write_new(
     report: &mut Report,
 ) -> Result<()> {
     report.pruned = Work::new("pruned");
-    let mut written = Work::new("written, in two halves at once");
+    let mut written = Work::new("written, in eight parts at once");
     let mut bytes = 0;
     for cluster in clusters {
         let (pods, pruning) = cluster.pruned()?;
         report.pruned.add(pods.len(), pruning);
         bytes += pods.iter().map(|pod| pod.body.len()).sum::<usize>();
         let (id, stream) = open(store, cluster.name()).await?;
-        let (first, second) = pods.split_at(pods.len() / 2);
+        let parts = pods.chunks(pods.len().div_ceil(AT_ONCE));
         let meter = Meter::start(place)?;
-        // As two streams would; they share one cluster here.
-        tokio::try_join!(
-            write_all(store, id, &stream, first),
-            write_all(store, id, &stream, second)
-        )?;
+        // As so many streams would; they share one cluster here.
+        try_join_all(parts.map(|part| write_all(store, id, &stream, part))).await?;
         // As a synchro does now and then: what comes later is packed with what is learnt by then.
         store.purge(REMOVED, Duration::ZERO).await?;
         meter.done(&mut written, pods.len())?;

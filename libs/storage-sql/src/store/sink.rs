@@ -200,9 +200,8 @@ impl Sink for SqlStore {
     async fn purge(&self, limit: u32, grace: Duration) -> Result<Purged, StoreError> {
         match self.order(Work::Purge(limit, grace)).await? {
             Done::Purged(purged) => {
-                if purged.finished {
-                    self.see_to_dictionaries().await;
-                }
+                // Where much is written, a long time no step is the last one.
+                self.see_to_dictionaries().await;
                 Ok(purged)
             }
             other => Err(unexpected(&other)),
