@@ -84,6 +84,9 @@ impl Default for Options {
 pub struct Training {
     /// Of types with so many objects; 0: never.
     pub least: u32,
+    /// A store has no more of them. Each takes 100 KB of the memory of every process that meets it, for as long as its type is there, and a member may
+    /// have any number of types.
+    pub most: usize,
     /// How many objects are looked at, half of them to learn from.
     pub samples: usize,
     /// The longest until it is looked again whether one is due, or another process has trained one: seconds at first, longer each time that none is.
@@ -95,6 +98,8 @@ impl Default for Training {
         Self {
             // Of fewer a dictionary would learn the names.
             least: 1000,
+            // As many as fifty large types that grow, or 25 MB.
+            most: 256,
             // Two seconds of a processor; more samples make no better dictionary of this size.
             samples: 2000,
             period: Duration::from_secs(10 * 60),

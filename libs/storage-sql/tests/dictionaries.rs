@@ -18,6 +18,7 @@ on_each_database! {
     what_there_is_much_of_is_packed_with_what_was_learnt_from_it,
     nothing_is_learnt_from_secrets,
     what_was_learnt_goes_with_the_last_of_its_type,
+    a_store_has_no_more_dictionaries_than_it_may,
 }
 
 const OBJECTS: usize = 300;
@@ -28,6 +29,7 @@ fn options() -> Options {
         watch_window: Duration::ZERO,
         training: Training {
             least: OBJECTS as u32,
+            most: 1,
             samples: OBJECTS,
             period: Duration::ZERO,
         },
@@ -180,5 +182,20 @@ async fn what_was_learnt_goes_with_the_last_of_its_type(home: Home) {
     let anew = stored(&store).await;
     assert!(anew > learnt * 3 / 2, "{anew} after {learnt} bytes");
     assert_read(&store, &widgets()).await;
+    store.shutdown().await;
+}
+
+async fn a_store_has_no_more_dictionaries_than_it_may(home: Home) {
+    let store = home.open_with(options()).await;
+    let fixture = Fixture::of(&store);
+    let gadgets = resource("example.com", "gadgets", "Gadget", true);
+    for of in [widgets(), gadgets] {
+        let writer = fixture.writer("one", &of).await;
+        put(&fixture, &writer, 0..OBJECTS, "1").await;
+        fixture.purge(100).await;
+    }
+    let stats = store.stats().await.expect("stats");
+    let of = stats.dictionaries.iter().map(|one| &one.resource[..]);
+    assert_eq!(Vec::from_iter(of), ["widgets"]);
     store.shutdown().await;
 }

@@ -44,6 +44,11 @@ impl Schedule {
         self.when.least.into()
     }
 
+    /// So many there may be.
+    pub(crate) fn most(&self) -> usize {
+        self.when.most
+    }
+
     /// So many objects are looked at.
     pub(crate) fn samples(&self) -> usize {
         self.when.samples

@@ -155,6 +155,10 @@ impl SqlStore {
         let mut sizes = rows(connection, large, dictionary::decode_size).await?;
         sizes.retain(|(id, _)| known(*id).is_some_and(|resource| may_be_learnt(&resource.gvr)));
         let trained = rows(connection, dictionary::all(), dictionary::decode_trained).await?;
+        if trained.len() >= self.schedule.most() {
+            debug!("as many dictionaries are trained as there may be");
+            return Ok(None);
+        }
         let chosen = self.schedule.choose(&sizes, &trained);
         let Some((id, objects)) = chosen else {
             return Ok(None);
