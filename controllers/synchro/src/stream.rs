@@ -297,7 +297,7 @@ impl Stream {
         };
         // Who does not say how many it has is listed, as far as that goes.
         let size = size.ok().flatten();
-        Ok(size.is_none_or(|size| stored.all - stored.own + size <= objects.most()))
+        Ok(size.is_none_or(|size| stored.with(size) <= objects.most()))
     }
 
     /// A member that tells how far it is lets what is stored of it be read.

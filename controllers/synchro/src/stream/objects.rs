@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use armadex_storage::Written;
 
+/// A tenth more than there may be.
+const BEYOND: u64 = 10;
+
 /// The objects of one cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterObjects {
@@ -47,6 +50,13 @@ impl ClusterObjects {
     pub(crate) fn fill_it(&self) -> bool {
         self.stored.load(Ordering::Relaxed) >= self.most
     }
+
+    /// Whether there are so many more than there may be that nothing is written any more that may add some: each stream that finds the cluster full has
+    /// written a batch by then, and tries again by and by.
+    pub(crate) fn overflow_it(&self) -> bool {
+        let beyond = self.most.saturating_add(self.most / BEYOND);
+        self.stored.load(Ordering::Relaxed) > beyond
+    }
 }
 
 /// What the store has of a cluster.
@@ -55,6 +65,13 @@ pub(crate) struct Stored {
     pub(crate) all: u64,
     /// Those of the type that is asked about.
     pub(crate) own: u64,
+}
+
+impl Stored {
+    /// What there is when the type has so many.
+    pub(crate) fn with(self, own: u64) -> u64 {
+        self.all.saturating_sub(self.own).saturating_add(own)
+    }
 }
 
 #[cfg(test)]
@@ -76,17 +93,29 @@ mod tests {
         objects.are(7);
         objects.wrote(written(2, 0));
         assert!(!objects.fill_it());
-        objects.wrote(written(3, 2));
+        objects.wrote(written(4, 2));
         assert!(objects.fill_it());
+        assert!(!objects.overflow_it(), "11 of 10 are a tenth more");
+        objects.wrote(written(1, 0));
+        assert!(objects.overflow_it());
         objects.wrote(written(0, 50));
         objects.wrote(written(9, 0));
         assert!(!objects.fill_it(), "there are never fewer than none");
     }
 
     #[test]
+    fn whatever_a_member_says_is_added() {
+        let stored = Stored { all: 10, own: 4 };
+        assert_eq!(
+            [0, 5, u64::MAX].map(|own| stored.with(own)),
+            [6, 11, u64::MAX]
+        );
+    }
+
+    #[test]
     fn without_a_limit_any_number_has_room() {
         let objects = ClusterObjects::new(0);
         objects.are(u64::MAX - 1);
-        assert!(!objects.fill_it());
+        assert!(!objects.fill_it() && !objects.overflow_it());
     }
 }

@@ -78,6 +78,7 @@ impl Writer {
         if changes.is_empty() && position.is_none() {
             return Ok(());
         }
+        self.check_bound(opened, &changes).await?;
         let mut batch = Batch {
             cluster: self.cluster,
             resource: opened.resource,
@@ -111,6 +112,19 @@ impl Writer {
                 let error = StoreError::Broken { reason };
                 self.wait_for_store(&error, &mut backoff).await?;
             }
+        }
+    }
+
+    /// Whether the cluster is so far beyond its place that nothing that may add objects is written: a member may say of its lists what it likes.
+    async fn check_bound(&self, opened: Opened, changes: &[Change]) -> Result<(), Halt> {
+        let mut puts = changes.iter();
+        if !self.objects.overflow_it() || !puts.any(|change| matches!(change, Change::Put(_))) {
+            return Ok(());
+        }
+        self.stored(opened).await?;
+        match self.objects.overflow_it() {
+            true => Err(Halt::Full),
+            false => Ok(()),
         }
     }
 
