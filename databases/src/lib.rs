@@ -29,4 +29,4 @@ pub use engine::Engine;
 pub use galera::Galera;
 pub use pooler::Pooler;
 pub use server::Server;
-pub use setup::Setup;
+pub use setup::{Disk, Setup};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -17,7 +18,7 @@ use crate::not_run::{do_without, none_here};
 use crate::ports::free_port;
 use crate::products;
 use crate::programs::{User, path_of, user_instead_of_root};
-use crate::setup::{ADMINISTRATOR, Origin, Setup, Site, words};
+use crate::setup::{ADMINISTRATOR, Disk, Origin, Setup, Site, words};
 
 /// It takes a second or two, and much longer where two cores build five things.
 const READY: Duration = Duration::from_secs(90);
@@ -37,7 +38,8 @@ impl Server {
     /// A new one for the test whose thread this is, whichever server is named for others: one that it may stop and change. `None` where there can't be one, which
     /// is said and kept.
     pub fn for_test(engine: Engine, setup: &Setup) -> Result<Option<Self>> {
-        match none_here(engine) {
+        let no_disk = || setup.disk.and_then(|_| no_disk_here());
+        match none_here(engine).or_else(no_disk) {
             Some(why) => do_without(&why).map(|()| None),
             None => Self::start(engine, setup).map(Some),
         }
@@ -205,8 +207,35 @@ fn write_files(engine: Engine, place: &Site<'_>, user: Option<&User>) -> Result<
     let ways: Result<Vec<String>> = ways.map(|command| line(command, user)).collect();
     writeln!(prepare, "{}", ways?.join(" || "))?;
     write("prepare.sh", prepare.as_bytes())?;
-    let run = format!("exec {}\n", line(products::run(engine, place), user)?);
+    let mut run = String::new();
+    if let Some(disk) = place.setup.disk {
+        run.push_str(&on_disk(place, disk, user));
+    }
+    writeln!(run, "exec {}", line(products::run(engine, place), user)?)?;
     write("run.sh", run.as_bytes())
+}
+
+/// The beginning of a script that runs itself once more with a disk that nobody else sees, and that ends with it.
+fn on_disk(place: &Site<'_>, Disk { folder, mib }: Disk, user: Option<&User>) -> String {
+    let folder = quoted(&place.path(folder));
+    let owner = user.map_or_else(String::new, |user| {
+        format!(",uid={},gid={}", user.id, user.group)
+    });
+    format!(
+        "if [ -z \"$HAS_DISK\" ]; then HAS_DISK=1 exec unshare --mount sh \"$0\"; fi\n\
+         mkdir -p {folder} && mount -t tmpfs -o size={mib}m,mode=0700{owner} tmpfs {folder} || exit 1\n"
+    )
+}
+
+/// Why no server can have a disk of its own here.
+fn no_disk_here() -> Option<String> {
+    let tried = Command::new("unshare")
+        .args(["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let may = tried.is_ok_and(|status| status.success());
+    (!may).then(|| "no disk for a server: to mount one is for root".to_owned())
 }
 
 /// A command as a line of a shell script, run by `user`.

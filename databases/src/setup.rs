@@ -14,6 +14,17 @@ pub struct Setup {
     pub settings: Vec<(String, String)>,
     /// Files that the settings name, which the server alone can read.
     pub files: Vec<(String, Vec<u8>)>,
+    /// A disk of its own, that may become full.
+    pub disk: Option<Disk>,
+}
+
+/// A small disk for one folder of a server, which that server alone sees and which is empty whenever it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Disk {
+    /// The folder, within that of the server.
+    pub folder: &'static str,
+    /// How large the disk is.
+    pub mib: u32,
 }
 
 /// Where what a server has at its start comes from.

@@ -1,4 +1,4 @@
-//! A server that is paused, killed, stopped and made read-only under a store: what is asked is refused at once once that is known, what is written is there exactly once in
+//! A server that is paused, killed, stopped, made read-only and without room on its disk under a store: what is asked is refused at once once that is known, what is written is there exactly once in
 //! the end, and nobody has to do anything but wait.
 
 #[path = "fixture/pods.rs"]
@@ -7,7 +7,7 @@ mod pods;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use armadex_databases::{Engine, Server, Setup, administer};
+use armadex_databases::{Disk, Engine, Server, Setup, administer};
 use armadex_storage::conformance::fixture::all_pods;
 use armadex_storage::conformance::{Fixture, Writer};
 use armadex_storage::{Search as _, StoreError};
@@ -53,6 +53,76 @@ async fn a_mariadb_that_takes_no_writes_says_so_and_goes_on_answering() {
     takes_no_writes(Engine::Mysql, orders, "--read-only").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgresql_whose_disk_is_full_says_so_and_goes_on_when_there_is_room() {
+    let Some(server) = on_a_disk(Engine::Postgres, "disk") else {
+        return;
+    };
+    let folder = server.folder().join("disk");
+    for order in [
+        format!("CREATE TABLESPACE disk LOCATION '{}'", folder.display()),
+        "CREATE DATABASE fleet TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' TABLESPACE disk"
+            .to_owned(),
+        "CREATE TABLE ballast (of TEXT) TABLESPACE disk".to_owned(),
+        "ALTER TABLE ballast ALTER of SET STORAGE EXTERNAL".to_owned(),
+    ] {
+        administer(server.address(), &order).expect("done");
+    }
+    let ballast = Ballast {
+        more: "INSERT INTO ballast SELECT repeat('x', 1000000) FROM generate_series(1, 4)",
+        none: "DROP TABLE ballast",
+    };
+    becomes_full(&server, &ballast, "No space left on device").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mariadb_whose_disk_is_full_says_so_and_goes_on_when_there_is_room() {
+    // A database is a folder.
+    let Some(server) = on_a_disk(Engine::Mysql, "data/fleet") else {
+        return;
+    };
+    for order in [
+        "ALTER DATABASE fleet CHARACTER SET utf8mb4",
+        "CREATE TABLE fleet.ballast (of VARBINARY(4000)) ENGINE InnoDB",
+    ] {
+        administer(server.address(), order).expect("done");
+    }
+    let ballast = Ballast {
+        more: "INSERT INTO fleet.ballast SELECT REPEAT('x', 4000) FROM fleet.seq_1_to_1000",
+        none: "DROP TABLE fleet.ballast",
+    };
+    becomes_full(&server, &ballast, "is full").await;
+}
+
+fn on_a_disk(engine: Engine, folder: &'static str) -> Option<Server> {
+    let setup = Setup {
+        disk: Some(Disk { folder, mib: 48 }),
+        ..Setup::default()
+    };
+    Server::for_test(engine, &setup).expect("no trouble")
+}
+
+/// What somebody fills a disk with, some megabytes at a time.
+struct Ballast {
+    more: &'static str,
+    none: &'static str,
+}
+
+/// Somebody fills the disk, and takes away again what they filled it with.
+async fn becomes_full(server: &Server, ballast: &Ballast, words: &str) {
+    let store = open(&server.address().database("fleet")).await;
+    let writer = open_pods(&store).await;
+    write(&store, &writer, 1).await.expect("it works");
+    let more = || administer(server.address(), ballast.more);
+    let refused = (0..50).find_map(|_| more().err());
+    let refused = refused.expect("a disk has an end");
+    assert!(format!("{refused:#}").contains(words), "{refused:#}");
+    let last = takes_none(&store, &writer, words).await;
+    administer(server.address(), ballast.none).expect("dropped");
+    goes_on(&store, &writer, last + 1).await;
+    store.shutdown().await;
+}
+
 /// As an administrator does it for an hour, or a provider when a disk is full.
 async fn takes_no_writes(engine: Engine, [begin, end]: [[String; 2]; 2], words: &str) {
     let server = Server::for_test(engine, &Setup::default()).expect("no trouble");
@@ -67,11 +137,19 @@ async fn takes_no_writes(engine: Engine, [begin, end]: [[String; 2]; 2], words: 
     };
 
     order(&begin);
+    let last = takes_none(&store, &writer, words).await;
+    order(&end);
+    goes_on(&store, &writer, last + 1).await;
+    store.shutdown().await;
+}
+
+/// Until a write is refused in these words, and everything can be read; the last batch that was tried.
+async fn takes_none(store: &Arc<SqlStore>, writer: &Writer, words: &str) -> u64 {
     // Each with other objects than the last: one that changes nothing is refused by nobody, and the server takes its time to follow the order.
     let mut batch = 1;
     wait_for("a write is refused", async || {
         batch += 1;
-        match write(&store, &writer, batch).await {
+        match write(store, writer, batch).await {
             Ok(()) => false,
             Err(error) => {
                 assert!(error.is_transient(), "{error}");
@@ -80,18 +158,20 @@ async fn takes_no_writes(engine: Engine, [begin, end]: [[String; 2]; 2], words: 
         }
     })
     .await;
-    let listed = Fixture::of(&store).list(&all_pods(), 500).await;
+    let listed = Fixture::of(store).list(&all_pods(), 500).await;
     assert_eq!(listed.len(), OBJECTS, "nobody writes, and all can read");
+    batch
+}
 
-    order(&end);
+/// Until this batch is written, of which nothing is missing.
+async fn goes_on(store: &Arc<SqlStore>, writer: &Writer, batch: u64) {
     wait_for("it is written", async || {
-        write(&store, &writer, batch + 1).await.is_ok()
+        write(store, writer, batch).await.is_ok()
     })
     .await;
     let report = store.check().await.expect("a report");
     assert_eq!(report.faults, Vec::<String>::new());
     assert_eq!(report.objects, OBJECTS as u64);
-    store.shutdown().await;
 }
 
 /// An error with what it comes from.
