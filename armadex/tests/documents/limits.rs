@@ -468,7 +468,7 @@ const LIMITS_BY_FLAG: [(&str, &str); 10] = [
 ];
 
 /// What docs/limits.md says of what a synchro holds for its members, and the constant that makes it so.
-const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 14] = [
+const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 16] = [
     (
         "`--memory-budget` (64 MiB)",
         "controllers/synchro/src/config.rs",
@@ -508,6 +508,16 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 14] = [
         "of 12 members at a time",
         "controllers/synchro/src/session/discoveries.rs",
         "parallel: 2,",
+    ),
+    (
+        "12 members at a time: a megabyte,",
+        "libs/member/src/discovery/large.rs",
+        "const USUAL_BYTES: usize = 1 << 20;",
+    ),
+    (
+        "Four of them at a time may say more",
+        "controllers/synchro/src/session/discoveries.rs",
+        "large: 2,",
     ),
     (
         "8 MiB each at the most",

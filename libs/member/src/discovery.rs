@@ -5,15 +5,29 @@
 
 mod aggregated;
 mod bounded;
+pub(crate) mod large;
 mod legacy;
 mod served;
 
 use futures::future::try_join;
 
+pub use large::{LargeAnswers, LargeTurn};
 pub use served::{Discovery, Group, ServedResource, Version, VersionState};
 
 use crate::Member;
 use crate::error::MemberError;
+use large::Holding;
+
+/// What a member told of what it serves.
+#[derive(Debug)]
+pub struct Told {
+    /// What it serves.
+    pub discovery: Discovery,
+    /// By which it knows that.
+    pub etags: Etags,
+    /// To be kept for as long as the discovery is, if that is a large one.
+    pub large: Option<LargeTurn>,
+}
 
 /// By which ETags a member knows what it told of `/api` and `/apis`; the older way has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,9 +46,19 @@ impl Etags {
 
 impl Member {
     /// What the member serves, and by which ETags it knows that; `None` if it is still what it was by these. A group that does not
-    /// answer is an error of that group alone.
-    pub async fn discover(&self, known: &Etags) -> Result<Option<(Discovery, Etags)>, MemberError> {
-        fetch(self, known).await
+    /// answer is an error of that group alone. What is larger than usual is read in one of those turns.
+    pub async fn discover(
+        &self,
+        known: &Etags,
+        large: &LargeAnswers,
+    ) -> Result<Option<Told>, MemberError> {
+        let holding = Holding::new(large);
+        let told = fetch(self, known, &holding).await?;
+        Ok(told.map(|(discovery, etags)| Told {
+            discovery,
+            etags,
+            large: holding.into_turn(),
+        }))
     }
 
     /// Whether the member says that it still serves what it did by these ETags. That is a small question; what it serves may be megabytes.
@@ -50,15 +74,19 @@ impl Member {
 }
 
 /// Asks `/api` and `/apis`; `None` if neither is another than it was.
-async fn fetch(member: &Member, known: &Etags) -> Result<Option<(Discovery, Etags)>, MemberError> {
-    let core = fetch_root(member, "/api", known.api.as_deref());
-    let named = fetch_root(member, "/apis", known.apis.as_deref());
+async fn fetch(
+    member: &Member,
+    known: &Etags,
+    holding: &Holding<'_>,
+) -> Result<Option<(Discovery, Etags)>, MemberError> {
+    let core = fetch_root(member, "/api", known.api.as_deref(), holding);
+    let named = fetch_root(member, "/apis", known.apis.as_deref(), holding);
     // Answers are not kept, so half of one that changed is worth as much as none.
     let (core, named) = match try_join(core, named).await? {
         (None, None) => return Ok(None),
         (Some(core), Some(named)) => (core, named),
-        (Some(core), None) => (core, fetch_whole(member, "/apis").await?),
-        (None, Some(named)) => (fetch_whole(member, "/api").await?, named),
+        (Some(core), None) => (core, fetch_whole(member, "/apis", holding).await?),
+        (None, Some(named)) => (fetch_whole(member, "/api", holding).await?, named),
     };
     let ((mut discovery, api), (named, apis)) = (core, named);
     discovery.groups.extend(named.groups);
@@ -69,8 +97,9 @@ async fn fetch(member: &Member, known: &Etags) -> Result<Option<(Discovery, Etag
 async fn fetch_whole(
     member: &Member,
     path: &str,
+    holding: &Holding<'_>,
 ) -> Result<(Discovery, Option<String>), MemberError> {
-    let told = fetch_root(member, path, None).await?;
+    let told = fetch_root(member, path, None, holding).await?;
     told.ok_or_else(|| MemberError::malformed(path, "it says that nothing changed, unasked"))
 }
 
@@ -78,15 +107,17 @@ async fn fetch_root(
     member: &Member,
     path: &str,
     known: Option<&str>,
+    holding: &Holding<'_>,
 ) -> Result<Option<(Discovery, Option<String>)>, MemberError> {
-    let answer = member.bytes_unless(path, aggregated::ACCEPT, known).await?;
+    let answer = member.bytes_unless(path, aggregated::ACCEPT, known, holding);
+    let answer = answer.await?;
     let Some((bytes, etag)) = answer else {
         return Ok(None);
     };
     let (discovery, etag) = match aggregated::parse(path, &bytes)? {
         Some(discovery) => (discovery, etag),
         // Its ETag, if any, says nothing of the answers that follow from it.
-        None => (legacy::fetch(member, path, &bytes).await?, None),
+        None => (legacy::fetch(member, path, &bytes, holding).await?, None),
     };
     Ok(Some((whole(path, discovery)?, etag)))
 }

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use tower::{Service, ServiceExt};
 
 use crate::connection::{Connection, Endpoint};
+use crate::discovery::large::Holding;
 use crate::error::{ConfigError, MemberError};
 use crate::heard::Heard;
 use crate::lanes::Lanes;
@@ -335,11 +336,12 @@ impl Member {
         path: &str,
         accept: &str,
         limit: usize,
+        holding: &Holding<'_>,
     ) -> Result<T, MemberError> {
         let answer = async {
             let client = self.connections().requests.clone();
             let body = self.send(client, path, accept, BODY_SILENCE).await?;
-            whole(path, body, limit).await
+            whole(path, body, limit, holding).await
         };
         let bytes = within("whole answer", ANSWER_TIMEOUT, answer).await?;
         serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
@@ -371,6 +373,7 @@ impl Member {
         path: &str,
         accept: &str,
         known: Option<&str>,
+        holding: &Holding<'_>,
     ) -> Result<Option<(Vec<u8>, Option<String>)>, MemberError> {
         let headers = self.headers_unless(path, accept, known)?;
         let answer = async {
@@ -381,7 +384,7 @@ impl Member {
             }
             let etag = etag_of(&response);
             let body = body(response, BODY_SILENCE, no_words).await?;
-            let body = whole(path, body, ANSWER_BYTES).await?;
+            let body = whole(path, body, ANSWER_BYTES, holding).await?;
             Ok(Some((body, etag)))
         };
         within("whole answer", LONG_ANSWER_TIMEOUT, answer).await
@@ -479,8 +482,13 @@ fn number(path: &str, text: String) -> Result<String, MemberError> {
     Ok(text)
 }
 
-async fn whole(path: &str, stream: ByteStream, limit: usize) -> Result<Vec<u8>, MemberError> {
-    match stream.collect(limit).await? {
+async fn whole(
+    path: &str,
+    stream: ByteStream,
+    limit: usize,
+    holding: &Holding<'_>,
+) -> Result<Vec<u8>, MemberError> {
+    match stream.collect_for(limit, holding).await? {
         (bytes, true) => Ok(bytes),
         (_, false) => {
             let problem = format!("it is larger than {} MiB", limit >> 20);

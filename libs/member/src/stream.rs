@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
+use crate::discovery::large::Holding;
 use crate::error::MemberError;
 use crate::heard::Heard;
 use crate::lanes::Seat;
@@ -99,12 +100,32 @@ impl ByteStream {
     }
 
     /// The whole body, or as much of it as fits into `limit`; `false` if there was more.
-    pub(crate) async fn collect(mut self, limit: usize) -> Result<(Vec<u8>, bool), MemberError> {
+    pub(crate) async fn collect(self, limit: usize) -> Result<(Vec<u8>, bool), MemberError> {
+        self.gather(limit, None).await
+    }
+
+    /// The same of an answer that is held with others of its member.
+    pub(crate) async fn collect_for(
+        self,
+        limit: usize,
+        holding: &Holding<'_>,
+    ) -> Result<(Vec<u8>, bool), MemberError> {
+        self.gather(limit, Some(holding)).await
+    }
+
+    async fn gather(
+        mut self,
+        limit: usize,
+        holding: Option<&Holding<'_>>,
+    ) -> Result<(Vec<u8>, bool), MemberError> {
         let mut bytes = Vec::new();
         while let Some(chunk) = self.next().await {
             let chunk = chunk?;
             let room = limit - bytes.len();
             let fits = &chunk[..chunk.len().min(room)];
+            if let Some(holding) = holding {
+                holding.hold(fits.len()).await;
+            }
             make_room(&mut bytes, fits.len(), limit);
             bytes.extend_from_slice(fits);
             if chunk.len() > room {

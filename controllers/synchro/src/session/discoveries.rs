@@ -1,6 +1,6 @@
 //! Turns to ask members what they serve. An answer is read as a whole and its decoded form is larger, so only so many are there at the
-//! same time: 12 of two halves of 8 MiB at the worst (with eight of 2 MiB beside each of one that knows the older way alone), a megabyte each where
-//! nobody means harm. Who has an answer keeps its turn until it is used, or where the store is slow all members' would wait for it in memory.
+//! same time: 12 of a megabyte, which usual members do not have, and of those that say more four, of two halves of 8 MiB at the worst (with eight of 2 MiB
+//! beside each of one that knows the older way alone). Who has an answer keeps its turn until it is used, or where the store is slow all members' would wait for it in memory.
 //!
 //! Most answers are that nothing has changed, which is told without one of these turns, or members would wait for each other to say so.
 //!
@@ -12,7 +12,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use armadex_member::{Discovery, Etags, Member, MemberError};
+use armadex_member::{Discovery, Etags, LargeAnswers, LargeTurn, Member, MemberError, Told};
 use armadex_model::ClusterName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -20,9 +20,10 @@ use tokio::time::{Instant, timeout};
 use crate::incoming::memory::ClusterMemory;
 use crate::lock::lock;
 
-/// Members that are asked at the same time, and for how long each.
+/// Members that are asked at the same time, how many of them may say more than is usual, and for how long each.
 struct Pace {
     parallel: usize,
+    large: usize,
     longest: Duration,
 }
 
@@ -32,15 +33,18 @@ const PACES: [Pace; 3] = [
     // for some fifty seconds.
     Pace {
         parallel: 8,
+        large: 2,
         longest: Duration::from_secs(2),
     },
     // Far away, busy, or one that knows the older way alone: thirty requests or so, by eights.
     Pace {
         parallel: 2,
+        large: 1,
         longest: Duration::from_secs(10),
     },
     Pace {
         parallel: 2,
+        large: 1,
         longest: Duration::from_secs(60),
     },
 ];
@@ -55,6 +59,7 @@ const REMEMBERED: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Discoveries {
     turns: [Arc<Semaphore>; PACES.len()],
+    large: [LargeAnswers; PACES.len()],
     asked: Semaphore,
     /// Clusters that are not quick, and which of the turns they take.
     slow: Mutex<BTreeMap<ClusterName, usize>>,
@@ -64,6 +69,7 @@ impl Default for Discoveries {
     fn default() -> Self {
         Self {
             turns: PACES.map(|pace| Arc::new(Semaphore::new(pace.parallel))),
+            large: PACES.map(|pace| LargeAnswers::new(pace.large)),
             asked: Semaphore::new(ASKED),
             slow: Mutex::default(),
         }
@@ -93,6 +99,7 @@ impl Discoveries {
 pub(crate) struct Held {
     discovery: Discovery,
     _turn: Option<OwnedSemaphorePermit>,
+    _large: Option<LargeTurn>,
 }
 
 impl Deref for Held {
@@ -148,7 +155,7 @@ impl ClusterDiscovery {
             // No semaphore is closed.
             let turn = Arc::clone(&self.all.turns[pace]).acquire_owned().await;
             let begun = Instant::now();
-            let answer = timeout(longest, member.discover(known)).await;
+            let answer = timeout(longest, member.discover(known, &self.all.large[pace])).await;
             let is_within = |pace: &Pace| begun.elapsed() < pace.longest;
             let now = PACES.iter().position(is_within);
             // That nothing changed says nothing of how long the whole takes.
@@ -157,11 +164,15 @@ impl ClusterDiscovery {
             }
             match answer {
                 Ok(answer) => {
-                    let held = |discovery| Held {
-                        discovery,
-                        _turn: turn.ok(),
+                    let held = |told: Told| {
+                        let held = Held {
+                            discovery: told.discovery,
+                            _turn: turn.ok(),
+                            _large: told.large,
+                        };
+                        (held, told.etags)
                     };
-                    return answer.map(|told| told.map(|(served, etags)| (held(served), etags)));
+                    return answer.map(|told| told.map(held));
                 }
                 Err(_) if pace < SLOWEST => pace += 1,
                 Err(_) => {

@@ -7,6 +7,7 @@ use futures::{StreamExt, stream};
 use serde::Deserialize;
 
 use super::bounded::{AtMost, Verbs};
+use super::large::Holding;
 use super::served::{
     Discovery, Group, MOST_ALIASES, MOST_RESOURCES, MOST_VERSIONS, ServedResource, TOO_MUCH,
     Version, VersionState,
@@ -78,10 +79,11 @@ pub(crate) async fn fetch(
     member: &Member,
     root: &str,
     answer: &[u8],
+    holding: &Holding<'_>,
 ) -> Result<Discovery, MemberError> {
     let wanted = parse_root(root, answer)?;
     let mut asked = stream::iter(wanted.into_iter().enumerate())
-        .map(|(index, wanted)| async move { (index, fetch_version(member, wanted).await) })
+        .map(|(index, wanted)| async move { (index, fetch_version(member, wanted, holding).await) })
         .buffer_unordered(PARALLEL);
     let (mut states, mut resources) = (Vec::new(), 0);
     while let Some((index, (group, version))) = asked.next().await {
@@ -109,8 +111,12 @@ struct Wanted {
     path: String,
 }
 
-async fn fetch_version(member: &Member, wanted: Wanted) -> (String, Version) {
-    let answer = member.json(&wanted.path, "application/json", VERSION_BYTES);
+async fn fetch_version(
+    member: &Member,
+    wanted: Wanted,
+    holding: &Holding<'_>,
+) -> (String, Version) {
+    let answer = member.json(&wanted.path, "application/json", VERSION_BYTES, holding);
     let state = match answer.await {
         Ok(list) => VersionState::Served(resources(list)),
         Err(error) => VersionState::Failed(error.to_string()),

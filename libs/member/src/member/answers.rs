@@ -5,6 +5,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::time::Instant;
 
 use super::*;
+use crate::LargeAnswers;
 use crate::discovery::Etags;
 
 /// What a member sends: this, and then the same piece again and again.
@@ -70,7 +71,7 @@ async fn what_comes_byte_by_byte_is_given_up_as_a_whole() {
         dribble().identity().await.expect_err("no identity"),
         dribble().version_of_pods().await.expect_err("no position"),
         dribble()
-            .discover(&Etags::default())
+            .discover(&Etags::default(), &LargeAnswers::new(1))
             .await
             .expect_err("no discovery"),
     ];
@@ -88,6 +89,25 @@ async fn what_was_not_asked_for_is_passed_over() {
         format!(r#"{{"kind":"List","items":[{object}],"metadata":{{"resourceVersion":"7"}}}}"#);
     let member = member(&list, "", Duration::ZERO);
     assert_eq!(member.version_of_pods().await.expect("a position"), "7");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_answer_is_read_while_no_other_is_held() {
+    let groups = format!(
+        r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"apps"}},"versions":[{{"version":"v1"}}]}}],"x":"{}"}}"#,
+        "x".repeat(1_500_000)
+    );
+    let (large, nothing) = (LargeAnswers::new(1), Etags::default());
+    let member = || member(&groups, "", Duration::ZERO);
+    let told = member().discover(&nothing, &large).await;
+    let held = told.expect("an answer").expect("it is told").large;
+    assert!(held.is_some());
+    let (second, limit) = (member(), Duration::from_secs(10));
+    let waits = tokio::time::timeout(limit, second.discover(&nothing, &large)).await;
+    assert!(waits.is_err());
+    drop(held);
+    let told = member().discover(&nothing, &large).await;
+    assert!(told.expect("an answer").is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,10 +11,10 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::Etags;
 use crate::member::Member;
 use crate::pipe::{self, Pipe};
 use crate::request::{ListRequest, WatchRequest};
+use crate::{Etags, LargeAnswers};
 
 /// Longer than what a stream may send ahead.
 const LONG: usize = 2 * LIST_WINDOWS.stream as usize;
@@ -100,9 +100,12 @@ async fn pages_that_nobody_reads_keep_nothing_else_from_coming() {
     }
     // All that may be sent ahead has come.
     sleep(Duration::from_secs(1)).await;
-    let discovery = timeout(Duration::from_secs(2), member.discover(&Etags::default())).await;
+    let large = LargeAnswers::new(1);
+    let nothing = Etags::default();
+    let discovery = member.discover(&nothing, &large);
+    let discovery = timeout(Duration::from_secs(2), discovery).await;
     let discovery = discovery.expect("in time").expect("an answer");
-    assert!(discovery.is_some_and(|(served, _)| served.groups.contains_key("apps")));
+    assert!(discovery.is_some_and(|told| told.discovery.groups.contains_key("apps")));
     member.probe().await.expect("an answer");
     let mut read = member.list(&page(&pods)).await.expect("a page");
     while let Some(piece) = read.next().await {
@@ -121,8 +124,9 @@ async fn whole_answers_come_with_pages_and_small_ones_beside_watches() {
     };
     let _watch = member.watch(&watch).await.expect("a watch");
     assert_eq!(asked.last().0, 1);
-    let served = member.discover(&Etags::default()).await.expect("an answer");
-    let (_, etags) = served.expect("it is told");
+    let large = LargeAnswers::new(1);
+    let told = member.discover(&Etags::default(), &large).await;
+    let etags = told.expect("an answer").expect("it is told").etags;
     assert_eq!(asked.last().0, 2, "what a member serves may be megabytes");
     assert!(member.serves_the_same(&etags).await.expect("an answer"));
     assert_eq!(asked.last().0, 1, "nothing comes but that it is the same");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use armadex_member::LargeAnswers;
 use armadex_storage::conformance::fixture::name;
 
 use super::*;
@@ -34,7 +35,8 @@ async fn a_member_that_answers_tells_all_that_a_session_needs() {
     assert_eq!(found.cluster, joined.expect("joined"));
     assert!(found.discovery.groups.contains_key("") && found.discovery.groups.contains_key("apps"));
     // What was told is known by its ETags.
-    let asked_again = member.connect().discover(&found.etags).await;
+    let large = LargeAnswers::new(1);
+    let asked_again = member.connect().discover(&found.etags, &large).await;
     assert!(asked_again.expect("an answer").is_none());
 }
 
