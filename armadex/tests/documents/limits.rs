@@ -345,7 +345,7 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
 ];
 
 /// What docs/compatibility.md says of what a member, an object or a policy may have, and the constant that makes it so.
-const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 21] = [
+const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 22] = [
     (
         "1,024 labels,",
         "controllers/synchro/src/incoming/prune/fields.rs",
@@ -447,6 +447,11 @@ const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 21] = [
         "MOST_GROUPS: usize = 5_000",
     ),
     (
+        "20,000 short names and categories",
+        "libs/member/src/discovery/served.rs",
+        "MOST_ALIASES_IN_ALL: usize = 2 * MOST_RESOURCES",
+    ),
+    (
         "8 MiB of an answer",
         "libs/member/src/member.rs",
         "ANSWER_BYTES: usize = 8 << 20",
@@ -511,7 +516,7 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 16] = [
     ),
     (
         "12 members at a time: a megabyte,",
-        "libs/member/src/discovery/large.rs",
+        "libs/member/src/discovery/holding.rs",
         "const USUAL_BYTES: usize = 1 << 20;",
     ),
     (

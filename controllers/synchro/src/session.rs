@@ -164,8 +164,7 @@ impl Session {
                 () = changed(&mut self.wanted) => return None,
                 tried = shared.reaching.ask(hung, questions) => tried,
             };
-            let is_of_member = |error: &Unreached| error.is_of_member();
-            hung = tried.hung && tried.answer.as_ref().is_err_and(is_of_member);
+            hung = reach::hangs(&tried);
             match tried.answer {
                 Ok(reached) => {
                     self.cluster = reached.cluster;

@@ -5,18 +5,18 @@
 
 mod aggregated;
 mod bounded;
-pub(crate) mod large;
+pub(crate) mod holding;
 mod legacy;
 mod served;
 
 use futures::future::try_join;
 
-pub use large::{LargeAnswers, LargeTurn};
+pub use holding::Room;
 pub use served::{Discovery, Group, ServedResource, Version, VersionState};
 
 use crate::Member;
 use crate::error::MemberError;
-use large::Holding;
+use holding::Holding;
 
 /// What a member told of what it serves.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub struct Told {
     pub discovery: Discovery,
     /// By which it knows that.
     pub etags: Etags,
-    /// To be kept for as long as the discovery is, if that is a large one.
-    pub large: Option<LargeTurn>,
+    /// Whether its answers were larger than those of usual members.
+    pub is_large: bool,
 }
 
 /// By which ETags a member knows what it told of `/api` and `/apis`; the older way has none.
@@ -46,18 +46,14 @@ impl Etags {
 
 impl Member {
     /// What the member serves, and by which ETags it knows that; `None` if it is still what it was by these. A group that does not
-    /// answer is an error of that group alone. What is larger than usual is read in one of those turns.
-    pub async fn discover(
-        &self,
-        known: &Etags,
-        large: &LargeAnswers,
-    ) -> Result<Option<Told>, MemberError> {
-        let holding = Holding::new(large);
+    /// answer is an error of that group alone. Where that is more than there is room for, what has come is dropped, and the error says so.
+    pub async fn discover(&self, known: &Etags, room: Room) -> Result<Option<Told>, MemberError> {
+        let holding = Holding::new(room);
         let told = fetch(self, known, &holding).await?;
         Ok(told.map(|(discovery, etags)| Told {
             discovery,
             etags,
-            large: holding.into_turn(),
+            is_large: holding.is_large(),
         }))
     }
 
@@ -77,7 +73,7 @@ impl Member {
 async fn fetch(
     member: &Member,
     known: &Etags,
-    holding: &Holding<'_>,
+    holding: &Holding,
 ) -> Result<Option<(Discovery, Etags)>, MemberError> {
     let core = fetch_root(member, "/api", known.api.as_deref(), holding);
     let named = fetch_root(member, "/apis", known.apis.as_deref(), holding);
@@ -97,7 +93,7 @@ async fn fetch(
 async fn fetch_whole(
     member: &Member,
     path: &str,
-    holding: &Holding<'_>,
+    holding: &Holding,
 ) -> Result<(Discovery, Option<String>), MemberError> {
     let told = fetch_root(member, path, None, holding).await?;
     told.ok_or_else(|| MemberError::malformed(path, "it says that nothing changed, unasked"))
@@ -107,14 +103,14 @@ async fn fetch_root(
     member: &Member,
     path: &str,
     known: Option<&str>,
-    holding: &Holding<'_>,
+    holding: &Holding,
 ) -> Result<Option<(Discovery, Option<String>)>, MemberError> {
     let answer = member.bytes_unless(path, aggregated::ACCEPT, known, holding);
     let answer = answer.await?;
     let Some((bytes, etag)) = answer else {
         return Ok(None);
     };
-    let (discovery, etag) = match aggregated::parse(path, &bytes)? {
+    let (discovery, etag) = match aggregated::parse(path, &bytes, holding)? {
         Some(discovery) => (discovery, etag),
         // Its ETag, if any, says nothing of the answers that follow from it.
         None => (legacy::fetch(member, path, &bytes, holding).await?, None),
@@ -138,7 +134,11 @@ mod tests {
 
     #[test]
     fn an_answer_without_any_group_is_no_answer() {
-        let parsed = |json: &[u8]| aggregated::parse("/apis", json).unwrap().unwrap();
+        let holding = Holding::new(Room::Usual);
+        let parsed = |json: &[u8]| {
+            let parsed = aggregated::parse("/apis", json, &holding);
+            parsed.unwrap().unwrap()
+        };
         let empty = parsed(br#"{"kind":"APIGroupDiscoveryList","items":[]}"#);
         let error = whole("/apis", empty).unwrap_err().to_string();
         assert!(error.contains("/apis"), "{error}");

@@ -130,6 +130,9 @@ pub enum MemberError {
         /// What was waited for.
         phase: &'static str,
     },
+    /// It says more of what it serves than there was room for: it is to be asked anew where there is more.
+    #[error("what it serves is more than others say")]
+    Large,
     /// The member answered with an error.
     #[error("{message}")]
     Status {

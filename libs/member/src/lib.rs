@@ -30,9 +30,7 @@ mod words;
 pub use armadex_crds::Sensitive;
 pub use binding::{Ground, Policy};
 pub use connection::{ClientCertificate, Connection, Endpoint, Proxy, Trust};
-pub use discovery::{
-    Discovery, Etags, Group, LargeAnswers, LargeTurn, ServedResource, Told, Version, VersionState,
-};
+pub use discovery::{Discovery, Etags, Group, Room, ServedResource, Told, Version, VersionState};
 pub use error::{ConfigError, MemberError};
 pub use member::Member;
 pub use request::{ListRequest, WatchRequest};

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use tower::{Service, ServiceExt};
 
 use crate::connection::{Connection, Endpoint};
-use crate::discovery::large::Holding;
+use crate::discovery::holding::Holding;
 use crate::error::{ConfigError, MemberError};
 use crate::heard::Heard;
 use crate::lanes::Lanes;
@@ -330,21 +330,19 @@ impl Member {
         serde_json::from_slice(outline.text()).map_err(|error| MemberError::undecoded(path, &error))
     }
 
-    /// An answer of so many bytes at most, decoded.
-    pub(crate) async fn json<T: DeserializeOwned>(
+    /// An answer of so many bytes at most.
+    pub(crate) async fn bytes(
         &self,
         path: &str,
-        accept: &str,
         limit: usize,
-        holding: &Holding<'_>,
-    ) -> Result<T, MemberError> {
+        holding: &Holding,
+    ) -> Result<Vec<u8>, MemberError> {
         let answer = async {
             let client = self.connections().requests.clone();
-            let body = self.send(client, path, accept, BODY_SILENCE).await?;
+            let body = self.send(client, path, JSON, BODY_SILENCE).await?;
             whole(path, body, limit, holding).await
         };
-        let bytes = within("whole answer", ANSWER_TIMEOUT, answer).await?;
-        serde_json::from_slice(&bytes).map_err(|error| MemberError::undecoded(path, &error))
+        within("whole answer", ANSWER_TIMEOUT, answer).await
     }
 
     /// Whether an answer is still the one of this ETag. If not nothing of it is read: for that there is a connection with larger windows.
@@ -373,7 +371,7 @@ impl Member {
         path: &str,
         accept: &str,
         known: Option<&str>,
-        holding: &Holding<'_>,
+        holding: &Holding,
     ) -> Result<Option<(Vec<u8>, Option<String>)>, MemberError> {
         let headers = self.headers_unless(path, accept, known)?;
         let answer = async {
@@ -486,7 +484,7 @@ async fn whole(
     path: &str,
     stream: ByteStream,
     limit: usize,
-    holding: &Holding<'_>,
+    holding: &Holding,
 ) -> Result<Vec<u8>, MemberError> {
     match stream.collect_for(limit, holding).await? {
         (bytes, true) => Ok(bytes),

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use crate::discovery::large::Holding;
+use crate::discovery::holding::Holding;
 use crate::error::MemberError;
 use crate::heard::Heard;
 use crate::lanes::Seat;
@@ -108,7 +108,7 @@ impl ByteStream {
     pub(crate) async fn collect_for(
         self,
         limit: usize,
-        holding: &Holding<'_>,
+        holding: &Holding,
     ) -> Result<(Vec<u8>, bool), MemberError> {
         self.gather(limit, Some(holding)).await
     }
@@ -116,7 +116,7 @@ impl ByteStream {
     async fn gather(
         mut self,
         limit: usize,
-        holding: Option<&Holding<'_>>,
+        holding: Option<&Holding>,
     ) -> Result<(Vec<u8>, bool), MemberError> {
         let mut bytes = Vec::new();
         while let Some(chunk) = self.next().await {
@@ -124,7 +124,7 @@ impl ByteStream {
             let room = limit - bytes.len();
             let fits = &chunk[..chunk.len().min(room)];
             if let Some(holding) = holding {
-                holding.hold(fits.len()).await;
+                holding.hold(fits.len())?;
             }
             make_room(&mut bytes, fits.len(), limit);
             bytes.extend_from_slice(fits);

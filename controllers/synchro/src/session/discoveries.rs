@@ -2,6 +2,9 @@
 //! same time: 12 of a megabyte, which usual members do not have, and of those that say more four, of two halves of 8 MiB at the worst (with eight of 2 MiB
 //! beside each of one that knows the older way alone). Who has an answer keeps its turn until it is used, or where the store is slow all members' would wait for it in memory.
 //!
+//! Whoever turns out to say more is asked anew when it is its turn among its like, and the next time it waits for that at once. No member's time runs while it
+//! waits, and it has no other turn meanwhile: whatever those before it do, it is not at fault, and those that say what is usual do not wait for it.
+//!
 //! Most answers are that nothing has changed, which is told without one of these turns, or members would wait for each other to say so.
 //!
 //! A member is asked among those that took as long as it did the last time, so those that take long, or hang, hold up nobody else; and
@@ -12,15 +15,17 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use armadex_member::{Discovery, Etags, LargeAnswers, LargeTurn, Member, MemberError, Told};
+use armadex_member::{Discovery, Etags, Member, MemberError, Room, Told};
 use armadex_model::ClusterName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout};
 
 use crate::incoming::memory::ClusterMemory;
 use crate::lock::lock;
 
-/// Members that are asked at the same time, how many of them may say more than is usual, and for how long each.
+/// Members that are asked at the same time, how many of them may say more than is usual (not all: so others are asked whatever these do), and for
+/// how long each.
 struct Pace {
     parallel: usize,
     large: usize,
@@ -52,45 +57,121 @@ const SLOWEST: usize = PACES.len() - 1;
 /// Members that are asked at the same time whether they serve what they did, each for as long as those that are quick: ten thousand, once a minute,
 /// at 0.3 s. Nothing of their answers is kept.
 const ASKED: usize = 64;
-/// Clusters that are remembered as slow: those of a fleet. If there are more, all have a quick turn once more.
+/// Clusters that are remembered as slow, or to say much: those of a fleet. If there are more, all have a quick turn once more.
 const REMEMBERED: usize = 10_000;
 
 /// Turns over all clusters.
 #[derive(Debug)]
 pub(crate) struct Discoveries {
     turns: [Arc<Semaphore>; PACES.len()],
-    large: [LargeAnswers; PACES.len()],
+    large: [Arc<Semaphore>; PACES.len()],
     asked: Semaphore,
-    /// Clusters that are not quick, and which of the turns they take.
-    slow: Mutex<BTreeMap<ClusterName, usize>>,
+    /// Clusters that are not asked as most are.
+    unusual: Mutex<BTreeMap<ClusterName, Manner>>,
 }
 
 impl Default for Discoveries {
     fn default() -> Self {
         Self {
             turns: PACES.map(|pace| Arc::new(Semaphore::new(pace.parallel))),
-            large: PACES.map(|pace| LargeAnswers::new(pace.large)),
+            large: PACES.map(|pace| Arc::new(Semaphore::new(pace.large))),
             asked: Semaphore::new(ASKED),
-            slow: Mutex::default(),
+            unusual: Mutex::default(),
         }
     }
 }
 
 impl Discoveries {
-    fn pace_of(&self, cluster: &ClusterName) -> usize {
-        lock(&self.slow).get(cluster).copied().unwrap_or_default()
+    fn manner_of(&self, cluster: &ClusterName) -> Manner {
+        lock(&self.unusual)
+            .get(cluster)
+            .copied()
+            .unwrap_or_default()
     }
 
-    fn has_pace(&self, cluster: &ClusterName, pace: usize) {
-        let mut slow = lock(&self.slow);
-        if pace == 0 {
-            slow.remove(cluster);
+    fn has_manner(&self, cluster: &ClusterName, manner: Manner) {
+        let mut unusual = lock(&self.unusual);
+        if manner == Manner::default() {
+            unusual.remove(cluster);
             return;
         }
-        if slow.len() >= REMEMBERED && !slow.contains_key(cluster) {
-            slow.clear();
+        if unusual.len() >= REMEMBERED && !unusual.contains_key(cluster) {
+            unusual.clear();
         }
-        slow.insert(cluster.clone(), pace);
+        unusual.insert(cluster.clone(), manner);
+    }
+
+    /// Waits for as long as it takes, and for its like first: of those that wait for it none has a turn of others, so in the end whoever has one
+    /// gives it back.
+    async fn turn(&self, Manner { pace, is_large }: Manner) -> Turn {
+        let large = match is_large {
+            true => permit(&self.large[pace]).await,
+            false => None,
+        };
+        let usual = permit(&self.turns[pace]).await;
+        Turn { large, usual }
+    }
+}
+
+async fn permit(line: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    // `Err` only if the semaphore was closed, which it never is.
+    Arc::clone(line).acquire_owned().await.ok()
+}
+
+/// How a member is to be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Manner {
+    pace: usize,
+    /// It says more than is usual.
+    is_large: bool,
+}
+
+/// `Err`: none in time.
+type Answer = Result<Result<Option<Told>, MemberError>, Elapsed>;
+
+impl Manner {
+    /// After this answer, which took so long.
+    fn after(self, answer: &Answer, took: Duration) -> Self {
+        let is_within = |pace: &Pace| took < pace.longest;
+        let pace = PACES.iter().position(is_within).unwrap_or(SLOWEST);
+        match answer {
+            // That nothing changed says nothing of the whole, nor does a part of it of how long that takes.
+            Ok(Ok(None)) => self,
+            Ok(Err(MemberError::Large)) => Self {
+                is_large: true,
+                ..self
+            },
+            Ok(Ok(Some(Told { is_large, .. }))) => Self {
+                pace,
+                is_large: *is_large,
+            },
+            Ok(Err(_)) | Err(_) => Self { pace, ..self },
+        }
+    }
+}
+
+/// A turn to ask a member, and to hold what it says.
+#[derive(Debug, Default)]
+struct Turn {
+    large: Option<OwnedSemaphorePermit>,
+    usual: Option<OwnedSemaphorePermit>,
+}
+
+impl Turn {
+    fn room(&self) -> Room {
+        match self.large {
+            Some(_) => Room::Large,
+            None => Room::Usual,
+        }
+    }
+
+    fn holding(self, told: Told) -> (Held, Etags) {
+        let held = Held {
+            discovery: told.discovery,
+            _large: self.large.filter(|_| told.is_large),
+            _usual: self.usual,
+        };
+        (held, told.etags)
     }
 }
 
@@ -98,8 +179,8 @@ impl Discoveries {
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     discovery: Discovery,
-    _turn: Option<OwnedSemaphorePermit>,
-    _large: Option<LargeTurn>,
+    _large: Option<OwnedSemaphorePermit>,
+    _usual: Option<OwnedSemaphorePermit>,
 }
 
 impl Deref for Held {
@@ -137,7 +218,7 @@ impl ClusterDiscovery {
     }
 
     /// What the member serves; `None` if it is what it was by these ETags. Who does not answer in time is asked anew among those that take
-    /// longer.
+    /// longer, and who says more than is usual among those that do.
     pub(crate) async fn ask(
         &self,
         member: &Member,
@@ -149,32 +230,19 @@ impl ClusterDiscovery {
             Some(false) => &nothing,
             None => known,
         };
-        let mut pace = self.all.pace_of(&self.cluster);
+        let mut manner = self.all.manner_of(&self.cluster);
         loop {
-            let longest = PACES[pace].longest;
-            // No semaphore is closed.
-            let turn = Arc::clone(&self.all.turns[pace]).acquire_owned().await;
+            let turn = self.all.turn(manner).await;
+            let Pace { longest, .. } = PACES[manner.pace];
             let begun = Instant::now();
-            let answer = timeout(longest, member.discover(known, &self.all.large[pace])).await;
-            let is_within = |pace: &Pace| begun.elapsed() < pace.longest;
-            let now = PACES.iter().position(is_within);
-            // That nothing changed says nothing of how long the whole takes.
-            if !matches!(answer, Ok(Ok(None))) {
-                self.all.has_pace(&self.cluster, now.unwrap_or(SLOWEST));
-            }
+            let answer = timeout(longest, member.discover(known, turn.room())).await;
+            let is_slowest = manner.pace == SLOWEST;
+            manner = manner.after(&answer, begun.elapsed());
+            self.all.has_manner(&self.cluster, manner);
             match answer {
-                Ok(answer) => {
-                    let held = |told: Told| {
-                        let held = Held {
-                            discovery: told.discovery,
-                            _turn: turn.ok(),
-                            _large: told.large,
-                        };
-                        (held, told.etags)
-                    };
-                    return answer.map(|told| told.map(held));
-                }
-                Err(_) if pace < SLOWEST => pace += 1,
+                Ok(Err(MemberError::Large)) => {}
+                Ok(answer) => return answer.map(|told| told.map(|told| turn.holding(told))),
+                Err(_) if !is_slowest => {}
                 Err(_) => {
                     return Err(MemberError::TimedOut {
                         phase: "whole discovery",
@@ -194,7 +262,7 @@ impl ClusterDiscovery {
         if !known.are_known() {
             return Ok(Some(false));
         }
-        // No semaphore is closed.
+        // `Err` only if the semaphore was closed, which it never is.
         let _turn = self.all.asked.acquire().await;
         let answer = timeout(PACES[0].longest, member.serves_the_same(known)).await;
         answer.ok().transpose()
@@ -204,8 +272,12 @@ impl ClusterDiscovery {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use armadex_member::{Version, VersionState};
     use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
+    use tokio::sync::SemaphorePermit;
+    use tokio::time::sleep;
     use tokio_util::task::AbortOnDropHandle;
 
     use super::*;
@@ -228,18 +300,72 @@ mod tests {
     }
 
     fn answering_after(wait: Duration) -> Arc<Member> {
-        let serve = move |pipe: DuplexStream| async move {
-            let mut socket = BufReader::new(pipe);
-            Request::read(&mut socket).await;
-            tokio::time::sleep(wait).await;
-            let length = SERVED.len();
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{SERVED}"
-            );
-            // Whoever asked may have gone.
-            let _ = socket.write_all(answer.as_bytes()).await;
-        };
-        through_pipes(move |pipe| drop(tokio::spawn(serve(pipe))))
+        saying(|_| SERVED.to_owned(), wait)
+    }
+
+    /// A member that says this of each path, the last byte of it after so long.
+    fn saying(
+        said: impl Fn(&str) -> String + Clone + Send + Sync + 'static,
+        wait: Duration,
+    ) -> Arc<Member> {
+        through_pipes(move |pipe| drop(tokio::spawn(say(pipe, said.clone(), wait))))
+    }
+
+    async fn say(pipe: DuplexStream, said: impl Fn(&str) -> String, wait: Duration) {
+        let mut socket = BufReader::new(pipe);
+        let request = Request::read(&mut socket).await;
+        let body = said(&request.path);
+        let (body, last) = body.split_at(body.len() - 1);
+        let length = body.len() + 1;
+        let head =
+            format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+        // Whoever asked may have gone.
+        let _ = socket.write_all(format!("{head}{body}").as_bytes()).await;
+        sleep(wait).await;
+        let _ = socket.write_all(last.as_bytes()).await;
+    }
+
+    /// More than half of what is usual, for each half of an answer.
+    fn much(_: &str) -> String {
+        let spaces = " ".repeat(600_000);
+        format!("{SERVED}{spaces}")
+    }
+
+    /// What one says that knows the older way alone, each of whose three versions takes half of what is usual.
+    fn much_in_the_older_way(path: &str) -> String {
+        let spaces = " ".repeat(500_000);
+        match path {
+            "/api" => r#"{"versions":["v1"]}"#.to_owned(),
+            "/apis" => {
+                r#"{"groups":[{"name":"apps","versions":[{"version":"v1"},{"version":"v2"}]}]}"#
+                    .to_owned()
+            }
+            _ => format!(r#"{{"resources":[{{"name":"things","kind":"Thing"}}]{spaces}}}"#),
+        }
+    }
+
+    const QUICK_AND_LARGE: Manner = Manner {
+        pace: 0,
+        is_large: true,
+    };
+
+    /// All that there are.
+    fn quick_and_large_turns(all: &Discoveries) -> SemaphorePermit<'_> {
+        let large = PACES[0].large.try_into().expect("few");
+        all.large[0].try_acquire_many(large).expect("the turns")
+    }
+
+    /// What a member says that is known to be asked so.
+    async fn ask_as(
+        all: &Arc<Discoveries>,
+        name: &str,
+        manner: Manner,
+        member: &Member,
+    ) -> Result<Held, MemberError> {
+        let cluster = cluster(all, name);
+        all.has_manner(&cluster.cluster, manner);
+        let told = cluster.ask(member, &Etags::default()).await?;
+        Ok(told.expect("nothing was known").0)
     }
 
     /// Asks members again and again, of whom each has a cluster of its own.
@@ -297,6 +423,138 @@ mod tests {
         assert!(ask(PACES[0].parallel).await.is_none(), "the turns are held");
         held.pop();
         assert!(ask(PACES[0].parallel).await.is_some());
+    }
+
+    #[test]
+    fn so_many_large_answers_are_there_as_the_documents_say() {
+        let sum = |of: fn(&Pace) -> usize| PACES.iter().map(of).sum::<usize>();
+        assert_eq!((sum(|pace| pace.parallel), sum(|pace| pace.large)), (12, 4));
+        for Pace {
+            parallel, large, ..
+        } in PACES
+        {
+            assert!(
+                0 < large && large < parallel,
+                "others are asked beside them"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_large_answers_are_held_than_may_be() {
+        let all = Arc::<Discoveries>::default();
+        let (large, usual) = (saying(much, Duration::ZERO), healthy());
+        for (pace, Pace { large: most, .. }) in PACES.into_iter().enumerate() {
+            let ask = async |number: usize, member: &Member| {
+                let (name, is_large) = (format!("of-pace-{pace}-{number}"), number > 0);
+                let asked = ask_as(&all, &name, Manner { pace, is_large }, member);
+                let answer = timeout(Duration::from_secs(300), asked).await.ok()?;
+                Some(answer.expect("an answer"))
+            };
+            let mut held = Vec::new();
+            for number in 1..=most {
+                held.push(ask(number, &large).await.expect("a turn"));
+            }
+            assert!(ask(most + 1, &large).await.is_none(), "they are held");
+            assert!(ask(0, &usual).await.is_some(), "it waits for no large one");
+            held.pop();
+            assert!(ask(most + 1, &large).await.is_some());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_ones_that_hang_hold_up_their_like_of_the_same_pace_alone() {
+        let all = Arc::<Discoveries>::default();
+        let slow = |is_large| Manner {
+            pace: SLOWEST,
+            is_large,
+        };
+        let hang = |number| {
+            let (all, member) = (Arc::clone(&all), saying(much, Duration::from_secs(3600)));
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                let name = format!("hangs-{number}");
+                ask_as(&all, &name, slow(true), &member).await.is_ok()
+            }))
+        };
+        let _hanging: Vec<_> = (0..2 * PACES[SLOWEST].parallel).map(hang).collect();
+        while all.large[SLOWEST].available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        for (name, manner, member) in [
+            (
+                "quick-and-large",
+                QUICK_AND_LARGE,
+                saying(much, Duration::ZERO),
+            ),
+            ("quick", Manner::default(), healthy()),
+            ("slow", slow(false), healthy()),
+        ] {
+            let asked = ask_as(&all, name, manner, &member);
+            let answer = timeout(PACES[0].longest, asked).await;
+            assert!(answer.is_ok_and(|answer| answer.is_ok()), "{name}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_its_turn_among_large_ones_is_not_out_of_time() {
+        let all = Arc::<Discoveries>::default();
+        let long = 10 * PACES[SLOWEST].longest;
+        let turns = quick_and_large_turns(&all);
+        let gives_back = async {
+            sleep(long).await;
+            drop(turns);
+        };
+        let begun = Instant::now();
+        let served = async |name: &str, said: fn(&str) -> String| {
+            let member = saying(said, Duration::ZERO);
+            let told = ask_as(&all, name, Manner::default(), &member).await;
+            assert!(begun.elapsed() >= long, "{name}: {:?}", begun.elapsed());
+            let told = told.expect("an answer");
+            let versions = told.groups.values().flat_map(|group| &group.versions);
+            let is_served = |version: &Version| matches!(version.state, VersionState::Served(_));
+            versions.map(is_served).collect::<Vec<_>>()
+        };
+        let (much, older, ()) = tokio::join!(
+            served("much", much),
+            served("older", much_in_the_older_way),
+            gives_back
+        );
+        assert_eq!((much, older), (vec![true], vec![true; 3]));
+        let manners = lock(&all.unusual).values().copied().collect::<Vec<_>>();
+        assert_eq!(
+            manners, [QUICK_AND_LARGE; 2],
+            "what they waited for is not their time"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_said_much_is_not_asked_in_vain_again_until_it_says_less() {
+        let all = Arc::<Discoveries>::default();
+        let (one, nothing) = (cluster(&all, "one"), Etags::default());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let counted = move |path: &str| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            much(path)
+        };
+        let member = saying(counted, Duration::ZERO);
+        assert!(one.ask(&member, &nothing).await.is_ok());
+        assert_eq!(asked.swap(0, Ordering::Relaxed), 4, "both halves, twice");
+
+        let turns = quick_and_large_turns(&all);
+        let waits = timeout(Duration::from_secs(300), one.ask(&member, &nothing));
+        assert!(waits.await.is_err());
+        assert_eq!(asked.load(Ordering::Relaxed), 0, "there was no turn");
+        drop(turns);
+
+        let held = one.ask(&healthy(), &nothing).await.expect("an answer");
+        let free = all.large[0].available_permits();
+        assert_eq!(
+            free, PACES[0].large,
+            "what is usual keeps nobody from saying more"
+        );
+        assert!(lock(&all.unusual).is_empty(), "it says no more than others");
+        drop(held);
     }
 
     /// A member far away that knows what it told by its ETags.
@@ -392,7 +650,7 @@ mod tests {
             .ask(&healthy(), &Etags::default())
             .await;
         assert!(answer.is_ok());
-        assert!(lock(&all.slow).is_empty(), "it is quick now");
+        assert!(lock(&all.unusual).is_empty(), "it is quick now");
     }
 
     #[test]
@@ -400,8 +658,12 @@ mod tests {
         let all = Discoveries::default();
         for number in 0..3 * REMEMBERED {
             let name = format!("slow-{number}");
-            all.has_pace(&ClusterName::new(&name).unwrap(), SLOWEST);
+            let slow = Manner {
+                pace: SLOWEST,
+                is_large: false,
+            };
+            all.has_manner(&ClusterName::new(&name).unwrap(), slow);
         }
-        assert!(lock(&all.slow).len() <= REMEMBERED);
+        assert!(lock(&all.unusual).len() <= REMEMBERED);
     }
 }

@@ -9,6 +9,7 @@ use armadex_model::ClusterName;
 use armadex_storage::{ClusterId, Sink, StoreError};
 
 use crate::session::discoveries::{ClusterDiscovery, Held};
+use crate::session::reaching::Asked;
 
 /// A member that answers.
 pub(super) struct Reached {
@@ -51,6 +52,11 @@ impl Unreached {
     pub(super) fn is_no_silence(&self) -> bool {
         !matches!(self, Self::Member { what, .. } if *what == HEALTH_CHECK)
     }
+}
+
+/// Whether it was the member that took long to fail: where the store does, it waits among those that answer.
+pub(super) fn hangs<T>(tried: &Asked<Result<T, Unreached>>) -> bool {
+    tried.hung && tried.answer.as_ref().is_err_and(Unreached::is_of_member)
 }
 
 /// Asks all of them, in this order, so that the error names the first that fails.

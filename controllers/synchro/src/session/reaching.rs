@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 /// Members that are asked their first questions at the same time. Each takes a handshake and four answers; a thousand at once would have
@@ -11,14 +11,18 @@ const PARALLEL: usize = 16;
 /// Beside them, of those that hung when they were asked last: a fleet may have hundreds that accept a connection and say nothing, and
 /// nobody who answers waits behind them.
 const PARALLEL_SILENT: usize = 4;
+/// Those of the first line that such a one may have while nobody stands in it: it may be well again, and would wait for hundreds that are not. The
+/// others are there for whoever comes next.
+const PARALLEL_IDLE: usize = PARALLEL / 2;
 /// A member that answers is through by then. Who takes longer goes on without a permit: those that hang keep nobody waiting, and sixteen
-/// new ones begin in each half second whatever the others do.
+/// new ones begin in each half second whatever the others do (eight in the first).
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Permits to ask a member its first questions.
 #[derive(Debug)]
 pub(crate) struct Reaching {
     line: Semaphore,
+    idle: Semaphore,
     silent: Semaphore,
 }
 
@@ -26,6 +30,7 @@ impl Default for Reaching {
     fn default() -> Self {
         Self {
             line: Semaphore::new(PARALLEL),
+            idle: Semaphore::new(PARALLEL_IDLE),
             silent: Semaphore::new(PARALLEL_SILENT),
         }
     }
@@ -40,14 +45,13 @@ pub(crate) struct Asked<T> {
 }
 
 impl Reaching {
-    /// Asks when there is a permit: of those for members that hung when they were asked last, if it did.
+    /// Asks when there is a permit: of those for members that hung when they were asked last, if it did and the others are not idle.
     pub(crate) async fn ask<T>(&self, hung: bool, answer: impl Future<Output = T>) -> Asked<T> {
-        let line = match hung {
-            true => &self.silent,
-            false => &self.line,
+        let permits = match hung {
+            true => self.after_silence().await,
+            // `Err` only if the semaphore was closed, which none ever is.
+            false => [self.line.acquire().await.ok(), None],
         };
-        // `Err` only if the semaphore was closed, which it never is.
-        let permit = line.acquire().await.ok();
         let mut answer = std::pin::pin!(answer);
         if let Ok(answer) = timeout(PATIENCE, &mut answer).await {
             return Asked {
@@ -55,11 +59,19 @@ impl Reaching {
                 hung: false,
             };
         }
-        drop(permit);
+        drop(permits);
         Asked {
             answer: answer.await,
             hung: true,
         }
+    }
+
+    /// The permits of a member that hung.
+    async fn after_silence(&self) -> [Option<SemaphorePermit<'_>>; 2] {
+        if let (Ok(idle), Ok(line)) = (self.idle.try_acquire(), self.line.try_acquire()) {
+            return [Some(idle), Some(line)];
+        }
+        [self.silent.acquire().await.ok(), None]
     }
 }
 
@@ -113,6 +125,32 @@ mod tests {
             _ = hanging.next() => panic!("they hang"),
             asked = healthy => assert_eq!(asked.answer, "it answers"),
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_answers_again_does_not_wait_behind_those_that_hang_while_the_line_is_idle() {
+        let reaching = Reaching::default();
+        let hang = (0..1000).map(|_| reaching.ask(true, pending::<()>()));
+        let mut hanging = FuturesUnordered::from_iter(hang);
+        let begun = timeout(PATIENCE + PATIENCE / 2, hanging.next()).await;
+        assert!(begun.is_err(), "they hang");
+        let well = reaching.ask(true, async { "it answers" });
+        tokio::select! {
+            biased;
+            asked = timeout(PATIENCE, well) => assert!(asked.is_ok_and(|asked| !asked.hung)),
+            _ = hanging.next() => panic!("they hang"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_that_hang_never_have_more_than_half_of_the_line() {
+        let reaching = Reaching::default();
+        let hang = (0..100).map(|_| reaching.ask(true, pending::<()>()));
+        let mut hanging = FuturesUnordered::from_iter(hang);
+        let begun = timeout(PATIENCE / 2, hanging.next()).await;
+        assert!(begun.is_err(), "they hang");
+        assert_eq!(reaching.line.available_permits(), PARALLEL / 2);
+        assert_eq!(reaching.silent.available_permits(), 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::bounded::{AtMost, Verbs};
+use super::holding::Holding;
 use super::served::{
     Discovery, Group, MOST_ALIASES, MOST_GROUPS, MOST_RESOURCES, MOST_VERSIONS, ServedResource,
     TOO_MUCH, Version, VersionState,
@@ -73,9 +74,13 @@ struct ResponseKind {
     kind: String,
 }
 
-/// Reads the answer to `path`; `None` if it is one of the older way. Groups are decoded one after the other, so what the answer has
-/// besides names is never held as a whole.
-pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<Option<Discovery>, MemberError> {
+/// Reads the answer to `path`; `None` if it is one of the older way. Groups and resources are decoded one after the other, so what the answer
+/// has besides names is never held as a whole.
+pub(crate) fn parse(
+    path: &str,
+    bytes: &[u8],
+    holding: &Holding,
+) -> Result<Option<Discovery>, MemberError> {
     let undecoded = |error: serde_json::Error| MemberError::undecoded(path, &error);
     let list: GroupList<'_> = serde_json::from_slice(bytes).map_err(undecoded)?;
     if list.kind != "APIGroupDiscoveryList" {
@@ -83,9 +88,11 @@ pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<Option<Discovery>, Membe
     }
     let mut reading = Reading {
         path,
+        holding,
         resources: 0,
-        beyond: list.items.beyond,
+        versions: 0,
     };
+    reading.limited(!list.items.beyond)?;
     let mut discovery = Discovery::default();
     for item in list.items.items {
         let item: GroupItem<'_> = serde_json::from_str(item.get()).map_err(undecoded)?;
@@ -95,17 +102,15 @@ pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<Option<Discovery>, Membe
             discovery.groups.insert(name, group);
         }
     }
-    match reading.beyond {
-        false => Ok(Some(discovery)),
-        true => Err(MemberError::malformed(path, TOO_MUCH)),
-    }
+    Ok(Some(discovery))
 }
 
 /// What has been read of an answer.
 struct Reading<'p> {
     path: &'p str,
+    holding: &'p Holding,
     resources: usize,
-    beyond: bool,
+    versions: usize,
 }
 
 impl Reading<'_> {
@@ -113,13 +118,15 @@ impl Reading<'_> {
         &mut self,
         versions: AtMost<VersionItem<'_>, MOST_VERSIONS>,
     ) -> Result<Group, MemberError> {
-        self.beyond |= versions.beyond;
+        self.versions += versions.items.len();
+        self.limited(!versions.beyond && self.versions <= MOST_RESOURCES)?;
         let mut group = Group::default();
         for item in versions.items {
             if is_subdomain(&item.version) {
                 group.versions.push(self.version(item)?);
             }
         }
+        group.versions.shrink_to_fit();
         Ok(group)
     }
 
@@ -142,19 +149,31 @@ impl Reading<'_> {
 
     fn resources(&mut self, list: Option<&RawValue>) -> Result<Vec<ServedResource>, MemberError> {
         let list = list.map_or("null", RawValue::get);
-        let list: AtMost<ResourceItem, MOST_RESOURCES> = serde_json::from_str(list)
-            .map_err(|error| MemberError::undecoded(self.path, &error))?;
-        let found: Vec<_> = list.items.into_iter().filter_map(resource).collect();
-        self.resources += found.len();
-        if list.beyond || self.resources > MOST_RESOURCES {
-            return Err(MemberError::malformed(self.path, TOO_MUCH));
+        let undecoded = |error: serde_json::Error| MemberError::undecoded(self.path, &error);
+        let list: AtMost<&RawValue, MOST_RESOURCES> =
+            serde_json::from_str(list).map_err(undecoded)?;
+        let mut found = Vec::new();
+        for item in list.items {
+            let item = serde_json::from_str(item.get()).map_err(undecoded)?;
+            found.extend(resource(item, self.holding));
         }
+        found.shrink_to_fit();
+        self.resources += found.len();
+        self.limited(!list.beyond && self.resources <= MOST_RESOURCES)?;
         Ok(found)
+    }
+
+    /// The error that an answer is of which not all is within what is read.
+    fn limited(&self, is_within: bool) -> Result<(), MemberError> {
+        match is_within {
+            true => Ok(()),
+            false => Err(MemberError::malformed(self.path, TOO_MUCH)),
+        }
     }
 }
 
 /// A resource without a kind only groups subresources.
-fn resource(item: ResourceItem) -> Option<ServedResource> {
+fn resource(item: ResourceItem, holding: &Holding) -> Option<ServedResource> {
     let kind = item.response_kind?.kind;
     (!kind.is_empty() && is_subdomain(&item.resource)).then(|| ServedResource {
         name: item.resource,
@@ -162,14 +181,16 @@ fn resource(item: ResourceItem) -> Option<ServedResource> {
         kind,
         namespaced: item.scope == "Namespaced",
         can_sync: item.verbs.can_sync(),
-        short_names: item.short_names.items,
-        categories: item.categories.items,
+        short_names: holding.aliases(item.short_names.items),
+        categories: holding.aliases(item.categories.items),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discovery::holding::Room;
+    use crate::discovery::served::MOST_ALIASES_IN_ALL;
 
     const ANSWER: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
       {"metadata":{"name":"apps","creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[
@@ -178,9 +199,13 @@ mod tests {
          "subresources":[{"subresource":"scale"}]}]}]},
       {"metadata":{"name":"metrics.k8s.io"},"versions":[{"version":"v1beta1","freshness":"Stale"}]}]}"#;
 
+    fn read(path: &str, answer: &[u8]) -> Result<Option<Discovery>, MemberError> {
+        parse(path, answer, &Holding::new(Room::Large))
+    }
+
     #[test]
     fn a_stale_group_fails_alone() {
-        let discovery = parse("/apis", ANSWER.as_bytes()).unwrap().unwrap();
+        let discovery = read("/apis", ANSWER.as_bytes()).unwrap().unwrap();
         let VersionState::Served(resources) = &discovery.groups["apps"].versions[0].state else {
             panic!("apps is served");
         };
@@ -195,13 +220,13 @@ mod tests {
     #[test]
     fn an_older_answer_is_left_to_the_older_way() {
         let older = br#"{"kind":"APIVersions","versions":["v1"]}"#;
-        assert_eq!(parse("/api", older).unwrap(), None);
-        assert!(parse("/api", b"<html>").is_err());
+        assert_eq!(read("/api", older).unwrap(), None);
+        assert!(read("/api", b"<html>").is_err());
     }
 
     fn told(items: &str) -> Result<usize, String> {
         let answer = format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{items}]}}"#);
-        let told = parse("/apis", answer.as_bytes()).map_err(|error| error.to_string())?;
+        let told = read("/apis", answer.as_bytes()).map_err(|error| error.to_string())?;
         let groups = told.expect("it is aggregated").groups;
         let versions = groups.values().flat_map(|group| &group.versions);
         let resources = versions.map(|version| match &version.state {
@@ -235,10 +260,8 @@ mod tests {
             groups(&[half, half, 1]),
             groups(&[MOST_RESOURCES + 1]),
             vec!["{}"; MOST_GROUPS + 1].join(","),
-            format!(
-                r#"{{"versions":[{}]}}"#,
-                vec![r#"{"version":"v1"}"#; MOST_VERSIONS + 1].join(",")
-            ),
+            versions(MOST_VERSIONS + 1),
+            vec![versions(MOST_VERSIONS); MOST_RESOURCES / MOST_VERSIONS + 1].join(","),
         ] {
             let error = told(&too_much).unwrap_err();
             assert!(
@@ -246,6 +269,35 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    /// A group of so many versions.
+    fn versions(number: usize) -> String {
+        let versions = vec![r#"{"version":"v1"}"#; number].join(",");
+        format!(r#"{{"versions":[{versions}]}}"#)
+    }
+
+    #[test]
+    fn so_many_aliases_are_kept_of_all_resources_together() {
+        let letters = vec![r#""a""#; MOST_ALIASES].join(",");
+        let resource = format!(
+            r#"{{"resource":"r","responseKind":{{"kind":"R"}},"shortNames":[{letters}],"categories":[{letters}]}}"#
+        );
+        let resources = vec![resource; MOST_RESOURCES / 2].join(",");
+        let answer = format!(
+            r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"apps"}},"versions":[{{"version":"v1","resources":[{resources}]}}]}}]}}"#
+        );
+        let told = read("/apis", answer.as_bytes()).unwrap().unwrap();
+        let VersionState::Served(found) = &told.groups["apps"].versions[0].state else {
+            panic!("it is served");
+        };
+        let aliases = |found: &ServedResource| found.short_names.len() + found.categories.len();
+        assert_eq!(found.len(), MOST_RESOURCES / 2);
+        assert_eq!(aliases(&found[0]), 2 * MOST_ALIASES);
+        assert_eq!(
+            found.iter().map(aliases).sum::<usize>(),
+            MOST_ALIASES_IN_ALL
+        );
     }
 
     #[test]

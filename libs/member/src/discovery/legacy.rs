@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use armadex_crds::is_subdomain;
 use futures::{StreamExt, stream};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::bounded::{AtMost, Verbs};
-use super::large::Holding;
+use super::holding::Holding;
 use super::served::{
     Discovery, Group, MOST_ALIASES, MOST_RESOURCES, MOST_VERSIONS, ServedResource, TOO_MUCH,
     Version, VersionState,
@@ -51,9 +52,9 @@ struct NamedVersion {
 }
 
 #[derive(Deserialize)]
-struct Resources {
-    #[serde(default)]
-    resources: AtMost<NamedResource, MOST_RESOURCES>,
+struct Resources<'a> {
+    #[serde(borrow, default)]
+    resources: AtMost<&'a RawValue, MOST_RESOURCES>,
 }
 
 #[derive(Deserialize)]
@@ -74,19 +75,20 @@ struct NamedResource {
     categories: AtMost<String, MOST_ALIASES>,
 }
 
-/// Asks for each version that the answer to `root` (`/api` or `/apis`) names.
+/// Asks for each version that the answer to `root` (`/api` or `/apis`) names. One that fails does so alone, unless there is no room for it.
 pub(crate) async fn fetch(
     member: &Member,
     root: &str,
     answer: &[u8],
-    holding: &Holding<'_>,
+    holding: &Holding,
 ) -> Result<Discovery, MemberError> {
     let wanted = parse_root(root, answer)?;
     let mut asked = stream::iter(wanted.into_iter().enumerate())
         .map(|(index, wanted)| async move { (index, fetch_version(member, wanted, holding).await) })
         .buffer_unordered(PARALLEL);
     let (mut states, mut resources) = (Vec::new(), 0);
-    while let Some((index, (group, version))) = asked.next().await {
+    while let Some((index, answer)) = asked.next().await {
+        let (group, version) = answer?;
         if let VersionState::Served(served) = &version.state {
             resources += served.len();
         }
@@ -114,18 +116,19 @@ struct Wanted {
 async fn fetch_version(
     member: &Member,
     wanted: Wanted,
-    holding: &Holding<'_>,
-) -> (String, Version) {
-    let answer = member.json(&wanted.path, "application/json", VERSION_BYTES, holding);
-    let state = match answer.await {
-        Ok(list) => VersionState::Served(resources(list)),
+    holding: &Holding,
+) -> Result<(String, Version), MemberError> {
+    let answer = member.bytes(&wanted.path, VERSION_BYTES, holding).await;
+    let state = match answer.and_then(|bytes| resources(&wanted.path, &bytes, holding)) {
+        Ok(found) => VersionState::Served(found),
+        Err(error @ MemberError::Large) => return Err(error),
         Err(error) => VersionState::Failed(error.to_string()),
     };
     let version = Version {
         name: wanted.version,
         state,
     };
-    (wanted.group, version)
+    Ok((wanted.group, version))
 }
 
 /// What is no name is no part of a path either: behind a gateway a member could have others asked for with our credential.
@@ -178,26 +181,40 @@ fn group_versions(group: NamedGroup) -> Vec<Wanted> {
         .collect()
 }
 
-fn resources(list: Resources) -> Vec<ServedResource> {
-    list.resources
-        .items
-        .into_iter()
-        .filter(|resource| is_subdomain(&resource.name))
-        .map(|resource| ServedResource {
-            name: resource.name,
-            singular: resource.singular_name,
-            kind: resource.kind,
-            namespaced: resource.namespaced,
-            can_sync: resource.verbs.can_sync(),
-            short_names: resource.short_names.items,
-            categories: resource.categories.items,
-        })
-        .collect()
+/// Resources are decoded one after the other, so what the answer has besides names is never held as a whole.
+fn resources(
+    path: &str,
+    bytes: &[u8],
+    holding: &Holding,
+) -> Result<Vec<ServedResource>, MemberError> {
+    let undecoded = |error: serde_json::Error| MemberError::undecoded(path, &error);
+    let list: Resources<'_> = serde_json::from_slice(bytes).map_err(undecoded)?;
+    let mut found = Vec::new();
+    for item in list.resources.items {
+        let item = serde_json::from_str(item.get()).map_err(undecoded)?;
+        found.extend(resource(item, holding));
+    }
+    found.shrink_to_fit();
+    Ok(found)
+}
+
+fn resource(item: NamedResource, holding: &Holding) -> Option<ServedResource> {
+    is_subdomain(&item.name).then(|| ServedResource {
+        name: item.name,
+        singular: item.singular_name,
+        kind: item.kind,
+        namespaced: item.namespaced,
+        can_sync: item.verbs.can_sync(),
+        short_names: holding.aliases(item.short_names.items),
+        categories: holding.aliases(item.categories.items),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discovery::holding::Room;
+    use crate::discovery::served::MOST_ALIASES_IN_ALL;
 
     #[test]
     fn the_preferred_version_is_asked_first() {
@@ -214,15 +231,28 @@ mod tests {
 
     #[test]
     fn subresources_are_left_out() {
-        let list = serde_json::from_str(
-            r#"{"groupVersion":"v1","resources":[
-              {"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["list"]},
-              {"name":"pods/log","singularName":"","namespaced":true,"kind":"Pod","verbs":["get"]}]}"#,
-        )
-        .unwrap();
-        let found = resources(list);
+        let answer = br#"{"groupVersion":"v1","resources":[
+            {"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["list"]},
+            {"name":"pods/log","singularName":"","namespaced":true,"kind":"Pod","verbs":["get"]}]}"#;
+        let found = resources("/api/v1", answer, &Holding::new(Room::Usual)).unwrap();
         assert_eq!(found.len(), 1);
         assert!(!found[0].can_sync);
+    }
+
+    #[test]
+    fn so_many_aliases_are_kept_of_all_versions_together() {
+        let letters = vec![r#""a""#; MOST_ALIASES].join(",");
+        let resource = format!(r#"{{"name":"r","kind":"R","shortNames":[{letters}]}}"#);
+        let resources_of_one = vec![resource; MOST_RESOURCES / 10].join(",");
+        let answer = format!(r#"{{"resources":[{resources_of_one}]}}"#);
+        let holding = Holding::new(Room::Large);
+        let kept: [usize; 3] = [(); 3].map(|()| {
+            let found = resources("/api/v1", answer.as_bytes(), &holding).unwrap();
+            assert_eq!(found.len(), MOST_RESOURCES / 10);
+            found.iter().map(|found| found.short_names.len()).sum()
+        });
+        let one = MOST_RESOURCES / 10 * MOST_ALIASES;
+        assert_eq!(kept, [one, MOST_ALIASES_IN_ALL - one, 0]);
     }
 
     #[test]

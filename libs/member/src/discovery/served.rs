@@ -55,15 +55,17 @@ pub struct ServedResource {
     pub categories: Vec<String>,
 }
 
-/// Resources of all groups and versions of one member; more are not read. Clusters with every operator there is have some thousands.
+/// Resources of all groups and versions, and versions of all groups, of one member; more are not read. Clusters with every operator there is have some thousands.
 pub(super) const MOST_RESOURCES: usize = 10_000;
 pub(super) const TOO_MUCH: &str =
-    "it tells of more than 10000 resources, 5000 groups or 50 versions of a group";
+    "it tells of more than 10000 resources or versions, 5000 groups or 50 versions of a group";
 /// API groups of one member, and versions of one group.
 pub(super) const MOST_GROUPS: usize = 5_000;
 pub(super) const MOST_VERSIONS: usize = 50;
 /// Short names or categories of one resource.
 pub(super) const MOST_ALIASES: usize = 16;
+/// Both of all resources of one member: two for each of as many as there may be.
+pub(super) const MOST_ALIASES_IN_ALL: usize = 2 * MOST_RESOURCES;
 
 impl Discovery {
     /// Leaves out what no kube-apiserver would let anybody call so: names become parts of paths, documents and answers of other clusters.

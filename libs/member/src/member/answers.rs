@@ -5,8 +5,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::time::Instant;
 
 use super::*;
-use crate::LargeAnswers;
-use crate::discovery::Etags;
+use crate::discovery::{Etags, Room, Told, VersionState};
 
 /// What a member sends: this, and then the same piece again and again.
 #[derive(Clone)]
@@ -16,9 +15,11 @@ struct Sent {
     pause: Duration,
 }
 
-async fn answer(pipe: DuplexStream, sent: Sent) -> std::io::Result<()> {
+async fn answer(pipe: DuplexStream, sent: impl Fn(&str) -> Sent) -> std::io::Result<()> {
     let mut socket = BufReader::new(pipe);
     let mut line = String::new();
+    socket.read_line(&mut line).await?;
+    let sent = sent(line.split(' ').nth(1).unwrap_or_default());
     while line != "\r\n" {
         line.clear();
         socket.read_line(&mut line).await?;
@@ -36,12 +37,17 @@ async fn answer(pipe: DuplexStream, sent: Sent) -> std::io::Result<()> {
 }
 
 fn member(begin: &str, piece: &str, pause: Duration) -> Member {
-    let connection = Connection::plain("http://member");
     let sent = Sent {
         begin: begin.to_owned(),
         piece: piece.to_owned(),
         pause,
     };
+    member_that(move |_| sent.clone())
+}
+
+/// A member that sends what this says of each path.
+fn member_that(sent: impl Fn(&str) -> Sent + Clone + Send + Sync + 'static) -> Member {
+    let connection = Connection::plain("http://member");
     let dial = move || {
         let (near, far) = tokio::io::duplex(64 << 10);
         tokio::spawn(answer(far, sent.clone()));
@@ -71,7 +77,7 @@ async fn what_comes_byte_by_byte_is_given_up_as_a_whole() {
         dribble().identity().await.expect_err("no identity"),
         dribble().version_of_pods().await.expect_err("no position"),
         dribble()
-            .discover(&Etags::default(), &LargeAnswers::new(1))
+            .discover(&Etags::default(), Room::Large)
             .await
             .expect_err("no discovery"),
     ];
@@ -91,23 +97,68 @@ async fn what_was_not_asked_for_is_passed_over() {
     assert_eq!(member.version_of_pods().await.expect("a position"), "7");
 }
 
+impl Member {
+    async fn told(&self, room: Room) -> Result<Told, MemberError> {
+        let told = self.discover(&Etags::default(), room).await?;
+        Ok(told.expect("nothing was known"))
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_large_answer_is_read_while_no_other_is_held() {
-    let groups = format!(
-        r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"apps"}},"versions":[{{"version":"v1"}}]}}],"x":"{}"}}"#,
-        "x".repeat(1_500_000)
-    );
-    let (large, nothing) = (LargeAnswers::new(1), Etags::default());
-    let member = || member(&groups, "", Duration::ZERO);
-    let told = member().discover(&nothing, &large).await;
-    let held = told.expect("an answer").expect("it is told").large;
-    assert!(held.is_some());
-    let (second, limit) = (member(), Duration::from_secs(10));
-    let waits = tokio::time::timeout(limit, second.discover(&nothing, &large)).await;
-    assert!(waits.is_err());
-    drop(held);
-    let told = member().discover(&nothing, &large).await;
-    assert!(told.expect("an answer").is_some());
+async fn a_large_answer_is_read_where_there_is_room_for_it() {
+    let groups = |spaces| {
+        let spaces = " ".repeat(spaces);
+        format!(
+            r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"apps"}},"versions":[{{"version":"v1"}}]}}]{spaces}}}"#
+        )
+    };
+    let usual = member(&groups(400_000), "", Duration::ZERO);
+    let told = usual.told(Room::Usual).await;
+    assert!(!told.expect("an answer").is_large);
+    // Neither half of it is large.
+    let large = member(&groups(600_000), "", Duration::ZERO);
+    let error = large.told(Room::Usual).await.expect_err("no room");
+    assert!(matches!(error, MemberError::Large), "{error}");
+    let told = large.told(Room::Large).await;
+    assert!(told.expect("an answer").is_large);
+}
+
+/// A member that knows the older way alone, each of whose versions takes half of what is usual.
+fn older() -> Member {
+    member_that(|path| {
+        let begin = match path {
+            "/api" => r#"{"versions":["v1"]}"#.to_owned(),
+            "/apis" => {
+                r#"{"groups":[{"name":"apps","versions":[{"version":"v1"},{"version":"v2"}]}]}"#
+                    .to_owned()
+            }
+            _ => format!(
+                r#"{{"resources":[{{"name":"things","kind":"Thing"}}]{}}}"#,
+                " ".repeat(500_000)
+            ),
+        };
+        Sent {
+            begin,
+            piece: String::new(),
+            pause: Duration::ZERO,
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_version_is_said_to_fail_for_want_of_room() {
+    let error = older().told(Room::Usual).await.expect_err("no room");
+    assert!(matches!(error, MemberError::Large), "{error}");
+    let told = older().told(Room::Large).await.expect("an answer");
+    let versions = told.discovery.groups.values();
+    let versions: Vec<_> = versions.flat_map(|group| &group.versions).collect();
+    assert_eq!((told.is_large, versions.len()), (true, 3));
+    for version in versions {
+        let VersionState::Served(found) = &version.state else {
+            panic!("{version:?}");
+        };
+        assert_eq!(found.len(), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use super::*;
 use crate::member::Member;
 use crate::pipe::{self, Pipe};
 use crate::request::{ListRequest, WatchRequest};
-use crate::{Etags, LargeAnswers};
+use crate::{Etags, Room};
 
 /// Longer than what a stream may send ahead.
 const LONG: usize = 2 * LIST_WINDOWS.stream as usize;
@@ -100,9 +100,8 @@ async fn pages_that_nobody_reads_keep_nothing_else_from_coming() {
     }
     // All that may be sent ahead has come.
     sleep(Duration::from_secs(1)).await;
-    let large = LargeAnswers::new(1);
     let nothing = Etags::default();
-    let discovery = member.discover(&nothing, &large);
+    let discovery = member.discover(&nothing, Room::Large);
     let discovery = timeout(Duration::from_secs(2), discovery).await;
     let discovery = discovery.expect("in time").expect("an answer");
     assert!(discovery.is_some_and(|told| told.discovery.groups.contains_key("apps")));
@@ -124,8 +123,7 @@ async fn whole_answers_come_with_pages_and_small_ones_beside_watches() {
     };
     let _watch = member.watch(&watch).await.expect("a watch");
     assert_eq!(asked.last().0, 1);
-    let large = LargeAnswers::new(1);
-    let told = member.discover(&Etags::default(), &large).await;
+    let told = member.discover(&Etags::default(), Room::Large).await;
     let etags = told.expect("an answer").expect("it is told").etags;
     assert_eq!(asked.last().0, 2, "what a member serves may be megabytes");
     assert!(member.serves_the_same(&etags).await.expect("an answer"));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use armadex_member::LargeAnswers;
+use armadex_member::Room;
 use armadex_storage::conformance::fixture::name;
 
 use super::*;
 use crate::incoming::memory::ClusterMemory;
-use crate::testing::{ScriptedMember, Stage};
+use crate::testing::{ScriptedMember, Stage, unavailable};
 
 const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
 
@@ -35,8 +35,8 @@ async fn a_member_that_answers_tells_all_that_a_session_needs() {
     assert_eq!(found.cluster, joined.expect("joined"));
     assert!(found.discovery.groups.contains_key("") && found.discovery.groups.contains_key("apps"));
     // What was told is known by its ETags.
-    let large = LargeAnswers::new(1);
-    let asked_again = member.connect().discover(&found.etags, &large).await;
+    let member = member.connect();
+    let asked_again = member.discover(&found.etags, Room::Usual).await;
     assert!(asked_again.expect("an answer").is_none());
 }
 
@@ -63,6 +63,31 @@ async fn the_error_names_the_first_question_that_fails_and_nothing_is_adopted() 
         member.answers(path, 200);
     }
     assert!(reached(&stage, &member).await.is_ok());
+}
+
+#[test]
+fn a_member_hangs_where_it_fails_after_long_and_nobody_else_does() {
+    let of_member = || {
+        let source = MemberError::TimedOut {
+            phase: "answer",
+            after: std::time::Duration::from_secs(5),
+        };
+        let what = HEALTH_CHECK;
+        Err(Unreached::Member { what, source })
+    };
+    let of_store = Err(Unreached::Store(unavailable()));
+    for (answer, took_long, expected) in [
+        (of_member(), true, true),
+        (of_member(), false, false),
+        (of_store, true, false),
+        (Ok(()), true, false),
+    ] {
+        let tried = Asked {
+            answer,
+            hung: took_long,
+        };
+        assert_eq!(hangs(&tried), expected, "{tried:?}");
+    }
 }
 
 #[tokio::test]
