@@ -3,6 +3,7 @@
 
 mod connections;
 mod cut;
+mod dictionaries;
 mod duplicates;
 mod fences;
 pub(crate) mod moments;

@@ -3,16 +3,15 @@
 //! Each body names its dictionary by number. Numbers 1 to 15 are built in and immutable for ever; 0 means "as it is"; greater ones were trained on what the
 //! store has.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
 use armadex_model::GroupVersionResource;
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::bulk::Compressor;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
+use zstd::zstd_safe::{self, DCtx};
 
-use super::dictionaries::{Known, LEVEL, Trained};
+use super::dictionaries::{Known, LEVEL, Mark, Trained, is_trained};
 
 /// Bodies without compression.
 const AS_IT_IS: i64 = 0;
@@ -88,6 +87,13 @@ pub(crate) struct Packed {
     pub(crate) bytes: Vec<u8>,
 }
 
+impl Packed {
+    /// The trained dictionary that it was packed with, if it was with one.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        is_trained(self.dictionary).then(|| Mark::in_frame(self.dictionary, &self.bytes))
+    }
+}
+
 /// What the bodies of a type are packed with.
 #[derive(Clone)]
 pub(crate) enum Dictionary {
@@ -99,7 +105,15 @@ impl Dictionary {
     pub(crate) fn number(&self) -> i64 {
         match self {
             Self::BuiltIn(family) => *family as i64,
-            Self::Trained(trained) => trained.number(),
+            Self::Trained(trained) => trained.mark().number,
+        }
+    }
+
+    /// `None` of what is built in.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        match self {
+            Self::BuiltIn(_) => None,
+            Self::Trained(trained) => Some(trained.mark()),
         }
     }
 
@@ -141,10 +155,10 @@ impl<'d> Packer<'d> {
     }
 }
 
-/// Unpacks bodies; keeps a decompressor for each dictionary that it has met.
+/// Unpacks bodies, all in one context: it is some 95 KB, and a page may have met fifty dictionaries.
 pub(crate) struct Unpacker<'d> {
     trained: &'d Known,
-    met: HashMap<i64, Decompressor<'d>>,
+    context: DCtx<'static>,
 }
 
 impl<'d> Unpacker<'d> {
@@ -152,7 +166,7 @@ impl<'d> Unpacker<'d> {
     pub(crate) fn new(trained: &'d Known) -> Self {
         Self {
             trained,
-            met: HashMap::new(),
+            context: DCtx::create(),
         }
     }
 
@@ -162,36 +176,30 @@ impl<'d> Unpacker<'d> {
         if dictionary == AS_IT_IS {
             return Ok(bytes);
         }
-        let decompressor = self.decompressor(dictionary)?;
+        let prepared = prepared(dictionary, self.trained)?;
         let size = body_size(&bytes).ok_or("its size is not sound")?;
-        decompressor
-            .decompress(&bytes, size)
-            .map_err(|err| err.to_string())
-    }
-
-    fn decompressor(&mut self, number: i64) -> Result<&mut Decompressor<'d>, String> {
-        match self.met.entry(number) {
-            Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(new) => Ok(new.insert(decompressor(number, self.trained)?)),
-        }
+        let mut body = Vec::with_capacity(size);
+        self.context
+            .decompress_using_ddict(&mut body, &bytes, prepared.as_ddict())
+            .map_err(|code| zstd_safe::get_error_name(code).to_owned())?;
+        Ok(body)
     }
 }
 
-fn decompressor(number: i64, trained: &Known) -> Result<Decompressor<'_>, String> {
+fn prepared(number: i64, trained: &Known) -> Result<&DecoderDictionary<'static>, String> {
     let mut families = Family::ALL.into_iter();
-    let made = match families.find(|family| *family as i64 == number) {
-        Some(family) => Decompressor::with_prepared_dictionary(decoder(family)),
+    match families.find(|family| *family as i64 == number) {
+        Some(family) => Ok(decoder(family)),
         None => match trained.get(&number) {
-            Some(trained) => trained.decompressor(),
-            None => return Err(format!("dictionary {number} is not known")),
+            Some(trained) => Ok(trained.decoder()),
+            None => Err(format!("dictionary {number} is not known")),
         },
-    };
-    made.map_err(|err| err.to_string())
+    }
 }
 
 /// What a frame says of its content, if it is within bounds.
 fn body_size(frame: &[u8]) -> Option<usize> {
-    let size = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
+    let size = zstd_safe::get_frame_content_size(frame).ok()??;
     usize::try_from(size)
         .ok()
         .filter(|&size| size <= MAX_BODY_BYTES)

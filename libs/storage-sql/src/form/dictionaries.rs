@@ -1,15 +1,18 @@
 //! Dictionaries that were trained on what a store has, beside those that are built in: see [`super::codec`].
 //!
 //! Each is of one type, and its number says of which: whoever meets the number of one that it does not know reads that row. None ever changes; a better
-//! one for the same type has a number of its own, up to sixteen of them.
+//! one for the same type has a number of its own, up to sixteen of them. A database that lost one gives its number again: so a body names, in zstd's
+//! frame, the content as well, and so does whoever is about to write some.
 
 use std::collections::HashMap;
 use std::io;
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::bulk::Compressor;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
+use zstd::zstd_safe;
 
 /// Compresses 8 to 12 µs an object; level 3 takes twice that and six times the memory for 2 % less.
 pub(super) const LEVEL: i32 = 1;
@@ -40,9 +43,31 @@ pub(crate) fn type_of(number: i64) -> Option<i32> {
         .filter(|resource| (0..=LAST_TYPE).contains(resource))
 }
 
+/// A trained dictionary as what is packed with it names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    pub(crate) number: i64,
+    /// By which zstd knows its content; `None` of bytes that no training made.
+    pub(crate) content: Option<NonZeroU32>,
+}
+
+impl Mark {
+    /// Of a dictionary that begins with these bytes, eight at the least.
+    pub(crate) fn of(number: i64, beginning: &[u8]) -> Self {
+        let content = zstd_safe::get_dict_id_from_dict(beginning);
+        Self { number, content }
+    }
+
+    /// Of the dictionary that this frame was packed with.
+    pub(super) fn in_frame(number: i64, frame: &[u8]) -> Self {
+        let content = zstd_safe::get_dict_id_from_frame(frame);
+        Self { number, content }
+    }
+}
+
 /// A trained dictionary, which is prepared for each use when that is first made of it: some 80 KB to pack, and 30 KB to unpack.
 pub(crate) struct Trained {
-    number: i64,
+    mark: Mark,
     bytes: Vec<u8>,
     encoder: OnceLock<EncoderDictionary<'static>>,
     decoder: OnceLock<DecoderDictionary<'static>>,
@@ -51,15 +76,15 @@ pub(crate) struct Trained {
 impl Trained {
     pub(crate) fn new(number: i64, bytes: Vec<u8>) -> Self {
         Self {
-            number,
+            mark: Mark::of(number, &bytes),
             bytes,
             encoder: OnceLock::new(),
             decoder: OnceLock::new(),
         }
     }
 
-    pub(crate) fn number(&self) -> i64 {
-        self.number
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
     }
 
     pub(super) fn compressor(&self) -> io::Result<Compressor<'_>> {
@@ -67,9 +92,9 @@ impl Trained {
         Compressor::with_prepared_dictionary(self.encoder.get_or_init(make))
     }
 
-    pub(super) fn decompressor(&self) -> io::Result<Decompressor<'_>> {
+    pub(super) fn decoder(&self) -> &DecoderDictionary<'static> {
         let make = || DecoderDictionary::copy(&self.bytes);
-        Decompressor::with_prepared_dictionary(self.decoder.get_or_init(make))
+        self.decoder.get_or_init(make)
     }
 }
 
@@ -81,12 +106,12 @@ pub(crate) type Known = HashMap<i64, Arc<Trained>>;
 pub(crate) struct Dictionaries(RwLock<Known>);
 
 impl Dictionaries {
-    /// Those of these numbers that are known.
-    pub(crate) fn among(&self, numbers: &[i64]) -> Known {
+    /// Those of these that are known.
+    pub(crate) fn among(&self, marks: &[Mark]) -> Known {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let found = numbers.iter().filter_map(|number| {
-            let dictionary = known.get(number)?;
-            Some((*number, Arc::clone(dictionary)))
+        let found = marks.iter().filter_map(|mark| {
+            let dictionary = known.get(&mark.number)?;
+            (dictionary.mark == *mark).then(|| (mark.number, Arc::clone(dictionary)))
         });
         found.collect()
     }
@@ -97,13 +122,18 @@ impl Dictionaries {
         known.clear();
     }
 
-    /// From now on it is known.
+    /// From now on it is known, and no other of its number.
     pub(crate) fn insert(&self, number: i64, bytes: Vec<u8>) -> Arc<Trained> {
+        let new = Trained::new(number, bytes);
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let dictionary = known
-            .entry(number)
-            .or_insert_with(|| Arc::new(Trained::new(number, bytes)));
-        Arc::clone(dictionary)
+        match known.get(&number) {
+            Some(same) if same.mark == new.mark => Arc::clone(same),
+            _ => {
+                let new = Arc::new(new);
+                known.insert(number, Arc::clone(&new));
+                new
+            }
+        }
     }
 }
 

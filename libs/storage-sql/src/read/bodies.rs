@@ -11,7 +11,7 @@ use super::place::Located;
 use crate::backend::error::broken;
 use crate::backend::{Connection, rows};
 use crate::form::codec::{Packed, Unpacker};
-use crate::form::dictionaries::{Dictionaries, Known, is_trained};
+use crate::form::dictionaries::{Dictionaries, Known, Mark};
 use crate::sql::dictionary;
 use crate::sql::pieces::MAX_LIST;
 use crate::sql::select::{self, Candidate};
@@ -67,13 +67,14 @@ pub(crate) async fn packed(
     revs: &[i64],
 ) -> Result<(HashMap<i64, Packed>, Known), StoreError> {
     let bodies = fetch_bodies(connection, revs).await?;
-    let mut numbers: Vec<i64> = bodies.values().map(|body| body.dictionary).collect();
-    numbers.retain(|number| is_trained(*number));
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut dictionaries = known.among(&numbers);
-    numbers.retain(|number| !dictionaries.contains_key(number));
-    for part in numbers.chunks(MAX_LIST) {
+    let mut marks: Vec<Mark> = bodies.values().filter_map(Packed::mark).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    let mut dictionaries = known.among(&marks);
+    let numbers = marks.iter().map(|mark| mark.number);
+    let mut unknown = Vec::from_iter(numbers.filter(|number| !dictionaries.contains_key(number)));
+    unknown.dedup();
+    for part in unknown.chunks(MAX_LIST) {
         let statement = dictionary::several(connection.dialect(), part);
         for (number, bytes) in rows(connection, statement, dictionary::decode).await? {
             dictionaries.insert(number, known.insert(number, bytes));

@@ -4,6 +4,7 @@ use armadex_storage::StoreError;
 
 use super::catalog::type_id;
 use crate::backend::Row;
+use crate::form::dictionaries::Mark;
 use crate::sql::dialect::{Dialect, ObjIndex};
 use crate::sql::statement::{Sql, Statement};
 
@@ -42,6 +43,19 @@ pub(crate) fn several(dialect: Dialect, numbers: &[i64]) -> Statement {
 /// The number and the dictionary.
 pub(crate) fn decode(row: &dyn Row) -> Result<(i64, Vec<u8>), StoreError> {
     Ok((row.int(0)?, row.blob(1)?))
+}
+
+/// Those of these numbers that there are, by how they begin: [`decode_mark`].
+pub(crate) fn marks(dialect: Dialect, numbers: &[i64]) -> Statement {
+    let select = "SELECT id, SUBSTR(bytes, 1, 8) FROM dict WHERE ";
+    Sql::new(dialect, "dict.marks", select)
+        .within("id", numbers)
+        .build()
+}
+
+/// What a body that is packed with it says of it.
+pub(crate) fn decode_mark(row: &dyn Row) -> Result<Mark, StoreError> {
+    Ok(Mark::of(row.int(0)?, &row.blob(1)?))
 }
 
 pub(crate) fn insert(number: i64, objects: i64, bytes: &[u8]) -> Statement {

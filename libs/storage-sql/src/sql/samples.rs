@@ -324,6 +324,7 @@ fn dictionaries(dialect: Dialect) -> Vec<Statement> {
         dictionary::all(),
         dictionary::sizes(),
         dictionary::several(dialect, &[64, 65]),
+        dictionary::marks(dialect, &[64, 65]),
         dictionary::insert(64, 1500, &[0; 40]),
         dictionary::delete(dialect, &[64, 65]),
         dictionary::large_types(dialect, 1000),

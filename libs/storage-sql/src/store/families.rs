@@ -30,7 +30,7 @@ impl Families {
     pub(crate) fn adopt(&self, resource: TypeId, trained: &Arc<Trained>) {
         let mut families = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(dictionary) = families.get_mut(&resource)
-            && dictionary.number() < trained.number()
+            && dictionary.number() < trained.mark().number
         {
             *dictionary = Dictionary::Trained(Arc::clone(trained));
         }

@@ -7,6 +7,7 @@ use armadex_storage::{Batch, Change, MemberPosition, Object, Phase, Rules, Store
 
 use crate::backend::error::broken;
 use crate::form::codec::{Dictionary, MAX_BODY_BYTES, Packed, Packer};
+use crate::form::dictionaries::Mark;
 use crate::form::term::{Label, TermHasher, TermSet};
 use crate::form::version::MemberVersion;
 use crate::write::label_keys::Unposted;
@@ -19,6 +20,8 @@ pub(crate) struct Prepared {
     pub(crate) epoch: i64,
     /// What the rows of the stream are of, should it be live after the batch.
     pub(crate) rules: Rules,
+    /// What its bodies are packed with, if that was trained.
+    pub(crate) trained: Option<Mark>,
     pub(crate) changes: Vec<PreparedChange>,
     pub(crate) position: Option<MemberPosition>,
     /// Of a batch that was too much for one transaction.
@@ -119,12 +122,14 @@ pub(crate) fn prepare(
         }
         Change::Delete(key) => Ok(PreparedChange::Delete(key)),
     });
+    let changes = changes.collect::<Result<_, _>>()?;
     Ok(Prepared {
         cluster: batch.cluster.0,
         resource: batch.resource.0,
         epoch: batch.epoch,
         rules: if batch.whole { rules } else { Rules(!rules.0) },
-        changes: changes.collect::<Result<_, _>>()?,
+        trained: packer.and_then(|_| dictionary.mark()),
+        changes,
         position: batch.position,
         is_part: false,
     })

@@ -4,16 +4,18 @@
 //! is for all of them. Their keys have nothing in common, because no two are of the same stream. Rows are locked in the order that
 //! [`crate::write`] tells: here all but the head, objects and versions, which publishing comes to. A stream's epoch is the fence.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use armadex_storage::{ClusterId, Phase, StoreError, Written};
 
 use crate::backend::error::too_much;
 use crate::backend::incarnation;
 use crate::backend::{Connection, rows};
+use crate::form::dictionaries::Mark;
 use crate::form::namespace_id::cluster_of;
 use crate::form::term::{Label, TermSet};
 use crate::sql::counter::CounterKey;
+use crate::sql::dictionary;
 use crate::sql::object::{self, OldRow};
 use crate::sql::stream::{self, Fence, Moved, StreamRow};
 use crate::write::beside::is_live;
@@ -46,6 +48,7 @@ pub(crate) async fn stage<'a>(
         return Ok(vec![]);
     }
     let streams = own_streams(session, batches).await?;
+    check_dictionaries(session, batches).await?;
     show_hidden(session, &streams, batches).await?;
     let (places, new) = places::resolve(session.connection, batches).await?;
     let old = old_rows(session, batches, &places).await?;
@@ -97,6 +100,24 @@ async fn own_streams(
         }
     }
     Ok(own)
+}
+
+/// Whether the database has what the batches are packed with. Where one is lost, or its number given again, by the next body nobody could tell what it is.
+async fn check_dictionaries(
+    session: &mut Session<'_>,
+    batches: &[&Prepared],
+) -> Result<(), StoreError> {
+    let needed: BTreeSet<Mark> = batches.iter().filter_map(|batch| batch.trained).collect();
+    let numbers = Vec::from_iter(needed.iter().map(|mark| mark.number));
+    let mut there = BTreeSet::new();
+    for part in numbers.chunks(session.dialect.most_values()) {
+        let statement = dictionary::marks(session.dialect, part);
+        there.extend(rows(session.connection, statement, dictionary::decode_mark).await?);
+    }
+    match needed.is_subset(&there) {
+        true => Ok(()),
+        false => Err(incarnation::rewound()),
+    }
 }
 
 /// Whoever writes to a stream that is kept has found that the member still has what it had; what is beside another version has been listed when it is live.
