@@ -1,7 +1,7 @@
 //! Streams that are opened while their cluster shows another version of the same resource: who names no version is sent to one of them, and the new one has
 //! little to show before it has been listed. So it is hidden until then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use armadex_storage::{MemberPosition, Phase, StoreError};
 
@@ -10,36 +10,24 @@ use crate::sql::catalog::{self, TypeRow};
 use crate::sql::stream::{self, Fence, StreamRow};
 use crate::write::session::Session;
 
-/// Those of these openings that are of a resource of which their cluster has listed another version, and shows it or keeps it.
+/// Those of these openings that are of a resource of which their cluster shows or keeps another version, and has listed that, or has rows of it.
 pub(super) async fn beside(
     session: &mut Session<'_>,
     fences: &[Fence],
 ) -> Result<BTreeSet<(i64, i32)>, StoreError> {
     let types: BTreeSet<i64> = fences.iter().map(|fence| fence.resource.into()).collect();
-    let versions = versions(session, &Vec::from_iter(types)).await?;
-    let has_others = |fence: &&Fence| {
-        let others = others(&versions, fence.resource);
-        others.count() > 0
+    let others = others(&versions(session, &Vec::from_iter(types)).await?);
+    let others = |fence: &Fence| {
+        let cluster = fence.cluster;
+        let others = others.get(&fence.resource).into_iter().flatten();
+        others.map(move |other| (cluster, *other))
     };
-    let fences = Vec::from_iter(fences.iter().filter(has_others));
-    let clusters: BTreeSet<i64> = fences.iter().map(|fence| fence.cluster).collect();
-    let mut found = BTreeSet::new();
-    for cluster in clusters {
-        let streams = stream::of_cluster(cluster);
-        let streams = rows(session.connection, streams, stream::decode).await?;
-        let listed: BTreeSet<i32> = streams
-            .iter()
-            .filter(|stream| is_listed(stream))
-            .map(|stream| stream.resource)
-            .collect();
-        let here = fences.iter().filter(|fence| fence.cluster == cluster);
-        let here = here.filter(|fence| {
-            let mut others = others(&versions, fence.resource);
-            others.any(|other| listed.contains(&other))
-        });
-        found.extend(here.map(|fence| (fence.cluster, fence.resource)));
-    }
-    Ok(found)
+    let asked: BTreeSet<(i64, i32)> = fences.iter().flat_map(others).collect();
+    let told = told(session, &Vec::from_iter(asked)).await?;
+    let here = fences
+        .iter()
+        .filter(|fence| others(fence).any(|other| told.contains(&other)));
+    Ok(here.map(|fence| (fence.cluster, fence.resource)).collect())
 }
 
 /// All versions of the resources of these types that there are.
@@ -52,20 +40,45 @@ async fn versions(session: &mut Session<'_>, types: &[i64]) -> Result<Vec<TypeRo
     Ok(found)
 }
 
-/// The other versions of the resource of a type.
-fn others(versions: &[TypeRow], resource: i32) -> impl Iterator<Item = i32> {
-    let key = |row: &TypeRow| {
-        let gvr = &row.resource.gvr;
-        (gvr.group.clone(), gvr.resource.clone())
-    };
-    let own = versions.iter().find(|row| row.id == resource).map(key);
-    let same = versions.iter().filter(move |row| Some(key(row)) == own);
-    same.map(|row| row.id).filter(move |id| *id != resource)
+/// The other versions of the resource of each type, where there are any.
+fn others(versions: &[TypeRow]) -> HashMap<i32, BTreeSet<i32>> {
+    let mut resources: HashMap<(&str, &str), BTreeSet<i32>> = HashMap::new();
+    for TypeRow { id, resource, .. } in versions {
+        let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
+        resources.entry((group, name)).or_default().insert(*id);
+    }
+    let several = resources.into_values().filter(|ids| ids.len() > 1);
+    let others = several.flat_map(|ids| {
+        let of = |id: &i32| {
+            (
+                *id,
+                ids.iter().copied().filter(|other| other != id).collect(),
+            )
+        };
+        Vec::from_iter(ids.iter().map(of))
+    });
+    others.collect()
 }
 
-fn is_listed(stream: &StreamRow) -> bool {
-    let position = stream.position.as_ref();
-    (stream.is_open || stream.is_kept) && position.is_some_and(is_live)
+/// Those of these streams that tell something of their resource.
+async fn told(
+    session: &mut Session<'_>,
+    keys: &[(i64, i32)],
+) -> Result<BTreeSet<(i64, i32)>, StoreError> {
+    let mut told = BTreeSet::new();
+    for part in keys.chunks(session.dialect.most_values()) {
+        let statement = stream::several(session.dialect, part);
+        let found = rows(session.connection, statement, stream::decode).await?;
+        let telling = found.iter().filter(|stream| tells(stream));
+        told.extend(telling.map(|stream| (stream.cluster, stream.resource)));
+    }
+    Ok(told)
+}
+
+/// Whether its rows are those of its member, or the most that there is of them: whoever lists anew has rows meanwhile.
+fn tells(stream: &StreamRow) -> bool {
+    let is_live = stream.position.as_ref().is_some_and(is_live);
+    (stream.is_open || stream.is_kept) && (is_live || stream.objects > 0)
 }
 
 /// Whether it is the position of a stream that has been listed to its end.

@@ -221,8 +221,10 @@ pub async fn a_version_that_is_opened_beside_another_is_shown_when_it_is_listed(
     fixture.sink.write(listed).await.expect("written");
     let elsewhere = fixture.writer("member2", &second).await;
     let before = fixture.search.head().await.expect("a head").revision;
-    for _ in 0..2 {
-        // Whoever begins anew in the middle hides it as well.
+    for phase in [Phase::Live, Phase::Listing] {
+        // The former one may be listed anew meanwhile, and whoever begins anew in the middle hides it as well.
+        let at = former.batch([], Some(listing(phase)));
+        fixture.sink.write(at).await.expect("written");
         let latter = fixture.writer("member1", &second).await;
         let begun = latter.batch(thing(), Some(listing(Phase::Listing)));
         fixture.sink.write(begun).await.expect("written");
