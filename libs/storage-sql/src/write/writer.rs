@@ -218,10 +218,11 @@ impl Writer {
         let mut pauses = self.database.patience().iter();
         let mut only_duplicates = true;
         loop {
-            match self.transact(work).await {
-                Err(StoreError::Gone { .. }) if !self.is_over => match pauses.next() {
+            let is_last = pauses.as_slice().is_empty();
+            match self.transact(work, is_last).await {
+                Err(gone @ StoreError::Gone { .. }) if !self.is_over => match pauses.next() {
                     Some(pause) => tokio::time::sleep(*pause).await,
-                    None => return Err(self.find_rewound().await),
+                    None => return Err(gone),
                 },
                 Err(err) if is_collision(&err) => {
                     only_duplicates &= is_duplicate(&err);
@@ -237,9 +238,9 @@ impl Writer {
     }
 
     /// Does all of the work in one transaction, which notes what was decided before it.
-    async fn transact(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
+    async fn transact(&mut self, work: &[Work], is_last: bool) -> Result<Vec<Done>, StoreError> {
         let decided = self.decide().await;
-        let done = self.transact_with(&decided, work).await;
+        let done = self.transact_with(&decided, work, is_last).await;
         if done.is_err() {
             self.labels.undo(decided);
         }
@@ -270,6 +271,7 @@ impl Writer {
         &mut self,
         decided: &[TypeKey],
         work: &[Work],
+        is_last: bool,
     ) -> Result<Vec<Done>, StoreError> {
         let mut transaction = self.begin(work).await?;
         let dialect = self.database.dialect();
@@ -296,6 +298,8 @@ impl Writer {
         let committed = session.committed;
         let is_rolled_back = done.is_err();
         let done = match done {
+            // That is found before anything is written.
+            Err(StoreError::Gone { .. }) if is_last => Err(self.give_up_here(transaction).await),
             // What is lost here may be there on another server.
             Err(gone @ StoreError::Gone { .. }) => {
                 transaction.leave();
@@ -387,17 +391,15 @@ impl Writer {
         known.any(|known| !known.is_before(head))
     }
 
-    /// Gives up a database that turned out in the middle of transactions to be rewound, again and again.
-    async fn find_rewound(&mut self) -> StoreError {
-        let found = async {
-            let mut transaction = self.database.write().await?;
-            let head = head_row::read(&mut *transaction).await?;
-            Ok((transaction, head))
-        };
-        match found.await {
-            Ok((transaction, head)) => self.give_up(transaction, head).await,
+    /// Gives up a database of which this transaction shows, and no other one needs to show again, that it was rewound.
+    async fn give_up_here(&mut self, mut transaction: Box<dyn Transaction>) -> StoreError {
+        match head_row::read(&mut *transaction).await {
+            Ok(head) => self.give_up(transaction, head).await,
             // It is found out again.
-            Err(err) => err,
+            Err(err) => {
+                let _ = transaction.rollback().await;
+                err
+            }
         }
     }
 
