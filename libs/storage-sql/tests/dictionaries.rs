@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use armadex_model::{Query, ResourceType};
 use armadex_storage::Sink as _;
-use armadex_storage::conformance::fixture::resource;
+use armadex_storage::conformance::fixture::{name, resource};
 use armadex_storage::conformance::{Fixture, ObjectBuilder, Writer, object};
 use armadex_storage_sql::{Options, SqlStore, Training};
 use home::{Home, on_each_database};
@@ -19,6 +19,7 @@ on_each_database! {
     nothing_is_learnt_from_secrets,
     what_was_learnt_goes_with_the_last_of_its_type,
     a_store_has_no_more_dictionaries_than_it_may,
+    dictionaries_are_seen_to_where_no_step_of_a_purge_is_the_last,
 }
 
 const OBJECTS: usize = 300;
@@ -197,5 +198,21 @@ async fn a_store_has_no_more_dictionaries_than_it_may(home: Home) {
     let stats = store.stats().await.expect("stats");
     let of = stats.dictionaries.iter().map(|one| &one.resource[..]);
     assert_eq!(Vec::from_iter(of), ["widgets"]);
+    store.shutdown().await;
+}
+
+async fn dictionaries_are_seen_to_where_no_step_of_a_purge_is_the_last(home: Home) {
+    let store = home.open_with(options()).await;
+    let fixture = Fixture::of(&store);
+    let one = fixture.writer("one", &widgets()).await;
+    put(&fixture, &one, 0..OBJECTS, "1").await;
+    let left = store.leave(&name("one"), "incarnation-1").await;
+    left.expect("left");
+    let other = fixture.writer("other", &widgets()).await;
+    put(&fixture, &other, 0..OBJECTS, "1").await;
+    let purged = store.purge(1, Duration::ZERO).await.expect("purged");
+    assert!(!purged.finished);
+    let stats = store.stats().await.expect("stats");
+    assert_eq!(stats.dictionaries.len(), 1);
     store.shutdown().await;
 }

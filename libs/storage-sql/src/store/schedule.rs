@@ -1,10 +1,10 @@
 //! When a dictionary is trained, and for which type: what one process knows of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::form::dictionaries::type_of;
+use crate::form::dictionaries::{numbers_of, type_of};
 use crate::options::Training;
 
 /// A type is looked at again when it has so many times the objects.
@@ -14,6 +14,8 @@ const GROWN: i64 = 4;
 const FIRST: Duration = Duration::from_secs(15);
 /// Each look that finds nothing doubles the pause.
 const LONGER: u32 = 2;
+/// While types are left to be tried it is this at most: of a second or two of a processor for each, a small part, where most are tried in vain.
+const BETWEEN_TRIES: Duration = Duration::from_secs(60);
 
 /// What this process knows of when to train.
 #[derive(Debug)]
@@ -29,6 +31,19 @@ struct State {
     pause: Duration,
     /// How many objects a type had when it was looked at last, whatever came of it.
     tried: HashMap<i32, i64>,
+    /// What the last look found and nobody has come to yet: types and how many objects they have.
+    waiting: VecDeque<(i32, i64)>,
+}
+
+/// Whether a type has grown enough, and has a number left for one more.
+fn is_worth_a_try(tried: i64, trained: &[(i64, i64)], (resource, objects): (i32, i64)) -> bool {
+    let of_type = trained
+        .iter()
+        .filter(|(number, _)| type_of(*number) == Some(resource));
+    let known = of_type.clone().map(|(_, objects)| *objects).max();
+    let last = of_type.map(|(number, _)| *number).max();
+    let has_number = numbers_of(resource).is_some_and(|numbers| last < Some(*numbers.end()));
+    has_number && objects >= GROWN.saturating_mul(tried.max(known.unwrap_or(0)))
 }
 
 impl Schedule {
@@ -69,29 +84,31 @@ impl Schedule {
         is_due
     }
 
-    /// The first of these types that has grown enough since it was looked at, and since its last dictionary was trained; it is looked at now.
-    pub(crate) fn choose(
-        &self,
-        sizes: &[(i32, i64)],
-        trained: &[(i64, i64)],
-    ) -> Option<(i32, i64)> {
+    /// These types have so many objects, the largest first.
+    pub(crate) fn found(&self, sizes: Vec<(i32, i64)>) {
+        self.state().waiting = sizes.into();
+    }
+
+    /// The next type that has grown enough since it was looked at, and since its last dictionary was trained; it is looked at now.
+    pub(crate) fn choose(&self, now: Instant, trained: &[(i64, i64)]) -> Option<(i32, i64)> {
         let mut state = self.state();
-        let known = |resource| {
-            let trained = trained.iter();
-            let of_type = trained.filter(move |(number, _)| type_of(*number) == Some(resource));
-            of_type.map(|(_, objects)| *objects).max().unwrap_or(0)
-        };
-        let chosen = sizes.iter().copied().find(|&(resource, objects)| {
+        while let Some((resource, objects)) = state.waiting.pop_front() {
             let tried = state.tried.get(&resource).copied().unwrap_or(0);
-            objects >= GROWN.saturating_mul(tried.max(known(resource)))
-        });
-        if let Some((resource, objects)) = chosen {
-            state.tried.insert(resource, objects);
-            // There may be more of them.
-            state.next = None;
-            state.pause = Duration::ZERO;
+            if is_worth_a_try(tried, trained, (resource, objects)) {
+                state.tried.insert(resource, objects);
+                let soon = now + BETWEEN_TRIES;
+                state.next = Some(state.next.map_or(soon, |next| next.min(soon)));
+                return Some((resource, objects));
+            }
         }
-        chosen
+        None
+    }
+
+    /// A dictionary was trained: there may be more of them.
+    pub(crate) fn succeeded(&self) {
+        let mut state = self.state();
+        state.next = None;
+        state.pause = Duration::ZERO;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -106,28 +123,60 @@ mod tests {
     #[test]
     fn a_type_is_looked_at_when_it_has_grown_four_times() {
         let schedule = Schedule::new(Training::default());
-        let sizes = |second| [(1, 9000), (2, second)];
         let trained = [(16 + 16, 2000), (16 + 17, 4000)];
-        assert_eq!(schedule.choose(&sizes(1000), &trained), Some((2, 1000)));
-        assert_eq!(schedule.choose(&sizes(3999), &trained), None);
-        assert_eq!(schedule.choose(&sizes(4000), &trained), Some((2, 4000)));
-        assert_eq!(schedule.choose(&[(1, 16_000)], &trained), Some((1, 16_000)));
-        assert_eq!(schedule.choose(&[(1, 16_000)], &trained), None);
+        let choose = |first, second| {
+            schedule.found(vec![(1, first), (2, second)]);
+            schedule.choose(Instant::now(), &trained)
+        };
+        assert_eq!(choose(9000, 1000), Some((2, 1000)));
+        assert_eq!(choose(9000, 3999), None);
+        assert_eq!(choose(9000, 4000), Some((2, 4000)));
+        assert_eq!(choose(16_000, 0), Some((1, 16_000)));
+        assert_eq!(choose(16_000, 0), None);
+    }
+
+    #[test]
+    fn what_one_look_found_is_tried_one_after_the_other() {
+        let schedule = Schedule::new(Training::default());
+        let (now, of_all) = (Instant::now(), vec![(1, 9000), (2, 5000), (3, 1000)]);
+        schedule.found(of_all);
+        let last_of_first = *numbers_of(1).expect("they fit").end();
+        let trained = [(last_of_first, 1000)];
+        let chosen: Vec<_> =
+            std::iter::from_fn(|| schedule.choose(now, &trained).map(|(id, _)| id)).collect();
+        assert_eq!(chosen, [2, 3], "the first has as many as it may have");
+    }
+
+    fn looks(schedule: &Schedule, begun: Instant, seconds: u64) -> Vec<u64> {
+        let due = |second: &u64| schedule.is_due(begun + Duration::from_secs(*second));
+        (0..seconds).filter(due).collect()
     }
 
     #[test]
     fn the_more_seldom_it_is_looked_the_longer_nothing_is_found() {
         let schedule = Schedule::new(Training::default());
         let begun = Instant::now();
-        let mut looks = (0..3600)
-            .filter(|second| schedule.is_due(begun + Duration::from_secs(*second)))
-            .collect::<Vec<u64>>();
+        let mut looks = looks(&schedule, begun, 3600);
         assert_eq!(looks.split_off(7), [1545, 2145, 2745, 3345]);
         assert_eq!(looks, [0, 15, 45, 105, 225, 465, 945]);
         let now = begun + Duration::from_secs(3600);
-        schedule.choose(&[(1, 1000)], &[]).expect("chosen");
+        schedule.succeeded();
         assert!(schedule.is_due(now), "there may be more");
         assert!(schedule.is_due(now + FIRST));
+    }
+
+    #[test]
+    fn what_is_tried_in_vain_is_tried_once_a_minute_at_most() {
+        let schedule = Schedule::new(Training::default());
+        let begun = Instant::now();
+        schedule.found((1..=200).map(|id| (id, 1000)).collect());
+        let tries = (0..600).filter(|second| {
+            let now = begun + Duration::from_secs(*second);
+            schedule.is_due(now) && schedule.choose(now, &[]).is_some()
+        });
+        let tries: Vec<u64> = tries.collect();
+        assert_eq!(tries[..5], [0, 15, 45, 105, 165]);
+        assert!(tries.len() < 14, "{tries:?}");
     }
 
     #[test]

@@ -128,6 +128,7 @@ impl SqlStore {
             return Ok(());
         };
         self.adopt(number, bytes);
+        self.schedule.succeeded();
         info!(
             resource = %resource.gvr,
             objects,
@@ -151,15 +152,20 @@ impl SqlStore {
         connection: &mut dyn Connection,
         known: impl Fn(i32) -> Option<Arc<ResourceType>>,
     ) -> Result<Option<Course>, StoreError> {
-        let large = dictionary::large_types(connection.dialect(), self.schedule.least());
-        let mut sizes = rows(connection, large, dictionary::decode_size).await?;
-        sizes.retain(|(id, _)| known(*id).is_some_and(|resource| may_be_learnt(&resource.gvr)));
         let trained = rows(connection, dictionary::all(), dictionary::decode_trained).await?;
         if trained.len() >= self.schedule.most() {
             debug!("as many dictionaries are trained as there may be");
             return Ok(None);
         }
-        let chosen = self.schedule.choose(&sizes, &trained);
+        let now = Instant::now();
+        let mut chosen = self.schedule.choose(now, &trained);
+        if chosen.is_none() {
+            let large = dictionary::large_types(connection.dialect(), self.schedule.least());
+            let mut sizes = rows(connection, large, dictionary::decode_size).await?;
+            sizes.retain(|(id, _)| known(*id).is_some_and(|resource| may_be_learnt(&resource.gvr)));
+            self.schedule.found(sizes);
+            chosen = self.schedule.choose(now, &trained);
+        }
         let Some((id, objects)) = chosen else {
             return Ok(None);
         };
