@@ -892,6 +892,35 @@ async fn few_objects_of_a_large_namespace_are_tested_by_themselves() {
     assert!(found.looked_at < 600, "{} looked at", found.looked_at);
 }
 
+/// Whether an excluded label leaves anything of a large namespace is asked once, and not by each page of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_excludes_is_not_added_up_again_by_each_page() {
+    let tuning = Tuning {
+        blocks: 4,
+        ..Tuning::default()
+    };
+    let fixture = tuned(tuning).await;
+    let pods = fixture.pods_of("m").await;
+    let pod = |n: usize| {
+        let app = ["web", "db"][n % 2];
+        object("ns", &format!("p-{n:05}")).label("app", app)
+    };
+    fixture.put(&pods, (0..8000).map(pod)).await;
+    let query = Query {
+        labels: vec![Requirement::is_not_in("app", ["web"])],
+        ..all_pods()
+    };
+    let (mut costs, mut start) = (Vec::new(), Start::Beginning);
+    while costs.len() < 3 {
+        let found = page(&fixture, &query, &start, 20).await.expect("a page");
+        assert_eq!(found.rows.len(), 20);
+        costs.push(found.looked_at);
+        start = Start::After(found.next.expect("there are more"));
+    }
+    assert!(costs[0] > costs[1], "{costs:?}");
+    assert_eq!(costs[1], costs[2]);
+}
+
 /// Values that have many objects, none of which matches, share the budget of their page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_values_of_many_objects_are_one_page_of_work() {

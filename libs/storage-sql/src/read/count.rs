@@ -82,7 +82,7 @@ async fn by_place(
         }
         let mut left = found.as_slice();
         while !left.is_empty() {
-            let matched = matches(reading, plan, planned, first, left).await?;
+            let matched = matches(reading, plan, planned, first, (left, false)).await?;
             for (place, matches) in left.iter().zip(&matched) {
                 let Some(count) = matches.count(place) else {
                     return Ok(None);

@@ -47,13 +47,13 @@ impl Matches {
 }
 
 /// What matches in each of the first places, as many of them as can be told at once; at least one. `first` is the clause to begin with,
-/// that of the fewest objects.
+/// that of the fewest objects. Whether any of a large place matches was found out when its first objects were looked at.
 pub(crate) async fn matches(
     reading: &mut Reading<'_>,
     plan: &Plan,
     planned: &TypePlan,
     first: usize,
-    places: &[Arc<Place>],
+    (places, is_begun): (&[Arc<Place>], bool),
 ) -> Result<Vec<Matches>, StoreError> {
     if !plan.has_terms() {
         return Ok(vec![Matches::All; places.len()]);
@@ -71,6 +71,7 @@ pub(crate) async fn matches(
         };
         match found {
             Some(found) => return Ok(found),
+            None if count <= 1 && is_begun => return Ok(vec![Matches::Unknown]),
             None if count <= 1 => {
                 let alone = alone(reading, plan, planned, &places[0]).await?;
                 return Ok(vec![alone]);

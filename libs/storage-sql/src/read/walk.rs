@@ -107,7 +107,9 @@ impl<'a> Walk<'a> {
         if here.is_empty() {
             return Ok(());
         }
-        let found = matches(reading, self.plan, self.planned, self.first, &here).await?;
+        let is_begun = self.after(&here[0]).is_some_and(|name| !name.is_empty());
+        let some = (&*here, is_begun);
+        let found = matches(reading, self.plan, self.planned, self.first, some).await?;
         self.matched = here.into_iter().zip(found).collect();
         self.waiting.drain(..self.matched.len());
         Ok(())

@@ -160,8 +160,10 @@ pub(crate) async fn sweep_namespaces(
     if noted > 0 {
         // Whoever took the last object of one of them may have committed since the head was read, and has not after this: their rows are held.
         let now = head_row::read(connection).await?.revision;
-        let later = namespace::note_later(revision, now.max(1));
-        connection.execute(later).await?;
+        if now > revision {
+            let later = namespace::note_later(revision, now);
+            connection.execute(later).await?;
+        }
     }
     let statement = namespace::empty_since(head.pruned.max(1), limit);
     let ids = rows(connection, statement, |r| r.int(0)).await?;
