@@ -28,7 +28,7 @@ use crate::types::Types;
 
 /// Between two statuses that are written, over all clusters: 50 in a second are a fifth of a core of a control plane, where one
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.
-const STATUS_PERIOD: Duration = Duration::from_millis(20);
+pub(crate) const STATUS_PERIOD: Duration = Duration::from_millis(20);
 
 /// Types that are compared with their member at the same time, each of another cluster. Each takes 17 bytes an object, as do those whose
 /// member lets them wait.

@@ -20,10 +20,10 @@ pub(crate) struct ControlPlane {
     asked: Arc<Mutex<Vec<Asked>>>,
     /// The next status is put there, and that is not answered.
     swallows: Arc<AtomicBool>,
-    /// No Event is answered.
-    hangs_on_events: Arc<AtomicBool>,
+    /// Requests to paths with this in them are not answered.
+    hangs_on: Arc<Mutex<Option<&'static str>>>,
     /// One is not answered.
-    event_hangs: Arc<Notify>,
+    request_hangs: Arc<Notify>,
 }
 
 /// A request: path with its query, and body.
@@ -64,12 +64,21 @@ impl ControlPlane {
 
     /// From now on no Event is answered.
     pub(crate) fn takes_no_events(&self) {
-        self.hangs_on_events.store(true, Ordering::Release);
+        self.hangs_on("/events");
     }
 
-    /// Until somebody waits for the answer to an Event that does not come.
-    pub(crate) async fn an_event_hangs(&self) {
-        self.event_hangs.notified().await;
+    /// From now on no status is answered.
+    pub(crate) fn takes_no_statuses(&self) {
+        self.hangs_on("/status");
+    }
+
+    fn hangs_on(&self, part: &'static str) {
+        *self.hangs_on.lock().expect("no panic") = Some(part);
+    }
+
+    /// Until somebody waits for an answer that does not come.
+    pub(crate) async fn a_request_hangs(&self) {
+        self.request_hangs.notified().await;
     }
 
     /// The statuses that were written of a PediaCluster, oldest first.
@@ -107,8 +116,9 @@ impl ControlPlane {
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
-        if path.contains("/events") && self.hangs_on_events.load(Ordering::Acquire) {
-            self.event_hangs.notify_one();
+        let hangs_on = *self.hangs_on.lock().expect("no panic");
+        if hangs_on.is_some_and(|part| path.contains(part)) {
+            self.request_hangs.notify_one();
             std::future::pending::<()>().await;
         }
         let body = body.collect_bytes().await.unwrap_or_default();

@@ -438,6 +438,8 @@ pub(crate) fn event(warning: bool, reason: &str, note: &str) -> Event {
 #[cfg(test)]
 mod restarts;
 #[cfg(test)]
+mod turns;
+#[cfg(test)]
 mod unanswered;
 
 #[cfg(test)]

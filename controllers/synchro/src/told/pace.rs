@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until};
 
 /// Turns that are taken at the same time: as many as last words, each over a connection of its own where answers take long.
-const PARALLEL: usize = 16;
+pub(super) const PARALLEL: usize = 16;
 /// What is written in a turn of the usual length: the status of a member of forty types.
 const USUAL_BYTES: usize = 20 << 10;
 

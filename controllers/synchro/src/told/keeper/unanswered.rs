@@ -205,7 +205,7 @@ async fn a_process_that_ends_waits_for_no_event_that_hangs() {
     let cancel = CancellationToken::new();
     let task = tokio::spawn(keeper.run(cancel.clone()));
     board.changed().notify_one();
-    stage.control_plane.an_event_hangs().await;
+    stage.control_plane.a_request_hangs().await;
     board.update(|facts| facts.running = Running::Shutdown);
     cancel.cancel();
     let begun = Instant::now();
