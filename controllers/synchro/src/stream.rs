@@ -35,7 +35,7 @@ use tracing::{debug, error, info, warn};
 use crate::config::Shared;
 use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
-use crate::stream::objects::ClusterObjects;
+use crate::stream::objects::{ClusterObjects, Rest};
 use crate::stream::outlasted::Outlasted;
 use crate::stream::pace::Pace;
 use crate::stream::step::{Good, Outcome, State, Wait, step};
@@ -139,6 +139,8 @@ struct Stream {
     /// question and list and still refuse the watch, or end it, and would be asked all the time if an answer were a success.
     proved: Option<Good>,
     waits: Waits,
+    /// It stopped because the cluster is full.
+    was_full: bool,
 }
 
 impl Stream {
@@ -176,6 +178,7 @@ impl Stream {
             outlasted: None,
             proved: None,
             waits: Waits::default(),
+            was_full: false,
         }
     }
 
@@ -224,6 +227,9 @@ impl Stream {
                 () = self.context.cancel.cancelled() => return,
                 () = tokio::time::sleep(wait) => {}
             }
+            if next.wait.is_long() {
+                self.doubted = Instant::now();
+            }
         }
     }
 
@@ -250,6 +256,9 @@ impl Stream {
     }
 
     async fn open(&mut self) -> Result<Outcome, Halt> {
+        if let Err(outcome) = self.until_cancelled(Self::recognize).await? {
+            return Ok(outcome);
+        }
         let Self {
             context, writer, ..
         } = self;
@@ -273,31 +282,36 @@ impl Stream {
         let live = |position: &MemberPosition| position.phase == Phase::Live;
         if stream.position.as_ref().is_some_and(live) {
             self.context.report.listed();
-        } else if !self.has_place().await? {
-            return Ok(self.full());
+            if self.is_to_be_swept().await? {
+                return Ok(Outcome::Differs);
+            }
         }
         Ok(Outcome::Opened(stream.position))
     }
 
-    /// Whether a list is worth beginning: the cluster may have more objects in the store, or the member says that with what it has now it has fewer.
-    async fn has_place(&mut self) -> Result<bool, Halt> {
+    /// Whether a list would bring on a stream that stopped because the cluster is full: so full that of a watch only what leaves is written, while the member says
+    /// that there is place for all that it has.
+    async fn is_to_be_swept(&mut self) -> Result<bool, Halt> {
         let objects = Arc::clone(&self.context.objects);
-        if !objects.fill_it() {
-            return Ok(true);
+        if !std::mem::take(&mut self.was_full) || !objects.overflow_it() {
+            return Ok(false);
         }
         let stored = self.writer.stored(self.opened()?).await?;
-        if !objects.fill_it() {
-            return Ok(true);
+        if !stored.is_beyond() {
+            return Ok(false);
         }
-        let connected = Arc::clone(&self.context.connected);
-        let size = connected.size(&self.context.resource.gvr);
-        let size = tokio::select! {
-            () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
-            size = size => size,
-        };
-        // Who does not say how many it has is listed, as far as that goes.
-        let size = size.ok().flatten();
-        Ok(size.is_none_or(|size| stored.with(size) <= objects.most()))
+        let size = self.size().await?;
+        Ok(size.is_some_and(|size| stored.has_place_for(size)))
+    }
+
+    /// How many objects of the type the member has, if it says so.
+    async fn size(&mut self) -> Result<Option<u64>, Halt> {
+        self.until_cancelled(async |stream| {
+            let connected = Arc::clone(&stream.context.connected);
+            let size = connected.size(&stream.context.resource.gvr).await;
+            size.ok().flatten()
+        })
+        .await
     }
 
     /// A member that tells how far it is lets what is stored of it be read.
@@ -306,7 +320,10 @@ impl Stream {
             && let Some(position) = self.hidden.take()
         {
             let opened = self.opened()?;
-            self.writer.write(opened, vec![], Some(*position)).await?;
+            let write = self
+                .writer
+                .write(opened, vec![], Some(*position), Rest::Stays);
+            write.await?;
         }
         Ok(())
     }
@@ -366,14 +383,14 @@ impl Stream {
         self.outlasted.get_or_insert_with(begun)
     }
 
-    async fn until_cancelled(
+    async fn until_cancelled<T>(
         &mut self,
-        work: impl AsyncFnOnce(&mut Self) -> Outcome,
-    ) -> Result<Outcome, Halt> {
+        work: impl AsyncFnOnce(&mut Self) -> T,
+    ) -> Result<T, Halt> {
         let cancel = self.context.cancel.clone();
         tokio::select! {
             () = cancel.cancelled() => Err(Halt::Cancelled),
-            outcome = work(self) => Ok(outcome),
+            done = work(self) => Ok(done),
         }
     }
 
@@ -466,6 +483,7 @@ impl Stream {
             warn!(cluster = %self.context.cluster_name, resource = %self.context.resource.gvr, error = words, "a stream stops for a while; others that do are not told of");
         }
         self.context.report.full(words);
+        self.was_full = true;
         Outcome::Full
     }
 

@@ -217,7 +217,8 @@ impl Member {
         number(&path, list.metadata.resource_version)
     }
 
-    /// How many objects a collection has, by a list of one of them: `None` where the member does not say how many come after it.
+    /// How many objects a collection has, by a list of one of them: what came, and what is said to come after it. `None` where others do and the member does not
+    /// say how many.
     pub async fn collection_size(
         &self,
         request: &ListRequest<'_>,
@@ -233,12 +234,14 @@ impl Member {
             r#continue: String,
             remaining_item_count: Option<u64>,
         }
-        let list: List = self.outline(&request.path(), METADATA_LIST).await?;
-        let metadata = list.metadata;
-        Ok(match metadata.remaining_item_count {
-            None if metadata.r#continue.is_empty() => Some(request.limit.into()),
-            remaining => remaining.map(|remaining| remaining.saturating_add(request.limit.into())),
-        })
+        let (path, client) = (request.path(), self.connections().for_question());
+        let outline = self.outline_of(client, &path, METADATA_LIST).await?;
+        let List { metadata } = decoded(&path, &outline)?;
+        let others = match metadata.r#continue.is_empty() {
+            true => Some(0),
+            false => metadata.remaining_item_count,
+        };
+        Ok(others.map(|others| others.saturating_add(outline.items())))
     }
 
     /// One page of a list, as the bytes of its body.
@@ -306,13 +309,22 @@ impl Member {
         self.outline_over(client, path, accept).await
     }
 
-    /// Of an answer what stands in its outline, decoded. Each stream asks so at the same time, so no more than that is held of it.
     async fn outline_over<T: DeserializeOwned>(
         &self,
         client: HttpClient,
         path: &str,
         accept: &str,
     ) -> Result<T, MemberError> {
+        decoded(path, &self.outline_of(client, path, accept).await?)
+    }
+
+    /// The outline of an answer. Each stream asks so at the same time, so no more than that is held of it.
+    async fn outline_of(
+        &self,
+        client: HttpClient,
+        path: &str,
+        accept: &str,
+    ) -> Result<Outline, MemberError> {
         let answer = async {
             let mut body = self.send(client, path, accept, BODY_SILENCE).await?;
             let (mut outline, mut length) = (Outline::default(), 0);
@@ -326,8 +338,7 @@ impl Member {
             }
             Ok(outline)
         };
-        let outline = within("whole answer", ANSWER_TIMEOUT, answer).await?;
-        serde_json::from_slice(outline.text()).map_err(|error| MemberError::undecoded(path, &error))
+        within("whole answer", ANSWER_TIMEOUT, answer).await
     }
 
     /// An answer of so many bytes at most.
@@ -448,6 +459,10 @@ impl Member {
         let response = ready.call(transport::get(uri, headers)).await;
         response.map_err(|error| MemberError::unreachable(error.source().unwrap_or(&error)))
     }
+}
+
+fn decoded<T: DeserializeOwned>(path: &str, outline: &Outline) -> Result<T, MemberError> {
+    serde_json::from_slice(outline.text()).map_err(|error| MemberError::undecoded(path, &error))
 }
 
 fn etag_of(response: &Response<Incoming>) -> Option<String> {

@@ -1,10 +1,12 @@
 //! The outline of a JSON text that comes in pieces: what stands in its first two levels and in no array. What is deeper is left out as it comes, so
-//! the metadata of an object or a list takes little room whatever else was sent with it, and however many objects were. Pure.
+//! the metadata of an object or a list takes little room whatever else was sent with it, and however many objects were: these are counted. Pure.
 
 /// Kind, version and metadata without labels and annotations: some hundred bytes, and a thousand for a continue token.
 const MOST_BYTES: usize = 8 << 10;
 /// The text itself, and the metadata in it. What stands in each other beyond that is kept as an empty pair of brackets.
 const KEPT_DEPTH: usize = 2;
+/// Where an array stands that the text itself has, and its objects one deeper: those of a list.
+const ITEMS_DEPTH: usize = 1;
 
 /// What has come of it.
 #[derive(Debug)]
@@ -15,6 +17,7 @@ pub(crate) struct Outline {
     kept_depth: usize,
     in_string: bool,
     escaped: bool,
+    items: u64,
 }
 
 impl Default for Outline {
@@ -25,6 +28,7 @@ impl Default for Outline {
             kept_depth: KEPT_DEPTH,
             in_string: false,
             escaped: false,
+            items: 0,
         }
     }
 }
@@ -49,6 +53,11 @@ impl Outline {
         &self.kept
     }
 
+    /// Objects that have begun in the array of the text: a list has one, of its items.
+    pub(crate) fn items(&self) -> u64 {
+        self.items
+    }
+
     /// Whether the next byte is in it.
     fn keeps(&mut self, byte: u8) -> bool {
         let before = self.depth;
@@ -57,7 +66,11 @@ impl Outline {
             b'\\' if self.in_string => self.escaped = true,
             b'"' => self.in_string = !self.in_string,
             _ if self.in_string => {}
-            b'{' => self.depth += 1,
+            b'{' => {
+                let is_item = self.kept_depth == ITEMS_DEPTH && self.depth == ITEMS_DEPTH + 1;
+                self.items += u64::from(is_item);
+                self.depth += 1;
+            }
             b'[' => {
                 self.kept_depth = self.kept_depth.min(self.depth);
                 self.depth += 1;
@@ -109,6 +122,28 @@ mod tests {
             r#"{"a":"}]\"{[\\","b":{"c":{"d":"}}}\"]"}},"e":1}"#,
             r#"{"a":"}]\"{[\\","b":{"c":{}},"e":1}"#,
         );
+    }
+
+    #[test]
+    fn objects_of_a_list_are_counted_and_nothing_else() {
+        let cases = [
+            (r#"{"items":[],"metadata":{}}"#, 0),
+            (r#"{"items":null,"metadata":{"managedFields":[{},{}]}}"#, 0),
+            (
+                r#"{"items":[{"metadata":{"labels":{"a":"b"},"managedFields":[{},{}]}}]}"#,
+                1,
+            ),
+            (
+                r#"{"metadata":{"x":[{}]},"items":[{"a":[[{}],{}]},{},{"b":"},{"}]}"#,
+                3,
+            ),
+            (r#"[{},{}]"#, 0),
+        ];
+        for (text, want) in cases {
+            let mut outline = Outline::default();
+            assert!(outline.push(text.as_bytes()));
+            assert_eq!(outline.items(), want, "{text}");
+        }
     }
 
     #[test]

@@ -133,9 +133,9 @@ impl Streams {
 
     /// What is stored, by whichever process, and what runs.
     pub(super) async fn known(&mut self) -> Result<Known, StoreError> {
+        let begun = Instant::now();
         self.stored = self.shared.sink.streams(self.cluster).await?;
-        let objects = self.stored.iter().map(|state| state.objects);
-        self.objects.are(objects.sum());
+        self.objects.are(&self.stored, begun);
         let stored = self.stored.iter().map(|state| &state.resource);
         for (runs, running) in &mut self.running {
             running.stored = stored.clone().any(|stored| stored.gvr == runs.gvr);

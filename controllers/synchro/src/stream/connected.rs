@@ -13,7 +13,7 @@ use crate::incoming::memory::ClusterMemory;
 use crate::stream::turns::ClusterTurns;
 use crate::told::outages::Outages;
 
-/// Streams of a member that ask at the same time how far it is. After a restart all of them want to know, and a connection of HTTP/2 keeps the
+/// Streams of a member that ask at the same time how far it is, or how much it has. After a restart all of them want to know, and a connection of HTTP/2 keeps the
 /// room for as many requests as ever waited in it.
 const ASKING: usize = 4;
 /// An answer takes a round trip or a few. Who waits longer for one gives its turn to the next: forty kinds that hang have the others wait for ten
@@ -80,7 +80,7 @@ impl Connected {
         self.since
     }
 
-    /// How far a collection of it is, by a list of one object's metadata. In turns, each for as long as an answer takes.
+    /// How far a collection of it is, by a list of one object's metadata.
     pub(crate) async fn present_version(
         &self,
         resource: &GroupVersionResource,
@@ -90,14 +90,7 @@ impl Connected {
             limit: 1,
             continue_token: None,
         };
-        // No semaphore is closed.
-        let turn = self.asking.acquire().await;
-        let mut answer = std::pin::pin!(self.member.collection_version(&request));
-        if let Ok(answer) = timeout(ANSWERED_WITHIN, &mut answer).await {
-            return answer;
-        }
-        drop(turn);
-        answer.await
+        self.in_turn(self.member.collection_version(&request)).await
     }
 
     /// How many objects a collection has, if the member says so.
@@ -110,7 +103,19 @@ impl Connected {
             limit: 1,
             continue_token: None,
         };
-        self.member.collection_size(&request).await
+        self.in_turn(self.member.collection_size(&request)).await
+    }
+
+    /// In turns, each for as long as an answer takes.
+    async fn in_turn<T>(&self, answer: impl Future<Output = T>) -> T {
+        // No semaphore is closed.
+        let turn = self.asking.acquire().await;
+        let mut answer = std::pin::pin!(answer);
+        if let Ok(answer) = timeout(ANSWERED_WITHIN, &mut answer).await {
+            return answer;
+        }
+        drop(turn);
+        answer.await
     }
 
     /// Who the member is: an answer to what was asked after `since`, when that came in doubt. All streams of a connection that breaks want to

@@ -1,6 +1,7 @@
 //! Reading one page of a list, item by item.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
@@ -11,10 +12,11 @@ use crate::incoming::prune::{self, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::limit::PAGE;
+use crate::stream::objects::Rest;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::step::{Listing, Outcome};
 use crate::stream::turns::{Room, SHORT_PAGES, Turn};
-use crate::stream::writer::Halt;
+use crate::stream::writer::{Halt, Wrote};
 use armadex_member::{ByteStream, ListRequest, MemberError};
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
@@ -49,6 +51,14 @@ impl Listing {
         (self.refused, self.failed) = (0, 0);
     }
 
+    /// What becomes of what it does not have.
+    fn rest(&self) -> Rest {
+        Rest::IsSwept {
+            before: self.before,
+            seen: self.seen.len(),
+        }
+    }
+
     /// Whether a page that failed may have done so because it is large.
     fn is_too_large(&self, error: &MemberError) -> bool {
         error.took_long() || self.failed >= AWAY && error.is_of_a_gateway()
@@ -70,6 +80,9 @@ impl Listing {
 
 impl Stream {
     pub(super) async fn page(&mut self, listing: &mut Listing) -> Result<Outcome, Halt> {
+        if listing.token.is_none() && !self.has_place(listing).await? {
+            return Ok(self.full());
+        }
         let cancel = self.context.cancel.clone();
         let has_room = tokio::select! {
             () = cancel.cancelled() => return Err(Halt::Cancelled),
@@ -121,6 +134,24 @@ impl Stream {
             listing.page_is_whole();
         }
         Ok(outcome)
+    }
+
+    /// Whether a list is worth beginning: the cluster may have more objects in the store, or the member says that with what it has now it has fewer, or at
+    /// least no more of this type.
+    async fn has_place(&mut self, listing: &mut Listing) -> Result<bool, Halt> {
+        let objects = Arc::clone(&self.context.objects);
+        listing.before = 0;
+        if !objects.fill_it() {
+            return Ok(true);
+        }
+        let stored = self.writer.stored(self.opened()?).await?;
+        listing.before = stored.own;
+        if !objects.fill_it() {
+            return Ok(true);
+        }
+        // Who does not say how many it has is listed, as far as that goes.
+        let size = self.size().await?;
+        Ok(size.is_none_or(|size| stored.has_place_for(size)))
     }
 
     fn page_failed(&mut self, error: &MemberError, listing: &mut Listing) -> Outcome {
@@ -270,10 +301,13 @@ impl Stream {
         } = metadata;
         if r#continue.is_empty() && listing.is_first_over_nothing() {
             let position = self.position(&version, Phase::Live);
-            self.flush(&mut gathering, Some(position)).await?;
-            self.context.report.listed();
-            self.context.report.place().listed(&version);
-            return Ok(Outcome::Listed { version });
+            self.flush_list(&mut gathering, Some(position), listing)
+                .await?;
+            if !listing.left_out {
+                self.context.report.listed();
+                self.context.report.place().listed(&version);
+                return Ok(Outcome::Listed { version });
+            }
         }
         self.flush_page(&mut gathering, listing).await?;
         Ok(Outcome::Page {
@@ -288,17 +322,17 @@ impl Stream {
         gathering: &mut Gathering,
         listing: &mut Listing,
     ) -> Result<(), Halt> {
-        let Listing { seen, marked, .. } = listing;
         while let Some(piece) = items.next() {
             self.context.metrics.received_objects.add(1);
             match self.read_item(&piece) {
                 Err(skipped) => self.skip(skipped),
                 Ok(change) => {
-                    seen.insert(change.key());
-                    self.gather(gathering, change, || self.mark(marked)).await?;
+                    listing.seen.insert(change.key());
+                    let write =
+                        async |gathering: &mut Gathering| self.flush_page(gathering, listing).await;
+                    self.gather(gathering, change, write).await?;
                     if gathering.pending.is_full() {
-                        let position = self.mark(marked);
-                        self.flush(gathering, position).await?;
+                        self.flush_page(gathering, listing).await?;
                     }
                 }
             }
@@ -316,7 +350,18 @@ impl Stream {
             return Ok(());
         }
         let position = self.mark(&mut listing.marked);
-        self.flush(gathering, position).await
+        self.flush_list(gathering, position, listing).await
+    }
+
+    async fn flush_list(
+        &self,
+        gathering: &mut Gathering,
+        position: Option<MemberPosition>,
+        listing: &mut Listing,
+    ) -> Result<(), Halt> {
+        let wrote = self.flush(gathering, position, listing.rest()).await?;
+        listing.left_out |= wrote == Wrote::WhatLeaves;
+        Ok(())
     }
 
     /// The position that goes with the first rows of a list: whoever finds it knows that a list was under way.

@@ -8,7 +8,8 @@ use crate::incoming::batch::{self, Pending};
 use crate::incoming::budget::Held;
 use crate::incoming::prune::{Salvaged, Skipped};
 use crate::stream::Stream;
-use crate::stream::writer::Halt;
+use crate::stream::objects::Rest;
+use crate::stream::writer::{Halt, Wrote};
 
 /// Changes on their way, and the part of the budget that they take.
 #[derive(Default)]
@@ -25,19 +26,17 @@ impl Gathering {
 }
 
 impl Stream {
-    /// Adds a change; writes first if the budget has no room for it, and after it if the batch is full.
-    ///
-    /// `position` is where the stream stands without this change.
+    /// Adds a change; if the budget has no room for it what there is is written first, as `write` does.
     pub(super) async fn gather(
         &self,
         gathering: &mut Gathering,
         change: Change,
-        position: impl FnOnce() -> Option<MemberPosition>,
+        write: impl AsyncFnOnce(&mut Gathering) -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         let weight = batch::weight(&change);
         let budget = &self.context.connected.memory.budget;
         if !budget.try_add(&mut gathering.held, weight) {
-            self.flush(gathering, position()).await?;
+            write(gathering).await?;
             tokio::select! {
                 () = self.context.cancel.cancelled() => return Err(Halt::Cancelled),
                 () = budget.add(&mut gathering.held, weight) => {}
@@ -55,11 +54,13 @@ impl Stream {
         &self,
         gathering: &mut Gathering,
         position: Option<MemberPosition>,
-    ) -> Result<(), Halt> {
-        let changes = gathering.pending.take();
-        self.writer.write(self.opened()?, changes, position).await?;
+        rest: Rest,
+    ) -> Result<Wrote, Halt> {
+        let (opened, changes) = (self.opened()?, gathering.pending.take());
+        let write = self.writer.write(opened, changes, position, rest);
+        let wrote = write.await?;
         gathering.held = Held::default();
-        Ok(())
+        Ok(wrote)
     }
 
     /// Notes an object that is left out.

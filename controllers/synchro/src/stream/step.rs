@@ -5,7 +5,7 @@
 //! Opening ──> Checking ──> Watching ──> Watching ...      the stored position is good: nothing is listed
 //!    │            │            ├──> Checking               the watch broke, or ended early: is the member still the one it was?
 //!    │            │            └──> Listing                an audit found that something differs
-//!    └────────────┴──> Listing ──> Sweeping ──> Watching   it is not good, or there is none
+//!    └────────────┴──> Listing ──> Sweeping ──> Watching   it is not good, there is none, or the cluster is too full for a watch
 //!                         └──────────────────> Watching   one page, and nothing was stored before
 //! ```
 
@@ -52,6 +52,10 @@ pub(crate) struct Listing {
     pub(crate) over_rows: bool,
     /// The store has rows of this list, and knows that it is under way.
     pub(crate) marked: bool,
+    /// Objects of the type that were stored when it began, if the cluster was full then.
+    pub(crate) before: u64,
+    /// Some of it was not written: it has place in the store only after the sweep.
+    pub(crate) left_out: bool,
     /// The token is one that the member gave in the place of an expired one.
     pub(crate) renewed: bool,
     /// Objects that are to come after the last page, as far as the member says.
@@ -94,6 +98,8 @@ pub(crate) struct Sweep {
     pub(crate) after: Option<ObjectKey>,
     /// Whether there is anything to compare.
     pub(crate) over_rows: bool,
+    /// Not all of the list is stored.
+    pub(crate) left_out: bool,
 }
 
 /// What happened.
@@ -130,7 +136,7 @@ pub(crate) enum Outcome {
     Gone,
     /// The position is too old, and so was that of the list before: they take longer than the member keeps what happened.
     Outlasted,
-    /// What is stored is not what the member has.
+    /// What is stored is not what the member has, and a watch would not bring it there.
     Differs,
     /// The continue token is too old, and the member gave another one: the rest of the list, as it is now.
     Expired(String),
@@ -199,6 +205,14 @@ pub(crate) enum Wait {
     Outlasted,
 }
 
+impl Wait {
+    /// Whether another cluster may be behind the address once it is over. Other waits follow a request or a watch that failed, after which that is asked where
+    /// it is in doubt.
+    pub(crate) fn is_long(self) -> bool {
+        matches!(self, Self::Fenced | Self::Full)
+    }
+}
+
 /// Says what follows. `member` is the identity of the member that the stream is connected with.
 pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
     let go = |state| Next::new(state, Wait::No);
@@ -236,7 +250,9 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
             version: sweep.version,
         }),
         (State::Watching { .. }, Outcome::Ended(ended)) => ended.next(),
-        (State::Watching { .. }, Outcome::Differs) => go(State::Listing(Listing::over_rows())),
+        (State::Opening | State::Watching { .. }, Outcome::Differs) => {
+            go(State::Listing(Listing::over_rows()))
+        }
         (State::Watching { .. }, Outcome::Broke { version }) => again(State::Checking { version }),
         // It waits for room before its first page.
         (State::Listing(_), Outcome::Crowded) => go(State::Listing(Listing::over_rows())),
@@ -307,6 +323,7 @@ impl Listing {
     pub(crate) fn begin_page(&mut self) {
         if self.token.is_none() {
             self.over_rows |= self.marked;
+            self.left_out = false;
             self.seen = Seen::default();
         }
         self.seen.begin_page();
@@ -317,9 +334,9 @@ impl Listing {
         self.token.as_deref() != Some(token) && self.seen.grow()
     }
 
-    /// Whether the first page is being read and nothing was stored before this list. What it has stored itself is in it.
+    /// Whether the first page is being read, nothing was stored before this list, and all that it told was. What it has stored itself is in it.
     pub(crate) fn is_first_over_nothing(&self) -> bool {
-        self.token.is_none() && !self.over_rows
+        self.token.is_none() && !self.over_rows && !self.left_out
     }
 
     /// A list goes on with the token that came in the place of an expired one. The rest of it is then of a later version than its
@@ -358,6 +375,7 @@ impl Listing {
                 seen: self.seen.sealed(),
                 after: None,
                 over_rows: self.over_rows,
+                left_out: self.left_out,
             }),
         }
     }
@@ -410,6 +428,11 @@ impl Seen {
 
     fn end_page(&mut self) {
         self.before = self.hashes.len();
+    }
+
+    /// Keys that the list has brought so far; one that came twice may count twice.
+    pub(crate) fn len(&self) -> u64 {
+        self.hashes.len() as u64
     }
 
     /// Keys that the page has brought so far.
@@ -790,6 +813,7 @@ mod tests {
             seen: std::mem::take(&mut listing.seen),
             after: None,
             over_rows: true,
+            left_out: false,
         };
         let swept = format!("{:?}", State::Sweeping(seen));
         assert!(swept.contains("keys: 10000"), "{swept}");

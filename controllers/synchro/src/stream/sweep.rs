@@ -3,6 +3,7 @@
 use armadex_model::ObjectKey;
 use armadex_storage::{Change, Phase, TypeId};
 
+use crate::stream::objects::Rest;
 use crate::stream::step::{Outcome, Sweep};
 use crate::stream::writer::{Halt, Refused, Writer};
 use crate::stream::{Stream, StreamContext};
@@ -11,7 +12,7 @@ use crate::stream::{Stream, StreamContext};
 const KEYS: u32 = 1000;
 
 impl Stream {
-    /// One step; the last one stores the position.
+    /// One step; the last one stores the position, if all that leads to it is stored. Otherwise there is place for it now, and it is listed anew by and by.
     pub(super) async fn sweep(&mut self, sweep: &Sweep) -> Result<Outcome, Halt> {
         let opened = self.opened()?;
         let keys = if sweep.over_rows {
@@ -27,13 +28,16 @@ impl Stream {
             Vec::new()
         };
         let last = keys.last().filter(|_| keys.len() >= KEYS as usize).cloned();
-        let position = last
-            .is_none()
-            .then(|| self.position(&sweep.version, Phase::Live));
+        let leads_on = last.is_none() && !sweep.left_out;
+        let position = leads_on.then(|| self.position(&sweep.version, Phase::Live));
         let gone = keys.into_iter().filter(|key| !sweep.seen.contains(key));
         let changes = gone.map(Change::Delete).collect();
-        self.writer.write(opened, changes, position).await?;
-        if last.is_none() {
+        let write = self.writer.write(opened, changes, position, Rest::Stays);
+        write.await?;
+        if last.is_none() && sweep.left_out {
+            return Ok(self.full());
+        }
+        if leads_on {
             self.hidden = None;
             self.context.report.listed();
             self.context.report.place().listed(&sweep.version);

@@ -3,6 +3,7 @@
 mod audits;
 mod bursts;
 mod crowd;
+mod full;
 mod kinds;
 mod living;
 mod member;
@@ -77,12 +78,32 @@ impl Scene {
         Arc::new(Connected::new(member, identity, lists, outages, memory))
     }
 
+    /// In a cluster that may have so many objects.
+    async fn run_within(&self, most: u64) -> Act {
+        let shared = shared(Arc::clone(&self.sink) as Arc<dyn Sink>);
+        let connected = self.connect(&shared);
+        let objects = ClusterObjects::new(most);
+        let states = self.sink.streams(ClusterId(1)).await;
+        objects.are(&states.expect("a look"), Instant::now());
+        self.run_as(shared, connected, (ClusterId(1), pods()), objects)
+    }
+
     /// Among others that share the same limits.
     fn run_beside(
         &self,
         shared: Arc<Shared>,
         connected: Arc<Connected>,
+        of: (ClusterId, ResourceType),
+    ) -> Act {
+        self.run_as(shared, connected, of, ClusterObjects::new(0))
+    }
+
+    fn run_as(
+        &self,
+        shared: Arc<Shared>,
+        connected: Arc<Connected>,
         (cluster, resource): (ClusterId, ResourceType),
+        objects: ClusterObjects,
     ) -> Act {
         let (changed, metrics) = (Arc::<Notify>::default(), Arc::<ClusterMetrics>::default());
         let report = Report::new(Arc::clone(&changed), Timestamp::UNIX_EPOCH);
@@ -95,7 +116,7 @@ impl Scene {
             cluster_name: ClusterName::new("member1").unwrap(),
             resource: Arc::new(resource),
             report: Arc::clone(&report),
-            objects: Arc::new(ClusterObjects::new(0)),
+            objects: Arc::new(objects),
             metrics: Arc::clone(&metrics),
             cancel: cancel.clone(),
             left: CancellationToken::new(),
@@ -158,8 +179,12 @@ fn shared(sink: Arc<dyn Sink>) -> Arc<Shared> {
 }
 
 fn pods() -> ResourceType {
+    type_of("pods")
+}
+
+fn type_of(resource: &str) -> ResourceType {
     ResourceType {
-        gvr: GroupVersionResource::new("", "v1", "pods"),
+        gvr: GroupVersionResource::new("", "v1", resource),
         kind: "Pod".into(),
         namespaced: true,
         singular: "pod".into(),

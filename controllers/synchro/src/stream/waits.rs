@@ -129,4 +129,19 @@ mod tests {
         waits.brought_changes();
         assert!(!waits.was_in_vain());
     }
+
+    #[test]
+    fn a_full_cluster_is_tried_again_after_a_minute_and_in_the_end_every_ten() {
+        let mut waits = Waits::default();
+        let full = |waits: &mut Waits| waits.full(1.0).as_secs();
+        let grown = [60, 120, 240, 480, 600, 600];
+        assert_eq!([(); 6].map(|()| full(&mut waits)), grown);
+        // Pages and changes are not what it waits for.
+        waits.goes_well();
+        waits.brought_changes();
+        assert_eq!(full(&mut waits), 600);
+        assert_eq!(waits.full(0.0).as_secs(), 300);
+        waits.lasted();
+        assert_eq!(full(&mut waits), 60);
+    }
 }

@@ -16,6 +16,7 @@ use crate::incoming::lines::{Lines, Piece};
 use crate::incoming::prune::{self, Salvaged, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
+use crate::stream::objects::Rest;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::silence::{Due, SILENT, Silence};
 use crate::stream::step::{Ended, Good, Outcome, is_behind};
@@ -323,8 +324,12 @@ impl Stream {
             }
             watch.doubt(&place);
             if let Some(change) = change {
-                let position = || Some(self.position(&watch.complete, Phase::Live));
-                let gather = self.gather(&mut watch.gathering, change, position);
+                let before = &watch.complete;
+                let write = async |gathering: &mut Gathering| {
+                    let position = self.position(before, Phase::Live);
+                    self.flush_watched(gathering, Some(position)).await
+                };
+                let gather = self.gather(&mut watch.gathering, change, write);
                 unless_it_stands_still(&mut watch.body, gather).await?;
                 watch.has_changes = true;
             }
@@ -406,10 +411,19 @@ impl Stream {
     async fn write_watched(&self, watch: &mut Watch) -> Result<(), Halt> {
         let position = self.unstored(watch);
         let writes = position.is_some() || !watch.gathering.pending.is_empty();
-        let flush = self.flush(&mut watch.gathering, position);
+        let flush = self.flush_watched(&mut watch.gathering, position);
         unless_it_stands_still(&mut watch.body, flush).await?;
         self.is_stored(watch, writes);
         Ok(())
+    }
+
+    async fn flush_watched(
+        &self,
+        gathering: &mut Gathering,
+        position: Option<MemberPosition>,
+    ) -> Result<(), Halt> {
+        let flush = self.flush(gathering, position, Rest::Stays);
+        flush.await.map(drop)
     }
 
     /// Writes how far the watch is, where nothing else is to be written. While the store is away that is put off: of a fleet whose members are quiet all
@@ -417,7 +431,9 @@ impl Stream {
     async fn write_position(&self, watch: &mut Watch) -> Result<(), Halt> {
         let position = self.unstored(watch);
         let writes = position.is_some();
-        let write = self.writer.write(self.opened()?, vec![], position);
+        let write = self
+            .writer
+            .write(self.opened()?, vec![], position, Rest::Stays);
         match tokio::time::timeout(STANDS_STILL, write).await {
             Ok(written) => {
                 written?;

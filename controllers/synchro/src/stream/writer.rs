@@ -6,13 +6,14 @@ use std::time::Duration;
 use armadex_backoff::Backoff;
 use armadex_model::ObjectKey;
 use armadex_storage::{
-    Batch, Change, ClusterId, MemberPosition, Rules, StoreError, StreamState, TypeId, Written,
+    Batch, Change, ClusterId, MemberPosition, Phase, Rules, StoreError, TypeId, Written,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::stream::objects::{ClusterObjects, Stored};
+use crate::stream::objects::{Bound, ClusterObjects, Rest, Stored};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
 
@@ -28,8 +29,16 @@ pub(crate) enum Halt {
     Left,
     /// The stream is to end.
     Cancelled,
-    /// The cluster has more objects than it may have since a batch was written, which added some.
+    /// The cluster has more objects than it may have since a batch was written, which added some, or so many more that of a batch only what leaves was.
     Full,
+}
+
+/// What of a batch was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrote {
+    All,
+    /// The rest has place once the list was swept that it is a part of, and comes by another one.
+    WhatLeaves,
 }
 
 /// What the store does not take, however often it is asked, and why.
@@ -68,17 +77,71 @@ pub(crate) struct Opened {
 }
 
 impl Writer {
-    /// Writes a batch, however often it takes.
-    pub(crate) async fn write(
+    /// Writes a batch, however often it takes. What leaves is written however many objects the cluster has; a position only together with all that leads to it.
+    pub(super) async fn write(
         &self,
         opened: Opened,
         changes: Vec<Change>,
         position: Option<MemberPosition>,
-    ) -> Result<(), Halt> {
-        if changes.is_empty() && position.is_none() {
-            return Ok(());
+        rest: Rest,
+    ) -> Result<Wrote, Halt> {
+        let bound = self.bound(opened, &changes, rest).await?;
+        if bound == Bound::Within {
+            return self.write_all(opened, changes, position, rest).await;
         }
-        self.check_bound(opened, &changes).await?;
+        let is_put = |change: &Change| matches!(change, Change::Put(_));
+        let (puts, leave) = changes.into_iter().partition::<Vec<_>, _>(is_put);
+        // Of a list that goes on the store is told that it is under way, and no more.
+        let goes_on = |position: &MemberPosition| {
+            bound == Bound::UntilSwept && position.phase == Phase::Listing
+        };
+        let marks = position.clone().filter(goes_on);
+        self.write_all(opened, leave, marks, rest).await?;
+        match self.bound(opened, &puts, rest).await? {
+            Bound::Within => self.write_all(opened, puts, position, rest).await,
+            Bound::UntilSwept => Ok(Wrote::WhatLeaves),
+            Bound::Beyond => Err(Halt::Full),
+        }
+    }
+
+    /// What of a batch may be written: a member may say of its lists what it likes.
+    async fn bound(&self, opened: Opened, changes: &[Change], rest: Rest) -> Result<Bound, Halt> {
+        let mut changes = changes.iter();
+        let adds = changes.any(|change| matches!(change, Change::Put(_)));
+        match adds && self.objects.overflow_it() {
+            true => Ok(self.stored(opened).await?.bound(rest)),
+            false => Ok(Bound::Within),
+        }
+    }
+
+    async fn write_all(
+        &self,
+        opened: Opened,
+        changes: Vec<Change>,
+        position: Option<MemberPosition>,
+        rest: Rest,
+    ) -> Result<Wrote, Halt> {
+        if changes.is_empty() && position.is_none() {
+            return Ok(Wrote::All);
+        }
+        let written = self.store(opened, changes, position).await?;
+        self.metrics.wrote(written);
+        self.objects.wrote(opened.resource, written);
+        // What is made anew under its old name counts as added and deleted.
+        match written.added <= written.deleted || !self.objects.fill_it() {
+            true => Ok(Wrote::All),
+            false if self.stored(opened).await?.fits(rest) => Ok(Wrote::All),
+            false => Err(Halt::Full),
+        }
+    }
+
+    /// What came of it when it is stored, without what the store does not take.
+    async fn store(
+        &self,
+        opened: Opened,
+        changes: Vec<Change>,
+        position: Option<MemberPosition>,
+    ) -> Result<Written, Halt> {
         let mut batch = Batch {
             cluster: self.cluster,
             resource: opened.resource,
@@ -95,11 +158,7 @@ impl Writer {
                 .attempt(|| self.shared.sink.write(batch.clone()))
                 .await?;
             let (key, reason) = match tried {
-                Ok(written) => {
-                    self.metrics.wrote(written);
-                    self.objects.wrote(written);
-                    return self.check_place(opened, written).await;
-                }
+                Ok(written) => return Ok(written),
                 Err(Refused::Object(key, reason)) => (key, reason),
                 Err(Refused::Type(reason)) => {
                     self.wait_for_store(&StoreError::Broken { reason }, &mut backoff)
@@ -115,44 +174,22 @@ impl Writer {
         }
     }
 
-    /// Whether the cluster is so far beyond its place that nothing that may add objects is written: a member may say of its lists what it likes.
-    async fn check_bound(&self, opened: Opened, changes: &[Change]) -> Result<(), Halt> {
-        let mut puts = changes.iter();
-        if !self.objects.overflow_it() || !puts.any(|change| matches!(change, Change::Put(_))) {
-            return Ok(());
+    /// What the store has of the cluster, and of this stream. One stream looks for all that ask at about the same time, since a look tells of each.
+    pub(super) async fn stored(&self, opened: Opened) -> Result<Stored, Halt> {
+        let _turn = tokio::select! {
+            // A stream that ends writes what it has, if it need not wait.
+            biased;
+            turn = self.objects.turn() => turn,
+            () = self.cancel.cancelled() => return Err(Halt::Cancelled),
+        };
+        let begun = Instant::now();
+        if let Some(stored) = self.objects.known(opened.resource, begun) {
+            return Ok(stored);
         }
-        self.stored(opened).await?;
-        match self.objects.overflow_it() {
-            true => Err(Halt::Full),
-            false => Ok(()),
-        }
-    }
-
-    /// Whether a batch that added objects has filled the place that the cluster has.
-    async fn check_place(&self, opened: Opened, written: Written) -> Result<(), Halt> {
-        if written.added == 0 || !self.objects.fill_it() {
-            return Ok(());
-        }
-        let stored = self.stored(opened).await?;
-        match stored.all > self.objects.most() {
-            true => Err(Halt::Full),
-            false => Ok(()),
-        }
-    }
-
-    /// What the store has of the cluster, and of this stream.
-    pub(crate) async fn stored(&self, opened: Opened) -> Result<Stored, Halt> {
         let states = self.attempt(|| self.shared.sink.streams(self.cluster));
         // A look is refused for no object and no type.
         let states = states.await?.unwrap_or_default();
-        let objects = |state: &StreamState| state.objects;
-        let own = states.iter().filter(|state| state.id == opened.resource);
-        let stored = Stored {
-            all: states.iter().map(objects).sum(),
-            own: own.map(objects).sum(),
-        };
-        self.objects.are(stored.all);
-        Ok(stored)
+        Ok(self.objects.saw(&states, opened.resource, begun))
     }
 
     /// Calls the store until it answers. What it refuses is for the caller.

@@ -97,6 +97,47 @@ async fn what_was_not_asked_for_is_passed_over() {
     assert_eq!(member.version_of_pods().await.expect("a position"), "7");
 }
 
+/// How many objects a member has that answers so to a list of one of them.
+async fn size_of(list: &str) -> Option<u64> {
+    let pods = GroupVersionResource::new("", "v1", "pods");
+    let request = ListRequest {
+        resource: &pods,
+        limit: 1,
+        continue_token: None,
+    };
+    let member = member(list, "", Duration::ZERO);
+    member.collection_size(&request).await.expect("an answer")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collection_has_what_came_and_what_is_said_to_come() {
+    let cases = [
+        (r#"{"items":[],"metadata":{}}"#, Some(0)),
+        (r#"{"items":null,"metadata":{"continue":""}}"#, Some(0)),
+        (
+            r#"{"items":[{"metadata":{"labels":{"a":"b"},"managedFields":[{},{}]}}],"metadata":{}}"#,
+            Some(1),
+        ),
+        // Of an API that knows no limit to a list.
+        (
+            r#"{"metadata":{},"items":[{"a":[{}]},{},{"b":"},{"}]}"#,
+            Some(3),
+        ),
+        (
+            r#"{"metadata":{"continue":"t","remainingItemCount":41},"items":[{}]}"#,
+            Some(42),
+        ),
+        (
+            r#"{"metadata":{"continue":"t","remainingItemCount":18446744073709551615},"items":[{}]}"#,
+            Some(u64::MAX),
+        ),
+        (r#"{"metadata":{"continue":"t"},"items":[{}]}"#, None),
+    ];
+    for (list, want) in cases {
+        assert_eq!(size_of(list).await, want, "{list}");
+    }
+}
+
 impl Member {
     async fn told(&self, room: Room) -> Result<Told, MemberError> {
         let told = self.discover(&Etags::default(), room).await?;

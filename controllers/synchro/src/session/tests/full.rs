@@ -1,5 +1,7 @@
 //! A cluster that has as many objects in the store as it may have.
 
+use armadex_model::{GroupVersionResource, Query};
+
 use super::*;
 
 /// A synchro that takes so many objects of a cluster.
@@ -82,4 +84,42 @@ async fn a_list_of_a_full_cluster_is_begun_no_more() {
         "what was listed is watched: nothing is listed again"
     );
     fleet.shutdown().await;
+}
+
+/// A PediaCluster that asks for pods and things.
+fn asking_for_things(member: &ScriptedMember) -> PediaCluster {
+    let mut object = asking_for(member, &["pods"]);
+    let mut asked = object.spec.sync_resources[0].clone();
+    asked.group = "shop.example".to_owned();
+    asked.resources = vec!["things".to_owned()];
+    object.spec.sync_resources.push(asked);
+    object
+}
+
+async fn shows_things(stage: &Stage, version: &str, expected: &[&str]) {
+    let things = GroupVersionResource::new("shop.example", version, "things");
+    let query = Query::all(things);
+    let shown = || async { stage.store.list(&query, 10).await == expected };
+    in_time(&format!("{version}: {expected:?}"), shown).await;
+}
+
+/// While it is listed the objects of both are stored.
+#[tokio::test]
+async fn another_version_of_what_fills_a_cluster_takes_its_place() {
+    for most in [2, 1] {
+        let stage = Stage::new().await;
+        let member = ScriptedMember::start("uid", &["a"]).await;
+        member.serves_things(&["v1"]);
+        let mut fleet = that_takes(&stage, 2);
+        stage.relist(&mut fleet, [asking_for_things(&member)]);
+        shows_things(&stage, "v1", &["m/n/a"]).await;
+        stage.shows(&[POD]).await;
+        fleet.shutdown().await;
+        let mut fleet = that_takes(&stage, most);
+        member.serves_things(&["v2", "v1"]);
+        stage.relist(&mut fleet, [asking_for_things(&member)]);
+        shows_things(&stage, "v2", &["m/n/a"]).await;
+        shows_things(&stage, "v1", &[]).await;
+        fleet.shutdown().await;
+    }
 }

@@ -29,6 +29,8 @@ struct Script {
     watches: Mutex<VecDeque<Answer>>,
     /// The collection's present version.
     present: Mutex<String>,
+    /// How many objects it has, where it says so.
+    size: Mutex<Option<u64>>,
     /// Kinds of which it does not say how far they are, nor that it won't.
     hanging: Mutex<Vec<String>>,
     identity: Mutex<String>,
@@ -175,6 +177,11 @@ impl FakeMember {
         self.script.hanging.lock().unwrap().extend(kinds);
     }
 
+    /// It says that it has so many objects.
+    pub(super) fn set_size(&self, size: u64) {
+        *self.script.size.lock().unwrap() = Some(size);
+    }
+
     pub(super) fn set_identity(&self, uid: &str) {
         *self.script.identity.lock().unwrap() = uid.to_owned();
     }
@@ -242,6 +249,20 @@ async fn serve(pipe: DuplexStream, script: Arc<Script>) {
     }
 }
 
+/// A list of the first of so many objects. Who does not say how many there are says that there are others.
+fn one_of(size: Option<u64>, version: &str) -> String {
+    let (items, others) = match size {
+        Some(0) => ("", String::new()),
+        Some(1) => ("{}", String::new()),
+        Some(size) => (
+            "{}",
+            format!(r#","continue":"next","remainingItemCount":{}"#, size - 1),
+        ),
+        None => ("{}", r#","continue":"next""#.to_owned()),
+    };
+    format!(r#"{{"metadata":{{"resourceVersion":"{version}"{others}}},"items":[{items}]}}"#)
+}
+
 fn parameter<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     let (_, query) = path.split_once('?')?;
     query
@@ -268,9 +289,8 @@ impl Script {
                 let refusal = r#"{"kind":"Status","code":403,"message":"pods is forbidden"}"#;
                 return Answer::status(403, refusal);
             }
-            return Answer::ok(format!(
-                r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#
-            ));
+            let size = *self.size.lock().unwrap();
+            return Answer::ok(one_of(size, &version));
         }
         let watched = parameter("watch").and_then(|_| parameter("resourceVersion"));
         let list = match parameter("limit") {

@@ -15,7 +15,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// The one type that these tests store.
-const TYPE: TypeId = TypeId(1);
+pub(super) const TYPE: TypeId = TypeId(1);
+/// Of which there may be objects beside.
+const OTHERS: TypeId = TypeId(2);
 
 #[derive(Default)]
 pub(super) struct MemorySink {
@@ -34,6 +36,10 @@ pub(super) struct Stored {
     open: Option<ResourceType>,
     /// Types that are stored beside it, with the same rows.
     pub(super) beside: Vec<ResourceType>,
+    /// Objects of another type.
+    pub(super) others: u64,
+    /// Looks at how many there are.
+    pub(super) looks: usize,
     /// By which the rows were made.
     rules: Rules,
     /// Writes that were tried.
@@ -133,6 +139,17 @@ impl MemorySink {
         what: String,
         holds: impl Fn(&Stored) -> bool,
     ) -> impl Future<Output = ()> {
+        self.until_within(Duration::from_secs(20), what, holds)
+    }
+
+    /// The same, for as long.
+    #[track_caller]
+    pub(super) fn until_within(
+        &self,
+        limit: Duration,
+        what: String,
+        holds: impl Fn(&Stored) -> bool,
+    ) -> impl Future<Output = ()> {
         let wait = async move {
             loop {
                 let written = self.written.notified();
@@ -143,10 +160,7 @@ impl MemorySink {
             }
         };
         async move {
-            if tokio::time::timeout(Duration::from_secs(20), wait)
-                .await
-                .is_err()
-            {
+            if tokio::time::timeout(limit, wait).await.is_err() {
                 let (rows, place) = self.with(|stored| (stored.shown(), stored.place()));
                 panic!("{what} did not come; there are {rows:?} at {place}");
             }
@@ -224,11 +238,22 @@ impl Sink for MemorySink {
             }
             let lost = stored.lost.clone();
             let kept = |change: &Change| Some(change.key()) != lost.as_ref();
+            let mut written = Written::default();
             for change in batch.changes.into_iter().filter(kept) {
-                match change {
-                    Change::Put(object) => drop(stored.rows.insert(object.key.clone(), object)),
-                    Change::Delete(key) => drop(stored.rows.remove(&key)),
-                }
+                let was_there = match change {
+                    Change::Put(object) => {
+                        let uid = object.uid.clone();
+                        let earlier = stored.rows.insert(object.key.clone(), object);
+                        let is_same = earlier.as_ref().is_some_and(|earlier| earlier.uid == uid);
+                        written.changed += u64::from(is_same);
+                        written.added += u64::from(!is_same);
+                        written.deleted += u64::from(!is_same && earlier.is_some());
+                        continue;
+                    }
+                    Change::Delete(key) => stored.rows.remove(&key).is_some(),
+                };
+                written.deleted += u64::from(was_there);
+                written.unchanged += u64::from(!was_there);
             }
             stored.hidden = false;
             stored.rules = match batch.whole {
@@ -237,7 +262,7 @@ impl Sink for MemorySink {
             };
             stored.position = batch.position.or(stored.position.take());
             stored.written.push(Instant::now());
-            Ok(Written::default())
+            Ok(written)
         });
         self.written.notify_waiters();
         let late = self.with(|stored| stored.late);
@@ -291,6 +316,7 @@ impl Sink for MemorySink {
             return Err(StoreError::Unavailable { reason, source });
         }
         Ok(self.with(|stored| {
+            stored.looks += 1;
             let types = stored.open.iter().chain(&stored.beside);
             let state = |resource: &ResourceType| StreamState {
                 id: TYPE,
@@ -298,7 +324,13 @@ impl Sink for MemorySink {
                 position: stored.position.clone(),
                 objects: stored.rows.len() as u64,
             };
-            types.map(state).collect()
+            let others = (stored.others > 0).then(|| StreamState {
+                id: OTHERS,
+                resource: super::type_of("nodes"),
+                position: None,
+                objects: stored.others,
+            });
+            types.map(state).chain(others).collect()
         }))
     }
 

@@ -1,0 +1,255 @@
+//! Clusters that have as many objects in the store as they may have.
+
+use super::*;
+
+/// So many a cluster may have here.
+const MOST: u64 = 10;
+/// Longer than a stream of a full cluster waits.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Objects of these numbers, of this version.
+fn numbered(numbers: std::ops::Range<u32>, version: u32) -> Vec<(String, u32)> {
+    let named = |number: u32| (format!("p{number:02}"), version);
+    numbers.map(named).collect()
+}
+
+fn page_of(version: u32, token: &str, pods: &[(String, u32)]) -> Answer {
+    let pods: Vec<_> = pods
+        .iter()
+        .map(|(name, version)| (name.as_str(), *version))
+        .collect();
+    page(version, token, &pods)
+}
+
+fn rows(pods: &[(String, u32)]) -> Vec<String> {
+    let row = |(name, version): &(String, u32)| format!("n/{name}@{version}");
+    pods.iter().map(row).collect()
+}
+
+fn deleted(numbers: std::ops::Range<u32>, version: u32) -> String {
+    let deleted = |number: u32| event("DELETED", &pod(&format!("p{number:02}"), version + number));
+    numbers.map(deleted).collect()
+}
+
+impl Scene {
+    /// A former process has stored these, and followed them.
+    async fn that_has(pods: &[(String, u32)]) -> Self {
+        let scene = Self::new();
+        scene.member.lists([page_of(10, "", pods)]);
+        let act = scene.run();
+        scene.comes_to_have(pods, "Live@10").await;
+        act.end().await;
+        scene
+    }
+
+    /// Waits until it has these, as long as that takes for a stream that waits for place.
+    async fn comes_to_have(&self, pods: &[(String, u32)], place: &str) {
+        let (wanted, place) = (rows(pods), place.to_owned());
+        let what = format!("{wanted:?} at {place}");
+        let holds =
+            move |stored: &sink::Stored| stored.shown() == wanted && stored.place() == place;
+        self.sink.until_within(LONG, what, holds).await;
+    }
+
+    /// The list of which it has these was never read to its end.
+    fn is_to_be_listed(&self) {
+        self.sink.with(|stored| {
+            let position = stored.position.as_mut().expect("it was listed");
+            position.phase = Phase::Listing;
+        });
+    }
+
+    /// How often it was listed from the beginning.
+    fn lists(&self) -> usize {
+        let requests = self.member.requests();
+        requests.iter().filter(|request| *request == "list").count()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_cluster_whose_objects_are_others_now_is_listed_and_swept() {
+    let scene = Scene::that_has(&numbered(0..10, 1)).await;
+    scene.member.watches([Answer::status(410, gone())]);
+    scene.member.set_size(10);
+    let others = numbered(10..20, 2);
+    scene.member.lists([
+        page_of(30, "t", &others[..5]),
+        page_of(30, "", &others[5..]),
+    ]);
+    let act = scene.run_within(MOST).await;
+    scene.comes_to_have(&others, "Live@30").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.lists(), 2, "it was listed at once and once");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_leaves_makes_place_for_what_comes_with_it() {
+    let scene = Scene::that_has(&numbered(0..12, 1)).await;
+    let lines = event("MODIFIED", &pod("p00", 11)) + &deleted(1..4, 11);
+    scene.member.watches([Answer::ok(lines).that_stays_open()]);
+    let act = scene.run_within(MOST).await;
+    let mut left = numbered(4..12, 1);
+    left.insert(0, ("p00".to_owned(), 11));
+    scene.comes_to_have(&left, "Live@14").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_leaves_is_written_where_nothing_else_is_and_a_list_brings_the_rest() {
+    let scene = Scene::that_has(&numbered(0..13, 1)).await;
+    let lines = event("MODIFIED", &pod("p00", 11)) + &deleted(1..2, 11);
+    scene.member.watches([Answer::ok(lines).that_stays_open()]);
+    scene.member.set_size(12);
+    let act = scene.run_within(MOST).await;
+    let mut left = numbered(2..13, 1);
+    left.insert(0, ("p00".to_owned(), 1));
+    scene.comes_to_have(&left, "Live@10").await;
+    act.says(ResourceSyncStatus::Error).await;
+    // Nothing past what was left out is recorded. By now there are three.
+    let three = numbered(0..3, 11);
+    scene.member.set_size(3);
+    scene.member.lists([page_of(40, "", &three)]);
+    scene.comes_to_have(&three, "Live@40").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_followed_anew_where_the_member_has_more_than_there_is_place_for() {
+    let scene = Scene::that_has(&numbered(0..12, 1)).await;
+    let added = event("ADDED", &pod("p20", 11));
+    scene.member.watches([Answer::ok(added).that_stays_open()]);
+    scene.member.set_size(13);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    let line = deleted(0..4, 12);
+    scene.member.watches([Answer::ok(line).that_stays_open()]);
+    scene.comes_to_have(&numbered(4..12, 1), "Live@15").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.lists(), 1, "that of the former process");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_made_anew_under_its_name_is_not_one_more() {
+    let stored = numbered(0..11, 1);
+    let scene = Scene::that_has(&stored).await;
+    let anew = pod("p00", 11).replace("u-p00", "another");
+    let changed = event("MODIFIED", &pod("p01", 12));
+    let watch = Answer::ok(event("ADDED", &anew)).and_then(Duration::from_secs(2), &changed);
+    scene.member.watches([watch.that_stays_open()]);
+    let act = scene.run_within(MOST).await;
+    let mut all = stored;
+    (all[0].1, all[1].1) = (11, 12);
+    scene.comes_to_have(&all, "Live@12").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_a_full_cluster_that_only_has_fewer_than_before_is_stored() {
+    let scene = Scene::that_has(&numbered(0..5, 1)).await;
+    scene.sink.with(|stored| stored.others = 8);
+    scene.is_to_be_listed();
+    scene.member.set_size(4);
+    let fewer = numbered(3..7, 2);
+    scene.member.lists([page_of(30, "", &fewer)]);
+    let act = scene.run_within(MOST).await;
+    scene.comes_to_have(&fewer, "Live@30").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_expired_leads_to_no_list_that_has_no_place() {
+    let scene = Scene::that_has(&numbered(0..10, 1)).await;
+    scene.member.watches([Answer::status(410, gone())]);
+    scene.member.set_size(11);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    assert_eq!(scene.lists(), 1, "that of the former process");
+    let stored = scene.sink.with(|stored| (stored.shown(), stored.place()));
+    assert_eq!(stored, (rows(&numbered(0..10, 1)), "Live@10".to_owned()));
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_break_off_leave_no_more_than_twice_as_many_and_are_swept_in_the_end() {
+    // What broken lists have left.
+    let scene = Scene::that_has(&numbered(0..22, 1)).await;
+    scene.is_to_be_listed();
+    let left = numbered(50..58, 2);
+    scene.member.set_size(8);
+    let pages = || [page_of(30, "t", &left[..5]), page_of(30, "", &left[5..])];
+    scene.member.lists(pages());
+    let act = scene.run_within(MOST).await;
+    scene.comes_to_have(&[], "Listing@").await;
+    act.says(ResourceSyncStatus::Error).await;
+    scene.member.lists(pages());
+    scene.comes_to_have(&left, "Live@30").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_the_member_is_is_asked_after_a_long_wait() {
+    let scene = Scene::new();
+    scene.sink.with(|stored| stored.others = MOST);
+    scene.member.set_size(5);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    scene.member.set_identity("another");
+    scene.sink.with(|stored| stored.others = 0);
+    let found = tokio::time::timeout(LONG, act.stranger.cancelled()).await;
+    assert!(found.is_ok(), "{:?}", scene.member.requests());
+    assert_eq!(scene.lists(), 0, "nothing of another cluster is stored");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_the_member_is_is_asked_after_another_writer_was_seen() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let what = "pods".to_owned();
+    let fenced = StoreError::Fenced { what };
+    scene.sink.with(|stored| stored.faults.push_back(fenced));
+    let act = scene.run();
+    act.says(ResourceSyncStatus::Stop).await;
+    scene.member.set_identity("another");
+    let found = tokio::time::timeout(LONG, act.stranger.cancelled()).await;
+    assert!(found.is_ok(), "{:?}", scene.member.requests());
+    assert_eq!(scene.lists(), 1, "nothing of another cluster is stored");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_stream_looks_for_all_that_ask_at_about_the_same_time() {
+    let scene = Scene::that_has(&numbered(0..10, 1)).await;
+    let shared = shared(Arc::clone(&scene.sink) as Arc<dyn Sink>);
+    let objects = Arc::new(ClusterObjects::new(MOST));
+    let writer = |number: u32| Writer {
+        shared: Arc::clone(&shared),
+        cluster: ClusterId(1),
+        report: Arc::new(Report::new(Arc::default(), Timestamp::UNIX_EPOCH)),
+        objects: Arc::clone(&objects),
+        metrics: Arc::default(),
+        cancel: CancellationToken::new(),
+        what: number.to_string(),
+    };
+    let writers: Vec<_> = (0..40).map(writer).collect();
+    let opened = Opened {
+        resource: sink::TYPE,
+        epoch: 1,
+        rules: armadex_storage::Rules::default(),
+    };
+    for looks in 1..=3 {
+        let ask = writers.iter().map(|writer| writer.stored(opened));
+        for seen in futures::future::join_all(ask).await {
+            assert_eq!(seen.expect("a look").own, 10);
+        }
+        assert_eq!(scene.sink.with(|stored| stored.looks), looks);
+        tokio::time::advance(Duration::from_secs(5)).await;
+    }
+}
