@@ -150,26 +150,40 @@ impl Plan {
     }
 
     /// What has to do although the plan has no place for it: of each resource of which no version that is planned or kept has been listed one other that has,
-    /// the first in the member's order. More would have no end: who puts another version first each hour may let none of them be listed.
-    pub(crate) fn have_to_do(
-        &self,
-        listed: &BTreeSet<&GroupVersionResource>,
+    /// the first in the member's order, or, where none has, one that has at least rows, as while it is listed anew. More would have no end: who puts another
+    /// version first each hour may let none of them be listed.
+    pub(crate) fn have_to_do<'a>(
+        &'a self,
+        listed: &BTreeSet<&'a GroupVersionResource>,
+        with_rows: &BTreeSet<&'a GroupVersionResource>,
     ) -> BTreeSet<GroupVersionResource> {
         let planned = self.types.iter().map(|planned| &planned.gvr);
         let stay = planned.chain(&self.kept.types);
         let (shown, others): (Vec<_>, Vec<_>) = stay.partition(|gvr| listed.contains(gvr));
         let shown: BTreeSet<_> = shown.into_iter().map(resource_of).collect();
         let others: BTreeSet<_> = others.into_iter().map(resource_of).collect();
-        let served = self.replaced.iter().map(|replaced| &replaced.gvr);
-        let served = served.filter(|gvr| listed.contains(gvr));
         let mut have_to_do = BTreeMap::new();
-        for gvr in served.chain(listed.iter().copied()) {
+        let candidates = self
+            .replaced_first(listed)
+            .into_iter()
+            .chain(self.replaced_first(with_rows));
+        for gvr in candidates {
             let resource = resource_of(gvr);
-            if others.contains(&resource) && !shown.contains(&resource) {
+            if others.contains(&resource) && !shown.contains(&resource) && !self.keeps(gvr) {
                 have_to_do.entry(resource).or_insert(gvr);
             }
         }
         have_to_do.into_values().cloned().collect()
+    }
+
+    /// These, those that are served first, in the member's order.
+    fn replaced_first<'a>(
+        &'a self,
+        some: &BTreeSet<&'a GroupVersionResource>,
+    ) -> Vec<&'a GroupVersionResource> {
+        let served = self.replaced.iter().map(|replaced| &replaced.gvr);
+        let served = served.filter(|gvr| some.contains(gvr));
+        served.chain(some.iter().copied()).collect()
     }
 
     /// Whether a stream of this type, described like this, runs on.

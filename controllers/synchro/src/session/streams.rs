@@ -165,7 +165,7 @@ impl Streams {
     /// been listed is followed on until the planned one has been too: that may take long, or fail.
     pub(super) async fn apply(&mut self, plan: &Plan) -> Rest {
         let was_unseen = std::mem::take(&mut self.unseen);
-        let have_to_do = plan.have_to_do(&self.listed());
+        let have_to_do = plan.have_to_do(&self.listed(), &self.with_rows());
         let has_to_do = |replaced: &&ResourceType| have_to_do.contains(&replaced.gvr);
         let followed = Vec::from_iter(plan.replaced.iter().filter(has_to_do));
         let runs_on = |resource: &ResourceType, running: &Running| {
@@ -202,6 +202,12 @@ impl Streams {
         };
         let listed = self.stored.iter().filter(is_live);
         listed.map(|stored| &stored.resource.gvr).collect()
+    }
+
+    /// What had rows at the last look: the store shows no other version beside it before that has been listed.
+    fn with_rows(&self) -> BTreeSet<&GroupVersionResource> {
+        let with_rows = self.stored.iter().filter(|stored| stored.objects > 0);
+        with_rows.map(|stored| &stored.resource.gvr).collect()
     }
 
     /// The same when it is asked for something else. How much of that waits is not known before the member answers.

@@ -75,10 +75,12 @@ async fn told(
     Ok(told)
 }
 
-/// Whether its rows are those of its member, or the most that there is of them: whoever lists anew has rows meanwhile.
+/// Whether its rows are those of its member, or the most that there is of them: whoever lists anew has rows meanwhile. Of one that was closed what is left
+/// has no position.
 fn tells(stream: &StreamRow) -> bool {
-    let is_live = stream.position.as_ref().is_some_and(is_live);
-    (stream.is_open || stream.is_kept) && (is_live || stream.objects > 0)
+    let position = stream.position.as_ref();
+    let has_told = |position: &MemberPosition| is_live(position) || stream.objects > 0;
+    (stream.is_open || stream.is_kept) && position.is_some_and(has_told)
 }
 
 /// Whether it is the position of a stream that has been listed to its end.
