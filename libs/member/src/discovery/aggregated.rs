@@ -152,14 +152,11 @@ impl Reading<'_> {
         let undecoded = |error: serde_json::Error| MemberError::undecoded(self.path, &error);
         let list: AtMost<&RawValue, MOST_RESOURCES> =
             serde_json::from_str(list).map_err(undecoded)?;
-        let mut found = Vec::new();
-        for item in list.items {
-            let item = serde_json::from_str(item.get()).map_err(undecoded)?;
-            found.extend(resource(item, self.holding));
-        }
-        found.shrink_to_fit();
+        let beyond = list.beyond;
+        let found = list.decoded(|item| resource(item, self.holding));
+        let found = found.map_err(undecoded)?;
         self.resources += found.len();
-        self.limited(!list.beyond && self.resources <= MOST_RESOURCES)?;
+        self.limited(!beyond && self.resources <= MOST_RESOURCES)?;
         Ok(found)
     }
 

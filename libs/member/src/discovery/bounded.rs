@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 /// The first elements of a list; `null` is an empty one.
 #[derive(Debug)]
@@ -20,6 +21,21 @@ impl<T, const MOST: usize> Default for AtMost<T, MOST> {
             items: Vec::new(),
             beyond: false,
         }
+    }
+}
+
+impl<'de, const MOST: usize> AtMost<&'de RawValue, MOST> {
+    /// What is read of its elements, which are decoded one after the other: what they have besides is never held of all of them.
+    pub(super) fn decoded<T: Deserialize<'de>, R>(
+        self,
+        read: impl Fn(T) -> Option<R>,
+    ) -> Result<Vec<R>, serde_json::Error> {
+        let mut found = Vec::new();
+        for item in self.items {
+            found.extend(read(serde_json::from_str(item.get())?));
+        }
+        found.shrink_to_fit();
+        Ok(found)
     }
 }
 

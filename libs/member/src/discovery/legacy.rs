@@ -181,7 +181,6 @@ fn group_versions(group: NamedGroup) -> Vec<Wanted> {
         .collect()
 }
 
-/// Resources are decoded one after the other, so what the answer has besides names is never held as a whole.
 fn resources(
     path: &str,
     bytes: &[u8],
@@ -189,13 +188,8 @@ fn resources(
 ) -> Result<Vec<ServedResource>, MemberError> {
     let undecoded = |error: serde_json::Error| MemberError::undecoded(path, &error);
     let list: Resources<'_> = serde_json::from_slice(bytes).map_err(undecoded)?;
-    let mut found = Vec::new();
-    for item in list.resources.items {
-        let item = serde_json::from_str(item.get()).map_err(undecoded)?;
-        found.extend(resource(item, holding));
-    }
-    found.shrink_to_fit();
-    Ok(found)
+    let found = list.resources.decoded(|item| resource(item, holding));
+    found.map_err(undecoded)
 }
 
 fn resource(item: NamedResource, holding: &Holding) -> Option<ServedResource> {

@@ -40,24 +40,21 @@ async fn versions(session: &mut Session<'_>, types: &[i64]) -> Result<Vec<TypeRo
     Ok(found)
 }
 
-/// The other versions of the resource of each type, where there are any.
-fn others(versions: &[TypeRow]) -> HashMap<i32, BTreeSet<i32>> {
+/// The other versions of the resource of each type.
+fn others(versions: &[TypeRow]) -> HashMap<i32, Vec<i32>> {
     let mut resources: HashMap<(&str, &str), BTreeSet<i32>> = HashMap::new();
     for TypeRow { id, resource, .. } in versions {
         let (group, name) = (&resource.gvr.group, &resource.gvr.resource);
         resources.entry((group, name)).or_default().insert(*id);
     }
-    let several = resources.into_values().filter(|ids| ids.len() > 1);
-    let others = several.flat_map(|ids| {
-        let of = |id: &i32| {
-            (
-                *id,
-                ids.iter().copied().filter(|other| other != id).collect(),
-            )
-        };
-        Vec::from_iter(ids.iter().map(of))
-    });
-    others.collect()
+    let mut others = HashMap::new();
+    for ids in resources.values() {
+        for id in ids {
+            let rest = ids.iter().copied().filter(|other| other != id);
+            others.insert(*id, rest.collect());
+        }
+    }
+    others
 }
 
 /// Those of these streams that tell something of their resource.

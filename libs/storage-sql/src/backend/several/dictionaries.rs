@@ -5,20 +5,17 @@ use armadex_storage::conformance::object;
 use armadex_storage::{Change, StoreError};
 use tokio::time::timeout;
 
-use super::place::{Home, PATIENCE, fixture_of};
+use super::place::{Home, PATIENCE, execute, fixture_of};
 use crate::backend::{Lane, row};
 use crate::form::dictionaries::numbers_of;
 use crate::sql::dictionary;
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
-const LOSS: &str = "DELETE FROM dict";
-
-async fn execute(store: &SqlStore, statement: Statement) {
-    let mut transaction = store.database.write().await.expect("a transaction");
-    let touched = transaction.execute(statement).await.expect("done");
-    assert_eq!(touched, 1);
-    transaction.commit().await.expect("committed");
+/// Loses the only dictionary that there is.
+async fn lose(store: &SqlStore) {
+    let loss = Statement::fixed("test.loss", "DELETE FROM dict", []);
+    assert_eq!(execute(store, loss).await, 1);
 }
 
 /// The first dictionary of the type of this stream, trained on objects that all have this word.
@@ -26,7 +23,8 @@ async fn learn(store: &SqlStore, writer: &Writer, word: &str) {
     let samples: Vec<String> = (0..500).map(|number| body(word, number)).collect();
     let bytes = zstd::dict::from_samples(&samples, 4096).expect("a dictionary");
     let numbers = numbers_of(writer.stream.resource.0).expect("they fit");
-    execute(store, dictionary::insert(*numbers.start(), 500, &bytes)).await;
+    let learnt = dictionary::insert(*numbers.start(), 500, &bytes);
+    assert_eq!(execute(store, learnt).await, 1);
 }
 
 fn body(word: &str, number: u64) -> String {
@@ -60,7 +58,7 @@ async fn nothing_is_packed_with_a_dictionary_that_is_not_there() {
             loser.put(&own, [pod("a", "word")]).await;
             assert_eq!(packed(&other).await, 1);
 
-            execute(&other, Statement::fixed("test.loss", LOSS, [])).await;
+            lose(&other).await;
             if let Some(word) = again {
                 learn(&other, &pods, word).await;
             }
@@ -97,7 +95,7 @@ async fn who_knew_a_dictionary_that_was_lost_reads_what_is_packed_with_its_succe
             assert_eq!(found.body, body(word, 1000).as_bytes());
 
             writer.delete(&own, "ns", &[name]).await;
-            execute(&knows, Statement::fixed("test.loss", LOSS, [])).await;
+            lose(&knows).await;
         }
     }
 }

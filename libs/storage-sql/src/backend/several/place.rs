@@ -73,6 +73,14 @@ pub(super) fn fixture_of(store: &Arc<SqlStore>) -> Fixture {
     })
 }
 
+/// Runs a statement of a test's own, as somebody else would who has the database; how many rows it touched.
+pub(super) async fn execute(store: &SqlStore, statement: Statement) -> u64 {
+    let mut transaction = store.database.write().await.expect("a transaction");
+    let touched = transaction.execute(statement).await.expect("done");
+    transaction.commit().await.expect("committed");
+    touched
+}
+
 /// Longer than any trouble of these tests.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two tries of what is in trouble.

@@ -8,17 +8,14 @@ use armadex_storage::{Change, Search as _, Sink as _, StoreError};
 use tokio::time::timeout;
 
 use super::place::{
-    Home, PATIENCE, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits,
+    Home, PATIENCE, execute, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits,
 };
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
 async fn run(store: &SqlStore, sql: &'static str) {
-    let mut transaction = store.database.write().await.expect("a transaction");
-    let statement = Statement::fixed("test.loss", sql, []);
-    let touched = transaction.execute(statement).await.expect("done");
+    let touched = execute(store, Statement::fixed("test.loss", sql, [])).await;
     assert!(touched > 0, "{sql}");
-    transaction.commit().await.expect("committed");
 }
 
 /// One revision for each.
