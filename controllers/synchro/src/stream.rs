@@ -35,7 +35,7 @@ use tracing::{debug, error, info, warn};
 use crate::config::Shared;
 use crate::incoming::prune::{Rules, rules_version};
 pub(crate) use crate::stream::connected::Connected;
-use crate::stream::objects::{ClusterObjects, Rest};
+use crate::stream::objects::{Begins, ClusterObjects};
 use crate::stream::outlasted::Outlasted;
 use crate::stream::pace::Pace;
 use crate::stream::step::{Good, Outcome, State, Wait, step};
@@ -289,29 +289,11 @@ impl Stream {
         Ok(Outcome::Opened(stream.position))
     }
 
-    /// Whether a list would bring on a stream that stopped because the cluster is full: so full that of a watch only what leaves is written, while the member says
-    /// that there is place for all that it has.
+    /// Whether a list would bring on a stream that stopped because the cluster is full: so full that of a watch only what leaves is written, up to the first change
+    /// that is not, while the member says that it has fewer objects than are stored.
     async fn is_to_be_swept(&mut self) -> Result<bool, Halt> {
-        let objects = Arc::clone(&self.context.objects);
-        if !std::mem::take(&mut self.was_full) || !objects.overflow_it() {
-            return Ok(false);
-        }
-        let stored = self.writer.stored(self.opened()?).await?;
-        if !stored.is_beyond() {
-            return Ok(false);
-        }
-        let size = self.size().await?;
-        Ok(size.is_some_and(|size| stored.has_place_for(size)))
-    }
-
-    /// How many objects of the type the member has, if it says so.
-    async fn size(&mut self) -> Result<Option<u64>, Halt> {
-        self.until_cancelled(async |stream| {
-            let connected = Arc::clone(&stream.context.connected);
-            let size = connected.size(&stream.context.resource.gvr).await;
-            size.ok().flatten()
-        })
-        .await
+        let was_full = std::mem::take(&mut self.was_full);
+        Ok(was_full && self.begins().await? == Begins::ToSweep)
     }
 
     /// A member that tells how far it is lets what is stored of it be read.
@@ -320,10 +302,7 @@ impl Stream {
             && let Some(position) = self.hidden.take()
         {
             let opened = self.opened()?;
-            let write = self
-                .writer
-                .write(opened, vec![], Some(*position), Rest::Stays);
-            write.await?;
+            self.writer.write(opened, vec![], Some(*position)).await?;
         }
         Ok(())
     }
@@ -471,12 +450,12 @@ impl Stream {
         Outcome::Fenced
     }
 
-    /// What is stored stays as it is.
+    /// What is stored stays, but for what is known to have gone.
     fn full(&mut self) -> Outcome {
         let most = self.context.objects.most();
         let words = format!(
-            "the cluster has as many objects in the store as it may have, {most} (--max-objects-per-cluster): this resource is not synced on, and what is stored \
-             of it stays as it is. Ask for fewer resources in syncResources, or set a higher limit"
+            "the cluster has as many objects in the store as it may have, {most} (--max-objects-per-cluster): this resource is not synced on, and of what is \
+             stored of it no more is done than to take away what the member does not have any more. Ask for fewer resources in syncResources, or set a higher limit"
         );
         self.context.metrics.failures.add(1);
         if self.news("the cluster has as many objects as it may have") {

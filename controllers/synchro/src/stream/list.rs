@@ -12,11 +12,11 @@ use crate::incoming::prune::{self, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
 use crate::stream::limit::PAGE;
-use crate::stream::objects::Rest;
+use crate::stream::objects::Begins;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::step::{Listing, Outcome};
 use crate::stream::turns::{Room, SHORT_PAGES, Turn};
-use crate::stream::writer::{Halt, Wrote};
+use crate::stream::writer::Halt;
 use armadex_member::{ByteStream, ListRequest, MemberError};
 use armadex_storage::{Change, MemberPosition, Phase};
 use bytes::Bytes;
@@ -51,14 +51,6 @@ impl Listing {
         (self.refused, self.failed) = (0, 0);
     }
 
-    /// What becomes of what it does not have.
-    fn rest(&self) -> Rest {
-        Rest::IsSwept {
-            before: self.before,
-            seen: self.seen.len(),
-        }
-    }
-
     /// Whether a page that failed may have done so because it is large.
     fn is_too_large(&self, error: &MemberError) -> bool {
         error.took_long() || self.failed >= AWAY && error.is_of_a_gateway()
@@ -80,7 +72,7 @@ impl Listing {
 
 impl Stream {
     pub(super) async fn page(&mut self, listing: &mut Listing) -> Result<Outcome, Halt> {
-        if listing.token.is_none() && !self.has_place(listing).await? {
+        if listing.token.is_none() && !self.begin(listing).await? {
             return Ok(self.full());
         }
         let cancel = self.context.cancel.clone();
@@ -136,22 +128,35 @@ impl Stream {
         Ok(outcome)
     }
 
-    /// Whether a list is worth beginning: the cluster may have more objects in the store, or the member says that with what it has now it has fewer, or at
-    /// least no more of this type.
-    async fn has_place(&mut self, listing: &mut Listing) -> Result<bool, Halt> {
-        let objects = Arc::clone(&self.context.objects);
-        listing.before = 0;
-        if !objects.fill_it() {
-            return Ok(true);
+    /// Whether the list begins.
+    async fn begin(&mut self, listing: &mut Listing) -> Result<bool, Halt> {
+        let begins = self.begins().await?;
+        listing.only_sweeps = false;
+        listing.may_have = match begins {
+            Begins::Whole { may_have } => may_have,
+            Begins::ToSweep | Begins::Not => 0,
+        };
+        Ok(begins != Begins::Not)
+    }
+
+    /// How a list begins.
+    pub(super) async fn begins(&mut self) -> Result<Begins, Halt> {
+        if self.context.objects.fill_it()
+            && let Some(stored) = self.writer.stored(self.opened()?).await?
+        {
+            return Ok(stored.begins(self.size().await?));
         }
-        let stored = self.writer.stored(self.opened()?).await?;
-        listing.before = stored.own;
-        if !objects.fill_it() {
-            return Ok(true);
-        }
-        // Who does not say how many it has is listed, as far as that goes.
-        let size = self.size().await?;
-        Ok(size.is_none_or(|size| stored.has_place_for(size)))
+        Ok(Begins::Whole { may_have: 0 })
+    }
+
+    /// How many objects of the type the member has, if it says so.
+    async fn size(&mut self) -> Result<Option<u64>, Halt> {
+        self.until_cancelled(async |stream| {
+            let connected = Arc::clone(&stream.context.connected);
+            let size = connected.size(&stream.context.resource.gvr).await;
+            size.ok().flatten()
+        })
+        .await
     }
 
     fn page_failed(&mut self, error: &MemberError, listing: &mut Listing) -> Outcome {
@@ -301,13 +306,10 @@ impl Stream {
         } = metadata;
         if r#continue.is_empty() && listing.is_first_over_nothing() {
             let position = self.position(&version, Phase::Live);
-            self.flush_list(&mut gathering, Some(position), listing)
-                .await?;
-            if !listing.left_out {
-                self.context.report.listed();
-                self.context.report.place().listed(&version);
-                return Ok(Outcome::Listed { version });
-            }
+            self.flush(&mut gathering, Some(position)).await?;
+            self.context.report.listed();
+            self.context.report.place().listed(&version);
+            return Ok(Outcome::Listed { version });
         }
         self.flush_page(&mut gathering, listing).await?;
         Ok(Outcome::Page {
@@ -326,6 +328,7 @@ impl Stream {
             self.context.metrics.received_objects.add(1);
             match self.read_item(&piece) {
                 Err(skipped) => self.skip(skipped),
+                Ok(change) if listing.only_sweeps => listing.seen.insert(change.key()),
                 Ok(change) => {
                     listing.seen.insert(change.key());
                     let write =
@@ -340,7 +343,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes what a page has brought so far, if it has.
+    /// Writes what a page has brought so far, if it has. A list that finds the cluster full writes no more: what it does not have may make place.
     async fn flush_page(
         &self,
         gathering: &mut Gathering,
@@ -350,17 +353,15 @@ impl Stream {
             return Ok(());
         }
         let position = self.mark(&mut listing.marked);
-        self.flush_list(gathering, position, listing).await
-    }
-
-    async fn flush_list(
-        &self,
-        gathering: &mut Gathering,
-        position: Option<MemberPosition>,
-        listing: &mut Listing,
-    ) -> Result<(), Halt> {
-        let wrote = self.flush(gathering, position, listing.rest()).await?;
-        listing.left_out |= wrote == Wrote::WhatLeaves;
+        let flush = self.flush(gathering, position).await;
+        listing.only_sweeps |= match flush {
+            Ok(written) if listing.seen.len() > listing.may_have => {
+                self.writer.is_above_by(self.opened()?, written).await?
+            }
+            Ok(_) => false,
+            Err(Halt::Full) => true,
+            Err(halt) => return Err(halt),
+        };
         Ok(())
     }
 

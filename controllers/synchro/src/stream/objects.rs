@@ -63,37 +63,28 @@ impl ClusterObjects {
         counted.look = (counted.all >= self.most).then_some(look);
     }
 
-    /// The same for a stream that asked, and what that is of its type.
-    pub(super) fn saw(&self, states: &[StreamState], id: TypeId, at: Instant) -> Stored {
-        let look = Look::new(states, at);
-        let (all, own) = (look.all(), look.own(id).unwrap_or_default());
-        let look = Some(look);
-        *lock(&self.counted) = Counted { all, look };
-        self.stored(all, own)
-    }
-
-    /// What there is of the cluster and of this type, if that was seen a moment ago.
+    /// What there is of the cluster and of this type, if that was seen a moment ago and fills it.
     pub(super) fn known(&self, id: TypeId, now: Instant) -> Option<Stored> {
         let mut counted = lock(&self.counted);
         let look = counted.look.as_ref();
         let look = look.filter(|look| now.duration_since(look.at) < GOOD_FOR)?;
-        let (all, own) = (look.all(), look.own(id)?);
+        let (all, (own, beside)) = (look.all(), look.of(id));
         counted.all = all;
-        Some(self.stored(all, own))
-    }
-
-    fn stored(&self, all: u64, own: u64) -> Stored {
         let most = self.most;
-        Stored { most, all, own }
+        Some(Stored {
+            most,
+            all,
+            own,
+            beside,
+        })
     }
 
     /// This came of a batch of this type.
     pub(super) fn wrote(&self, id: TypeId, written: Written) {
         let mut counted = lock(&self.counted);
         counted.all = after(counted.all, written);
-        let look = counted.look.as_mut();
-        if !look.is_some_and(|look| look.wrote(id, written)) {
-            counted.look = None;
+        if let Some(look) = &mut counted.look {
+            look.wrote(id, written);
         }
     }
 
@@ -140,29 +131,35 @@ impl Look {
         Self { at, types }
     }
 
-    /// While another version of a resource takes the place of the one that is stored, both are there, of the same objects: those of the fuller one count.
+    /// While another version of a resource takes the place of the one that is stored, both are there, of the same objects: those of the fullest one count.
     fn all(&self) -> u64 {
         let same = |one: &Counts, other: &Counts| one.resource == other.resource;
-        let objects = self.types.chunk_by(same).map(fuller);
+        let objects = self.types.chunk_by(same).map(fullest);
         objects.fold(0, u64::saturating_add)
     }
 
-    /// Of this type, in whichever version there are more; `None` where it was not there.
-    fn own(&self, id: TypeId) -> Option<u64> {
-        let same = |one: &Counts, other: &Counts| one.resource == other.resource;
-        let mut resources = self.types.chunk_by(same);
-        let is_of = |versions: &&[Counts]| versions.iter().any(|counts| counts.id == id);
-        resources.find(is_of).map(fuller)
+    /// Of this type, and of the fullest other version of its resource.
+    fn of(&self, id: TypeId) -> (u64, u64) {
+        let Some(own) = self.types.iter().find(|counts| counts.id == id) else {
+            return (0, 0);
+        };
+        let is_beside = |counts: &&Counts| counts.resource == own.resource && counts.id != id;
+        let beside = self.types.iter().filter(is_beside);
+        (own.objects, fullest(beside))
     }
 
-    /// `false` where it does not know the type.
-    fn wrote(&mut self, id: TypeId, written: Written) -> bool {
-        let counts = self.types.iter_mut().find(|counts| counts.id == id);
-        let Some(counts) = counts else {
-            return false;
-        };
-        counts.objects = after(counts.objects, written);
-        true
+    fn wrote(&mut self, id: TypeId, written: Written) {
+        if let Some(counts) = self.types.iter_mut().find(|counts| counts.id == id) {
+            counts.objects = after(counts.objects, written);
+            return;
+        }
+        // It came after the look, and had nothing then.
+        let last = self.types.last().map_or(0, |counts| counts.resource);
+        self.types.push(Counts {
+            id,
+            resource: last + 1,
+            objects: after(0, written),
+        });
     }
 }
 
@@ -173,8 +170,8 @@ fn name(state: &StreamState) -> (&str, &str) {
     (group, resource)
 }
 
-fn fuller(versions: &[Counts]) -> u64 {
-    let objects = versions.iter().map(|counts| counts.objects);
+fn fullest<'a>(versions: impl IntoIterator<Item = &'a Counts>) -> u64 {
+    let objects = versions.into_iter().map(|counts| counts.objects);
     objects.max().unwrap_or_default()
 }
 
@@ -195,78 +192,53 @@ pub(super) struct Stored {
     most: u64,
     all: u64,
     /// Those of the type that is asked about.
-    pub(super) own: u64,
+    own: u64,
+    /// Those of the fullest other version of its resource, which are the same objects.
+    beside: u64,
 }
 
-/// What becomes of those objects of a type that a batch does not tell of.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Rest {
-    /// They stay, as beside a watch.
-    Stays,
-    /// They go at the end of a list that did not have them.
-    IsSwept {
-        /// How many the type had before the list.
-        before: u64,
-        /// How many the list has had so far.
-        seen: u64,
-    },
-}
-
-/// How much of a batch may be written.
+/// How a list begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
-    /// All of it.
-    Within,
-    /// What leaves: there is place for the rest once the list was swept.
-    UntilSwept,
-    /// What leaves, and its stream stops.
-    Beyond,
+pub(super) enum Begins {
+    /// As any other. Of the type there may be so many as far as the list has as many, however many others there are: it had them before, or another version of
+    /// its resource has them.
+    Whole { may_have: u64 },
+    /// For what it does not have, which is swept: nothing of it is written while there are so many.
+    ToSweep,
+    /// Not at all: it would be read in vain.
+    Not,
 }
 
 impl Stored {
-    /// Whether a list of so many leads to its end: they are no more than the type has, or than there is place for beside the others. Where nothing is added before the
-    /// sweep, that has to take something away.
-    pub(super) fn has_place_for(self, size: u64) -> bool {
-        let no_more = match self.all <= self.most_until_swept() {
-            true => size <= self.own,
-            false => size < self.own,
-        };
-        no_more || self.with(size) <= self.most
-    }
-
-    /// Whether there are no more than there may be, or than there were, once what is to go has gone.
-    pub(super) fn fits(self, rest: Rest) -> bool {
-        match rest {
-            Rest::Stays => self.all <= self.most,
-            Rest::IsSwept { before, seen } => seen <= before || self.with(seen) <= self.most,
+    /// How a list of so many begins, if the member says how many it has.
+    pub(super) fn begins(self, size: Option<u64>) -> Begins {
+        let may_have = self.own.max(self.beside);
+        match size {
+            // There is nothing to write.
+            Some(0) => Begins::Whole { may_have },
+            // What is stored is more than the member has, so some of it goes. Of who does not say, a list may be read over and over and bring nothing.
+            Some(size) if self.is_beyond() && size < self.own => Begins::ToSweep,
+            _ if self.is_beyond() => Begins::Not,
+            Some(size) if size > may_have && self.with(size) > self.most => Begins::Not,
+            Some(_) | None => Begins::Whole { may_have },
         }
     }
 
-    /// What of a batch may be written. A tenth more than there may be is let in, since each stream that finds the cluster full has written a batch by then, and tries
-    /// again by and by. What a list will have swept is there as long as it lasts; lists that never come to their end leave no more than that.
-    pub(super) fn bound(self, rest: Rest) -> Bound {
-        let will_fit = matches!(rest, Rest::IsSwept { .. }) && self.fits(rest);
-        match will_fit {
-            _ if self.all <= beyond(self.most) => Bound::Within,
-            true if self.all <= self.most_until_swept() => Bound::Within,
-            true => Bound::UntilSwept,
-            false => Bound::Beyond,
-        }
+    /// Whether there are more than there may be.
+    pub(super) fn is_above(self) -> bool {
+        self.all > self.most
     }
 
-    /// Whether so many more are there than there may be that a watch adds nothing.
+    /// Whether there are so many more that nothing is written but what leaves. A tenth is let in, since each stream that finds the cluster full has written a
+    /// batch by then, and tries again by and by; and a list of what is stored already has others among them, whose place is swept at its end.
     pub(super) fn is_beyond(self) -> bool {
-        self.bound(Rest::Stays) == Bound::Beyond
+        self.all > beyond(self.most)
     }
 
     /// What there is when the type has so many.
     fn with(self, own: u64) -> u64 {
-        self.all.saturating_sub(self.own).saturating_add(own)
-    }
-
-    /// As many once more, for what a list replaces.
-    fn most_until_swept(self) -> u64 {
-        beyond(self.most).saturating_add(self.most)
+        let others = self.all.saturating_sub(self.own.max(self.beside));
+        others.saturating_add(own.max(self.beside))
     }
 }
 
@@ -318,7 +290,12 @@ mod tests {
     }
 
     fn stored(most: u64, all: u64, own: u64) -> Stored {
-        Stored { most, all, own }
+        Stored {
+            most,
+            all,
+            own,
+            beside: 0,
+        }
     }
 
     #[test]
@@ -341,28 +318,34 @@ mod tests {
     fn a_look_is_good_enough_for_a_moment_and_knows_what_was_written_since() {
         let (objects, now) = (ClusterObjects::new(10), Instant::now());
         assert_eq!(objects.known(PODS, now), None);
-        let seen = objects.saw(&[pods(4), things(THINGS, "v1", 7)], PODS, now);
-        assert_eq!(seen, stored(10, 11, 4));
+        objects.are(&[pods(4), things(THINGS, "v1", 7)], now);
+        assert_eq!(objects.known(PODS, now), Some(stored(10, 11, 4)));
         objects.wrote(PODS, written(1, 0));
         objects.wrote(THINGS, written(0, 2));
         let just_before = now + GOOD_FOR - Duration::from_millis(1);
         assert_eq!(objects.known(PODS, just_before), Some(stored(10, 10, 5)));
         assert_eq!(objects.known(THINGS, now), Some(stored(10, 10, 5)));
         assert_eq!(objects.known(PODS, now + GOOD_FOR), None);
-        assert_eq!(objects.known(NEW_THINGS, now), None, "it came later");
-        objects.wrote(NEW_THINGS, written(1, 0));
-        assert_eq!(objects.known(PODS, now), None, "something else is there");
+    }
+
+    #[test]
+    fn a_type_that_is_newer_than_a_look_had_nothing_then() {
+        let (objects, now) = (ClusterObjects::new(10), Instant::now());
+        objects.are(&[pods(4), things(THINGS, "v1", 7)], now);
+        assert_eq!(objects.known(NEW_THINGS, now), Some(stored(10, 11, 0)));
+        objects.wrote(NEW_THINGS, written(3, 0));
+        objects.wrote(NEW_THINGS, written(2, 1));
+        assert_eq!(objects.known(NEW_THINGS, now), Some(stored(10, 15, 4)));
+        assert_eq!(objects.known(THINGS, now), Some(stored(10, 15, 7)));
     }
 
     #[test]
     fn what_is_there_is_kept_where_somebody_is_about_to_ask_for_it() {
         let (objects, now) = (ClusterObjects::new(10), Instant::now());
-        objects.are(&[pods(9)], now);
-        assert_eq!(objects.known(PODS, now), None);
         objects.are(&[pods(10)], now);
         assert_eq!(objects.known(PODS, now), Some(stored(10, 10, 10)));
-        objects.saw(&[pods(9)], PODS, now);
-        assert_eq!(objects.known(PODS, now), Some(stored(10, 9, 9)));
+        objects.are(&[pods(9)], now);
+        assert_eq!(objects.known(PODS, now), None);
     }
 
     #[test]
@@ -370,64 +353,70 @@ mod tests {
         let (objects, now) = (ClusterObjects::new(10), Instant::now());
         let (v1, v2) = (things(THINGS, "v1", 6), things(NEW_THINGS, "v2", 5));
         let same_name = state(TypeId(4), ("other.example", "v1", "things"), 1);
-        let states = [v2, pods(4), same_name, v1];
-        assert_eq!(objects.saw(&states, PODS, now), stored(10, 11, 4));
-        for id in [THINGS, NEW_THINGS] {
-            assert_eq!(objects.known(id, now), Some(stored(10, 11, 6)));
-        }
+        objects.are(&[v2, pods(4), same_name, v1], now);
+        assert_eq!(objects.known(PODS, now), Some(stored(10, 11, 4)));
+        let things = |all, own, beside| Stored {
+            beside,
+            ..stored(10, all, own)
+        };
+        assert_eq!(objects.known(THINGS, now), Some(things(11, 6, 5)));
+        assert_eq!(objects.known(NEW_THINGS, now), Some(things(11, 5, 6)));
         objects.wrote(NEW_THINGS, written(2, 0));
-        assert_eq!(objects.known(THINGS, now), Some(stored(10, 12, 7)));
+        assert_eq!(objects.known(THINGS, now), Some(things(12, 6, 7)));
     }
 
     #[test]
-    fn whatever_a_member_says_has_place_where_the_cluster_is_no_fuller_for_it() {
-        let has_place =
-            |stored: Stored| [0, 4, 5, 6, u64::MAX].map(|size| stored.has_place_for(size));
+    fn a_list_begins_where_the_cluster_is_no_fuller_for_it_at_its_end() {
+        use Begins::{Not, ToSweep};
+        let sizes = [Some(0), Some(3), Some(4), Some(5), Some(6), None];
+        let begins = |stored: Stored| sizes.map(|size| stored.begins(size));
+        let whole = Begins::Whole { may_have: 4 };
         assert_eq!(
-            has_place(stored(10, 10, 4)),
-            [true, true, false, false, false]
+            begins(stored(10, 9, 4)),
+            [whole, whole, whole, whole, Not, whole]
         );
+        for all in [10, 11] {
+            assert_eq!(
+                begins(stored(10, all, 4)),
+                [whole, whole, whole, Not, Not, whole]
+            );
+        }
         assert_eq!(
-            has_place(stored(10, 9, 4)),
-            [true, true, true, false, false]
+            begins(stored(10, 12, 4)),
+            [whole, ToSweep, Not, Not, Not, Not]
         );
-        // Others alone are more than there may be; then so many are there that nothing is added before the sweep.
-        assert_eq!(
-            has_place(stored(10, 21, 4)),
-            [true, true, false, false, false]
-        );
-        assert_eq!(
-            has_place(stored(10, 22, 4)),
-            [true, false, false, false, false]
-        );
+        // Of a type that is not there yet.
+        let none = Begins::Whole { may_have: 0 };
+        assert_eq!(begins(stored(10, 12, 0)), [none, Not, Not, Not, Not, Not]);
     }
 
     #[test]
-    fn a_watch_may_add_up_to_a_tenth_and_a_list_as_much_as_will_be_left() {
-        let watch = |all| stored(10, all, 4).bound(Rest::Stays);
+    fn a_version_that_takes_the_place_of_another_adds_nothing() {
+        let things = |all, own, beside| Stored {
+            beside,
+            ..stored(10, all, own)
+        };
+        let whole = Begins::Whole { may_have: 4 };
+        assert_eq!(things(11, 0, 4).begins(Some(4)), whole);
+        assert_eq!(things(11, 0, 4).begins(Some(5)), Begins::Not);
+        assert_eq!(things(9, 0, 4).begins(Some(5)), whole, "five others");
+        // What of it goes is none of the other version.
+        assert_eq!(things(12, 2, 4).begins(Some(3)), Begins::Not);
+        assert_eq!(things(12, 4, 2).begins(Some(3)), Begins::ToSweep);
+    }
+
+    #[test]
+    fn a_tenth_more_is_above_and_what_is_more_than_that_beyond() {
+        let is = |all| {
+            (
+                stored(10, all, 4).is_above(),
+                stored(10, all, 4).is_beyond(),
+            )
+        };
         assert_eq!(
-            [10, 11, 12].map(watch),
-            [Bound::Within, Bound::Within, Bound::Beyond]
+            [10, 11, 12].map(is),
+            [(false, false), (true, false), (true, true)]
         );
-        assert_eq!(
-            [10, 11].map(|all| stored(10, all, 4).fits(Rest::Stays)),
-            [true, false]
-        );
-        let list =
-            |all, own, before, seen| stored(10, all, own).bound(Rest::IsSwept { before, seen });
-        // Six others.
-        assert_eq!(list(14, 8, 0, 4), Bound::Within);
-        assert_eq!(list(14, 8, 0, 5), Bound::Beyond);
-        assert_eq!(
-            list(14, 8, 5, 5),
-            Bound::Within,
-            "it has no more than before"
-        );
-        assert_eq!(
-            [21, 22].map(|all| list(all, all - 6, 0, 4)),
-            [Bound::Within, Bound::UntilSwept]
-        );
-        assert_eq!(list(22, 16, 0, 5), Bound::Beyond);
     }
 
     #[test]

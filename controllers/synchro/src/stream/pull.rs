@@ -1,15 +1,14 @@
 //! What a list and a watch have in common: objects come in, are pruned, gathered within the budget, and written.
 
 use armadex_model::ObjectKey;
-use armadex_storage::{Change, MemberPosition};
+use armadex_storage::{Change, MemberPosition, Written};
 use tracing::warn;
 
 use crate::incoming::batch::{self, Pending};
 use crate::incoming::budget::Held;
 use crate::incoming::prune::{Salvaged, Skipped};
 use crate::stream::Stream;
-use crate::stream::objects::Rest;
-use crate::stream::writer::{Halt, Wrote};
+use crate::stream::writer::Halt;
 
 /// Changes on their way, and the part of the budget that they take.
 #[derive(Default)]
@@ -54,13 +53,11 @@ impl Stream {
         &self,
         gathering: &mut Gathering,
         position: Option<MemberPosition>,
-        rest: Rest,
-    ) -> Result<Wrote, Halt> {
+    ) -> Result<Written, Halt> {
         let (opened, changes) = (self.opened()?, gathering.pending.take());
-        let write = self.writer.write(opened, changes, position, rest);
-        let wrote = write.await?;
+        let written = self.writer.write(opened, changes, position).await;
         gathering.held = Held::default();
-        Ok(wrote)
+        written
     }
 
     /// Notes an object that is left out.

@@ -52,10 +52,10 @@ pub(crate) struct Listing {
     pub(crate) over_rows: bool,
     /// The store has rows of this list, and knows that it is under way.
     pub(crate) marked: bool,
-    /// Objects of the type that were stored when it began, if the cluster was full then.
-    pub(crate) before: u64,
-    /// Some of it was not written: it has place in the store only after the sweep.
-    pub(crate) left_out: bool,
+    /// Of the type there may be so many, however many others there are, as far as the list has as many.
+    pub(crate) may_have: u64,
+    /// The cluster is full, so no more of it is written: what it does not have is swept, and it is not stored.
+    pub(crate) only_sweeps: bool,
     /// The token is one that the member gave in the place of an expired one.
     pub(crate) renewed: bool,
     /// Objects that are to come after the last page, as far as the member says.
@@ -98,8 +98,8 @@ pub(crate) struct Sweep {
     pub(crate) after: Option<ObjectKey>,
     /// Whether there is anything to compare.
     pub(crate) over_rows: bool,
-    /// Not all of the list is stored.
-    pub(crate) left_out: bool,
+    /// All of the list is stored.
+    pub(crate) is_stored: bool,
 }
 
 /// What happened.
@@ -323,7 +323,6 @@ impl Listing {
     pub(crate) fn begin_page(&mut self) {
         if self.token.is_none() {
             self.over_rows |= self.marked;
-            self.left_out = false;
             self.seen = Seen::default();
         }
         self.seen.begin_page();
@@ -334,9 +333,9 @@ impl Listing {
         self.token.as_deref() != Some(token) && self.seen.grow()
     }
 
-    /// Whether the first page is being read, nothing was stored before this list, and all that it told was. What it has stored itself is in it.
+    /// Whether the first page is being read, nothing was stored before this list, and all that it has told is. What it has stored itself is in it.
     pub(crate) fn is_first_over_nothing(&self) -> bool {
-        self.token.is_none() && !self.over_rows && !self.left_out
+        self.token.is_none() && !self.over_rows && !self.only_sweeps
     }
 
     /// A list goes on with the token that came in the place of an expired one. The rest of it is then of a later version than its
@@ -375,7 +374,7 @@ impl Listing {
                 seen: self.seen.sealed(),
                 after: None,
                 over_rows: self.over_rows,
-                left_out: self.left_out,
+                is_stored: !self.only_sweeps,
             }),
         }
     }
@@ -813,7 +812,7 @@ mod tests {
             seen: std::mem::take(&mut listing.seen),
             after: None,
             over_rows: true,
-            left_out: false,
+            is_stored: true,
         };
         let swept = format!("{:?}", State::Sweeping(seen));
         assert!(swept.contains("keys: 10000"), "{swept}");

@@ -3,7 +3,6 @@
 use armadex_model::ObjectKey;
 use armadex_storage::{Change, Phase, TypeId};
 
-use crate::stream::objects::Rest;
 use crate::stream::step::{Outcome, Sweep};
 use crate::stream::writer::{Halt, Refused, Writer};
 use crate::stream::{Stream, StreamContext};
@@ -12,7 +11,7 @@ use crate::stream::{Stream, StreamContext};
 const KEYS: u32 = 1000;
 
 impl Stream {
-    /// One step; the last one stores the position, if all that leads to it is stored. Otherwise there is place for it now, and it is listed anew by and by.
+    /// One step; the last one stores the position, if all that leads to it is stored. Otherwise it is listed anew: at once where there is place for it now.
     pub(super) async fn sweep(&mut self, sweep: &Sweep) -> Result<Outcome, Halt> {
         let opened = self.opened()?;
         let keys = if sweep.over_rows {
@@ -28,14 +27,16 @@ impl Stream {
             Vec::new()
         };
         let last = keys.last().filter(|_| keys.len() >= KEYS as usize).cloned();
-        let leads_on = last.is_none() && !sweep.left_out;
+        let leads_on = last.is_none() && sweep.is_stored;
         let position = leads_on.then(|| self.position(&sweep.version, Phase::Live));
         let gone = keys.into_iter().filter(|key| !sweep.seen.contains(key));
         let changes = gone.map(Change::Delete).collect();
-        let write = self.writer.write(opened, changes, position, Rest::Stays);
-        write.await?;
-        if last.is_none() && sweep.left_out {
-            return Ok(self.full());
+        self.writer.write(opened, changes, position).await?;
+        if last.is_none() && !sweep.is_stored {
+            return Ok(match self.context.objects.fill_it() {
+                true => self.full(),
+                false => Outcome::Gone,
+            });
         }
         if leads_on {
             self.hidden = None;

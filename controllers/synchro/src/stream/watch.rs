@@ -16,7 +16,6 @@ use crate::incoming::lines::{Lines, Piece};
 use crate::incoming::prune::{self, Salvaged, Skipped};
 use crate::incoming::unfinished::Part;
 use crate::stream::Stream;
-use crate::stream::objects::Rest;
 use crate::stream::pull::{Gathering, too_long};
 use crate::stream::silence::{Due, SILENT, Silence};
 use crate::stream::step::{Ended, Good, Outcome, is_behind};
@@ -422,8 +421,11 @@ impl Stream {
         gathering: &mut Gathering,
         position: Option<MemberPosition>,
     ) -> Result<(), Halt> {
-        let flush = self.flush(gathering, position, Rest::Stays);
-        flush.await.map(drop)
+        let written = self.flush(gathering, position).await?;
+        match self.writer.is_above_by(self.opened()?, written).await? {
+            true => Err(Halt::Full),
+            false => Ok(()),
+        }
     }
 
     /// Writes how far the watch is, where nothing else is to be written. While the store is away that is put off: of a fleet whose members are quiet all
@@ -431,9 +433,7 @@ impl Stream {
     async fn write_position(&self, watch: &mut Watch) -> Result<(), Halt> {
         let position = self.unstored(watch);
         let writes = position.is_some();
-        let write = self
-            .writer
-            .write(self.opened()?, vec![], position, Rest::Stays);
+        let write = self.writer.write(self.opened()?, vec![], position);
         match tokio::time::timeout(STANDS_STILL, write).await {
             Ok(written) => {
                 written?;

@@ -6,14 +6,14 @@ use std::time::Duration;
 use armadex_backoff::Backoff;
 use armadex_model::ObjectKey;
 use armadex_storage::{
-    Batch, Change, ClusterId, MemberPosition, Phase, Rules, StoreError, TypeId, Written,
+    Batch, Change, ClusterId, MemberPosition, Rules, StoreError, TypeId, Written,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::stream::objects::{Bound, ClusterObjects, Rest, Stored};
+use crate::stream::objects::{ClusterObjects, Stored};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
 
@@ -31,14 +31,6 @@ pub(crate) enum Halt {
     Cancelled,
     /// The cluster has more objects than it may have since a batch was written, which added some, or so many more that of a batch only what leaves was.
     Full,
-}
-
-/// What of a batch was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrote {
-    All,
-    /// The rest has place once the list was swept that it is a part of, and comes by another one.
-    WhatLeaves,
 }
 
 /// What the store does not take, however often it is asked, and why.
@@ -77,62 +69,48 @@ pub(crate) struct Opened {
 }
 
 impl Writer {
-    /// Writes a batch, however often it takes. What leaves is written however many objects the cluster has; a position only together with all that leads to it.
+    /// Writes a batch, however often it takes. Where the cluster has so many objects more than it may have that nothing is added, what leaves is written all the same;
+    /// a position only together with all that leads to it.
+    ///
+    /// # Errors
+    /// [`Halt::Full`] if something that was to be put was not.
     pub(super) async fn write(
         &self,
         opened: Opened,
         changes: Vec<Change>,
         position: Option<MemberPosition>,
-        rest: Rest,
-    ) -> Result<Wrote, Halt> {
-        let bound = self.bound(opened, &changes, rest).await?;
-        if bound == Bound::Within {
-            return self.write_all(opened, changes, position, rest).await;
+    ) -> Result<Written, Halt> {
+        if self.has_place(opened, &changes).await? {
+            return self.store(opened, changes, position).await;
         }
         let is_put = |change: &Change| matches!(change, Change::Put(_));
         let (puts, leave) = changes.into_iter().partition::<Vec<_>, _>(is_put);
-        // Of a list that goes on the store is told that it is under way, and no more.
-        let goes_on = |position: &MemberPosition| {
-            bound == Bound::UntilSwept && position.phase == Phase::Listing
-        };
-        let marks = position.clone().filter(goes_on);
-        self.write_all(opened, leave, marks, rest).await?;
-        match self.bound(opened, &puts, rest).await? {
-            Bound::Within => self.write_all(opened, puts, position, rest).await,
-            Bound::UntilSwept => Ok(Wrote::WhatLeaves),
-            Bound::Beyond => Err(Halt::Full),
-        }
-    }
-
-    /// What of a batch may be written: a member may say of its lists what it likes.
-    async fn bound(&self, opened: Opened, changes: &[Change], rest: Rest) -> Result<Bound, Halt> {
-        let mut changes = changes.iter();
-        let adds = changes.any(|change| matches!(change, Change::Put(_)));
-        match adds && self.objects.overflow_it() {
-            true => Ok(self.stored(opened).await?.bound(rest)),
-            false => Ok(Bound::Within),
-        }
-    }
-
-    async fn write_all(
-        &self,
-        opened: Opened,
-        changes: Vec<Change>,
-        position: Option<MemberPosition>,
-        rest: Rest,
-    ) -> Result<Wrote, Halt> {
-        if changes.is_empty() && position.is_none() {
-            return Ok(Wrote::All);
-        }
-        let written = self.store(opened, changes, position).await?;
-        self.metrics.wrote(written);
-        self.objects.wrote(opened.resource, written);
-        // What is made anew under its old name counts as added and deleted.
-        match written.added <= written.deleted || !self.objects.fill_it() {
-            true => Ok(Wrote::All),
-            false if self.stored(opened).await?.fits(rest) => Ok(Wrote::All),
+        self.store(opened, leave, None).await?;
+        match self.has_place(opened, &puts).await? {
+            true => self.store(opened, puts, position).await,
             false => Err(Halt::Full),
         }
+    }
+
+    /// Whether a batch may be written: a member may say of its lists what it likes.
+    async fn has_place(&self, opened: Opened, changes: &[Change]) -> Result<bool, Halt> {
+        let mut changes = changes.iter();
+        let adds = changes.any(|change| matches!(change, Change::Put(_)));
+        if !adds || !self.objects.overflow_it() {
+            return Ok(true);
+        }
+        let stored = self.stored(opened).await?;
+        Ok(stored.is_none_or(|stored| !stored.is_beyond()))
+    }
+
+    /// Whether this made the cluster have more objects than it may have, or it had before and this added to them.
+    pub(super) async fn is_above_by(&self, opened: Opened, written: Written) -> Result<bool, Halt> {
+        // What is made anew under its old name counts as added and deleted.
+        if written.added <= written.deleted || !self.objects.fill_it() {
+            return Ok(false);
+        }
+        let stored = self.stored(opened).await?;
+        Ok(stored.is_some_and(Stored::is_above))
     }
 
     /// What came of it when it is stored, without what the store does not take.
@@ -142,6 +120,9 @@ impl Writer {
         changes: Vec<Change>,
         position: Option<MemberPosition>,
     ) -> Result<Written, Halt> {
+        if changes.is_empty() && position.is_none() {
+            return Ok(Written::default());
+        }
         let mut batch = Batch {
             cluster: self.cluster,
             resource: opened.resource,
@@ -158,7 +139,11 @@ impl Writer {
                 .attempt(|| self.shared.sink.write(batch.clone()))
                 .await?;
             let (key, reason) = match tried {
-                Ok(written) => return Ok(written),
+                Ok(written) => {
+                    self.metrics.wrote(written);
+                    self.objects.wrote(opened.resource, written);
+                    return Ok(written);
+                }
                 Err(Refused::Object(key, reason)) => (key, reason),
                 Err(Refused::Type(reason)) => {
                     self.wait_for_store(&StoreError::Broken { reason }, &mut backoff)
@@ -174,8 +159,9 @@ impl Writer {
         }
     }
 
-    /// What the store has of the cluster, and of this stream. One stream looks for all that ask at about the same time, since a look tells of each.
-    pub(super) async fn stored(&self, opened: Opened) -> Result<Stored, Halt> {
+    /// What the store has of the cluster, and of this stream; `None` where that does not fill it. One stream looks for all that ask at about the same time, since a
+    /// look tells of each.
+    pub(super) async fn stored(&self, opened: Opened) -> Result<Option<Stored>, Halt> {
         let _turn = tokio::select! {
             // A stream that ends writes what it has, if it need not wait.
             biased;
@@ -183,13 +169,14 @@ impl Writer {
             () = self.cancel.cancelled() => return Err(Halt::Cancelled),
         };
         let begun = Instant::now();
-        if let Some(stored) = self.objects.known(opened.resource, begun) {
-            return Ok(stored);
+        let known = self.objects.known(opened.resource, begun);
+        if known.is_some() || !self.objects.fill_it() {
+            return Ok(known);
         }
         let states = self.attempt(|| self.shared.sink.streams(self.cluster));
         // A look is refused for no object and no type.
-        let states = states.await?.unwrap_or_default();
-        Ok(self.objects.saw(&states, opened.resource, begun))
+        self.objects.are(&states.await?.unwrap_or_default(), begun);
+        Ok(self.objects.known(opened.resource, begun))
     }
 
     /// Calls the store until it answers. What it refuses is for the caller.

@@ -72,14 +72,19 @@ async fn a_full_cluster_whose_objects_are_others_now_is_listed_and_swept() {
     scene.member.watches([Answer::status(410, gone())]);
     scene.member.set_size(10);
     let others = numbered(10..20, 2);
-    scene.member.lists([
-        page_of(30, "t", &others[..5]),
-        page_of(30, "", &others[5..]),
-    ]);
+    let pages = || {
+        [
+            page_of(30, "t", &others[..5]),
+            page_of(30, "", &others[5..]),
+        ]
+    };
+    scene.member.lists(pages().into_iter().chain(pages()));
+    let began = Instant::now();
     let act = scene.run_within(MOST).await;
     scene.comes_to_have(&others, "Live@30").await;
     act.says(ResourceSyncStatus::Syncing).await;
-    assert_eq!(scene.lists(), 2, "it was listed at once and once");
+    assert_eq!(scene.lists(), 3, "the first found that all are gone");
+    assert!(began.elapsed() < Duration::from_secs(10), "at once");
     act.end().await;
 }
 
@@ -110,7 +115,10 @@ async fn what_leaves_is_written_where_nothing_else_is_and_a_list_brings_the_rest
     // Nothing past what was left out is recorded. By now there are three.
     let three = numbered(0..3, 11);
     scene.member.set_size(3);
-    scene.member.lists([page_of(40, "", &three)]);
+    // The first one finds that the others are gone.
+    scene
+        .member
+        .lists([page_of(40, "", &three), page_of(40, "", &three)]);
     scene.comes_to_have(&three, "Live@40").await;
     act.says(ResourceSyncStatus::Syncing).await;
     act.end().await;
@@ -151,10 +159,10 @@ async fn what_is_made_anew_under_its_name_is_not_one_more() {
 #[tokio::test(start_paused = true)]
 async fn a_list_of_a_full_cluster_that_only_has_fewer_than_before_is_stored() {
     let scene = Scene::that_has(&numbered(0..5, 1)).await;
-    scene.sink.with(|stored| stored.others = 8);
-    scene.is_to_be_listed();
+    scene.sink.with(|stored| stored.others = 6);
+    scene.member.watches([Answer::status(410, gone())]);
     scene.member.set_size(4);
-    let fewer = numbered(3..7, 2);
+    let fewer = numbered(1..5, 2);
     scene.member.lists([page_of(30, "", &fewer)]);
     let act = scene.run_within(MOST).await;
     scene.comes_to_have(&fewer, "Live@30").await;
@@ -176,20 +184,126 @@ async fn a_watch_that_expired_leads_to_no_list_that_has_no_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_that_break_off_leave_no_more_than_twice_as_many_and_are_swept_in_the_end() {
-    // What broken lists have left.
-    let scene = Scene::that_has(&numbered(0..22, 1)).await;
+async fn what_a_list_that_broke_off_has_left_makes_room_for_no_more() {
+    // Nine were there, and ten others of a list that was never read to its end.
+    let scene = Scene::that_has(&numbered(0..19, 1)).await;
     scene.is_to_be_listed();
+    scene.member.set_size(19);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    assert_eq!(scene.lists(), 1, "that of the former process");
     let left = numbered(50..58, 2);
     scene.member.set_size(8);
     let pages = || [page_of(30, "t", &left[..5]), page_of(30, "", &left[5..])];
-    scene.member.lists(pages());
-    let act = scene.run_within(MOST).await;
-    scene.comes_to_have(&[], "Listing@").await;
-    act.says(ResourceSyncStatus::Error).await;
-    scene.member.lists(pages());
+    // One finds that they are gone, and there is place for the other.
+    scene.member.lists(pages().into_iter().chain(pages()));
     scene.comes_to_have(&left, "Live@30").await;
     act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.lists(), 3);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_list_for_which_there_is_no_place_only_what_leaves_is_written() {
+    let scene = Scene::that_has(&numbered(0..15, 1)).await;
+    scene.member.watches([Answer::status(410, gone())]);
+    scene.member.set_size(14);
+    let (left, new) = (numbered(3..15, 2), numbered(20..22, 2));
+    let all: Vec<_> = left.iter().chain(&new).cloned().collect();
+    scene.member.lists([page_of(30, "", &all)]);
+    let act = scene.run_within(MOST).await;
+    scene.comes_to_have(&numbered(3..15, 1), "Live@10").await;
+    act.says(ResourceSyncStatus::Error).await;
+    assert_eq!(scene.lists(), 2);
+    // Nothing more can be taken away, and nothing is listed for it.
+    tokio::time::sleep(LONG).await;
+    assert_eq!(scene.lists(), 2);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_changes_in_a_cluster_far_too_full_is_not_listed_for_it() {
+    let scene = Scene::that_has(&numbered(0..12, 1)).await;
+    let changed = event("MODIFIED", &pod("p00", 11));
+    let watch = move || Answer::ok(changed.clone()).that_stays_open();
+    scene.member.watches((0..100).map(|_| watch()));
+    scene.member.set_size(12);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(scene.lists(), 1, "that of the former process");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_stopped_at_what_there_may_be_goes_on_without_a_list() {
+    let scene = Scene::that_has(&numbered(0..10, 1)).await;
+    let (added, changed) = (("p10", 11), ("p00", 12));
+    let watch = |kind, (name, version)| Answer::ok(event(kind, &pod(name, version)));
+    scene.member.watches([
+        watch("ADDED", added).that_stays_open(),
+        watch("MODIFIED", changed).that_stays_open(),
+    ]);
+    scene.member.set_size(11);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    let mut all = numbered(0..11, 1);
+    (all[10].1, all[0].1) = (11, 12);
+    scene.comes_to_have(&all, "Live@12").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.lists(), 1, "that of the former process");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_has_more_than_it_says_is_not_listed_all_the_time() {
+    let all = numbered(0..13, 1);
+    let scene = Scene::that_has(&all).await;
+    scene.is_to_be_listed();
+    scene.member.set_size(3);
+    scene.member.lists((0..100).map(|_| page_of(30, "", &all)));
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    tokio::time::sleep(LONG).await;
+    let lists = scene.lists();
+    assert!((3..20).contains(&lists), "{lists}");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_page_of_a_list_that_fills_the_cluster_is_not_taken_for_all_of_it() {
+    let scene = Scene::new();
+    scene.sink.with(|stored| stored.others = 4);
+    let all = numbered(0..8, 1);
+    // What has come is written where the rest lets us wait.
+    let pause = Duration::from_secs(5);
+    let first = page_of(30, "", &all).that_pauses_before("p07", pause);
+    scene.member.lists([first, page_of(40, "", &all)]);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    let stored = scene.sink.with(|stored| (stored.shown(), stored.place()));
+    assert_eq!(stored, (rows(&all[..7]), "Listing@".to_owned()));
+    scene.sink.with(|stored| stored.others = 2);
+    scene.member.set_size(8);
+    scene.comes_to_have(&all, "Live@40").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_changes_little_is_stored_in_a_cluster_a_little_too_full() {
+    let scene = Scene::that_has(&numbered(0..11, 1)).await;
+    scene.member.watches([Answer::status(410, gone())]);
+    scene.member.set_size(11);
+    let others = numbered(1..12, 2);
+    let pages = [
+        page_of(30, "t", &others[..5]),
+        page_of(30, "", &others[5..]),
+    ];
+    scene.member.lists(pages);
+    let act = scene.run_within(MOST).await;
+    scene.comes_to_have(&others, "Live@30").await;
+    act.says(ResourceSyncStatus::Syncing).await;
+    assert_eq!(scene.lists(), 2, "it was listed at once and once");
     act.end().await;
 }
 
@@ -244,12 +358,14 @@ async fn one_stream_looks_for_all_that_ask_at_about_the_same_time() {
         epoch: 1,
         rules: armadex_storage::Rules::default(),
     };
-    for looks in 1..=3 {
+    let states = scene.sink.streams(ClusterId(1)).await.expect("a look");
+    objects.are(&states, Instant::now());
+    for looks in 2..=4 {
+        tokio::time::advance(Duration::from_secs(5)).await;
         let ask = writers.iter().map(|writer| writer.stored(opened));
         for seen in futures::future::join_all(ask).await {
-            assert_eq!(seen.expect("a look").own, 10);
+            assert!(seen.expect("a look").is_some(), "it is full");
         }
         assert_eq!(scene.sink.with(|stored| stored.looks), looks);
-        tokio::time::advance(Duration::from_secs(5)).await;
     }
 }

@@ -110,6 +110,13 @@ impl Answer {
         self
     }
 
+    /// From this text on the body comes after a while.
+    pub(super) fn that_pauses_before(mut self, text: &str, pause: Duration) -> Self {
+        let at = self.body.find(text).expect("it is in there");
+        let rest = self.body.split_off(at);
+        self.and_then(pause, &rest)
+    }
+
     pub(super) fn that_breaks(self) -> Self {
         self.that_breaks_after(Duration::ZERO)
     }
