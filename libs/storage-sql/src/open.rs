@@ -119,10 +119,13 @@ async fn give_another_incarnation(database: &SharedDatabase) -> Result<i64, Stor
     let head = head_row::read(&mut *transaction).await?;
     schema::check(database.dialect(), head.serves)?;
     let incarnation = incarnation::draw();
-    let given = head::set_incarnation(&incarnation);
-    transaction.execute(given).await?;
+    let given = head::set_incarnation(&incarnation, &head.incarnation);
+    // Nothing to note where somebody else has given it one.
+    let is_given = transaction.execute(given).await? > 0;
     transaction.commit().await?;
-    database.note_committed(&incarnation, head.revision);
+    if is_given {
+        database.note_committed(&incarnation, head.revision);
+    }
     Ok(head.revision)
 }
 

@@ -40,6 +40,13 @@ pub(crate) fn rewound() -> StoreError {
     }
 }
 
+/// What those are told whose orders waited with the one that found out why nothing is written any more.
+pub(crate) fn given_up() -> StoreError {
+    StoreError::Gone {
+        reason: "the database is not the one any more that this process began with".into(),
+    }
+}
+
 /// A server is behind another one that was read before, or behind what it was itself: it catches up.
 #[derive(Debug, thiserror::Error)]
 #[error("revision {reached} is reached there, and {read} was read before")]
@@ -56,14 +63,18 @@ pub(crate) fn behind(reached: i64, read: i64) -> StoreError {
     }
 }
 
-/// Gives the store another incarnation, and says which.
-pub(crate) async fn renew(connection: &mut dyn Connection) -> Result<String, StoreError> {
+/// Gives the store another incarnation than this one, and says which; `None` if somebody else has meanwhile.
+pub(crate) async fn renew(
+    connection: &mut dyn Connection,
+    former: &str,
+) -> Result<Option<String>, StoreError> {
+    let incarnation = draw();
+    let renewed = head::set_incarnation(&incarnation, former);
+    if connection.execute(renewed).await? == 0 {
+        return Ok(None);
+    }
     tracing::warn!(
         "the database is behind what was committed to it: it was restored or lost writes, and positions of clients expire"
     );
-    let incarnation = draw();
-    connection
-        .execute(head::set_incarnation(&incarnation))
-        .await?;
-    Ok(incarnation)
+    Ok(Some(incarnation))
 }

@@ -212,7 +212,9 @@ async fn check_mark(
         None => found.revision > 0,
     };
     if is_behind {
-        found.incarnation = incarnation::renew(connection).await?;
+        let renewed = incarnation::renew(connection, &found.incarnation).await?;
+        // It holds the only transaction that writes.
+        found.incarnation = renewed.unwrap_or(found.incarnation);
     } else {
         found.closed = marked.is_some_and(|mark| mark.closes(&found));
     }

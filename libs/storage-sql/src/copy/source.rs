@@ -154,7 +154,7 @@ impl Source {
                 transaction.rollback().await?;
                 return Ok(false);
             }
-            let renewed = head::set_incarnation(&progress.next);
+            let renewed = head::set_incarnation(&progress.next, &found.head.incarnation);
             transaction.execute(renewed).await?;
             transaction.commit().await?;
             let revision = found.head.revision;

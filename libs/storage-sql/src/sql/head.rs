@@ -104,12 +104,12 @@ pub(crate) fn raise_floor(seq: i64) -> Statement {
     )
 }
 
-/// Makes every revision that was handed out so far meaningless.
-pub(crate) fn set_incarnation(incarnation: &str) -> Statement {
+/// Makes every revision that this incarnation has handed out meaningless; of no row where it is another one by now.
+pub(crate) fn set_incarnation(incarnation: &str, former: &str) -> Statement {
     Statement::fixed(
         "head.set_incarnation",
-        "UPDATE head SET incarnation = ? WHERE id = 1",
-        [incarnation.into()],
+        "UPDATE head SET incarnation = ? WHERE id = 1 AND incarnation = ?",
+        [incarnation.into(), former.into()],
     )
 }
 

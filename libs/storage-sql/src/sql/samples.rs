@@ -67,7 +67,7 @@ fn heads() -> Vec<Statement> {
         meta::insert("hash-key", &[1, 2]),
         meta::update("hash-key", &[1, 2]),
         meta::swap("copy", &[1], &[2]),
-        head::set_incarnation("other"),
+        head::set_incarnation("other", "first"),
         head::take_numbers(Numbered::Object, 10_000),
         head::next_number(Numbered::Object),
         lease::select(),

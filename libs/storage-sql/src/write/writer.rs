@@ -196,12 +196,15 @@ impl Writer {
     }
 
     /// Does all of the work in one transaction, unless others of its group have met what may pass: each that is tried then may wait for the database once
-    /// more, and no order is taken meanwhile.
+    /// more, and no order is taken meanwhile. Once the database was given up nothing is done, whichever server answers by now.
     async fn attempt(
         &mut self,
         work: &[Work],
         trouble: &mut Option<StoreError>,
     ) -> Result<Vec<Done>, StoreError> {
+        if self.is_over {
+            return Err(incarnation::given_up());
+        }
         if let Some(trouble) = trouble {
             return Err(again(trouble));
         }
@@ -408,7 +411,7 @@ impl Writer {
     async fn give_up(&mut self, transaction: Box<dyn Transaction>, head: HeadRow) -> StoreError {
         let mut transaction = transaction;
         let renewed = match head.incarnation == self.committed.incarnation {
-            true => incarnation::renew(&mut *transaction).await.map(Some),
+            true => incarnation::renew(&mut *transaction, &head.incarnation).await,
             false => Ok(None),
         };
         match finish(transaction, renewed).await {

@@ -1,14 +1,18 @@
-//! Damaged sums of what has left: a purge comes to its end all the same, and nothing that is shown goes.
+//! Damaged sums of what has left: a purge comes to its end all the same, and nothing that is shown goes. What others commit meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_databases::{Database, Engine};
-use armadex_storage::Sink as _;
 use armadex_storage::conformance::fixture::{all_pods, name};
 use armadex_storage::conformance::{Fixture, object, resource};
+use armadex_storage::{Sink as _, StoreError};
+use async_trait::async_trait;
 
-use crate::backend::{Lane, row};
+use super::sweep_namespaces;
+use crate::backend::{Connection, Lane, RowSink, head_row, row};
+use crate::sql::dialect::Dialect;
+use crate::sql::head;
 use crate::sql::statement::Statement;
 use crate::{Location, Options, SqlStore, open_with};
 
@@ -130,4 +134,50 @@ async fn no_damaged_sum_of_what_left_stops_a_purge_on_sqlite() {
         let location = Location::Sqlite(directory.path().join("store.db"));
         check_purged(&location, damage, limit).await;
     }
+}
+
+/// A connection beside which somebody else commits when namespaces have been found empty.
+struct Meanwhile<'a>(&'a mut dyn Connection);
+
+#[async_trait]
+impl Connection for Meanwhile<'_> {
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        let is_noted = statement.name == "ns.note_empty";
+        let touched = self.0.execute(statement).await?;
+        if is_noted {
+            self.0.execute(head::advance(5)).await?;
+        }
+        Ok(touched)
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        self.0.fetch(statement, each).await
+    }
+}
+
+/// The versions of its last object are of a later revision than the one that was read before its row was held.
+#[tokio::test]
+async fn a_namespace_that_was_emptied_while_it_was_looked_for_is_noted_at_the_later_revision() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let location = Location::Sqlite(directory.path().join("store.db"));
+    let options = Options::default();
+    let store = Arc::new(open_with(&location, &options).await.expect("a store"));
+    let fixture = Fixture::of(&store);
+    let pods = fixture.pods_of("m").await;
+    fixture.put(&pods, [object("a", "p")]).await;
+    fixture.delete(&pods, "a", &["p"]).await;
+    let mut transaction = store.database.write().await.expect("a transaction");
+    let before = head_row::read(&mut *transaction).await.expect("a head");
+    let mut connection = Meanwhile(&mut *transaction);
+    let swept = sweep_namespaces(&mut connection, 10).await;
+    assert!(swept.expect("swept"), "nothing is left to note");
+    let noted = Statement::fixed("test.noted", "SELECT emptied FROM ns", []);
+    let noted = row(&mut *transaction, noted, |row| row.int(0)).await;
+    assert_eq!(noted.expect("an answer"), Some(before.revision + 5));
+    transaction.rollback().await.expect("ended");
+    store.shutdown().await;
 }

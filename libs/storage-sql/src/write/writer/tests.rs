@@ -17,6 +17,7 @@ use super::*;
 use crate::backend::sqlite::SqliteDatabase;
 use crate::backend::{Connection, Database, Lane, Row, RowSink};
 use crate::form::codec::{Dictionary, Family};
+use crate::form::dictionaries::Mark;
 use crate::form::term::TermHasher;
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
@@ -143,6 +144,11 @@ impl Fleet {
 
     /// Carries orders out in one transaction; says how many statements that took.
     async fn carry_out(&mut self, work: Vec<Work>) -> (Vec<Done>, usize) {
+        self.try_to_carry_out(&work).await.expect("done")
+    }
+
+    /// The same, or why that was refused.
+    async fn try_to_carry_out(&mut self, work: &[Work]) -> Result<(Vec<Done>, usize), StoreError> {
         let mut transaction = self.database.write().await.expect("a transaction");
         let mut counted = Counted {
             connection: &mut *transaction,
@@ -166,13 +172,13 @@ impl Fleet {
             shown: Shown::default(),
             catalog: CatalogChange::default(),
         };
-        let done = do_all(&mut session, &work).await.expect("done");
+        let done = do_all(&mut session, work).await;
         self.committed = session.committed;
         let statements = counted.statements;
         self.blocks += counted.blocks;
         self.tables = counted.tables;
-        transaction.commit().await.expect("committed");
-        (done, statements)
+        let done = finish(transaction, done).await?;
+        Ok((done, statements))
     }
 
     /// Opens every stream at once.
@@ -198,25 +204,36 @@ impl Fleet {
 
     /// Writes a batch of the same changes to every stream.
     async fn write(&mut self, version: &str, changes: &[Change]) -> usize {
-        let batches = self.clusters.iter().zip(&self.streams);
-        let batches = batches.map(|(cluster, stream)| {
-            let batch = Batch {
-                cluster: *cluster,
-                resource: stream.resource,
-                epoch: stream.epoch,
-                rules: RULES,
-                whole: true,
-                changes: changes.to_vec(),
-                position: Some(MemberPosition {
-                    resource_version: version.into(),
-                    member: "member".into(),
-                    phase: Phase::Live,
-                }),
-            };
-            Work::Write(prepared(batch))
-        });
-        self.carry_out(batches.collect()).await.1
+        let work = batches(&self.clusters, &self.streams, version, changes);
+        self.carry_out(work).await.1
     }
+}
+
+/// A batch of the same changes for every stream.
+fn batches(
+    clusters: &[ClusterId],
+    streams: &[Stream],
+    version: &str,
+    changes: &[Change],
+) -> Vec<Work> {
+    let batches = clusters.iter().zip(streams);
+    let batches = batches.map(|(cluster, stream)| {
+        let batch = Batch {
+            cluster: *cluster,
+            resource: stream.resource,
+            epoch: stream.epoch,
+            rules: RULES,
+            whole: true,
+            changes: changes.to_vec(),
+            position: Some(MemberPosition {
+                resource_version: version.into(),
+                member: "member".into(),
+                phase: Phase::Live,
+            }),
+        };
+        Work::Write(prepared(batch))
+    });
+    batches.collect()
 }
 
 fn prepared(batch: Batch) -> Prepared {
@@ -324,9 +341,10 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     assert!(all.all(|table| met(table)), "{orders:?}");
 }
 
-/// A database that counts its transactions, of which the first meet another one, and which refuses more, or is away, after so many.
+/// A database that counts its transactions, of which the first find it rewound, or meet another one, and which refuses more, or is away, after so many.
 struct Contended {
     database: SharedDatabase,
+    rewound: AtomicUsize,
     collisions: AtomicUsize,
     begun: AtomicUsize,
     refuses_after: AtomicUsize,
@@ -341,6 +359,7 @@ impl Contended {
     fn on(database: SharedDatabase, collisions: usize) -> Arc<Self> {
         Arc::new(Self {
             database,
+            rewound: AtomicUsize::new(0),
             collisions: collisions.into(),
             begun: AtomicUsize::new(0),
             refuses_after: AtomicUsize::new(usize::MAX),
@@ -367,9 +386,10 @@ impl Database for Contended {
         if begun >= self.away_after.load(SeqCst) {
             return Err(again(&broken("it is away")));
         }
-        let left = self.collisions.load(SeqCst);
-        if left > 0 {
-            self.collisions.store(left - 1, SeqCst);
+        if is_left(&self.rewound) {
+            return Err(incarnation::rewound());
+        }
+        if is_left(&self.collisions) {
             return Err(crate::backend::error::collided("it was in the way"));
         }
         self.database.write().await
@@ -388,6 +408,12 @@ impl Database for Contended {
     async fn close(&self) {
         self.database.close().await;
     }
+}
+
+/// Takes one of what is left, if anything is.
+fn is_left(count: &AtomicUsize) -> bool {
+    let one_less = |left: usize| left.checked_sub(1);
+    count.fetch_update(SeqCst, SeqCst, one_less).is_ok()
 }
 
 fn writer_on(database: &Arc<Contended>, committed: Committed) -> Writer {
@@ -421,6 +447,86 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Where there are several servers, the next one may have lost nothing.
+#[tokio::test]
+async fn of_a_group_that_found_the_database_rewound_nothing_is_tried_one_by_one() {
+    let fleet = Fleet::of(0).await;
+    let database = Contended::new(fleet.database, 0);
+    database.rewound.store(1, SeqCst);
+    let mut writer = writer_on(&database, fleet.committed);
+    let join = |name: &str| Work::Join(name.parse().expect("a name"), "uid".into(), String::new());
+    let results = writer.results(&[join("m"), join("n")]).await;
+    for result in &results {
+        assert!(matches!(result, Err(StoreError::Gone { .. })), "{result:?}");
+    }
+    assert!(writer.is_over);
+    assert_eq!(database.begun.load(SeqCst), 1);
+}
+
+/// A transaction after it might be one on a server that has lost nothing.
+#[tokio::test]
+async fn a_database_that_lost_what_was_written_is_given_up_in_the_transaction_that_finds_it_out() {
+    let mut fleet = Fleet::of(1).await;
+    fleet.open().await;
+    let (former, batch) = (
+        fleet.committed.clone(),
+        batches(&fleet.clusters, &fleet.streams, "1", &[]).remove(0),
+    );
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, former.clone());
+    assert!(writer.results(&[batch]).await[0].is_ok());
+    // Somebody else has led the head past what this one remembers.
+    let head = Statement::fixed("test.rewind", "UPDATE stream SET rv = ''", []);
+    let mut transaction = database.database.write().await.expect("a transaction");
+    transaction.execute(head).await.expect("rewound");
+    transaction.commit().await.expect("committed");
+    let begun = database.begun.load(SeqCst);
+    let batch = batches(&fleet.clusters, &fleet.streams, "2", &[]).remove(0);
+    let refused = writer.results(&[batch]).await;
+    assert!(
+        matches!(refused[0], Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    assert!(writer.is_over);
+    assert_eq!(database.begun.load(SeqCst), begun + 1);
+    let mut reader = database.read(Lane::Short).await.expect("a reader");
+    let head = head_row::read(&mut *reader).await.expect("a head");
+    assert_ne!(head.incarnation, former.incarnation);
+}
+
+#[tokio::test]
+async fn who_finds_another_incarnation_than_the_one_that_was_rewound_gives_it_none() {
+    let fleet = Fleet::of(0).await;
+    let mut transaction = fleet.database.write().await.expect("a transaction");
+    let connection = &mut *transaction;
+    let renewed = incarnation::renew(connection, "one that it had").await;
+    assert_eq!(renewed.expect("an answer"), None);
+    let head = head_row::read(connection).await.expect("a head");
+    assert_eq!(head.incarnation, fleet.committed.incarnation);
+    let renewed = incarnation::renew(connection, &head.incarnation).await;
+    let renewed = renewed.expect("an answer").expect("another one");
+    let head = head_row::read(connection).await.expect("a head");
+    assert_eq!(head.incarnation, renewed);
+}
+
+/// What nobody could unpack is not left to a rollback, which a server may not have.
+#[tokio::test]
+async fn a_dictionary_that_is_not_there_is_found_before_anything_is_written() {
+    let mut fleet = Fleet::of(2).await;
+    fleet.open().await;
+    let mut work = batches(&fleet.clusters, &fleet.streams, "1", &objects("1", "web"));
+    let Work::Write(second) = &mut work[1] else {
+        panic!("no batch")
+    };
+    second.trained = Some(Mark::of(16, b"a header"));
+    let refused = fleet.try_to_carry_out(&work).await;
+    assert!(
+        matches!(refused, Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    assert!(fleet.tables.is_empty(), "{:?}", fleet.tables);
 }
 
 /// Writes the health of clusters in one group, of which the database refuses that of some in the same words; says of which it was stored, and how many
