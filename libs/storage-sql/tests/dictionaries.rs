@@ -20,6 +20,7 @@ on_each_database! {
     what_was_learnt_goes_with_the_last_of_its_type,
     a_store_has_no_more_dictionaries_than_it_may,
     dictionaries_are_seen_to_where_no_step_of_a_purge_is_the_last,
+    where_one_was_trained_the_next_is_at_once,
 }
 
 const OBJECTS: usize = 300;
@@ -214,5 +215,31 @@ async fn dictionaries_are_seen_to_where_no_step_of_a_purge_is_the_last(home: Hom
     assert!(!purged.finished);
     let stats = store.stats().await.expect("stats");
     assert_eq!(stats.dictionaries.len(), 1);
+    store.shutdown().await;
+}
+
+async fn where_one_was_trained_the_next_is_at_once(home: Home) {
+    let training = Training {
+        most: 2,
+        period: Duration::from_secs(600),
+        ..options().training
+    };
+    let store = home
+        .open_with(Options {
+            training,
+            ..options()
+        })
+        .await;
+    let fixture = Fixture::of(&store);
+    let gadgets = resource("example.com", "gadgets", "Gadget", true);
+    for of in [widgets(), gadgets] {
+        let writer = fixture.writer("one", &of).await;
+        put(&fixture, &writer, 0..OBJECTS, "1").await;
+    }
+    for trained in [1, 2] {
+        store.purge(100, Duration::ZERO).await.expect("purged");
+        let stats = store.stats().await.expect("stats");
+        assert_eq!(stats.dictionaries.len(), trained);
+    }
     store.shutdown().await;
 }

@@ -142,6 +142,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_packed_says_with_what() {
+        let number = *numbers_of(1).expect("they fit").start();
+        let samples: Vec<String> = (0..500)
+            .map(|number| format!("{number:08} of many"))
+            .collect();
+        let bytes = zstd::dict::from_samples(&samples, 1024).expect("a dictionary");
+        let trained = Trained::new(number, bytes);
+        let packed = trained
+            .compressor()
+            .expect("it packs")
+            .compress(b"one of many");
+        let mark = Mark::in_frame(number, &packed.expect("packed"));
+        assert_eq!(mark, trained.mark());
+        assert!(mark.content.is_some());
+    }
+
+    #[test]
     fn numbers_say_of_which_type_they_are_and_fit_a_column_of_32_bits() {
         for resource in [0, 1, 2, 77, LAST_TYPE] {
             let numbers = numbers_of(resource).expect("they fit");

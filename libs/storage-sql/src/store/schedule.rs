@@ -33,6 +33,10 @@ struct State {
     tried: HashMap<i32, i64>,
     /// What the last look found and nobody has come to yet: types and how many objects they have.
     waiting: VecDeque<(i32, i64)>,
+    /// When that was.
+    found_at: Option<Instant>,
+    /// What was chosen since it was due last.
+    chosen: Option<i32>,
 }
 
 /// Whether a type has grown enough, and has a number left for one more.
@@ -77,6 +81,7 @@ impl Schedule {
         let mut state = self.state();
         let is_due = state.next.is_none_or(|next| now >= next);
         if is_due {
+            state.chosen = None;
             let pause = state.pause.max(FIRST).min(self.when.period);
             state.next = Some(now + pause);
             state.pause = pause * LONGER;
@@ -85,17 +90,27 @@ impl Schedule {
     }
 
     /// These types have so many objects, the largest first.
-    pub(crate) fn found(&self, sizes: Vec<(i32, i64)>) {
-        self.state().waiting = sizes.into();
+    pub(crate) fn found(&self, now: Instant, sizes: Vec<(i32, i64)>) {
+        let mut state = self.state();
+        state.waiting = sizes.into();
+        state.found_at = Some(now);
     }
 
-    /// The next type that has grown enough since it was looked at, and since its last dictionary was trained; it is looked at now.
+    /// The next type that has grown enough since it was looked at, and since its last dictionary was trained; it is looked at now. `None` as well where what
+    /// was found is too old to go by: a large type may have come.
     pub(crate) fn choose(&self, now: Instant, trained: &[(i64, i64)]) -> Option<(i32, i64)> {
         let mut state = self.state();
+        if state
+            .found_at
+            .is_some_and(|at| now.duration_since(at) > self.when.period)
+        {
+            state.waiting.clear();
+        }
         while let Some((resource, objects)) = state.waiting.pop_front() {
             let tried = state.tried.get(&resource).copied().unwrap_or(0);
             if is_worth_a_try(tried, trained, (resource, objects)) {
                 state.tried.insert(resource, objects);
+                state.chosen = Some(resource);
                 let soon = now + BETWEEN_TRIES;
                 state.next = Some(state.next.map_or(soon, |next| next.min(soon)));
                 return Some((resource, objects));
@@ -104,11 +119,22 @@ impl Schedule {
         None
     }
 
-    /// A dictionary was trained: there may be more of them.
+    /// A dictionary was trained, here or by another process: there may be more of them.
     pub(crate) fn succeeded(&self) {
         let mut state = self.state();
         state.next = None;
         state.pause = Duration::ZERO;
+        state.waiting.clear();
+    }
+
+    /// Nothing can be said of what was chosen, if anything was: it is tried again after the others, and nothing is looked at sooner than if nothing was found.
+    pub(crate) fn failed(&self, now: Instant) {
+        let mut state = self.state();
+        let Some(chosen) = state.chosen.take() else {
+            return;
+        };
+        state.tried.remove(&chosen);
+        state.next = Some(now + state.pause.min(self.when.period));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -124,9 +150,10 @@ mod tests {
     fn a_type_is_looked_at_when_it_has_grown_four_times() {
         let schedule = Schedule::new(Training::default());
         let trained = [(16 + 16, 2000), (16 + 17, 4000)];
+        let now = Instant::now();
         let choose = |first, second| {
-            schedule.found(vec![(1, first), (2, second)]);
-            schedule.choose(Instant::now(), &trained)
+            schedule.found(now, vec![(1, first), (2, second)]);
+            schedule.choose(now, &trained)
         };
         assert_eq!(choose(9000, 1000), Some((2, 1000)));
         assert_eq!(choose(9000, 3999), None);
@@ -139,7 +166,7 @@ mod tests {
     fn what_one_look_found_is_tried_one_after_the_other() {
         let schedule = Schedule::new(Training::default());
         let (now, of_all) = (Instant::now(), vec![(1, 9000), (2, 5000), (3, 1000)]);
-        schedule.found(of_all);
+        schedule.found(now, of_all);
         let last_of_first = *numbers_of(1).expect("they fit").end();
         let trained = [(last_of_first, 1000)];
         let chosen: Vec<_> =
@@ -169,7 +196,7 @@ mod tests {
     fn what_is_tried_in_vain_is_tried_once_a_minute_at_most() {
         let schedule = Schedule::new(Training::default());
         let begun = Instant::now();
-        schedule.found((1..=200).map(|id| (id, 1000)).collect());
+        schedule.found(begun, (1..=200).map(|id| (id, 1000)).collect());
         let tries = (0..600).filter(|second| {
             let now = begun + Duration::from_secs(*second);
             schedule.is_due(now) && schedule.choose(now, &[]).is_some()
@@ -177,6 +204,49 @@ mod tests {
         let tries: Vec<u64> = tries.collect();
         assert_eq!(tries[..5], [0, 15, 45, 105, 165]);
         assert!(tries.len() < 14, "{tries:?}");
+    }
+
+    #[test]
+    fn a_large_type_does_not_wait_for_all_that_were_found_before_it_came() {
+        let schedule = Schedule::new(Training::default());
+        let (begun, period) = (Instant::now(), schedule.when.period);
+        schedule.found(begun, (1..=200).map(|id| (id, 1000)).collect());
+        assert!(schedule.choose(begun + period, &[]).is_some());
+        let later = begun + period + Duration::from_secs(1);
+        assert_eq!(schedule.choose(later, &[]), None, "it is looked again");
+        schedule.found(later, vec![(201, 1_000_000), (1, 1000)]);
+        assert_eq!(schedule.choose(later, &[]), Some((201, 1_000_000)));
+        schedule.succeeded();
+        assert_eq!(schedule.choose(later, &[]), None, "so it is after each");
+    }
+
+    #[test]
+    fn what_failed_is_tried_again_after_the_others_and_more_and_more_seldom() {
+        let schedule = Schedule::new(Training::default());
+        let begun = Instant::now();
+        let mut tries = vec![];
+        for second in 0..3600 {
+            let now = begun + Duration::from_secs(second);
+            if !schedule.is_due(now) {
+                continue;
+            }
+            let chosen = schedule.choose(now, &[]).or_else(|| {
+                schedule.found(now, vec![(1, 9000), (2, 1000)]);
+                schedule.choose(now, &[])
+            });
+            tries.push((second, chosen.map(|(id, _)| id)));
+            if let Some((1, _)) = chosen {
+                schedule.failed(now);
+            }
+        }
+        let (first, later) = tries.split_at(2);
+        assert_eq!(first, [(0, Some(1)), (30, Some(2))]);
+        assert!(later.iter().all(|(_, id)| *id == Some(1)), "{later:?}");
+        assert!((5..12).contains(&later.len()), "{later:?}");
+        // Nothing was chosen since, so nothing is taken back.
+        schedule.is_due(begun + Duration::from_secs(7200));
+        schedule.failed(begun);
+        assert_eq!(schedule.state().tried.get(&2), Some(&1000));
     }
 
     #[test]

@@ -61,6 +61,7 @@ impl SqlStore {
             }
         };
         if let Err(error) = done.await {
+            self.schedule.failed(Instant::now());
             debug!(%error, "dictionaries are seen to again later");
         }
     }
@@ -69,7 +70,11 @@ impl SqlStore {
         let mut transaction = self.database.read(Lane::Upkeep).await?;
         let found = self.newer_dictionaries(&mut *transaction).await;
         transaction.rollback().await?;
-        for (number, bytes) in found? {
+        let found = found?;
+        if !found.is_empty() {
+            self.schedule.succeeded();
+        }
+        for (number, bytes) in found {
             self.adopt(number, bytes);
         }
         Ok(())
@@ -163,7 +168,7 @@ impl SqlStore {
             let large = dictionary::large_types(connection.dialect(), self.schedule.least());
             let mut sizes = rows(connection, large, dictionary::decode_size).await?;
             sizes.retain(|(id, _)| known(*id).is_some_and(|resource| may_be_learnt(&resource.gvr)));
-            self.schedule.found(sizes);
+            self.schedule.found(now, sizes);
             chosen = self.schedule.choose(now, &trained);
         }
         let Some((id, objects)) = chosen else {

@@ -5,7 +5,7 @@ use armadex_storage::conformance::object;
 use armadex_storage::{Change, StoreError};
 use tokio::time::timeout;
 
-use super::place::{Home, PATIENCE, execute, fixture_of};
+use super::place::{PATIENCE, Place, execute, fixture_of};
 use crate::backend::{Lane, row};
 use crate::form::dictionaries::numbers_of;
 use crate::sql::dictionary;
@@ -49,7 +49,7 @@ async fn packed(store: &SqlStore) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_packed_with_a_dictionary_that_is_not_there() {
     for again in [None, Some("another")] {
-        for place in Home::on_each_server() {
+        for place in Place::of_each_kind() {
             let (one, other) = (place.store().await, place.store().await);
             let (loser, bystander) = (fixture_of(&one), fixture_of(&other));
             let pods = bystander.pods_of("m").await;
@@ -76,7 +76,7 @@ async fn nothing_is_packed_with_a_dictionary_that_is_not_there() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_knew_a_dictionary_that_was_lost_reads_what_is_packed_with_its_successor() {
-    for place in Home::on_each_server() {
+    for place in Place::of_each_kind() {
         let knows = place.store().await;
         let reader = fixture_of(&knows);
         let pods = reader.pods_of("m").await;

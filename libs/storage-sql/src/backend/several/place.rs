@@ -59,6 +59,31 @@ impl Home {
     }
 }
 
+/// A database of each kind: on a server, or in a file that several processes of one machine have open.
+pub(super) enum Place {
+    Server(Home),
+    File(tempfile::TempDir),
+}
+
+impl Place {
+    pub(super) fn of_each_kind() -> impl Iterator<Item = Self> {
+        let file = || Self::File(tempfile::tempdir().expect("a temporary directory"));
+        Home::on_each_server()
+            .map(Self::Server)
+            .chain(std::iter::once_with(file))
+    }
+
+    pub(super) async fn store(&self) -> Arc<SqlStore> {
+        match self {
+            Self::Server(home) => home.store().await,
+            Self::File(directory) => {
+                let path = directory.path().join("store.db");
+                open(&format!("sqlite:{}", path.display())).await
+            }
+        }
+    }
+}
+
 pub(super) async fn open(url: &str) -> Arc<SqlStore> {
     let location = url.parse().expect("a location");
     let store = crate::open::open_with(&location, &Options::default()).await;
