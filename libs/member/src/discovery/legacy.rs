@@ -131,27 +131,35 @@ async fn fetch_version(
     Ok((wanted.group, version))
 }
 
-/// What is no name is no part of a path either: behind a gateway a member could have others asked for with our credential.
 fn parse_root(root: &str, answer: &[u8]) -> Result<Vec<Wanted>, MemberError> {
     let undecoded = |error: serde_json::Error| MemberError::undecoded(root, &error);
-    let (wanted, beyond) = if root == "/api" {
-        let Versions { versions } = serde_json::from_slice(answer).map_err(undecoded)?;
-        let wanted = versions.items.into_iter().map(core_version);
-        (wanted.collect(), versions.beyond)
-    } else {
-        let Groups { groups } = serde_json::from_slice(answer).map_err(undecoded)?;
-        let beyond = groups.beyond || groups.items.iter().any(|group| group.versions.beyond);
-        let named = |group: &NamedGroup| is_subdomain(&group.name);
-        let groups = groups.items.into_iter().filter(named);
-        (groups.flat_map(group_versions).collect::<Vec<_>>(), beyond)
-    };
-    let named = |wanted: &Wanted| is_subdomain(&wanted.version);
-    let wanted: Vec<_> = wanted.into_iter().filter(named).collect();
+    let (wanted, beyond) = named_in(root, answer).map_err(undecoded)?;
     if beyond || wanted.len() > MOST_REQUESTS {
         let problem = format!("it names more than {MOST_REQUESTS} groups and versions");
         return Err(MemberError::malformed(root, problem));
     }
     Ok(wanted)
+}
+
+/// What an answer names, and whether there is more than was read. What is no name is no part of a path either: behind a gateway a member could have
+/// others asked for with our credential.
+fn named_in(root: &str, answer: &[u8]) -> serde_json::Result<(Vec<Wanted>, bool)> {
+    if root == "/api" {
+        let Versions { versions } = serde_json::from_slice(answer)?;
+        let wanted = versions.items.into_iter().map(core_version);
+        return Ok((proper(wanted), versions.beyond));
+    }
+    let Groups { groups } = serde_json::from_slice(answer)?;
+    let beyond = groups.beyond || groups.items.iter().any(|group| group.versions.beyond);
+    let named = |group: &NamedGroup| is_subdomain(&group.name);
+    let groups = groups.items.into_iter().filter(named);
+    Ok((proper(groups.flat_map(group_versions)), beyond))
+}
+
+/// Those with a proper name, and of too many one more than may be: each is many times what it took in the answer.
+fn proper(wanted: impl Iterator<Item = Wanted>) -> Vec<Wanted> {
+    let named = |wanted: &Wanted| is_subdomain(&wanted.version);
+    wanted.filter(named).take(MOST_REQUESTS + 1).collect()
 }
 
 fn core_version(version: String) -> Wanted {
@@ -270,5 +278,16 @@ mod tests {
         for groups in [MOST_REQUESTS / 2 + 1, MOST_REQUESTS + 1] {
             assert!(parse_root("/apis", answer(groups).as_bytes()).is_err());
         }
+    }
+
+    #[test]
+    fn of_too_many_versions_only_one_too_many_is_made() {
+        let versions = vec![r#"{"version":"v1"}"#; MOST_VERSIONS].join(",");
+        let group = format!(r#"{{"name":"apps","versions":[{versions}]}}"#);
+        let groups = vec![group; MOST_REQUESTS].join(",");
+        let answer = format!(r#"{{"groups":[{groups}]}}"#);
+        let (wanted, _) = named_in("/apis", answer.as_bytes()).expect("it is JSON");
+        assert_eq!(wanted.len(), MOST_REQUESTS + 1);
+        assert!(parse_root("/apis", answer.as_bytes()).is_err());
     }
 }
