@@ -196,6 +196,10 @@ fn resources(
 ) -> Result<Vec<ServedResource>, MemberError> {
     let undecoded = |error: serde_json::Error| MemberError::undecoded(path, &error);
     let list: Resources<'_> = serde_json::from_slice(bytes).map_err(undecoded)?;
+    // Types of which nothing was read would look as if they were gone.
+    if list.resources.beyond {
+        return Err(MemberError::malformed(path, TOO_MUCH));
+    }
     let found = list.resources.decoded(|item| resource(item, holding));
     found.map_err(undecoded)
 }
@@ -239,6 +243,24 @@ mod tests {
         let found = resources("/api/v1", answer, &Holding::new(Room::Usual)).unwrap();
         assert_eq!(found.len(), 1);
         assert!(!found[0].can_sync);
+    }
+
+    #[test]
+    fn a_version_that_has_more_resources_than_are_read_fails_as_a_whole() {
+        let answer = |resources| {
+            let resources = vec![r#"{"name":"r","kind":"R"}"#; resources].join(",");
+            format!(r#"{{"resources":[{resources}]}}"#)
+        };
+        let read = |resources| {
+            let holding = Holding::new(Room::Large);
+            super::resources("/apis/apps/v1", answer(resources).as_bytes(), &holding)
+        };
+        assert_eq!(read(MOST_RESOURCES).expect("so many").len(), MOST_RESOURCES);
+        let error = read(MOST_RESOURCES + 1).unwrap_err().to_string();
+        assert!(
+            error.contains("/apis/apps/v1") && error.contains(TOO_MUCH),
+            "{error}"
+        );
     }
 
     #[test]
