@@ -86,7 +86,6 @@ async fn fetch(
     };
     let ((mut discovery, api), (named, apis)) = (core, named);
     discovery.groups.extend(named.groups);
-    discovery.keep_named();
     Ok(Some((discovery, Etags { api, apis })))
 }
 

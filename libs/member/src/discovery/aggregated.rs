@@ -171,16 +171,16 @@ impl Reading<'_> {
 
 /// A resource without a kind only groups subresources.
 fn resource(item: ResourceItem, holding: &Holding) -> Option<ServedResource> {
-    let kind = item.response_kind?.kind;
-    (!kind.is_empty() && is_subdomain(&item.resource)).then(|| ServedResource {
+    let found = ServedResource {
         name: item.resource,
         singular: item.singular_resource,
-        kind,
+        kind: item.response_kind?.kind,
         namespaced: item.scope == "Namespaced",
         can_sync: item.verbs.can_sync(),
         short_names: holding.aliases(item.short_names.items),
         categories: holding.aliases(item.categories.items),
-    })
+    };
+    found.named()
 }
 
 #[cfg(test)]
@@ -299,7 +299,13 @@ mod tests {
 
     #[test]
     fn what_has_no_proper_name_is_not_read() {
-        let forged = [group("../c2", 1), group("shop.example", 1), group("a/b", 1)];
+        let version = group("apps", 1).replace("v1", "v1/x");
+        let forged = [
+            group("../c2", 1),
+            group("shop.example", 1),
+            group("a/b", 1),
+            version,
+        ];
         assert_eq!(told(&forged.join(",")), Ok(1));
         let long = format!(
             r#"{{"resource":"{}","responseKind":{{"kind":"R"}}}}"#,

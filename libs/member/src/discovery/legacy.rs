@@ -205,7 +205,7 @@ fn resources(
 }
 
 fn resource(item: NamedResource, holding: &Holding) -> Option<ServedResource> {
-    is_subdomain(&item.name).then(|| ServedResource {
+    let found = ServedResource {
         name: item.name,
         singular: item.singular_name,
         kind: item.kind,
@@ -213,7 +213,8 @@ fn resource(item: NamedResource, holding: &Holding) -> Option<ServedResource> {
         can_sync: item.verbs.can_sync(),
         short_names: holding.aliases(item.short_names.items),
         categories: holding.aliases(item.categories.items),
-    })
+    };
+    found.named()
 }
 
 #[cfg(test)]
@@ -260,6 +261,25 @@ mod tests {
         assert!(
             error.contains("/apis/apps/v1") && error.contains(TOO_MUCH),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_name_is_not_held() {
+        let long = "k".repeat(1 << 20);
+        let answer = format!(
+            r#"{{"resources":[
+              {{"name":"things","kind":"{long}"}},
+              {{"name":"pods","kind":"Pod","singularName":"{long}","shortNames":["{long}","po"]}}]}}"#
+        );
+        let holding = Holding::new(Room::Large);
+        let found = resources("/api/v1", answer.as_bytes(), &holding).expect("it is understood");
+        let [pods] = &found[..] else {
+            panic!("{} are kept", found.len());
+        };
+        assert_eq!(
+            (pods.singular.capacity(), &pods.short_names[..]),
+            (0, &["po".to_owned()][..])
         );
     }
 

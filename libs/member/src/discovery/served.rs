@@ -67,31 +67,21 @@ pub(super) const MOST_ALIASES: usize = 16;
 /// Both of all resources of one member: two for each of as many as there may be.
 pub(super) const MOST_ALIASES_IN_ALL: usize = 2 * MOST_RESOURCES;
 
-impl Discovery {
-    /// Leaves out what no kube-apiserver would let anybody call so: names become parts of paths, documents and answers of other clusters.
-    pub(super) fn keep_named(&mut self) {
-        self.groups
-            .retain(|name, _| name.is_empty() || is_subdomain(name));
-        for group in self.groups.values_mut() {
-            group.versions.retain(|version| is_subdomain(&version.name));
-            for version in &mut group.versions {
-                if let VersionState::Served(resources) = &mut version.state {
-                    resources
-                        .retain(|resource| is_subdomain(&resource.name) && is_kind(&resource.kind));
-                    resources.iter_mut().for_each(ServedResource::keep_named);
-                }
-            }
-        }
-    }
-}
-
 impl ServedResource {
-    fn keep_named(&mut self) {
-        if !is_subdomain(&self.singular) {
-            self.singular.clear();
+    /// What is kept of it: no names that no kube-apiserver would let anybody call so, as they become parts of paths, documents and answers of other clusters;
+    /// nor are they held, as they may be as long as an answer.
+    pub(super) fn named(mut self) -> Option<Self> {
+        if !is_subdomain(&self.name) || !is_kind(&self.kind) {
+            return None;
         }
-        self.short_names.retain(|name| is_subdomain(name));
-        self.categories.retain(|name| is_subdomain(name));
+        if !is_subdomain(&self.singular) {
+            self.singular = String::new();
+        }
+        for aliases in [&mut self.short_names, &mut self.categories] {
+            aliases.retain(|name| is_subdomain(name));
+            aliases.shrink_to_fit();
+        }
+        Some(self)
     }
 }
 
@@ -126,29 +116,13 @@ mod tests {
             served("forged", "Pod\",\"x\":\""),
             served("none", ""),
         ];
-        let version = |name: &str| Version {
-            name: name.into(),
-            state: VersionState::Served(resources.clone()),
-        };
-        let group = || Group {
-            versions: vec![version("v1"), version("v1/x"), version("..")],
-        };
-        let names = ["", "apps", "Apps", "a/b", "..", "apps.."];
-        let groups = names.map(|name| (name.to_owned(), group()));
-        let mut discovery = Discovery {
-            groups: groups.into(),
-        };
-        discovery.keep_named();
-        assert_eq!(discovery.groups.keys().collect::<Vec<_>>(), ["", "apps"]);
-        let versions = &discovery.groups["apps"].versions;
-        assert_eq!(versions.len(), 1);
-        let VersionState::Served(resources) = &versions[0].state else {
-            panic!("served");
-        };
+        let named = resources.into_iter().filter_map(ServedResource::named);
+        let resources: Vec<_> = named.collect();
         let [pods] = &resources[..] else {
             panic!("one: {resources:?}")
         };
         assert_eq!((pods.kind.as_str(), pods.singular.as_str()), ("Pod", ""));
+        assert_eq!(pods.singular.capacity(), 0);
         assert_eq!(
             (&pods.short_names[..], &pods.categories[..]),
             (&["po".to_owned()][..], &["all".to_owned()][..])
