@@ -345,7 +345,7 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
 ];
 
 /// What docs/compatibility.md says of what a member, an object or a policy may have, and the constant that makes it so.
-const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 22] = [
+const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 25] = [
     (
         "1,024 labels,",
         "controllers/synchro/src/incoming/prune/fields.rs",
@@ -450,6 +450,21 @@ const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 22] = [
         "20,000 short names and categories",
         "libs/member/src/discovery/served.rs",
         "MOST_ALIASES_IN_ALL: usize = 2 * MOST_RESOURCES",
+    ),
+    (
+        "(of one resource the first 16 of each)",
+        "libs/member/src/discovery/served.rs",
+        "MOST_ALIASES: usize = 16",
+    ),
+    (
+        "a request for each, 1,000 versions",
+        "libs/member/src/discovery/served.rs",
+        "MOST_REQUESTS: usize = 1_000",
+    ),
+    (
+        "and 2 MiB of an answer:",
+        "libs/member/src/discovery/legacy.rs",
+        "VERSION_BYTES: usize = 2 << 20",
     ),
     (
         "8 MiB of an answer",

@@ -86,12 +86,8 @@ pub(crate) fn parse(
     if list.kind != "APIGroupDiscoveryList" {
         return Ok(None);
     }
-    let mut reading = Reading {
-        path,
-        holding,
-        resources: 0,
-        versions: 0,
-    };
+    let reading = Reading { path, holding };
+    holding.groups.add(list.items.items.len());
     reading.limited(!list.items.beyond)?;
     let mut discovery = Discovery::default();
     for item in list.items.items {
@@ -105,21 +101,19 @@ pub(crate) fn parse(
     Ok(Some(discovery))
 }
 
-/// What has been read of an answer.
+/// An answer that is read.
 struct Reading<'p> {
     path: &'p str,
     holding: &'p Holding,
-    resources: usize,
-    versions: usize,
 }
 
 impl Reading<'_> {
     fn group(
-        &mut self,
+        &self,
         versions: AtMost<VersionItem<'_>, MOST_VERSIONS>,
     ) -> Result<Group, MemberError> {
-        self.versions += versions.items.len();
-        self.limited(!versions.beyond && self.versions <= MOST_RESOURCES)?;
+        self.holding.versions.add(versions.items.len());
+        self.limited(!versions.beyond)?;
         let mut group = Group::default();
         for item in versions.items {
             if is_subdomain(&item.version) {
@@ -130,7 +124,7 @@ impl Reading<'_> {
         Ok(group)
     }
 
-    fn version(&mut self, item: VersionItem<'_>) -> Result<Version, MemberError> {
+    fn version(&self, item: VersionItem<'_>) -> Result<Version, MemberError> {
         let VersionItem {
             version,
             resources,
@@ -147,7 +141,7 @@ impl Reading<'_> {
         })
     }
 
-    fn resources(&mut self, list: Option<&RawValue>) -> Result<Vec<ServedResource>, MemberError> {
+    fn resources(&self, list: Option<&RawValue>) -> Result<Vec<ServedResource>, MemberError> {
         let list = list.map_or("null", RawValue::get);
         let undecoded = |error: serde_json::Error| MemberError::undecoded(self.path, &error);
         let list: AtMost<&RawValue, MOST_RESOURCES> =
@@ -155,14 +149,13 @@ impl Reading<'_> {
         let beyond = list.beyond;
         let found = list.decoded(|item| resource(item, self.holding));
         let found = found.map_err(undecoded)?;
-        self.resources += found.len();
-        self.limited(!beyond && self.resources <= MOST_RESOURCES)?;
+        self.limited(!beyond)?;
         Ok(found)
     }
 
-    /// The error that an answer is of which not all is within what is read.
-    fn limited(&self, is_within: bool) -> Result<(), MemberError> {
-        match is_within {
+    /// The error that a list is of which not all was read, or that all answers are of which not all was kept.
+    fn limited(&self, is_read: bool) -> Result<(), MemberError> {
+        match is_read && self.holding.is_whole() {
             true => Ok(()),
             false => Err(MemberError::malformed(self.path, TOO_MUCH)),
         }
@@ -171,23 +164,22 @@ impl Reading<'_> {
 
 /// A resource without a kind only groups subresources.
 fn resource(item: ResourceItem, holding: &Holding) -> Option<ServedResource> {
-    let found = ServedResource {
+    holding.resource(ServedResource {
         name: item.resource,
         singular: item.singular_resource,
         kind: item.response_kind?.kind,
         namespaced: item.scope == "Namespaced",
         can_sync: item.verbs.can_sync(),
-        short_names: holding.aliases(item.short_names.items),
-        categories: holding.aliases(item.categories.items),
-    };
-    found.named()
+        short_names: item.short_names.items,
+        categories: item.categories.items,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::discovery::holding::Room;
-    use crate::discovery::served::MOST_ALIASES_IN_ALL;
+    use crate::discovery::served::{MOST_ALIASES_IN_ALL, MOST_VERSIONS_IN_ALL};
 
     const ANSWER: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
       {"metadata":{"name":"apps","creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[
@@ -258,7 +250,7 @@ mod tests {
             groups(&[MOST_RESOURCES + 1]),
             vec!["{}"; MOST_GROUPS + 1].join(","),
             versions(MOST_VERSIONS + 1),
-            vec![versions(MOST_VERSIONS); MOST_RESOURCES / MOST_VERSIONS + 1].join(","),
+            vec![versions(MOST_VERSIONS); MOST_VERSIONS_IN_ALL / MOST_VERSIONS + 1].join(","),
         ] {
             let error = told(&too_much).unwrap_err();
             assert!(
@@ -274,27 +266,49 @@ mod tests {
         format!(r#"{{"versions":[{versions}]}}"#)
     }
 
-    #[test]
-    fn so_many_aliases_are_kept_of_all_resources_together() {
+    /// A group of so many resources with as many aliases as one may have.
+    fn with_aliases(resources: usize) -> String {
         let letters = vec![r#""a""#; MOST_ALIASES].join(",");
-        let resource = format!(
-            r#"{{"resource":"r","responseKind":{{"kind":"R"}},"shortNames":[{letters}],"categories":[{letters}]}}"#
+        let aliases = format!(
+            r#""responseKind":{{"kind":"R"}},"shortNames":[{letters}],"categories":[{letters}]"#
         );
-        let resources = vec![resource; MOST_RESOURCES / 2].join(",");
-        let answer = format!(
-            r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"apps"}},"versions":[{{"version":"v1","resources":[{resources}]}}]}}]}}"#
-        );
-        let told = read("/apis", answer.as_bytes()).unwrap().unwrap();
-        let VersionState::Served(found) = &told.groups["apps"].versions[0].state else {
-            panic!("it is served");
+        group("apps", resources).replace(r#""responseKind":{"kind":"R"}"#, &aliases)
+    }
+
+    #[test]
+    fn whoever_tells_of_more_aliases_than_are_read_is_told_so() {
+        let most = MOST_ALIASES_IN_ALL / (2 * MOST_ALIASES);
+        assert_eq!(told(&with_aliases(most)), Ok(most));
+        let error = told(&with_aliases(most + 1)).unwrap_err();
+        assert!(error.contains("20000 short names"), "{error}");
+    }
+
+    #[test]
+    fn what_a_member_tells_of_is_counted_over_both_answers() {
+        let half = |all: usize| all / 2;
+        let groups = |number| {
+            let groups =
+                (0..number).map(|number| format!(r#"{{"metadata":{{"name":"g{number}"}}}}"#));
+            groups.collect::<Vec<_>>().join(",")
         };
-        let aliases = |found: &ServedResource| found.short_names.len() + found.categories.len();
-        assert_eq!(found.len(), MOST_RESOURCES / 2);
-        assert_eq!(aliases(&found[0]), 2 * MOST_ALIASES);
-        assert_eq!(
-            found.iter().map(aliases).sum::<usize>(),
-            MOST_ALIASES_IN_ALL
-        );
+        let versioned = |number| vec![versions(MOST_VERSIONS); number / MOST_VERSIONS].join(",");
+        let aliased = |number| with_aliases(number / (2 * MOST_ALIASES));
+        let resources = |number| group("apps", number);
+        for (half, one_more) in [
+            (groups(half(MOST_GROUPS)), groups(1)),
+            (versioned(half(MOST_VERSIONS_IN_ALL)), versions(1)),
+            (resources(half(MOST_RESOURCES)), resources(1)),
+            (aliased(half(MOST_ALIASES_IN_ALL)), with_aliases(2)),
+        ] {
+            let holding = Holding::new(Room::Large);
+            let read = |path, items: &str| {
+                let answer = format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{items}]}}"#);
+                parse(path, answer.as_bytes(), &holding)
+            };
+            assert!(read("/api", &half).is_ok() && read("/apis", &half).is_ok());
+            let error = read("/apis", &one_more).expect_err("one too many");
+            assert!(error.to_string().contains(TOO_MUCH), "{error}");
+        }
     }
 
     #[test]

@@ -3,7 +3,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::served::MOST_ALIASES_IN_ALL;
+use super::served::{
+    MOST_ALIASES_IN_ALL, MOST_GROUPS, MOST_REQUESTS, MOST_RESOURCES, MOST_VERSIONS_IN_ALL,
+    ServedResource,
+};
 use crate::error::MemberError;
 
 /// What all answers of a member have together where it has some three hundred types beside those of Kubernetes.
@@ -18,12 +21,41 @@ pub enum Room {
     Large,
 }
 
-/// What is held of one member.
+/// What is held of one member: of what it answers to `/api` and to `/apis` together.
 #[derive(Debug)]
 pub(crate) struct Holding {
     room: Room,
     bytes: AtomicUsize,
-    aliases: AtomicUsize,
+    pub(super) groups: Count,
+    pub(super) versions: Count,
+    /// Of the older way.
+    pub(super) requests: Count,
+    resources: Count,
+    aliases: Count,
+}
+
+/// How many there are of what a member may have so many of.
+#[derive(Debug)]
+pub(super) struct Count {
+    most: usize,
+    found: AtomicUsize,
+}
+
+impl Count {
+    const fn of_at_most(most: usize) -> Self {
+        let found = AtomicUsize::new(0);
+        Self { most, found }
+    }
+
+    /// There are so many more; whether they are within what may be.
+    pub(super) fn add(&self, more: usize) -> bool {
+        self.found.fetch_add(more, Ordering::Relaxed);
+        self.is_within()
+    }
+
+    fn is_within(&self) -> bool {
+        self.found.load(Ordering::Relaxed) <= self.most
+    }
 }
 
 impl Holding {
@@ -31,7 +63,11 @@ impl Holding {
         Self {
             room,
             bytes: AtomicUsize::new(0),
-            aliases: AtomicUsize::new(0),
+            groups: Count::of_at_most(MOST_GROUPS),
+            versions: Count::of_at_most(MOST_VERSIONS_IN_ALL),
+            requests: Count::of_at_most(MOST_REQUESTS),
+            resources: Count::of_at_most(MOST_RESOURCES),
+            aliases: Count::of_at_most(MOST_ALIASES_IN_ALL),
         }
     }
 
@@ -49,12 +85,23 @@ impl Holding {
         self.bytes.load(Ordering::Relaxed) > USUAL_BYTES
     }
 
-    /// Those of the short names or categories of a resource for which there is room: a short one takes more than ten times what it has in an answer.
-    pub(super) fn aliases(&self, mut found: Vec<String>) -> Vec<String> {
-        let before = self.aliases.fetch_add(found.len(), Ordering::Relaxed);
-        found.truncate(MOST_ALIASES_IN_ALL.saturating_sub(before));
-        found.shrink_to_fit();
-        found
+    /// What is kept of a resource, if it is within what may be: an alias takes more than ten times what it has in an answer.
+    pub(super) fn resource(&self, found: ServedResource) -> Option<ServedResource> {
+        let found = found.named()?;
+        let aliases = found.short_names.len() + found.categories.len();
+        (self.resources.add(1) && self.aliases.add(aliases)).then_some(found)
+    }
+
+    /// Whether all that the member told was within what may be. If not some of it was not kept, and nobody is to take that for the whole.
+    pub(super) fn is_whole(&self) -> bool {
+        let all = [
+            &self.groups,
+            &self.versions,
+            &self.requests,
+            &self.resources,
+            &self.aliases,
+        ];
+        all.into_iter().all(Count::is_within)
     }
 }
 
@@ -73,16 +120,24 @@ mod tests {
         assert!(large.hold(1).is_ok() && large.is_large());
     }
 
+    fn resource(short_names: usize, categories: usize) -> ServedResource {
+        ServedResource {
+            name: "things".into(),
+            singular: String::new(),
+            kind: "Thing".into(),
+            namespaced: true,
+            can_sync: true,
+            short_names: vec!["a".into(); short_names],
+            categories: vec!["b".into(); categories],
+        }
+    }
+
     #[test]
-    fn so_many_aliases_are_kept_of_a_member_and_no_more() {
+    fn more_aliases_than_may_be_are_not_kept_and_that_is_known() {
         let holding = Holding::new(Room::Large);
-        let found = |number| vec!["a".to_owned(); number];
-        assert_eq!(
-            holding.aliases(found(MOST_ALIASES_IN_ALL - 1)).len(),
-            MOST_ALIASES_IN_ALL - 1
-        );
-        assert_eq!(holding.aliases(found(2)), ["a"]);
-        let none = holding.aliases(found(16));
-        assert_eq!((none.len(), none.capacity()), (0, 0));
+        let half = MOST_ALIASES_IN_ALL / 2;
+        assert!(holding.resource(resource(half, half)).is_some() && holding.is_whole());
+        assert!(holding.resource(resource(0, 0)).is_some() && holding.is_whole());
+        assert!(holding.resource(resource(0, 1)).is_none() && !holding.is_whole());
     }
 }

@@ -10,16 +10,14 @@ use serde_json::value::RawValue;
 use super::bounded::{AtMost, Verbs};
 use super::holding::Holding;
 use super::served::{
-    Discovery, Group, MOST_ALIASES, MOST_RESOURCES, MOST_VERSIONS, ServedResource, TOO_MUCH,
-    Version, VersionState,
+    Discovery, Group, MOST_ALIASES, MOST_REQUESTS, MOST_RESOURCES, MOST_VERSIONS, ServedResource,
+    TOO_MUCH, Version, VersionState,
 };
 use crate::Member;
 use crate::error::MemberError;
 
 /// Requests at the same time; a member has about 30 groups and versions.
 const PARALLEL: usize = 8;
-/// Requests in all: a group of a thousand CRDs is one.
-const MOST_REQUESTS: usize = 1_000;
 /// The resources of one version.
 const VERSION_BYTES: usize = 2 << 20;
 
@@ -82,17 +80,14 @@ pub(crate) async fn fetch(
     answer: &[u8],
     holding: &Holding,
 ) -> Result<Discovery, MemberError> {
-    let wanted = parse_root(root, answer)?;
+    let wanted = parse_root(root, answer, holding)?;
     let mut asked = stream::iter(wanted.into_iter().enumerate())
         .map(|(index, wanted)| async move { (index, fetch_version(member, wanted, holding).await) })
         .buffer_unordered(PARALLEL);
-    let (mut states, mut resources) = (Vec::new(), 0);
+    let mut states = Vec::new();
     while let Some((index, answer)) = asked.next().await {
         let (group, version) = answer?;
-        if let VersionState::Served(served) = &version.state {
-            resources += served.len();
-        }
-        if resources > MOST_RESOURCES {
+        if !holding.is_whole() {
             return Err(MemberError::malformed(root, TOO_MUCH));
         }
         states.push((index, (group, version)));
@@ -131,13 +126,17 @@ async fn fetch_version(
     Ok((wanted.group, version))
 }
 
-fn parse_root(root: &str, answer: &[u8]) -> Result<Vec<Wanted>, MemberError> {
+fn parse_root(root: &str, answer: &[u8], holding: &Holding) -> Result<Vec<Wanted>, MemberError> {
     let undecoded = |error: serde_json::Error| MemberError::undecoded(root, &error);
     let (wanted, beyond) = named_in(root, answer).map_err(undecoded)?;
-    if beyond || wanted.len() > MOST_REQUESTS {
+    if beyond || !holding.requests.add(wanted.len()) {
         let problem = format!("it names more than {MOST_REQUESTS} groups and versions");
         return Err(MemberError::malformed(root, problem));
     }
+    holding.versions.add(wanted.len());
+    holding
+        .groups
+        .add(wanted.chunk_by(|a, b| a.group == b.group).count());
     Ok(wanted)
 }
 
@@ -205,30 +204,33 @@ fn resources(
 }
 
 fn resource(item: NamedResource, holding: &Holding) -> Option<ServedResource> {
-    let found = ServedResource {
+    holding.resource(ServedResource {
         name: item.name,
         singular: item.singular_name,
         kind: item.kind,
         namespaced: item.namespaced,
         can_sync: item.verbs.can_sync(),
-        short_names: holding.aliases(item.short_names.items),
-        categories: holding.aliases(item.categories.items),
-    };
-    found.named()
+        short_names: item.short_names.items,
+        categories: item.categories.items,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::discovery::holding::Room;
-    use crate::discovery::served::MOST_ALIASES_IN_ALL;
+    use crate::discovery::served::{MOST_ALIASES_IN_ALL, MOST_GROUPS, MOST_VERSIONS_IN_ALL};
+
+    fn named(root: &str, answer: &[u8]) -> Result<Vec<Wanted>, MemberError> {
+        parse_root(root, answer, &Holding::new(Room::Usual))
+    }
 
     #[test]
     fn the_preferred_version_is_asked_first() {
         let answer = br#"{"groups":[{"name":"autoscaling","versions":[
             {"groupVersion":"autoscaling/v1","version":"v1"},{"groupVersion":"autoscaling/v2","version":"v2"}],
             "preferredVersion":{"groupVersion":"autoscaling/v2","version":"v2"}}]}"#;
-        let paths: Vec<_> = parse_root("/apis", answer)
+        let paths: Vec<_> = named("/apis", answer)
             .unwrap()
             .into_iter()
             .map(|wanted| wanted.path)
@@ -284,19 +286,28 @@ mod tests {
     }
 
     #[test]
-    fn so_many_aliases_are_kept_of_all_versions_together() {
+    fn what_a_member_tells_of_is_counted_over_all_versions() {
         let letters = vec![r#""a""#; MOST_ALIASES].join(",");
-        let resource = format!(r#"{{"name":"r","kind":"R","shortNames":[{letters}]}}"#);
-        let resources_of_one = vec![resource; MOST_RESOURCES / 10].join(",");
-        let answer = format!(r#"{{"resources":[{resources_of_one}]}}"#);
-        let holding = Holding::new(Room::Large);
-        let kept: [usize; 3] = [(); 3].map(|()| {
-            let found = resources("/api/v1", answer.as_bytes(), &holding).unwrap();
-            assert_eq!(found.len(), MOST_RESOURCES / 10);
-            found.iter().map(|found| found.short_names.len()).sum()
-        });
-        let one = MOST_RESOURCES / 10 * MOST_ALIASES;
-        assert_eq!(kept, [one, MOST_ALIASES_IN_ALL - one, 0]);
+        let answer = |number, rest: &str| {
+            let resources = vec![format!(r#"{{"name":"r","kind":"R"{rest}}}"#); number].join(",");
+            format!(r#"{{"resources":[{resources}]}}"#)
+        };
+        let aliased = |number| answer(number, &format!(r#","shortNames":[{letters}]"#));
+        let plain = |number| answer(number, "");
+        for (half, one_more) in [
+            (plain(MOST_RESOURCES / 2), plain(1)),
+            (aliased(MOST_ALIASES_IN_ALL / 2 / MOST_ALIASES), aliased(1)),
+        ] {
+            let holding = Holding::new(Room::Large);
+            let read = |answer: &str| {
+                resources("/api/v1", answer.as_bytes(), &holding)
+                    .unwrap()
+                    .len()
+            };
+            assert_eq!(read(&half), read(&half));
+            assert!(holding.is_whole());
+            assert_eq!((read(&one_more), holding.is_whole()), (0, false));
+        }
     }
 
     #[test]
@@ -305,10 +316,10 @@ mod tests {
             {"name":"../c2/apis/apps","versions":[{"version":"v1"}]},
             {"name":"..","versions":[{"version":"v1"}]},
             {"name":"apps","versions":[{"version":"v1"},{"version":"../../c2"},{"version":".."},{"version":"v1?x="}]}]}"#;
-        let wanted = parse_root("/apis", answer).unwrap();
+        let wanted = named("/apis", answer).unwrap();
         let paths: Vec<_> = wanted.iter().map(|wanted| wanted.path.as_str()).collect();
         assert_eq!(paths, ["/apis/apps/v1"]);
-        let core = parse_root("/api", br#"{"versions":["v1","../c2","..","."]}"#).unwrap();
+        let core = named("/api", br#"{"versions":["v1","../c2","..","."]}"#).unwrap();
         assert_eq!(core.len(), 1);
     }
 
@@ -316,9 +327,37 @@ mod tests {
     fn no_more_is_asked_for_than_a_member_may_have() {
         let group = r#"{"name":"apps","versions":[{"version":"v1"},{"version":"v2"}]}"#;
         let answer = |groups| format!(r#"{{"groups":[{}]}}"#, vec![group; groups].join(","));
-        assert!(parse_root("/apis", answer(MOST_REQUESTS / 2).as_bytes()).is_ok());
+        assert!(named("/apis", answer(MOST_REQUESTS / 2).as_bytes()).is_ok());
         for groups in [MOST_REQUESTS / 2 + 1, MOST_REQUESTS + 1] {
-            assert!(parse_root("/apis", answer(groups).as_bytes()).is_err());
+            assert!(named("/apis", answer(groups).as_bytes()).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_counted_over_both_answers() {
+        let version = r#"{"version":"v1"}"#;
+        let groups = |number| {
+            let group = |number| format!(r#"{{"name":"g{number}","versions":[{version}]}}"#);
+            let groups: Vec<_> = (0..number).map(group).collect();
+            format!(r#"{{"groups":[{}]}}"#, groups.join(","))
+        };
+        let core = br#"{"versions":["v1"]}"#;
+        for (number, is_within) in [(MOST_REQUESTS - 1, true), (MOST_REQUESTS, false)] {
+            let holding = Holding::new(Room::Usual);
+            assert!(parse_root("/api", core, &holding).is_ok());
+            let named = parse_root("/apis", groups(number).as_bytes(), &holding);
+            assert_eq!(named.is_ok(), is_within, "{number}");
+        }
+        for (groups_before, versions_before) in
+            [(MOST_GROUPS - 2, 0), (0, MOST_VERSIONS_IN_ALL - 2)]
+        {
+            let holding = Holding::new(Room::Usual);
+            assert!(holding.groups.add(groups_before) && holding.versions.add(versions_before));
+            let told = |number| {
+                let told = parse_root("/apis", groups(number).as_bytes(), &holding);
+                told.is_ok() && holding.is_whole()
+            };
+            assert!(told(2) && !told(1));
         }
     }
 
@@ -330,6 +369,6 @@ mod tests {
         let answer = format!(r#"{{"groups":[{groups}]}}"#);
         let (wanted, _) = named_in("/apis", answer.as_bytes()).expect("it is JSON");
         assert_eq!(wanted.len(), MOST_REQUESTS + 1);
-        assert!(parse_root("/apis", answer.as_bytes()).is_err());
+        assert!(named("/apis", answer.as_bytes()).is_err());
     }
 }

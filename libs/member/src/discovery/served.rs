@@ -55,17 +55,21 @@ pub struct ServedResource {
     pub categories: Vec<String>,
 }
 
-/// Resources of all groups and versions, and versions of all groups, of one member; more are not read. Clusters with every operator there is have some thousands.
+/// Resources of all groups and versions of one member; more are not read. Clusters with every operator there is have some thousands.
 pub(super) const MOST_RESOURCES: usize = 10_000;
-pub(super) const TOO_MUCH: &str =
-    "it tells of more than 10000 resources or versions, 5000 groups or 50 versions of a group";
-/// API groups of one member, and versions of one group.
+/// Versions of all its groups: none is of use without a resource.
+pub(super) const MOST_VERSIONS_IN_ALL: usize = MOST_RESOURCES;
+/// Its API groups, and versions of one group.
 pub(super) const MOST_GROUPS: usize = 5_000;
 pub(super) const MOST_VERSIONS: usize = 50;
+/// Requests in the older way, one for each version: a group of a thousand CRDs is one.
+pub(super) const MOST_REQUESTS: usize = 1_000;
 /// Short names or categories of one resource.
 pub(super) const MOST_ALIASES: usize = 16;
-/// Both of all resources of one member: two for each of as many as there may be.
+/// Both of all resources of one member: two for each of as many as there may be. Which of more are kept would depend on the order of answers.
 pub(super) const MOST_ALIASES_IN_ALL: usize = 2 * MOST_RESOURCES;
+pub(super) const TOO_MUCH: &str = "it tells of more than 10000 resources or versions, 20000 short names and categories, 5000 groups \
+     or 50 versions of a group";
 
 impl ServedResource {
     /// What is kept of it: no names that no kube-apiserver would let anybody call so, as they become parts of paths, documents and answers of other clusters;

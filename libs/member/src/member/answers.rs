@@ -164,33 +164,44 @@ async fn a_large_answer_is_read_where_there_is_room_for_it() {
     assert!(told.expect("an answer").is_large);
 }
 
-/// A member that knows the older way alone, each of whose versions takes half of what is usual.
-fn older() -> Member {
-    member_that(|path| {
-        let begin = match path {
-            "/api" => r#"{"versions":["v1"]}"#.to_owned(),
-            "/apis" => {
+/// A member that knows the older way alone, and says this of each of its three versions, the rest after so long.
+fn older(said: impl Fn(&str) -> (String, Duration) + Clone + Send + Sync + 'static) -> Member {
+    member_that(move |path| {
+        let (begin, pause) = match path {
+            "/api" => (r#"{"versions":["v1"]}"#.to_owned(), Duration::ZERO),
+            "/apis" => (
                 r#"{"groups":[{"name":"apps","versions":[{"version":"v1"},{"version":"v2"}]}]}"#
-                    .to_owned()
-            }
-            _ => format!(
-                r#"{{"resources":[{{"name":"things","kind":"Thing"}}]{}}}"#,
-                " ".repeat(500_000)
+                    .to_owned(),
+                Duration::ZERO,
             ),
+            path => said(path),
         };
         Sent {
             begin,
             piece: String::new(),
-            pause: Duration::ZERO,
+            pause,
         }
     })
 }
 
+/// Each of its versions takes half of what is usual.
+fn large_and_older() -> Member {
+    let spaces = " ".repeat(500_000);
+    let said = format!(r#"{{"resources":[{{"name":"things","kind":"Thing"}}]{spaces}}}"#);
+    older(move |_| (said.clone(), Duration::ZERO))
+}
+
 #[tokio::test(start_paused = true)]
 async fn no_version_is_said_to_fail_for_want_of_room() {
-    let error = older().told(Room::Usual).await.expect_err("no room");
+    let error = large_and_older()
+        .told(Room::Usual)
+        .await
+        .expect_err("no room");
     assert!(matches!(error, MemberError::Large), "{error}");
-    let told = older().told(Room::Large).await.expect("an answer");
+    let told = large_and_older()
+        .told(Room::Large)
+        .await
+        .expect("an answer");
     let versions = told.discovery.groups.values();
     let versions: Vec<_> = versions.flat_map(|group| &group.versions).collect();
     assert_eq!((told.is_large, versions.len()), (true, 3));
@@ -199,6 +210,24 @@ async fn no_version_is_said_to_fail_for_want_of_room() {
             panic!("{version:?}");
         };
         assert_eq!(found.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_of_too_many_types_in_the_older_way_is_told_so_whatever_comes_first() {
+    for last in ["/api/v1", "/apis/apps/v1", "/apis/apps/v2"] {
+        for (in_core, is_within) in [(2_000, true), (2_001, false)] {
+            let member = older(move |path| {
+                let number = if path == "/api/v1" { in_core } else { 4_000 };
+                let types = vec![r#"{"name":"things","kind":"Thing"}"#; number].join(",");
+                let pause = Duration::from_secs((path == last).into());
+                (format!(r#"{{"resources":[{types}]}}"#), pause)
+            });
+            let told = member.told(Room::Large).await;
+            let error = told.err().map(|error| error.to_string());
+            let is_refused = error.is_some_and(|error| error.contains("10000 resources"));
+            assert_eq!(is_refused, !is_within, "{last} {in_core}");
+        }
     }
 }
 
