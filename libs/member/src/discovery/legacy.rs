@@ -117,7 +117,11 @@ async fn fetch_version(
     let state = match answer.and_then(|bytes| resources(&wanted.path, &bytes, holding)) {
         Ok(found) => VersionState::Served(found),
         Err(error @ MemberError::Large) => return Err(error),
-        Err(error) => VersionState::Failed(error.to_string()),
+        Err(error) => {
+            let words = error.to_string();
+            holding.hold(words.len())?;
+            VersionState::Failed(words)
+        }
     };
     let version = Version {
         name: wanted.version,

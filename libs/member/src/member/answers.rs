@@ -214,6 +214,30 @@ async fn no_version_is_said_to_fail_for_want_of_room() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_told_of_versions_that_fail_is_held_as_well() {
+    // The answers alone are half of what is usual, and what is said of those that are no JSON names each path.
+    let names: Vec<_> = (0..1_000).map(|number| format!("{number:0>250}")).collect();
+    let group = |name| format!(r#"{{"name":"{name}","versions":[{{"version":"{name}"}}]}}"#);
+    let groups = names.iter().map(group).collect::<Vec<_>>().join(",");
+    let said = move |path: &str| {
+        match path {
+        "/api" => r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":""},"versions":[{"version":"v1"}]}]}"#.to_owned(),
+        "/apis" => format!(r#"{{"groups":[{groups}]}}"#),
+        _ => "-".to_owned(),
+    }
+    };
+    let failing = member_that(move |path| Sent {
+        begin: said(path),
+        piece: String::new(),
+        pause: Duration::ZERO,
+    });
+    let error = failing.told(Room::Usual).await.expect_err("no room");
+    assert!(matches!(error, MemberError::Large), "{error}");
+    let told = failing.told(Room::Large).await.expect("an answer");
+    assert_eq!((told.is_large, told.discovery.groups.len()), (true, 1_001));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_of_too_many_types_in_the_older_way_is_told_so_whatever_comes_first() {
     for last in ["/api/v1", "/apis/apps/v1", "/apis/apps/v2"] {
         for (in_core, is_within) in [(2_000, true), (2_001, false)] {
