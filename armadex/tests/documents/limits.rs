@@ -488,7 +488,7 @@ const LIMITS_BY_FLAG: [(&str, &str); 10] = [
 ];
 
 /// What docs/limits.md says of what a synchro holds for its members, and the constant that makes it so.
-const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 16] = [
+const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 18] = [
     (
         "`--memory-budget` (64 MiB)",
         "controllers/synchro/src/config.rs",
@@ -522,12 +522,12 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 16] = [
     (
         "of 12 members at a time",
         "controllers/synchro/src/session/discoveries.rs",
-        "parallel: 8,",
+        "usual: 8,",
     ),
     (
         "of 12 members at a time",
         "controllers/synchro/src/session/discoveries.rs",
-        "parallel: 2,",
+        "usual: 2,",
     ),
     (
         "12 members at a time: a megabyte,",
@@ -535,7 +535,7 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 16] = [
         "const USUAL_BYTES: usize = 1 << 20;",
     ),
     (
-        "Four of them at a time may say more",
+        "four members at a time may say more",
         "controllers/synchro/src/session/discoveries.rs",
         "large: 2,",
     ),
@@ -553,6 +553,16 @@ const LIMITS_OF_THE_SYNCHRO: [(&str, &str, &str); 16] = [
         "answers of 2 MiB",
         "libs/member/src/discovery/legacy.rs",
         "const VERSION_BYTES: usize = 2 << 20;",
+    ),
+    (
+        "one of each version, 1,000 in all",
+        "libs/member/src/discovery/served.rs",
+        "const MOST_REQUESTS: usize = 1_000;",
+    ),
+    (
+        "an error 64 KiB are read",
+        "libs/member/src/member.rs",
+        "const ERROR_BYTES: usize = 64 << 10;",
     ),
     (
         "has 256 KiB for all words",

@@ -1,9 +1,10 @@
 //! Turns to ask members what they serve. An answer is read as a whole and its decoded form is larger, so only so many are there at the
-//! same time: 12 of a megabyte, which usual members do not have, and of those that say more four, of two halves of 8 MiB at the worst (with eight of 2 MiB
-//! beside each of one that knows the older way alone). Who has an answer keeps its turn until it is used, or where the store is slow all members' would wait for it in memory.
+//! same time: 12 of a megabyte, which usual members do not have, and beside them, of members that say more, four of two halves of 8 MiB at the worst (with eight
+//! of 2 MiB beside each of one that knows the older way alone). Who has an answer keeps its turn until it is used, or where the store is slow all members' would
+//! wait for it in memory.
 //!
-//! Whoever turns out to say more is asked anew when it is its turn among its like, and the next time it waits for that at once. No member's time runs while it
-//! waits, and it has no other turn meanwhile: whatever those before it do, it is not at fault, and those that say what is usual do not wait for it.
+//! Whoever turns out to say more is asked anew when it is its turn among its like, and the next time it stands in their line at once. No member's time runs
+//! while it waits, and nobody has a turn of one line while it stands in another: so none waits for what others wait for.
 //!
 //! Most answers are that nothing has changed, which is told without one of these turns, or members would wait for each other to say so.
 //!
@@ -24,10 +25,9 @@ use tokio::time::{Instant, timeout};
 use crate::incoming::memory::ClusterMemory;
 use crate::lock::lock;
 
-/// Members that are asked at the same time, how many of them may say more than is usual (not all: so others are asked whatever these do), and for
-/// how long each.
+/// Members that are asked at the same time, those that say more than is usual beside all others, and for how long each.
 struct Pace {
-    parallel: usize,
+    usual: usize,
     large: usize,
     longest: Duration,
 }
@@ -37,18 +37,18 @@ const PACES: [Pace; 3] = [
     // A thousand that are connected at a start take 0.2 s each: two requests. Two hundred that take as long as they may have everybody wait
     // for some fifty seconds.
     Pace {
-        parallel: 8,
+        usual: 8,
         large: 2,
         longest: Duration::from_secs(2),
     },
     // Far away, busy, or one that knows the older way alone: thirty requests or so, by eights.
     Pace {
-        parallel: 2,
+        usual: 2,
         large: 1,
         longest: Duration::from_secs(10),
     },
     Pace {
-        parallel: 2,
+        usual: 2,
         large: 1,
         longest: Duration::from_secs(60),
     },
@@ -63,7 +63,7 @@ const REMEMBERED: usize = 10_000;
 /// Turns over all clusters.
 #[derive(Debug)]
 pub(crate) struct Discoveries {
-    turns: [Arc<Semaphore>; PACES.len()],
+    usual: [Arc<Semaphore>; PACES.len()],
     large: [Arc<Semaphore>; PACES.len()],
     asked: Semaphore,
     /// Clusters that are not asked as most are.
@@ -73,7 +73,7 @@ pub(crate) struct Discoveries {
 impl Default for Discoveries {
     fn default() -> Self {
         Self {
-            turns: PACES.map(|pace| Arc::new(Semaphore::new(pace.parallel))),
+            usual: PACES.map(|pace| Arc::new(Semaphore::new(pace.usual))),
             large: PACES.map(|pace| Arc::new(Semaphore::new(pace.large))),
             asked: Semaphore::new(ASKED),
             unusual: Mutex::default(),
@@ -101,22 +101,19 @@ impl Discoveries {
         unusual.insert(cluster.clone(), manner);
     }
 
-    /// Waits for as long as it takes, and for its like first: of those that wait for it none has a turn of others, so in the end whoever has one
-    /// gives it back.
+    /// Waits for as long as it takes, in the line of its like alone.
     async fn turn(&self, Manner { pace, is_large }: Manner) -> Turn {
-        let large = match is_large {
-            true => permit(&self.large[pace]).await,
-            false => None,
+        let lines = match is_large {
+            true => &self.large,
+            false => &self.usual,
         };
-        let usual = permit(&self.turns[pace]).await;
-        Turn { large, usual }
+        // `Err` only if the semaphore was closed, which it never is.
+        Arc::clone(&lines[pace]).acquire_owned().await.ok()
     }
 }
 
-async fn permit(line: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    // `Err` only if the semaphore was closed, which it never is.
-    Arc::clone(line).acquire_owned().await.ok()
-}
+/// A turn to ask a member, and to hold what it says.
+type Turn = Option<OwnedSemaphorePermit>;
 
 /// How a member is to be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,6 +127,13 @@ struct Manner {
 type Answer = Result<Result<Option<Told>, MemberError>, Elapsed>;
 
 impl Manner {
+    fn room(self) -> Room {
+        match self.is_large {
+            true => Room::Large,
+            false => Room::Usual,
+        }
+    }
+
     /// After this answer, which took so long.
     fn after(self, answer: &Answer, took: Duration) -> Self {
         let is_within = |pace: &Pace| took < pace.longest;
@@ -150,37 +154,21 @@ impl Manner {
     }
 }
 
-/// A turn to ask a member, and to hold what it says.
-#[derive(Debug, Default)]
-struct Turn {
-    large: Option<OwnedSemaphorePermit>,
-    usual: Option<OwnedSemaphorePermit>,
-}
-
-impl Turn {
-    fn room(&self) -> Room {
-        match self.large {
-            Some(_) => Room::Large,
-            None => Room::Usual,
-        }
-    }
-
-    fn holding(self, told: Told) -> (Held, Etags) {
-        let held = Held {
-            discovery: told.discovery,
-            _large: self.large.filter(|_| told.is_large),
-            _usual: self.usual,
-        };
-        (held, told.etags)
-    }
-}
-
 /// What a member serves, and the turn in which it said so.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     discovery: Discovery,
-    _large: Option<OwnedSemaphorePermit>,
-    _usual: Option<OwnedSemaphorePermit>,
+    _turn: Turn,
+}
+
+impl Held {
+    fn of(told: Told, turn: Turn) -> (Self, Etags) {
+        let held = Self {
+            discovery: told.discovery,
+            _turn: turn,
+        };
+        (held, told.etags)
+    }
 }
 
 impl Deref for Held {
@@ -235,13 +223,13 @@ impl ClusterDiscovery {
             let turn = self.all.turn(manner).await;
             let Pace { longest, .. } = PACES[manner.pace];
             let begun = Instant::now();
-            let answer = timeout(longest, member.discover(known, turn.room())).await;
+            let answer = timeout(longest, member.discover(known, manner.room())).await;
             let is_slowest = manner.pace == SLOWEST;
             manner = manner.after(&answer, begun.elapsed());
             self.all.has_manner(&self.cluster, manner);
             match answer {
                 Ok(Err(MemberError::Large)) => {}
-                Ok(answer) => return answer.map(|told| told.map(|told| turn.holding(told))),
+                Ok(answer) => return Ok(answer?.map(|told| Held::of(told, turn))),
                 Err(_) if !is_slowest => {}
                 Err(_) => {
                     return Err(MemberError::TimedOut {
@@ -399,7 +387,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn members_that_hang_hold_up_nobody_else() {
         let all = Arc::<Discoveries>::default();
-        let members = (0..3 * PACES[0].parallel).map(|_| hanging());
+        let members = (0..3 * PACES[0].usual).map(|_| hanging());
         let _asked = ask_on_and_on(&all, members.collect());
         tokio::task::yield_now().await;
         let took = ask_a_hundred(&all).await;
@@ -417,27 +405,19 @@ mod tests {
             answer.expect("an answer")
         };
         let mut held = Vec::new();
-        for number in 0..PACES[0].parallel {
+        for number in 0..PACES[0].usual {
             held.push(ask(number).await.expect("a turn"));
         }
-        assert!(ask(PACES[0].parallel).await.is_none(), "the turns are held");
+        assert!(ask(PACES[0].usual).await.is_none(), "the turns are held");
         held.pop();
-        assert!(ask(PACES[0].parallel).await.is_some());
+        assert!(ask(PACES[0].usual).await.is_some());
     }
 
     #[test]
-    fn so_many_large_answers_are_there_as_the_documents_say() {
+    fn so_many_answers_are_there_as_the_documents_say() {
         let sum = |of: fn(&Pace) -> usize| PACES.iter().map(of).sum::<usize>();
-        assert_eq!((sum(|pace| pace.parallel), sum(|pace| pace.large)), (12, 4));
-        for Pace {
-            parallel, large, ..
-        } in PACES
-        {
-            assert!(
-                0 < large && large < parallel,
-                "others are asked beside them"
-            );
-        }
+        assert_eq!((sum(|pace| pace.usual), sum(|pace| pace.large)), (12, 4));
+        assert!(PACES.iter().all(|pace| pace.usual > 0 && pace.large > 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -476,7 +456,7 @@ mod tests {
                 ask_as(&all, &name, slow(true), &member).await.is_ok()
             }))
         };
-        let _hanging: Vec<_> = (0..2 * PACES[SLOWEST].parallel).map(hang).collect();
+        let _hanging: Vec<_> = (0..2 * PACES[SLOWEST].usual).map(hang).collect();
         while all.large[SLOWEST].available_permits() > 0 {
             tokio::task::yield_now().await;
         }
@@ -493,6 +473,105 @@ mod tests {
             let answer = timeout(PACES[0].longest, asked).await;
             assert!(answer.is_ok_and(|answer| answer.is_ok()), "{name}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_ones_do_not_wait_for_others_that_hang() {
+        let all = Arc::<Discoveries>::default();
+        let of_usual = Manner {
+            pace: SLOWEST,
+            is_large: false,
+        };
+        let hang = (0..10 * PACES[SLOWEST].usual).map(|number| {
+            let all = Arc::clone(&all);
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                let name = format!("hangs-{number}");
+                ask_as(&all, &name, of_usual, &hanging()).await.is_ok()
+            }))
+        });
+        let _hanging: Vec<_> = hang.collect();
+        tokio::task::yield_now().await;
+        let (number, wait) = (10, Duration::from_secs(25));
+        let asked = (0..number).map(async |number| {
+            let of_large = Manner {
+                is_large: true,
+                ..of_usual
+            };
+            let name = format!("large-{number}");
+            let told = ask_as(&all, &name, of_large, &saying(much, wait)).await;
+            assert!(told.is_ok(), "{number}");
+        });
+        let begun = Instant::now();
+        futures::future::join_all(asked).await;
+        assert_eq!(begun.elapsed().as_secs(), (number * wait).as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_that_turns_out_to_say_much_is_asked_one_and_all() {
+        let all = Arc::<Discoveries>::default();
+        let turns = quick_and_large_turns(&all);
+        let ask = |number| {
+            let (all, member) = (Arc::clone(&all), saying(much, Duration::ZERO));
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                let name = format!("newcomer-{number}");
+                ask_as(&all, &name, Manner::default(), &member)
+                    .await
+                    .is_ok()
+            }))
+        };
+        let crowd: Vec<_> = (0..3 * PACES[0].usual).map(ask).collect();
+        sleep(PACES[0].longest).await;
+        let others = timeout(PACES[0].longest, ask_a_hundred(&all)).await;
+        assert!(others.is_ok(), "nobody waits for who waits to say much");
+        drop(turns);
+        let asked = timeout(Duration::from_secs(600), futures::future::join_all(crowd)).await;
+        let asked = asked.expect("in time").into_iter();
+        assert!(asked.map(Result::unwrap).all(|is_asked| is_asked));
+    }
+
+    #[test]
+    fn what_is_known_of_a_member_changes_with_its_answers() {
+        let told = |is_large| {
+            Ok(Ok(Some(Told {
+                discovery: Discovery::default(),
+                etags: Etags::default(),
+                is_large,
+            })))
+        };
+        let large = || Ok(Err(MemberError::Large));
+        let error = || Ok(Err(MemberError::GaveWay { phase: "answer" }));
+        let quick = Duration::ZERO;
+        for (before, answer, took, after) in [
+            // What was read of it before there was no more room says nothing of how long the whole takes.
+            ((1, false), large(), quick, (1, true)),
+            ((SLOWEST, false), large(), PACES[1].longest, (SLOWEST, true)),
+            ((1, true), told(true), quick, (0, true)),
+            ((1, true), told(false), quick, (0, false)),
+            ((0, false), told(true), PACES[0].longest, (1, true)),
+            // Who says nothing does not say less.
+            ((1, true), error(), quick, (0, true)),
+            ((0, true), error(), PACES[1].longest, (SLOWEST, true)),
+            ((1, true), Ok(Ok(None)), quick, (1, true)),
+        ] {
+            let manner = |(pace, is_large)| Manner { pace, is_large };
+            let found = manner(before).after(&answer, took);
+            assert_eq!(found, manner(after), "{before:?} {answer:?} {took:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_much_and_hangs_is_asked_among_large_ones_that_take_longer() {
+        let all = Arc::<Discoveries>::default();
+        let hanging = ask_as(&all, "one", QUICK_AND_LARGE, &hanging()).await;
+        assert!(matches!(hanging, Err(MemberError::TimedOut { .. })));
+        let slow_and_large = Manner {
+            pace: SLOWEST,
+            is_large: true,
+        };
+        assert_eq!(
+            all.manner_of(&ClusterName::new("one").unwrap()),
+            slow_and_large
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -547,14 +626,8 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), 0, "there was no turn");
         drop(turns);
 
-        let held = one.ask(&healthy(), &nothing).await.expect("an answer");
-        let free = all.large[0].available_permits();
-        assert_eq!(
-            free, PACES[0].large,
-            "what is usual keeps nobody from saying more"
-        );
+        assert!(one.ask(&healthy(), &nothing).await.is_ok());
         assert!(lock(&all.unusual).is_empty(), "it says no more than others");
-        drop(held);
     }
 
     /// A member far away that knows what it told by its ETags.
@@ -583,9 +656,9 @@ mod tests {
         let member = far_away();
         let first = cluster(&all, "first").ask(&member, &Etags::default()).await;
         let (held, known) = first.expect("an answer").expect("all of it");
-        let _turns: Vec<_> = (1..PACES[0].parallel)
+        let _turns: Vec<_> = (1..PACES[0].usual)
             .map(|_| {
-                Arc::clone(&all.turns[0])
+                Arc::clone(&all.usual[0])
                     .try_acquire_owned()
                     .expect("a turn")
             })
@@ -620,7 +693,7 @@ mod tests {
     async fn members_that_take_as_long_as_they_may_hold_up_others_once() {
         let all = Arc::<Discoveries>::default();
         let nearly = PACES[1].longest - Duration::from_millis(100);
-        let members = (0..5 * PACES[0].parallel).map(|_| answering_after(nearly));
+        let members = (0..5 * PACES[0].usual).map(|_| answering_after(nearly));
         let _asked = ask_on_and_on(&all, members.collect());
         tokio::task::yield_now().await;
         let took = ask_a_hundred(&all).await;
