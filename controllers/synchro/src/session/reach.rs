@@ -48,15 +48,24 @@ impl Unreached {
         matches!(self, Self::Member { .. })
     }
 
+    /// The member is not there, or was waited for in vain.
+    fn says_nothing(&self) -> bool {
+        let Self::Member { what, source } = self else {
+            return false;
+        };
+        *what == HEALTH_CHECK || matches!(source, MemberError::TimedOut { .. })
+    }
+
     /// The member answers, and not as it should; or the store does not.
     pub(super) fn is_no_silence(&self) -> bool {
         !matches!(self, Self::Member { what, .. } if *what == HEALTH_CHECK)
     }
 }
 
-/// Whether it was the member that took long to fail: where the store does, it waits among those that answer.
+/// Whether it was the member that took long to fail: it was waited for in vain. One that answers may have stood in a line of others for most of the time, be
+/// it behind a store that is slow.
 pub(super) fn hangs<T>(tried: &Asked<Result<T, Unreached>>) -> bool {
-    tried.hung && tried.answer.as_ref().is_err_and(Unreached::is_of_member)
+    tried.took_long && tried.answer.as_ref().is_err_and(Unreached::says_nothing)
 }
 
 /// Asks all of them, in this order, so that the error names the first that fails.

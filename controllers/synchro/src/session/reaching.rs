@@ -40,8 +40,8 @@ impl Default for Reaching {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Asked<T> {
     pub(crate) answer: T,
-    /// It took longer than one that answers takes.
-    pub(crate) hung: bool,
+    /// Longer than one that answers takes. It may have waited for others meanwhile.
+    pub(crate) took_long: bool,
 }
 
 impl Reaching {
@@ -56,13 +56,13 @@ impl Reaching {
         if let Ok(answer) = timeout(PATIENCE, &mut answer).await {
             return Asked {
                 answer,
-                hung: false,
+                took_long: false,
             };
         }
         drop(permits);
         Asked {
             answer: answer.await,
-            hung: true,
+            took_long: true,
         }
     }
 
@@ -109,7 +109,7 @@ mod tests {
             _ = hanging.next() => panic!("they hang"),
             asked = timeout(4 * PATIENCE, healthy) => {
                 let asked = asked.expect("in time");
-                assert_eq!((asked.answer, asked.hung), ("it answers", false));
+                assert_eq!((asked.answer, asked.took_long), ("it answers", false));
             }
         }
     }
@@ -137,7 +137,7 @@ mod tests {
         let well = reaching.ask(true, async { "it answers" });
         tokio::select! {
             biased;
-            asked = timeout(PATIENCE, well) => assert!(asked.is_ok_and(|asked| !asked.hung)),
+            asked = timeout(PATIENCE, well) => assert!(asked.is_ok_and(|asked| !asked.took_long)),
             _ = hanging.next() => panic!("they hang"),
         }
     }
@@ -154,9 +154,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_longer_than_those_that_answer_hung() {
+    async fn it_is_known_who_takes_longer_than_those_that_answer() {
         let reaching = Reaching::default();
         let late = async { tokio::time::sleep(2 * PATIENCE).await };
-        assert!(reaching.ask(false, late).await.hung);
+        assert!(reaching.ask(false, late).await.took_long);
     }
 }

@@ -66,26 +66,24 @@ async fn the_error_names_the_first_question_that_fails_and_nothing_is_adopted() 
 }
 
 #[test]
-fn a_member_hangs_where_it_fails_after_long_and_nobody_else_does() {
-    let of_member = || {
-        let source = MemberError::TimedOut {
-            phase: "answer",
-            after: std::time::Duration::from_secs(5),
-        };
-        let what = HEALTH_CHECK;
-        Err(Unreached::Member { what, source })
+fn a_member_hangs_where_it_was_waited_for_in_vain_and_nobody_else_does() {
+    let of_member = |what, source| Err(Unreached::Member { what, source });
+    let silence = || MemberError::TimedOut {
+        phase: "answer",
+        after: std::time::Duration::from_secs(5),
     };
-    let of_store = Err(Unreached::Store(unavailable()));
+    let answer = || MemberError::GaveWay { phase: "answer" };
     for (answer, took_long, expected) in [
-        (of_member(), true, true),
-        (of_member(), false, false),
-        (of_store, true, false),
+        (of_member(HEALTH_CHECK, silence()), true, true),
+        (of_member(HEALTH_CHECK, answer()), true, true),
+        (of_member(HEALTH_CHECK, silence()), false, false),
+        (of_member("discovery", silence()), true, true),
+        // It waited for its turn.
+        (of_member("discovery", answer()), true, false),
+        (Err(Unreached::Store(unavailable())), true, false),
         (Ok(()), true, false),
     ] {
-        let tried = Asked {
-            answer,
-            hung: took_long,
-        };
+        let tried = Asked { answer, took_long };
         assert_eq!(hangs(&tried), expected, "{tried:?}");
     }
 }
