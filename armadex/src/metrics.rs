@@ -101,7 +101,7 @@ mod tests {
     }
 
     /// Each number of a cluster by the name that operators know it by, in the order of the names.
-    fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 22] {
+    fn named(cluster: &ClusterMetrics) -> [(&'static str, &Counter); 23] {
         let ClusterMetrics {
             received_bytes,
             received_objects,
@@ -118,6 +118,7 @@ mod tests {
             healthy,
             streams,
             waiting_types,
+            waiting_discoveries,
             proved,
             unproved,
             audited_objects,
@@ -148,6 +149,7 @@ mod tests {
             ("sync_store_retries_total", store_retries),
             ("sync_streams", streams),
             ("sync_unchanged_total", unchanged),
+            ("sync_waiting_discoveries", waiting_discoveries),
             ("sync_waiting_types", waiting_types),
         ]
     }

@@ -96,6 +96,11 @@ const GAUGES: &[(&str, &str, Read)] = &[
         |m| &m.waiting_types,
     ),
     (
+        "sync_waiting_discoveries",
+        "1 while the member waits for its turn to say what it serves",
+        |m| &m.waiting_discoveries,
+    ),
+    (
         "audit_proved_timestamp_seconds",
         "When all resources were what the member has last; 0: not since the process began",
         |m| &m.proved_at,

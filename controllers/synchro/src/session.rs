@@ -11,6 +11,7 @@ mod changes;
 pub(crate) mod discoveries;
 mod doubts;
 mod health;
+pub(crate) mod in_line;
 pub(crate) mod new_types;
 pub(crate) mod plan;
 mod reach;

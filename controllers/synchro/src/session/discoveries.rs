@@ -24,6 +24,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::incoming::memory::ClusterMemory;
 use crate::lock::lock;
+use crate::session::in_line::InLine;
 
 /// Members that are asked at the same time, those that say more than is usual beside all others, and for how long each.
 struct Pace {
@@ -185,6 +186,7 @@ pub(crate) struct ClusterDiscovery {
     all: Arc<Discoveries>,
     cluster: ClusterName,
     memory: Arc<ClusterMemory>,
+    line: InLine,
 }
 
 impl ClusterDiscovery {
@@ -192,11 +194,13 @@ impl ClusterDiscovery {
         all: Arc<Discoveries>,
         cluster: ClusterName,
         memory: Arc<ClusterMemory>,
+        line: InLine,
     ) -> Self {
         Self {
             all,
             cluster,
             memory,
+            line,
         }
     }
 
@@ -220,7 +224,7 @@ impl ClusterDiscovery {
         };
         let mut manner = self.all.manner_of(&self.cluster);
         loop {
-            let turn = self.all.turn(manner).await;
+            let turn = self.line.until(self.all.turn(manner)).await;
             let Pace { longest, .. } = PACES[manner.pace];
             let begun = Instant::now();
             let answer = timeout(longest, member.discover(known, manner.room())).await;
@@ -275,7 +279,12 @@ mod tests {
 
     fn cluster(all: &Arc<Discoveries>, name: &str) -> ClusterDiscovery {
         let name = ClusterName::new(name).unwrap();
-        ClusterDiscovery::new(Arc::clone(all), name, ClusterMemory::of_nobody_else())
+        ClusterDiscovery::new(
+            Arc::clone(all),
+            name,
+            ClusterMemory::of_nobody_else(),
+            InLine::default(),
+        )
     }
 
     fn hanging() -> Arc<Member> {
@@ -622,7 +631,16 @@ mod tests {
 
         let turns = quick_and_large_turns(&all);
         let waits = timeout(Duration::from_secs(300), one.ask(&member, &nothing));
-        assert!(waits.await.is_err());
+        let is_shown = async {
+            sleep(Duration::from_secs(200)).await;
+            (
+                one.line.metrics.waiting_discoveries.get(),
+                one.line.board.facts().in_line,
+            )
+        };
+        let (waited, shown) = tokio::join!(waits, is_shown);
+        assert!(waited.is_err());
+        assert_eq!(shown, (1, true), "it is told of");
         assert_eq!(asked.load(Ordering::Relaxed), 0, "there was no turn");
         drop(turns);
 

@@ -242,12 +242,18 @@ mod tests {
 
     use super::*;
     use crate::incoming::memory::ClusterMemory;
+    use crate::session::in_line::InLine;
     use crate::testing::{ScriptedMember, until};
 
     fn turns() -> Arc<ClusterDiscovery> {
         let name = ClusterName::new("east").expect("a name");
         let memory = ClusterMemory::of_nobody_else();
-        Arc::new(ClusterDiscovery::new(Arc::default(), name, memory))
+        Arc::new(ClusterDiscovery::new(
+            Arc::default(),
+            name,
+            memory,
+            InLine::default(),
+        ))
     }
 
     /// Asks at once for what may have changed.

@@ -17,6 +17,7 @@ use crate::config::Shared;
 use crate::incoming::memory::ClusterMemory;
 use crate::session::discoveries::ClusterDiscovery;
 use crate::session::doubts::Doubts;
+use crate::session::in_line::InLine;
 use crate::session::plan::{self, Known, Plan};
 use crate::session::rediscovery::{Found, Rediscovery, Rest};
 use crate::session::task::Session;
@@ -84,6 +85,10 @@ impl Streams {
                 Arc::clone(&session.shared.discoveries),
                 session.name.clone(),
                 Arc::clone(&memory),
+                InLine {
+                    metrics: session.shared.metrics.of(&session.name),
+                    board: Arc::clone(&session.board),
+                },
             )),
             memory,
             connected: None,

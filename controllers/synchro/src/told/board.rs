@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) validated: Validated,
     /// Whether something syncs it.
     pub(crate) running: Running,
+    /// For a minute or longer it has waited for its turn to say what it serves.
+    pub(crate) in_line: bool,
     /// Whether the member answers.
     pub(crate) health: MemberHealth,
     /// The API server in use.

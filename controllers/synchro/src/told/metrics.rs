@@ -54,6 +54,8 @@ pub struct ClusterMetrics {
     pub streams: Counter,
     /// Types that are new and wait, for there were many of them of late.
     pub waiting_types: Counter,
+    /// 1 while it waits for its turn to say what it serves.
+    pub waiting_discoveries: Counter,
     /// Types that were compared with the member and are what it has.
     pub proved: Counter,
     /// Types that could not be compared, or differ after a new list as well.
@@ -79,6 +81,11 @@ impl Counter {
 
     pub(crate) fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Of one that is set.
+    pub(crate) fn subtract(&self, less: u64) {
+        self.0.fetch_sub(less, Ordering::Relaxed);
     }
 
     /// Sets it.

@@ -27,6 +27,7 @@ use crate::told::report::Progress;
 
 /// Group and resource of a row that stands for several.
 const REST: &str = "*";
+const IN_LINE: &str = "the member waits to be asked what it serves: of those that take as long, or say as much, only a few are asked at the same time";
 
 /// Makes the status that follows `previous`; of resources what is told on is in `told`.
 pub(crate) fn build(
@@ -146,7 +147,7 @@ fn running(facts: &Facts) -> Said {
         (Running::Waiting, Validated::Yes(_)) => said(
             ConditionStatus::False,
             SynchroRunningReason::WaitInit,
-            "pediacluster is validated",
+            in_line(facts).unwrap_or("pediacluster is validated"),
         ),
         (Running::Waiting, Validated::Waits(message)) => said(
             ConditionStatus::False,
@@ -161,9 +162,17 @@ fn running(facts: &Facts) -> Said {
             SynchroRunningReason::InitialFailed,
             message,
         ),
-        (Running::Yes, _) => said(ConditionStatus::True, SynchroRunningReason::Running, ""),
+        (Running::Yes, _) => said(
+            ConditionStatus::True,
+            SynchroRunningReason::Running,
+            in_line(facts).unwrap_or_default(),
+        ),
         (Running::Shutdown, _) => said(ConditionStatus::False, SynchroRunningReason::Shutdown, ""),
     }
+}
+
+fn in_line(facts: &Facts) -> Option<&'static str> {
+    facts.in_line.then_some(IN_LINE)
 }
 
 fn healthy(health: &MemberHealth) -> Said {

@@ -7,6 +7,7 @@ use armadex_storage::conformance::fixture::name;
 
 use super::*;
 use crate::incoming::memory::ClusterMemory;
+use crate::session::in_line::InLine;
 use crate::testing::{ScriptedMember, Stage, unavailable};
 
 const KUBE_SYSTEM: &str = "/api/v1/namespaces/kube-system";
@@ -18,6 +19,7 @@ async fn reached(stage: &Stage, member: &ScriptedMember) -> Result<Reached, Unre
         Arc::default(),
         cluster.clone(),
         ClusterMemory::of_nobody_else(),
+        InLine::default(),
     );
     reach(&member, &*sink, (&cluster, "uid-m"), &discovery).await
 }
