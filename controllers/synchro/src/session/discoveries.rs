@@ -534,8 +534,8 @@ mod tests {
         assert!(others.is_ok(), "nobody waits for who waits to say much");
         drop(turns);
         let asked = timeout(Duration::from_secs(600), futures::future::join_all(crowd)).await;
-        let asked = asked.expect("in time").into_iter();
-        assert!(asked.map(Result::unwrap).all(|is_asked| is_asked));
+        let mut asked = asked.expect("in time").into_iter();
+        assert!(asked.all(Result::unwrap));
     }
 
     #[test]
