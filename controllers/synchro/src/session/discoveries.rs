@@ -102,6 +102,13 @@ impl Discoveries {
         unusual.insert(cluster.clone(), manner);
     }
 
+    /// All turns of members that are quick and say what is usual.
+    #[cfg(test)]
+    pub(crate) fn all_quick_turns(&self) -> tokio::sync::SemaphorePermit<'_> {
+        let usual = PACES[0].usual.try_into().expect("few");
+        self.usual[0].try_acquire_many(usual).expect("the turns")
+    }
+
     /// Waits for as long as it takes, in the line of its like alone.
     async fn turn(&self, Manner { pace, is_large }: Manner) -> Turn {
         let lines = match is_large {

@@ -2,6 +2,7 @@
 //! real store.
 
 mod full;
+mod in_line;
 mod silent;
 mod versions;
 mod waiting;
