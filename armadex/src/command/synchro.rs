@@ -83,8 +83,8 @@ pub(crate) struct SynchroFlags {
     /// Resources that are synced of one cluster, each with a watch of its own; a condition tells how many are not.
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
     pub(crate) max_resources_per_cluster: usize,
-    /// Objects of one cluster in the store, of all its resources. Beyond that those of which more come are not synced on, and what is stored of them stays as it
-    /// is; a condition says so. 0: any number.
+    /// Objects of one cluster in the store, of all its resources. Beyond that those of which more come are not synced on, and of what is stored of them only
+    /// what the member does not have any more goes; a condition says so. 0: any number.
     #[arg(long, value_name = "NUMBER", default_value_t = 5_000_000)]
     pub(crate) max_objects_per_cluster: u64,
 }
