@@ -345,7 +345,7 @@ const NO_LIMITS: [(&str, &[&str]); 30] = [
 ];
 
 /// What docs/compatibility.md says of what a member, an object or a policy may have, and the constant that makes it so.
-const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 25] = [
+const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 27] = [
     (
         "1,024 labels,",
         "controllers/synchro/src/incoming/prune/fields.rs",
@@ -445,6 +445,16 @@ const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 25] = [
         "in 5,000 groups",
         "libs/member/src/discovery/served.rs",
         "MOST_GROUPS: usize = 5_000",
+    ),
+    (
+        "10,000 versions",
+        "libs/member/src/discovery/served.rs",
+        "MOST_VERSIONS_IN_ALL: usize = MOST_RESOURCES",
+    ),
+    (
+        "50 of one group",
+        "libs/member/src/discovery/served.rs",
+        "MOST_VERSIONS: usize = 50",
     ),
     (
         "20,000 short names and categories",

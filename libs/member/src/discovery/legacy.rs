@@ -131,11 +131,9 @@ async fn fetch_version(
 }
 
 fn parse_root(root: &str, answer: &[u8], holding: &Holding) -> Result<Vec<Wanted>, MemberError> {
-    let undecoded = |error: serde_json::Error| MemberError::undecoded(root, &error);
-    let (wanted, beyond) = named_in(root, answer).map_err(undecoded)?;
-    if beyond || !holding.requests.add(wanted.len()) {
-        let problem = format!("it names more than {MOST_REQUESTS} groups and versions");
-        return Err(MemberError::malformed(root, problem));
+    let wanted = named_in(root, answer)?;
+    if !holding.requests.add(wanted.len()) {
+        return Err(too_many(root));
     }
     holding.versions.add(wanted.len());
     holding
@@ -144,19 +142,33 @@ fn parse_root(root: &str, answer: &[u8], holding: &Holding) -> Result<Vec<Wanted
     Ok(wanted)
 }
 
-/// What an answer names, and whether there is more than was read. What is no name is no part of a path either: behind a gateway a member could have
-/// others asked for with our credential.
-fn named_in(root: &str, answer: &[u8]) -> serde_json::Result<(Vec<Wanted>, bool)> {
+fn too_many(root: &str) -> MemberError {
+    let problem = format!("it names more than {MOST_REQUESTS} groups and versions");
+    MemberError::malformed(root, problem)
+}
+
+/// What an answer names, if all of that was read. What is no name is no part of a path either: behind a gateway a member could have others asked for
+/// with our credential.
+fn named_in(root: &str, answer: &[u8]) -> Result<Vec<Wanted>, MemberError> {
+    let undecoded = |error: serde_json::Error| MemberError::undecoded(root, &error);
+    let too_much = || MemberError::malformed(root, TOO_MUCH);
     if root == "/api" {
-        let Versions { versions } = serde_json::from_slice(answer)?;
-        let wanted = versions.items.into_iter().map(core_version);
-        return Ok((proper(wanted), versions.beyond));
+        let Versions { versions } = serde_json::from_slice(answer).map_err(undecoded)?;
+        return match versions.beyond {
+            true => Err(too_much()),
+            false => Ok(proper(versions.items.into_iter().map(core_version))),
+        };
     }
-    let Groups { groups } = serde_json::from_slice(answer)?;
-    let beyond = groups.beyond || groups.items.iter().any(|group| group.versions.beyond);
+    let Groups { groups } = serde_json::from_slice(answer).map_err(undecoded)?;
+    if groups.beyond {
+        return Err(too_many(root));
+    }
+    if groups.items.iter().any(|group| group.versions.beyond) {
+        return Err(too_much());
+    }
     let named = |group: &NamedGroup| is_subdomain(&group.name);
     let groups = groups.items.into_iter().filter(named);
-    Ok((proper(groups.flat_map(group_versions)), beyond))
+    Ok(proper(groups.flat_map(group_versions)))
 }
 
 /// Those with a proper name, and of too many one more than may be: each is many times what it took in the answer.
@@ -335,6 +347,32 @@ mod tests {
         for groups in [MOST_REQUESTS / 2 + 1, MOST_REQUESTS + 1] {
             assert!(named("/apis", answer(groups).as_bytes()).is_err());
         }
+        // What was not read may have versions.
+        let empty = |groups| {
+            let groups = vec![r#"{"name":"apps"}"#; groups].join(",");
+            format!(r#"{{"groups":[{groups}]}}"#)
+        };
+        assert!(named("/apis", empty(MOST_REQUESTS).as_bytes()).is_ok());
+        assert!(named("/apis", empty(MOST_REQUESTS + 1).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_group_with_too_many_versions_is_refused_for_these() {
+        let versions = |number| vec![r#"{"version":"v1"}"#; number].join(",");
+        let group = |number| {
+            let versions = versions(number);
+            format!(r#"{{"groups":[{{"name":"apps","versions":[{versions}]}}]}}"#)
+        };
+        let core = |number| format!(r#"{{"versions":[{}]}}"#, vec![r#""v1""#; number].join(","));
+        for (root, most, more) in [
+            ("/apis", group(MOST_VERSIONS), group(MOST_VERSIONS + 1)),
+            ("/api", core(MOST_VERSIONS), core(MOST_VERSIONS + 1)),
+        ] {
+            let wanted = named(root, most.as_bytes()).expect("so many");
+            assert_eq!(wanted.len(), MOST_VERSIONS);
+            let error = named(root, more.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("50 versions of a group"), "{error}");
+        }
     }
 
     #[test]
@@ -371,7 +409,7 @@ mod tests {
         let group = format!(r#"{{"name":"apps","versions":[{versions}]}}"#);
         let groups = vec![group; MOST_REQUESTS].join(",");
         let answer = format!(r#"{{"groups":[{groups}]}}"#);
-        let (wanted, _) = named_in("/apis", answer.as_bytes()).expect("it is JSON");
+        let wanted = named_in("/apis", answer.as_bytes()).expect("all of it was read");
         assert_eq!(wanted.len(), MOST_REQUESTS + 1);
         assert!(named("/apis", answer.as_bytes()).is_err());
     }
