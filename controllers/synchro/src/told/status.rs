@@ -160,7 +160,11 @@ fn running(facts: &Facts) -> Said {
         (Running::Failed(message), _) => said(
             ConditionStatus::False,
             SynchroRunningReason::InitialFailed,
-            message,
+            // Why the last attempt failed stays: one that hangs waits after each.
+            match in_line(facts) {
+                Some(words) => format!("{message}; now {words}"),
+                None => message.clone(),
+            },
         ),
         (Running::Yes, _) => said(
             ConditionStatus::True,

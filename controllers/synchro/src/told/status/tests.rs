@@ -63,14 +63,15 @@ fn conditions_are_clusterpedias() {
     ClusterHealthy=True Healthy "cluster health responded with ok"
     Ready=True Ready ""
     "#);
-    for (running, reason) in [(Running::Waiting, "WaitInit"), (Running::Yes, "Running")] {
+    for (running, before) in [
+        (Running::Waiting, "WaitInit \""),
+        (Running::Failed("gone".into()), "InitialFailed \"gone; now "),
+        (Running::Yes, "Running \""),
+    ] {
         let mut in_line = facts(yes(), running, MemberHealth::Unasked);
         in_line.in_line = true;
         let shown = shown(&in_line);
-        assert!(
-            shown.contains(&format!("{reason} \"{IN_LINE}\"")),
-            "{shown}"
-        );
+        assert!(shown.contains(&format!("{before}{IN_LINE}\"")), "{shown}");
     }
     let lost = MemberHealth::NotReachable("connection refused".into());
     assert_snapshot!(shown(&facts(yes(), Running::Yes, lost)), @r#"
