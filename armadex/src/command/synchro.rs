@@ -73,7 +73,7 @@ pub(crate) struct SynchroFlags {
     /// in as a whole, and one member has a quarter of the rest at most. Beside it come 16 KiB of such a one for each watch, and what has arrived
     /// and is not read yet: up to 64 KiB for each watch, for five seconds at most, and 256 KiB for each page under way; and what 12 members at a
     /// time say they serve: a megabyte each, and beside them of four that say more two answers of 8 MiB (in the older way of discovery and
-    /// eight of 2 MiB beside each), or what that is decoded to: some five megabytes with one in which names are as short as can be, and some
+    /// eight of 2 MiB beside each), and what that is decoded to: some five megabytes with one in which names are as short as can be, and some
     /// twenty for one that says more.
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     pub(crate) memory_budget: usize,
