@@ -66,6 +66,19 @@ impl Reaching {
         }
     }
 
+    /// All that a member which hung may have.
+    #[cfg(test)]
+    pub(crate) fn all_after_silence(&self) -> [SemaphorePermit<'_>; 2] {
+        let all = |line: &'_ Semaphore| u32::try_from(line.available_permits()).expect("few");
+        [&self.idle, &self.silent].map(|line| line.try_acquire_many(all(line)).expect("permits"))
+    }
+
+    /// Whether nobody has a permit of the first line.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.line.available_permits() == PARALLEL
+    }
+
     /// The permits of a member that hung.
     async fn after_silence(&self) -> [Option<SemaphorePermit<'_>>; 2] {
         if let (Ok(idle), Ok(line)) = (self.idle.try_acquire(), self.line.try_acquire()) {

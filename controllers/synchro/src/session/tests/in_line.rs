@@ -39,3 +39,28 @@ async fn a_cluster_says_that_it_waits_for_its_turn_until_that_has_come() {
     assert_eq!(metrics.waiting_discoveries.get(), 0);
     fleet.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_member_that_fails_after_its_turn_came_late_is_not_asked_among_those_that_hang() {
+    let stage = Stage::new().await;
+    let member = ScriptedMember::start("uid", &["a"]).await;
+    member.answers("/apis", 403);
+    let shared = stage.shared("one", Config::default());
+    let _after_silence = shared.reaching.all_after_silence();
+    let turns = shared.discoveries.all_quick_turns();
+    let mut fleet = stage.synchro_of_these(stage.control_plane.client(), &shared);
+    stage.relist(&mut fleet, [asking_for(&member, &["pods"])]);
+    let metrics = shared.metrics.of(&name("m"));
+    until("the patience with it is over", || async {
+        metrics.waiting_discoveries.get() == 1 && shared.reaching.is_idle()
+    })
+    .await;
+    drop(turns);
+    member.until_refused(1).await;
+    member.answers("/apis", 200);
+    in_time("another try", || async {
+        said(&stage).is_some_and(|(reason, _)| reason == "Running")
+    })
+    .await;
+    fleet.shutdown().await;
+}
