@@ -37,6 +37,14 @@ struct State {
     found_at: Option<Instant>,
     /// What was chosen since it was due last.
     chosen: Option<i32>,
+    /// How many tries of a type failed.
+    failures: HashMap<i32, u32>,
+}
+
+impl State {
+    fn failures_of(&self, resource: i32) -> u32 {
+        self.failures.get(&resource).copied().unwrap_or(0)
+    }
 }
 
 /// Whether a type has grown enough, and has a number left for one more.
@@ -89,9 +97,10 @@ impl Schedule {
         is_due
     }
 
-    /// These types have so many objects, the largest first.
-    pub(crate) fn found(&self, now: Instant, sizes: Vec<(i32, i64)>) {
+    /// These types have so many objects, the largest first. Those that failed come after the others, each in its turn.
+    pub(crate) fn found(&self, now: Instant, mut sizes: Vec<(i32, i64)>) {
         let mut state = self.state();
+        sizes.sort_by_key(|(resource, _)| state.failures_of(*resource));
         state.waiting = sizes.into();
         state.found_at = Some(now);
     }
@@ -127,14 +136,19 @@ impl Schedule {
         state.waiting.clear();
     }
 
-    /// Nothing can be said of what was chosen, if anything was: it is tried again after the others, and nothing is looked at sooner than if nothing was found.
+    /// Nothing can be said of what was chosen, if anything was: it is tried again after the others. These do not wait longer for that, but where there are none
+    /// that never failed, nothing is looked at sooner than if nothing was found.
     pub(crate) fn failed(&self, now: Instant) {
         let mut state = self.state();
         let Some(chosen) = state.chosen.take() else {
             return;
         };
         state.tried.remove(&chosen);
-        state.next = Some(now + state.pause.min(self.when.period));
+        *state.failures.entry(chosen).or_default() += 1;
+        let mut waiting = state.waiting.iter();
+        if waiting.all(|(resource, _)| state.failures_of(*resource) > 0) {
+            state.next = Some(now + state.pause.min(self.when.period));
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -144,6 +158,8 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+
     use super::*;
 
     #[test]
@@ -220,33 +236,70 @@ mod tests {
         assert_eq!(schedule.choose(later, &[]), None, "so it is after each");
     }
 
-    #[test]
-    fn what_failed_is_tried_again_after_the_others_and_more_and_more_seldom() {
+    /// In which minutes each of so many types is tried within twelve hours of steps that are half a minute apart, where these of them fail each time.
+    fn tries(types: i32, failing: RangeInclusive<i32>) -> HashMap<i32, Vec<u64>> {
         let schedule = Schedule::new(Training::default());
         let begun = Instant::now();
-        let mut tries = vec![];
-        for second in 0..3600 {
-            let now = begun + Duration::from_secs(second);
+        let mut tries = HashMap::<i32, Vec<u64>>::new();
+        for step in 0..1440 {
+            // What takes a moment is never over to the second.
+            let now = begun + Duration::from_millis(step * 30_001);
             if !schedule.is_due(now) {
                 continue;
             }
             let chosen = schedule.choose(now, &[]).or_else(|| {
-                schedule.found(now, vec![(1, 9000), (2, 1000)]);
+                schedule.found(now, (1..=types).map(|id| (id, 1000)).collect());
                 schedule.choose(now, &[])
             });
-            tries.push((second, chosen.map(|(id, _)| id)));
-            if let Some((1, _)) = chosen {
+            let Some((id, _)) = chosen else { continue };
+            tries.entry(id).or_default().push(step / 2);
+            if failing.contains(&id) {
                 schedule.failed(now);
             }
         }
-        let (first, later) = tries.split_at(2);
-        assert_eq!(first, [(0, Some(1)), (30, Some(2))]);
-        assert!(later.iter().all(|(_, id)| *id == Some(1)), "{later:?}");
-        assert!((5..12).contains(&later.len()), "{later:?}");
-        // Nothing was chosen since, so nothing is taken back.
-        schedule.is_due(begun + Duration::from_secs(7200));
-        schedule.failed(begun);
-        assert_eq!(schedule.state().tried.get(&2), Some(&1000));
+        tries
+    }
+
+    #[test]
+    fn what_fails_keeps_no_other_from_being_tried_nor_makes_it_wait() {
+        let tries = tries(50, 1..=10);
+        let (failed, others): (Vec<_>, Vec<_>) = tries.into_iter().partition(|(id, _)| *id <= 10);
+        assert!(others.iter().all(|(_, minutes)| minutes.len() == 1));
+        let last = others.iter().map(|(_, minutes)| minutes[0]).max();
+        assert_eq!((others.len(), last), (40, Some(48)), "one a minute");
+        // Then each of them in its turn.
+        assert_eq!(failed.len(), 10);
+        for (id, minutes) in failed {
+            assert!((7..9).contains(&minutes.len()), "{id}: {minutes:?}");
+            assert!(minutes[1] > 48, "{id}: {minutes:?}");
+        }
+    }
+
+    #[test]
+    fn what_fails_is_tried_more_and_more_seldom_where_there_is_nothing_else() {
+        let mut tries = tries(1, 1..=1);
+        let mut minutes = tries.remove(&1).expect("tried");
+        let often = minutes.split_off(7);
+        assert_eq!(minutes, [0, 0, 1, 3, 7, 15, 25]);
+        assert!(
+            often.windows(2).all(|pair| pair[1] - pair[0] == 10),
+            "{often:?}"
+        );
+        assert_eq!(often[0], 35);
+    }
+
+    #[test]
+    fn nothing_is_taken_back_where_nothing_was_chosen() {
+        let schedule = Schedule::new(Training::default());
+        let begun = Instant::now();
+        assert!(schedule.is_due(begun));
+        schedule.found(begun, vec![(1, 1000)]);
+        assert!(schedule.choose(begun, &[]).is_some());
+        let later = begun + schedule.when.period;
+        assert!(schedule.is_due(later));
+        schedule.failed(later);
+        schedule.found(later, vec![(1, 1000)]);
+        assert_eq!(schedule.choose(later, &[]), None);
     }
 
     #[test]
