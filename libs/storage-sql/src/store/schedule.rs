@@ -230,7 +230,7 @@ mod tests {
         assert!(schedule.choose(begun + period, &[]).is_some());
         let later = begun + period + Duration::from_secs(1);
         assert_eq!(schedule.choose(later, &[]), None, "it is looked again");
-        schedule.found(later, vec![(201, 1_000_000), (1, 1000)]);
+        schedule.found(later, vec![(201, 1_000_000), (2, 1000)]);
         assert_eq!(schedule.choose(later, &[]), Some((201, 1_000_000)));
         schedule.succeeded();
         assert_eq!(schedule.choose(later, &[]), None, "so it is after each");
