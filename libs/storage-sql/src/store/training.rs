@@ -4,6 +4,9 @@
 //! dictionary is kept only where that half takes a tenth less. Nothing is learnt from Secrets and ConfigMaps: a dictionary has parts of what it was trained
 //! on, word for word, and stays for as long as its type does.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -287,23 +290,4 @@ fn packed_bytes(dictionary: &Dictionary, bodies: &[Vec<u8>]) -> Result<i64, Stor
     };
     let bytes = packed().map_err(|err| broken(err.to_string()))?;
     Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_learnt_from_what_is_secret() {
-        let core = |resource| may_be_learnt(&GroupVersionResource::new("", "v1", resource));
-        assert_eq!(
-            ["secrets", "configmaps", "pods"].map(core),
-            [false, false, true]
-        );
-        assert!(may_be_learnt(&GroupVersionResource::new(
-            "example.com",
-            "v1",
-            "configmaps"
-        )));
-    }
 }
