@@ -1,6 +1,240 @@
-//! What is learnt from. Pure.
+//! What is asked of the database to train dictionaries, to follow and to read them. SQLite.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use armadex_model::Query;
+use armadex_storage::Sink as _;
+use armadex_storage::conformance::fixture::resource;
+use armadex_storage::conformance::{Fixture, Writer, object};
+use async_trait::async_trait;
 
 use super::*;
+use crate::backend::sqlite::SqliteDatabase;
+use crate::backend::{Database, RowSink, SharedDatabase, Transaction};
+use crate::form::dictionaries::numbers_of;
+use crate::options::{Options, Training};
+use crate::sql::dialect::Dialect;
+use crate::sql::statement::Statement;
+
+/// What the readers of a database have asked for, and whether the next samples are refused.
+#[derive(Clone, Default)]
+struct Watch {
+    asked: Arc<Mutex<Vec<&'static str>>>,
+    refuses: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// How often it was asked for this since the last time that anybody wanted to know.
+    fn count(&self, statement: &str) -> usize {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = asked.len();
+        asked.retain(|name| *name != statement);
+        before - asked.len()
+    }
+
+    fn meets(&self, statement: &Statement) -> Result<(), StoreError> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push(statement.name);
+        match statement.name == "dict.sample" && self.refuses.swap(false, Ordering::SeqCst) {
+            true => Err(broken("the test refuses it".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Watched<T: ?Sized> {
+    watch: Watch,
+    inner: T,
+}
+
+#[async_trait]
+impl Database for Watched<SharedDatabase> {
+    fn dialect(&self) -> Dialect {
+        self.inner.dialect()
+    }
+
+    async fn read(&self, lane: Lane) -> Result<Box<dyn Transaction>, StoreError> {
+        Ok(Box::new(Watched {
+            watch: self.watch.clone(),
+            inner: self.inner.read(lane).await?,
+        }))
+    }
+
+    async fn write(&self) -> Result<Box<dyn Transaction>, StoreError> {
+        self.inner.write().await
+    }
+
+    fn note_committed(&self, incarnation: &str, revision: i64) {
+        self.inner.note_committed(incarnation, revision);
+    }
+
+    async fn catch_up(&self) {
+        self.inner.catch_up().await;
+    }
+
+    async fn rest(&self) {
+        self.inner.rest().await;
+    }
+
+    async fn close(&self) {
+        self.inner.close().await;
+    }
+}
+
+#[async_trait]
+impl Connection for Watched<Box<dyn Transaction>> {
+    fn dialect(&self) -> Dialect {
+        self.inner.dialect()
+    }
+
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        self.inner.execute(statement).await
+    }
+
+    async fn fetch(&mut self, statement: Statement, each: RowSink<'_>) -> Result<(), StoreError> {
+        self.watch.meets(&statement)?;
+        self.inner.fetch(statement, each).await
+    }
+}
+
+#[async_trait]
+impl Transaction for Watched<Box<dyn Transaction>> {
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        self.inner.commit().await
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<(), StoreError> {
+        self.inner.rollback().await
+    }
+}
+
+/// A type is tried that has two objects, which is in vain.
+fn options(period: Duration) -> Options {
+    let training = Training {
+        least: 2,
+        period,
+        ..Training::default()
+    };
+    Options {
+        training,
+        ..Options::default()
+    }
+}
+
+async fn store(directory: &tempfile::TempDir, options: &Options) -> (Arc<SqlStore>, Watch) {
+    let path = directory.path().join("store.db");
+    let inner = SqliteDatabase::open(&path, options).await;
+    let watch = Watch::default();
+    let database = Watched {
+        watch: watch.clone(),
+        inner: Arc::new(inner.expect("a database")) as SharedDatabase,
+    };
+    let store = SqlStore::start(Arc::new(database), options).await;
+    (Arc::new(store.expect("a store")), watch)
+}
+
+fn widgets() -> ResourceType {
+    resource("example.com", "widgets", "Widget", true)
+}
+
+/// Two objects of a type in a cluster.
+async fn put(store: &Arc<SqlStore>, cluster: &str, of: &ResourceType) -> Writer {
+    let fixture = Fixture::of(store);
+    let writer = fixture.writer(cluster, of).await;
+    let objects = [1, 2].map(|number| object("ns", &format!("w-{number}")).body(body(number)));
+    fixture.put(&writer, objects).await;
+    writer
+}
+
+fn body(number: u64) -> String {
+    let own = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let spec = format!("this-is-in-each-and-in-nothing-that-is-built-in/{own:016x}");
+    format!(r#""name":"w-{number}"}},"spec":"{spec}"}}"#)
+}
+
+/// A dictionary of the type, from another process.
+async fn learn(store: &SqlStore, resource: TypeId) {
+    let samples: Vec<String> = (10..500).map(body).collect();
+    let lesson = Lesson {
+        resource: resource.0,
+        objects: 500,
+        bytes: zstd::dict::from_samples(&samples, 4096).expect("a dictionary"),
+    };
+    let learnt = store.order(Work::Learn(lesson)).await.expect("learnt");
+    let number = numbers_of(resource.0).map(|numbers| *numbers.start());
+    assert!(matches!(learnt, Done::Learnt(first) if first == number));
+}
+
+#[tokio::test]
+async fn one_look_at_the_streams_does_for_all_that_are_tried() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (store, watch) = store(&directory, &options(Duration::from_secs(600))).await;
+    for plural in ["widgets", "gadgets", "gizmos"] {
+        put(&store, "m", &resource("example.com", plural, "Thing", true)).await;
+    }
+    for _ in 0..3 {
+        store.train_one().await.expect("tried");
+        assert_eq!(watch.count("dict.sample"), 1);
+    }
+    assert_eq!(watch.count("dict.large_types"), 1);
+}
+
+#[tokio::test]
+async fn a_try_that_failed_is_made_again_and_one_in_vain_is_not() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (store, watch) = store(&directory, &options(Duration::ZERO)).await;
+    put(&store, "m", &widgets()).await;
+    watch.refuses.store(true, Ordering::SeqCst);
+    for (samples, why) in [(1, "refused"), (1, "again"), (0, "it was in vain")] {
+        let purged = store.purge(100, Duration::ZERO).await;
+        purged.expect("what is seen to beside is no part of it");
+        assert_eq!(watch.count("dict.sample"), samples, "{why}");
+    }
+}
+
+#[tokio::test]
+async fn who_found_what_another_trained_looks_for_more_at_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = options(Duration::from_secs(600));
+    let (other, _) = store(&directory, &options).await;
+    let (follower, watch) = store(&directory, &options).await;
+    let of_widgets = put(&follower, "m", &widgets()).await.stream.resource;
+    watch.count("dict.all");
+    for looks in [1, 0] {
+        follower.see_to_dictionaries().await;
+        assert_eq!(watch.count("dict.all"), looks);
+    }
+    learn(&other, of_widgets).await;
+    follower.follow_dictionaries().await.expect("followed");
+    assert!(follower.families.of(of_widgets).mark().is_some());
+    watch.count("dict.all");
+    for looks in [1, 0] {
+        follower.see_to_dictionaries().await;
+        assert_eq!(watch.count("dict.all"), looks);
+    }
+}
+
+#[tokio::test]
+async fn a_dictionary_that_pages_need_is_read_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = options(Duration::from_secs(600));
+    let (writer, _) = store(&directory, &options).await;
+    let of_widgets = put(&writer, "m", &widgets()).await.stream.resource;
+    learn(&writer, of_widgets).await;
+    writer.follow_dictionaries().await.expect("followed");
+    put(&writer, "another", &widgets()).await;
+
+    let (reader, watch) = store(&directory, &options).await;
+    for read in [1, 0] {
+        let rows = Fixture::of(&reader)
+            .rows(&Query::all(widgets().gvr), 1)
+            .await;
+        assert_eq!(rows.len(), 4);
+        assert_eq!(watch.count("dict.several"), read);
+    }
+}
 
 #[test]
 fn nothing_is_learnt_from_what_is_secret() {
