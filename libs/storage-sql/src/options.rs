@@ -100,7 +100,7 @@ impl Default for Training {
             least: 1000,
             // As many as fifty large types that grow, or 25 MB.
             most: 256,
-            // Two seconds of a processor; more samples make no better dictionary of this size.
+            // A part of a second of a processor; more samples make no better dictionary of this size.
             samples: 2000,
             period: Duration::from_secs(10 * 60),
         }

@@ -9,12 +9,12 @@ use crate::options::Training;
 
 /// A type is looked at again when it has so many times the objects.
 const GROWN: i64 = 4;
-/// Until the second look, and the first after one that found something: a fleet that comes brings a thousand objects of each type within seconds, and what was
+/// Until the second look, and the second after one that found something: a fleet that comes brings a thousand objects of each type within seconds, and what was
 /// written before a dictionary was trained stays as it is.
 const FIRST: Duration = Duration::from_secs(15);
 /// Each look that finds nothing doubles the pause.
 const LONGER: u32 = 2;
-/// While types are left to be tried it is this at most: of a second or two of a processor for each, a small part, where most are tried in vain.
+/// While types are left to be tried it is this at most: each takes a part of a second of a processor and two thousand objects read, and most are tried in vain.
 const BETWEEN_TRIES: Duration = Duration::from_secs(60);
 
 /// What this process knows of when to train.

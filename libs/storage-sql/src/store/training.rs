@@ -259,7 +259,7 @@ struct Learnt {
 }
 
 impl Course {
-    /// Takes the processor for a second or two.
+    /// Takes the processor for a part of a second.
     fn take(self) -> Result<Option<Learnt>, StoreError> {
         let mut unpacker = Unpacker::new(&self.dictionaries);
         let bodies = self.bodies.into_iter().map(|body| unpacker.unpack(body));
