@@ -457,9 +457,9 @@ const LIMITS_OF_WHAT_IS_STORED: [(&str, &str, &str); 27] = [
         "MOST_VERSIONS: usize = 50",
     ),
     (
-        "20,000 short names and categories",
+        "40,000 short names and categories",
         "libs/member/src/discovery/served.rs",
-        "MOST_ALIASES_IN_ALL: usize = 2 * MOST_RESOURCES",
+        "MOST_ALIASES_IN_ALL: usize = 4 * MOST_RESOURCES",
     ),
     (
         "(of one resource the first 16 of each)",

@@ -280,7 +280,7 @@ mod tests {
         let most = MOST_ALIASES_IN_ALL / (2 * MOST_ALIASES);
         assert_eq!(told(&with_aliases(most)), Ok(most));
         let error = told(&with_aliases(most + 1)).unwrap_err();
-        assert!(error.contains("20000 short names"), "{error}");
+        assert!(error.contains("40000 short names"), "{error}");
     }
 
     #[test]

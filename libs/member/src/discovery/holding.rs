@@ -54,7 +54,11 @@ impl Count {
     }
 
     fn is_within(&self) -> bool {
-        self.found.load(Ordering::Relaxed) <= self.most
+        self.found() <= self.most
+    }
+
+    fn found(&self) -> usize {
+        self.found.load(Ordering::Relaxed)
     }
 }
 
@@ -90,6 +94,17 @@ impl Holding {
         let found = found.named()?;
         let aliases = found.short_names.len() + found.categories.len();
         (self.resources.add(1) && self.aliases.add(aliases)).then_some(found)
+    }
+
+    /// What `read` finds; of an answer that cannot be read to its end nothing is kept, so nothing of it counts either.
+    pub(super) fn counted<T, E>(&self, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let (resources, aliases) = (self.resources.found(), self.aliases.found());
+        let found = read();
+        if found.is_err() {
+            self.resources.found.store(resources, Ordering::Relaxed);
+            self.aliases.found.store(aliases, Ordering::Relaxed);
+        }
+        found
     }
 
     /// Whether all that the member told was within what may be. If not some of it was not kept, and nobody is to take that for the whole.

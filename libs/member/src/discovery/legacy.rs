@@ -215,8 +215,8 @@ fn resources(
     if list.resources.beyond {
         return Err(MemberError::malformed(path, TOO_MUCH));
     }
-    let found = list.resources.decoded(|item| resource(item, holding));
-    found.map_err(undecoded)
+    let read = || list.resources.decoded(|item| resource(item, holding));
+    holding.counted(read).map_err(undecoded)
 }
 
 fn resource(item: NamedResource, holding: &Holding) -> Option<ServedResource> {
@@ -323,6 +323,28 @@ mod tests {
             assert_eq!(read(&half), read(&half));
             assert!(holding.is_whole());
             assert_eq!((read(&one_more), holding.is_whole()), (0, false));
+        }
+    }
+
+    #[test]
+    fn of_a_version_that_cannot_be_read_nothing_is_counted() {
+        let letters = vec![r#""a""#; MOST_ALIASES].join(",");
+        let aliased = format!(r#"{{"name":"r","kind":"R","shortNames":[{letters}]}}"#);
+        let plain = r#"{"name":"r","kind":"R"}"#;
+        let answer = |items: &[&str]| format!(r#"{{"resources":[{}]}}"#, items.join(","));
+        for (item, most) in [
+            (plain, MOST_RESOURCES),
+            (&*aliased, MOST_ALIASES_IN_ALL / MOST_ALIASES),
+        ] {
+            let holding = Holding::new(Room::Large);
+            let read = |answer: &str| resources("/apis/apps/v1", answer.as_bytes(), &holding);
+            let mut broken = vec![item; most / 2];
+            broken.push(r#"{"name":7}"#);
+            let error = read(&answer(&broken)).unwrap_err().to_string();
+            assert!(error.contains("/apis/apps/v1"), "{error}");
+            let found = read(&answer(&vec![item; most])).expect("so many");
+            assert_eq!(found.len(), most);
+            assert!(holding.is_whole());
         }
     }
 

@@ -66,9 +66,10 @@ pub(super) const MOST_VERSIONS: usize = 50;
 pub(super) const MOST_REQUESTS: usize = 1_000;
 /// Short names or categories of one resource.
 pub(super) const MOST_ALIASES: usize = 16;
-/// Both of all resources of one member: two for each of as many as there may be. Which of more are kept would depend on the order of answers.
-pub(super) const MOST_ALIASES_IN_ALL: usize = 2 * MOST_RESOURCES;
-pub(super) const TOO_MUCH: &str = "it tells of more than 10000 resources or versions, 20000 short names and categories, 5000 groups \
+/// Both of all resources of one member: four for each of as many as there may be; providers of Crossplane have three categories and a short name. Which of
+/// more are kept would depend on the order of answers.
+pub(super) const MOST_ALIASES_IN_ALL: usize = 4 * MOST_RESOURCES;
+pub(super) const TOO_MUCH: &str = "it tells of more than 10000 resources or versions, 40000 short names and categories, 5000 groups \
      or 50 versions of a group";
 
 impl ServedResource {
