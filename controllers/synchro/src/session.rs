@@ -258,27 +258,32 @@ impl Session {
                     }
                     probe.as_mut().reset(Instant::now() + jittered(PROBE_PERIOD, rand::random()));
                 }
-                answer = rediscovery.answer() => match answer {
-                    // What ended by itself begins anew with a whole answer.
-                    Ok(None) if streams.any_ended() => rediscovery.now(),
-                    Ok(None) => rediscovery.unchanged(),
-                    Ok(Some(discovery)) => {
-                        rediscovery.found(Box::pin(self.apply(&resources, &discovery, streams)).await);
-                    }
-                    // While the member does not say what it serves, everything stays as it is that somebody asks for.
-                    Err(error) => {
-                        self.undiscovered(&error, &mut rediscovery);
-                        Box::pin(streams.withdraw(&resources)).await;
+                answer = rediscovery.answer() => {
+                    self.discovers(&answer, &mut rediscovery);
+                    match answer {
+                        // What ended by itself begins anew with a whole answer.
+                        Ok(None) if streams.any_ended() => rediscovery.now(),
+                        Ok(None) => rediscovery.unchanged(),
+                        Ok(Some(discovery)) => {
+                            rediscovery.found(Box::pin(self.apply(&resources, &discovery, streams)).await);
+                        }
+                        // While the member does not say what it serves, everything stays as it is that somebody asks for.
+                        Err(_) => drop(Box::pin(streams.withdraw(&resources)).await),
                     }
                 }
             }
         }
     }
 
-    fn undiscovered(&self, error: &MemberError, rediscovery: &mut Rediscovery) {
-        if rediscovery.failed(&error.to_string()) {
+    /// Tells of a member that does not say what it serves.
+    fn discovers<T>(&self, answer: &Result<T, MemberError>, rediscovery: &mut Rediscovery) {
+        if let Err(error) = answer
+            && rediscovery.failed(&error.to_string())
+        {
             warn!(cluster = %self.name, error = %error, "discovery failed, retrying");
         }
+        let trouble = rediscovery.lasting_trouble();
+        self.board.update(|facts| facts.undiscovered = trouble);
     }
 
     fn say_connected(&self, wanted: &Wanted, version: &str) {
@@ -286,6 +291,7 @@ impl Session {
         self.board.update(|facts| {
             facts.apiserver = wanted.member.server().to_string();
             facts.running = Running::Yes;
+            facts.undiscovered = None;
         });
     }
 

@@ -1,7 +1,7 @@
 //! Turns to ask members what they serve. An answer is read as a whole and its decoded form is larger, so only so many are there at the
 //! same time: 12 of a megabyte, which usual members do not have, and beside them, of members that say more, four of two halves of 8 MiB at the worst (with eight
 //! of 2 MiB beside each of one that knows the older way alone). Who has an answer keeps its turn until it is used, or where the store is slow all members' would
-//! wait for it in memory.
+//! wait for it in memory. A check of the member's health that runs at that moment comes first, so one that answers and then hangs keeps it for five seconds more.
 //!
 //! Whoever turns out to say more is asked anew when it is its turn among its like, and the next time it stands in their line at once. No member's time runs
 //! while it waits, and nobody has a turn of one line while it stands in another: so none waits for what others wait for.
@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::incoming::memory::ClusterMemory;
 use crate::lock::lock;
-use crate::session::in_line::InLine;
+use crate::session::in_line::{InLine, UNTOLD};
 
 /// Members that are asked at the same time, those that say more than is usual beside all others, and for how long each.
 struct Pace {
@@ -230,8 +230,9 @@ impl ClusterDiscovery {
             None => known,
         };
         let mut manner = self.all.manner_of(&self.cluster);
+        let mut untold = UNTOLD;
         loop {
-            let turn = self.line.until(self.all.turn(manner)).await;
+            let turn = self.line.until(&mut untold, self.all.turn(manner)).await;
             let Pace { longest, .. } = PACES[manner.pace];
             let begun = Instant::now();
             let answer = timeout(longest, member.discover(known, manner.room())).await;

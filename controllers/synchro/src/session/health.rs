@@ -66,6 +66,10 @@ impl Trouble {
             told: Instant::now(),
         })
     }
+
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
 }
 
 /// The health of one member.

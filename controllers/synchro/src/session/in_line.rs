@@ -5,13 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::told::board::Board;
 use crate::told::metrics::ClusterMetrics;
 
 /// Before the status says so: nearly all turns come sooner, and each word is a write.
-const UNTOLD: Duration = Duration::from_secs(60);
+pub(super) const UNTOLD: Duration = Duration::from_secs(60);
 
 /// Where it is told of one cluster.
 #[derive(Debug, Default)]
@@ -21,11 +21,15 @@ pub(crate) struct InLine {
 }
 
 impl InLine {
-    /// The turn, when it comes.
-    pub(super) async fn until<T>(&self, turn: impl Future<Output = T>) -> T {
+    /// The turn, when it comes. What is left of the time that is `untold` goes on in the next line: who stands in three of them one after the other is told of
+    /// as whoever stands in one.
+    pub(super) async fn until<T>(&self, untold: &mut Duration, turn: impl Future<Output = T>) -> T {
         let mut turn = pin!(turn);
         let mut place = Place::taken(self);
-        match timeout(UNTOLD, &mut turn).await {
+        let begun = Instant::now();
+        let in_time = timeout(*untold, &mut turn).await;
+        *untold = untold.saturating_sub(begun.elapsed());
+        match in_time {
             Ok(turn) => turn,
             Err(_) => {
                 place.tells(true);
@@ -77,7 +81,8 @@ mod tests {
                 line.board.facts().in_line,
             )
         };
-        assert_eq!(line.until(ready("at once")).await, "at once");
+        let mut untold = UNTOLD;
+        assert_eq!(line.until(&mut untold, ready("at once")).await, "at once");
         assert_eq!(shown(), (0, false));
         let turn = async {
             tokio::time::sleep(UNTOLD - Duration::from_secs(1)).await;
@@ -86,14 +91,33 @@ mod tests {
             assert_eq!(shown(), (1, true));
             "late"
         };
-        assert_eq!(line.until(turn).await, "late");
+        assert_eq!(line.until(&mut untold, turn).await, "late");
         assert_eq!(shown(), (0, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_minute_is_that_of_all_lines_together() {
+        let line = InLine::default();
+        let is_told = || line.board.facts().in_line;
+        let most_of_it = async || {
+            tokio::time::sleep(UNTOLD - Duration::from_secs(1)).await;
+            is_told()
+        };
+        let mut untold = UNTOLD;
+        assert!(!line.until(&mut untold, most_of_it()).await);
+        assert!(line.until(&mut untold, most_of_it()).await);
+        let a_moment = async {
+            tokio::task::yield_now().await;
+            is_told()
+        };
+        assert!(line.until(&mut untold, a_moment).await, "at once");
+        assert!(!is_told());
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_goes_away_does_not_wait_any_more() {
         let line = InLine::default();
-        let gone = timeout(2 * UNTOLD, line.until(pending::<()>())).await;
+        let gone = timeout(2 * UNTOLD, line.until(&mut UNTOLD.clone(), pending::<()>())).await;
         assert!(gone.is_err());
         assert_eq!(line.metrics.waiting_discoveries.get(), 0);
         assert!(!line.board.facts().in_line);

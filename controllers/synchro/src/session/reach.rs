@@ -48,12 +48,12 @@ impl Unreached {
         matches!(self, Self::Member { .. })
     }
 
-    /// The member is not there, or was waited for in vain.
+    /// The member is not there, or was waited for in vain, here or by a gateway before it.
     fn says_nothing(&self) -> bool {
         let Self::Member { what, source } = self else {
             return false;
         };
-        *what == HEALTH_CHECK || matches!(source, MemberError::TimedOut { .. })
+        *what == HEALTH_CHECK || source.took_long()
     }
 
     /// The member answers, and not as it should; or the store does not.

@@ -90,6 +90,8 @@ pub(super) struct Rediscovery {
     soon: Option<Duration>,
     /// Why it does not answer.
     trouble: Option<Trouble>,
+    /// How many times in a row.
+    failures: u32,
 }
 
 /// `None`: what the member serves is what it was.
@@ -117,6 +119,7 @@ impl Rediscovery {
             hasher: RandomState::new(),
             missing: Backoff::new(MISSING_PERIOD, SETTLED_PERIOD),
             trouble: None,
+            failures: 0,
         };
         rediscovery.found(found);
         rediscovery
@@ -153,9 +156,16 @@ impl Rediscovery {
         let news = Trouble::restated(self.trouble.as_ref(), words);
         let is_news = news.is_some();
         self.trouble = news.or(self.trouble.take());
+        self.failures = self.failures.saturating_add(1);
         let period = self.missing.next(1.0);
         self.again_in(period);
         is_news
+    }
+
+    /// Why there has been no answer for more than a moment.
+    pub(super) fn lasting_trouble(&self) -> Option<String> {
+        let lasts = self.trouble.as_ref().filter(|_| self.failures > 1);
+        lasts.map(|trouble| trouble.words().to_owned())
     }
 
     fn again_in(&mut self, period: Duration) {
@@ -202,6 +212,7 @@ impl Rediscovery {
         self.soon = self.urgency.answered(is_news, Instant::now());
         let answer = answer?;
         self.trouble = None;
+        self.failures = 0;
         Ok(answer.map(|(discovery, known)| {
             self.known = known;
             if is_news {

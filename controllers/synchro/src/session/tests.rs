@@ -4,6 +4,7 @@
 mod full;
 mod in_line;
 mod silent;
+mod undiscovered;
 mod versions;
 mod waiting;
 

@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     pub(crate) running: Running,
     /// For a minute or longer it has waited for its turn to say what it serves.
     pub(crate) in_line: bool,
+    /// Why a member that is synced does not say what it serves now, if that lasts.
+    pub(crate) undiscovered: Option<String>,
     /// Whether the member answers.
     pub(crate) health: MemberHealth,
     /// The API server in use.

@@ -27,6 +27,7 @@ use crate::told::report::Progress;
 
 /// Group and resource of a row that stands for several.
 const REST: &str = "*";
+const UNDISCOVERED: &str = "what is synced goes on and nothing else begins, as the member does not say what it serves now: ";
 const IN_LINE: &str = "the member waits to be asked what it serves: of those that take as long, or say as much, only a few are asked at the same time";
 
 /// Makes the status that follows `previous`; of resources what is told on is in `told`.
@@ -169,10 +170,19 @@ fn running(facts: &Facts) -> Said {
         (Running::Yes, _) => said(
             ConditionStatus::True,
             SynchroRunningReason::Running,
-            in_line(facts).unwrap_or_default(),
+            beside_running(facts),
         ),
         (Running::Shutdown, _) => said(ConditionStatus::False, SynchroRunningReason::Shutdown, ""),
     }
+}
+
+/// What the streams that run do not tell.
+fn beside_running(facts: &Facts) -> String {
+    let undiscovered = facts.undiscovered.as_ref();
+    let undiscovered = undiscovered.map(|words| format!("{UNDISCOVERED}{words}"));
+    let in_line = in_line(facts).map(str::to_owned);
+    let words: Vec<_> = undiscovered.into_iter().chain(in_line).collect();
+    words.join("; now ")
 }
 
 fn in_line(facts: &Facts) -> Option<&'static str> {

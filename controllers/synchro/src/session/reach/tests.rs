@@ -75,11 +75,18 @@ fn a_member_hangs_where_it_was_waited_for_in_vain_and_nobody_else_does() {
         after: std::time::Duration::from_secs(5),
     };
     let answer = || MemberError::GaveWay { phase: "answer" };
+    let gateway = || MemberError::Status {
+        code: 504,
+        message: "upstream request timeout".to_owned().into(),
+        retry_after: None,
+        fresh_token: None,
+    };
     for (answer, took_long, expected) in [
         (of_member(HEALTH_CHECK, silence()), true, true),
         (of_member(HEALTH_CHECK, answer()), true, true),
         (of_member(HEALTH_CHECK, silence()), false, false),
         (of_member("discovery", silence()), true, true),
+        (of_member("discovery", gateway()), true, true),
         // It waited for its turn.
         (of_member("discovery", answer()), true, false),
         (Err(Unreached::Store(unavailable())), true, false),

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What the status says of whether something syncs the cluster: the reason, and the message.
-fn said(stage: &Stage) -> Option<(String, String)> {
+pub(super) fn said(stage: &Stage) -> Option<(String, String)> {
     let written = stage.control_plane.statuses("m").pop()?;
     let conditions = written.body["status"]["conditions"].as_array()?;
     let mut found = conditions.iter();

@@ -73,6 +73,14 @@ fn conditions_are_clusterpedias() {
         let shown = shown(&in_line);
         assert!(shown.contains(&format!("{before}{IN_LINE}\"")), "{shown}");
     }
+    let mut undiscovered = facts(yes(), Running::Yes, MemberHealth::Unasked);
+    undiscovered.undiscovered = Some("/apis: too much".into());
+    for (in_line, after) in [(false, ""), (true, "; now the member waits")] {
+        undiscovered.in_line = in_line;
+        let shown = shown(&undiscovered);
+        let words = format!("Running=True Running \"{UNDISCOVERED}/apis: too much{after}");
+        assert!(shown.contains(&words), "{shown}");
+    }
     let lost = MemberHealth::NotReachable("connection refused".into());
     assert_snapshot!(shown(&facts(yes(), Running::Yes, lost)), @r#"
     Validated=True Validated ""

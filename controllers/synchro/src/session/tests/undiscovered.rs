@@ -1,0 +1,24 @@
+//! Members that are synced and do not say any more what they serve.
+
+use super::in_line::said;
+use super::*;
+
+#[tokio::test]
+async fn a_cluster_says_why_it_is_not_known_what_its_member_serves_for_as_long_as_it_is_not() {
+    let mut act = Act::begin().await;
+    let says = |words: &str| {
+        let is_said = |(reason, message): (String, String)| {
+            reason == "Running" && message.contains(words) && message.is_empty() == words.is_empty()
+        };
+        said(&act.stage).is_some_and(is_said)
+    };
+    act.member.answers("/apis", 403);
+    in_time("word of it", || async {
+        says("does not say what it serves now: ")
+    })
+    .await;
+    act.stage.shows(&[POD]).await;
+    act.member.answers("/apis", 200);
+    in_time("the end of it", || async { says("") }).await;
+    act.fleet.shutdown().await;
+}
