@@ -141,6 +141,8 @@ struct Stream {
     waits: Waits,
     /// It stopped because the cluster is full.
     was_full: bool,
+    /// Its last list, of which not all was stored, made place in a cluster that was full, so that it was made again at once.
+    made_place: bool,
 }
 
 impl Stream {
@@ -179,6 +181,7 @@ impl Stream {
             proved: None,
             waits: Waits::default(),
             was_full: false,
+            made_place: false,
         }
     }
 
@@ -463,7 +466,16 @@ impl Stream {
         }
         self.context.report.full(words);
         self.was_full = true;
+        self.made_place = false;
+        // What is refused as too old from now on followed no list.
+        self.outlasted = None;
         Outcome::Full
+    }
+
+    /// A list is stored to its end.
+    fn list_is_stored(&mut self) {
+        self.hidden = None;
+        self.made_place = false;
     }
 
     /// Its session is told, and says the rest.

@@ -72,8 +72,11 @@ impl Listing {
 
 impl Stream {
     pub(super) async fn page(&mut self, listing: &mut Listing) -> Result<Outcome, Halt> {
-        if listing.token.is_none() && !self.begin(listing).await? {
-            return Ok(self.full());
+        if listing.token.is_none() {
+            self.disown(listing).await?;
+            if !self.begin(listing).await? {
+                return Ok(self.full());
+            }
         }
         let cancel = self.context.cancel.clone();
         let has_room = tokio::select! {
@@ -113,7 +116,7 @@ impl Stream {
             self.is_long = listing.is_long();
         }
         if let Outcome::Listed { .. } = outcome {
-            self.hidden = None;
+            self.list_is_stored();
         }
         if let Outcome::Page {
             token: Some(token), ..
@@ -126,6 +129,17 @@ impl Stream {
             listing.page_is_whole();
         }
         Ok(outcome)
+    }
+
+    /// The stored position is that of another cluster, or of what the member was before it was restored. Before anything is written or taken away by what it
+    /// lists now that is known of what is stored: a watch from there would not tell what was taken away, and a list that does not begin now has to be made later.
+    async fn disown(&mut self, listing: &mut Listing) -> Result<(), Halt> {
+        if !std::mem::take(&mut listing.disowns) {
+            return Ok(());
+        }
+        let position = self.mark(&mut listing.marked);
+        self.writer.write(self.opened()?, vec![], position).await?;
+        Ok(())
     }
 
     /// Whether the list begins.

@@ -50,6 +50,8 @@ pub(crate) struct Listing {
     pub(crate) seen: Seen,
     /// There may be rows that are not in the list.
     pub(crate) over_rows: bool,
+    /// The stored position is no longer one to go on from, and the store does not know that yet.
+    pub(crate) disowns: bool,
     /// The store has rows of this list, and knows that it is under way.
     pub(crate) marked: bool,
     /// Of the type there may be so many, however many others there are, as far as the list has as many.
@@ -221,14 +223,16 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
     match (state, outcome) {
         (State::Opening, Outcome::Opened(None)) => go(State::Listing(Listing::default())),
         (State::Opening, Outcome::Opened(Some(position))) => {
+            let is_live = position.phase == Phase::Live;
             go(match resumable(position, member) {
                 Some(version) => State::Checking { version },
+                None if is_live => State::Listing(Listing::over_rows_of_another()),
                 None => State::Listing(Listing::over_rows()),
             })
         }
         (State::Checking { version }, Outcome::Present(present)) => {
             go(if is_behind(&present, &version) {
-                State::Listing(Listing::over_rows())
+                State::Listing(Listing::over_rows_of_another())
             } else {
                 State::Watching { version }
             })
@@ -315,6 +319,14 @@ impl Listing {
         Self {
             over_rows: true,
             ..Self::default()
+        }
+    }
+
+    /// A list over rows that are those of another cluster, or of another past of this one.
+    fn over_rows_of_another() -> Self {
+        Self {
+            disowns: true,
+            ..Self::over_rows()
         }
     }
 

@@ -11,7 +11,8 @@ use crate::stream::{Stream, StreamContext};
 const KEYS: u32 = 1000;
 
 impl Stream {
-    /// One step; the last one stores the position, if all that leads to it is stored. Otherwise it is listed anew: at once where there is place for it now.
+    /// One step; the last one stores the position, if all that leads to it is stored. Otherwise it is listed anew: at once where there is place for it now, but
+    /// only once. Of a resource that has far more than there is place for, and of which many go all the time, each list would make some.
     pub(super) async fn sweep(&mut self, sweep: &Sweep) -> Result<Outcome, Halt> {
         let opened = self.opened()?;
         let keys = if sweep.over_rows {
@@ -33,13 +34,14 @@ impl Stream {
         let changes = gone.map(Change::Delete).collect();
         self.writer.write(opened, changes, position).await?;
         if last.is_none() && !sweep.is_stored {
-            return Ok(match self.context.objects.fill_it() {
+            let is_vain = std::mem::replace(&mut self.made_place, true);
+            return Ok(match is_vain || self.context.objects.fill_it() {
                 true => self.full(),
                 false => Outcome::Gone,
             });
         }
         if leads_on {
-            self.hidden = None;
+            self.list_is_stored();
             self.context.report.listed();
             self.context.report.place().listed(&sweep.version);
         }

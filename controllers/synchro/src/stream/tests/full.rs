@@ -1,5 +1,7 @@
 //! Clusters that have as many objects in the store as they may have.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::*;
 
 /// So many a cluster may have here.
@@ -286,6 +288,67 @@ async fn the_only_page_of_a_list_that_fills_the_cluster_is_not_taken_for_all_of_
     scene.sink.with(|stored| stored.others = 2);
     scene.member.set_size(8);
     scene.comes_to_have(&all, "Live@40").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_what_was_swept_by_what_another_cluster_has_no_watch_goes_on() {
+    let pods = numbered(0..15, 1);
+    let scene = Scene::that_has(&pods).await;
+    scene.sink.with(|stored| {
+        let position = stored.position.as_mut().expect("it was listed");
+        position.member = "another".to_owned();
+    });
+    scene.member.set_size(3);
+    scene.member.lists([page_of(30, "", &numbered(20..23, 2))]);
+    let act = scene.run_within(MOST).await;
+    // A watch from where the other one stood would not bring them back.
+    scene.comes_to_have(&[], "Listing@").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_member_for_which_there_is_no_place_is_listed_as_soon_as_there_is() {
+    let scene = Scene::that_has(&numbered(0..10, 1)).await;
+    scene.member.set_present("5");
+    scene.member.set_size(12);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    scene.member.set_present("20");
+    scene.member.set_size(8);
+    let left = numbered(20..28, 19);
+    scene
+        .member
+        .lists([page_of(20, "", &left), page_of(20, "", &left)]);
+    scene.comes_to_have(&left, "Live@20").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_makes_place_each_time_is_not_made_without_end() {
+    const PAGES: u32 = 50;
+    let scene = Scene::that_has(&numbered(0..99, 1)).await;
+    scene.is_to_be_listed();
+    let listed = AtomicU32::new(1);
+    // Each time others, of which there are more than there is place for; three on a page.
+    scene.member.answers_by(move |request| {
+        let (list, page) = match request.split_once(':') {
+            None => (listed.fetch_add(1, Ordering::Relaxed) + 1, 0),
+            Some((_, page)) => {
+                let page: u32 = page.parse().expect("a number");
+                (listed.load(Ordering::Relaxed), page)
+            }
+        };
+        let first = (list * PAGES + page) * 3;
+        let next = (page + 1 < PAGES).then(|| (page + 1).to_string());
+        let token = next.unwrap_or_default();
+        page_of(10, &token, &numbered(first..first + 3, list))
+    });
+    let began = Instant::now();
+    let act = scene.run_within(100).await;
+    act.says(ResourceSyncStatus::Error).await;
+    tokio::time::sleep(LONG - began.elapsed()).await;
+    assert!((4..40).contains(&scene.lists()), "{}", scene.lists());
     act.end().await;
 }
 
