@@ -155,6 +155,7 @@ impl Stream {
         let writer = Writer {
             shared: Arc::clone(&context.shared),
             cluster: context.cluster,
+            resource: Arc::clone(&context.resource),
             report: Arc::clone(&context.report),
             objects: Arc::clone(&context.objects),
             metrics: Arc::clone(&context.metrics),

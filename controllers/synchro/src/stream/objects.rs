@@ -19,6 +19,13 @@ const BEYOND: u64 = 10;
 /// look is to read a row for each of them: that is 12 looks in a minute at the most, however many ask.
 const GOOD_FOR: Duration = Duration::from_secs(5);
 
+/// Whose objects are counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Type<'t> {
+    pub(super) id: TypeId,
+    pub(super) gvr: &'t GroupVersionResource,
+}
+
 /// The objects of one cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterObjects {
@@ -64,11 +71,11 @@ impl ClusterObjects {
     }
 
     /// What there is of the cluster and of this type, if that was seen a moment ago and fills it.
-    pub(super) fn known(&self, id: TypeId, now: Instant) -> Option<Stored> {
+    pub(super) fn known(&self, of: Type<'_>, now: Instant) -> Option<Stored> {
         let mut counted = lock(&self.counted);
-        let look = counted.look.as_ref();
+        let look = counted.look.as_mut();
         let look = look.filter(|look| now.duration_since(look.at) < GOOD_FOR)?;
-        let (all, (own, beside)) = (look.all(), look.of(id));
+        let (all, (own, beside)) = (look.all(), look.of(of));
         counted.all = all;
         let most = self.most;
         Some(Stored {
@@ -80,11 +87,11 @@ impl ClusterObjects {
     }
 
     /// This came of a batch of this type.
-    pub(super) fn wrote(&self, id: TypeId, written: Written) {
+    pub(super) fn wrote(&self, of: Type<'_>, written: Written) {
         let mut counted = lock(&self.counted);
         counted.all = after(counted.all, written);
         if let Some(look) = &mut counted.look {
-            look.wrote(id, written);
+            look.wrote(of, written);
         }
     }
 
@@ -105,30 +112,41 @@ struct Look {
     at: Instant,
     /// Versions of one resource stand side by side.
     types: Vec<Counts>,
+    /// Resources by name, in the order of their numbers.
+    resources: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
 struct Counts {
     id: TypeId,
     /// The same for all versions of a resource.
-    resource: u32,
+    resource: usize,
     objects: u64,
 }
 
 impl Look {
     fn new(states: &[StreamState], at: Instant) -> Self {
         let mut states: Vec<_> = states.iter().collect();
-        states.sort_by(|one, other| name(one).cmp(&name(other)));
-        let resources = states.chunk_by(|one, other| name(one) == name(other));
-        let types = (0..).zip(resources).flat_map(|(resource, versions)| {
-            versions.iter().map(move |state| Counts {
-                id: state.id,
-                resource,
-                objects: state.objects,
-            })
-        });
+        states.sort_by(|one, other| name(&one.resource.gvr).cmp(&name(&other.resource.gvr)));
+        let resources =
+            states.chunk_by(|one, other| name(&one.resource.gvr) == name(&other.resource.gvr));
+        let types = resources
+            .clone()
+            .enumerate()
+            .flat_map(|(resource, versions)| {
+                versions.iter().map(move |state| Counts {
+                    id: state.id,
+                    resource,
+                    objects: state.objects,
+                })
+            });
         let types = types.collect();
-        Self { at, types }
+        let resources = resources.map(|versions| owned(name(&versions[0].resource.gvr)));
+        Self {
+            at,
+            types,
+            resources: resources.collect(),
+        }
     }
 
     /// While another version of a resource takes the place of the one that is stored, both are there, of the same objects: those of the fullest one count.
@@ -139,35 +157,56 @@ impl Look {
     }
 
     /// Of this type, and of the fullest other version of its resource.
-    fn of(&self, id: TypeId) -> (u64, u64) {
-        let Some(own) = self.types.iter().find(|counts| counts.id == id) else {
-            return (0, 0);
-        };
-        let is_beside = |counts: &&Counts| counts.resource == own.resource && counts.id != id;
+    fn of(&mut self, of: Type<'_>) -> (u64, u64) {
+        let &mut Counts {
+            id,
+            resource,
+            objects,
+        } = self.counts(of);
+        let is_beside = |counts: &&Counts| counts.resource == resource && counts.id != id;
         let beside = self.types.iter().filter(is_beside);
-        (own.objects, fullest(beside))
+        (objects, fullest(beside))
     }
 
-    fn wrote(&mut self, id: TypeId, written: Written) {
-        if let Some(counts) = self.types.iter_mut().find(|counts| counts.id == id) {
-            counts.objects = after(counts.objects, written);
-            return;
-        }
-        // It came after the look, and had nothing then.
-        let last = self.types.last().map_or(0, |counts| counts.resource);
-        self.types.push(Counts {
-            id,
-            resource: last + 1,
-            objects: after(0, written),
+    fn wrote(&mut self, of: Type<'_>, written: Written) {
+        let counts = self.counts(of);
+        counts.objects = after(counts.objects, written);
+    }
+
+    /// One that came after the look had nothing then; what another version of its resource has are the objects that it will have.
+    fn counts(&mut self, Type { id, gvr }: Type<'_>) -> &mut Counts {
+        let known = self.types.iter().position(|counts| counts.id == id);
+        let place = known.unwrap_or_else(|| {
+            let resource = self.number(gvr);
+            let is_before = |counts: &Counts| counts.resource <= resource;
+            let place = self.types.partition_point(is_before);
+            let new = Counts {
+                id,
+                resource,
+                objects: 0,
+            };
+            self.types.insert(place, new);
+            place
         });
+        &mut self.types[place]
+    }
+
+    /// That of a resource, which is there from now on.
+    fn number(&mut self, gvr: &GroupVersionResource) -> usize {
+        let named = |(group, resource): &(String, String)| (&**group, &**resource) == name(gvr);
+        self.resources.iter().position(named).unwrap_or_else(|| {
+            self.resources.push(owned(name(gvr)));
+            self.resources.len() - 1
+        })
     }
 }
 
-fn name(state: &StreamState) -> (&str, &str) {
-    let GroupVersionResource {
-        group, resource, ..
-    } = &state.resource.gvr;
-    (group, resource)
+fn name(gvr: &GroupVersionResource) -> (&str, &str) {
+    (&gvr.group, &gvr.resource)
+}
+
+fn owned((group, resource): (&str, &str)) -> (String, String) {
+    (group.to_owned(), resource.to_owned())
 }
 
 fn fullest<'a>(versions: impl IntoIterator<Item = &'a Counts>) -> u64 {
@@ -251,6 +290,8 @@ mod tests {
     const PODS: TypeId = TypeId(1);
     const THINGS: TypeId = TypeId(2);
     const NEW_THINGS: TypeId = TypeId(3);
+    /// Of another group, by the same name.
+    const OTHERS: TypeId = TypeId(4);
 
     fn written(added: u64, deleted: u64) -> Written {
         Written {
@@ -281,6 +322,23 @@ mod tests {
         }
     }
 
+    fn gvr(id: TypeId) -> GroupVersionResource {
+        match id {
+            PODS => GroupVersionResource::new("", "v1", "pods"),
+            THINGS => GroupVersionResource::new("shop.example", "v1", "things"),
+            NEW_THINGS => GroupVersionResource::new("shop.example", "v2", "things"),
+            _ => GroupVersionResource::new("other.example", "v1", "things"),
+        }
+    }
+
+    fn known(objects: &ClusterObjects, id: TypeId, now: Instant) -> Option<Stored> {
+        objects.known(Type { id, gvr: &gvr(id) }, now)
+    }
+
+    fn wrote(objects: &ClusterObjects, id: TypeId, written: Written) {
+        objects.wrote(Type { id, gvr: &gvr(id) }, written);
+    }
+
     fn pods(objects: u64) -> StreamState {
         state(PODS, ("", "v1", "pods"), objects)
     }
@@ -302,50 +360,67 @@ mod tests {
     fn what_comes_and_goes_is_counted() {
         let objects = ClusterObjects::new(10);
         objects.are(&[pods(7)], Instant::now());
-        objects.wrote(PODS, written(2, 0));
+        wrote(&objects, PODS, written(2, 0));
         assert!(!objects.fill_it());
-        objects.wrote(PODS, written(4, 2));
+        wrote(&objects, PODS, written(4, 2));
         assert!(objects.fill_it());
         assert!(!objects.overflow_it(), "11 of 10 are a tenth more");
-        objects.wrote(PODS, written(1, 0));
+        wrote(&objects, PODS, written(1, 0));
         assert!(objects.overflow_it());
-        objects.wrote(PODS, written(0, 50));
-        objects.wrote(PODS, written(9, 0));
+        wrote(&objects, PODS, written(0, 50));
+        wrote(&objects, PODS, written(9, 0));
         assert!(!objects.fill_it(), "there are never fewer than none");
     }
 
     #[test]
     fn a_look_is_good_enough_for_a_moment_and_knows_what_was_written_since() {
         let (objects, now) = (ClusterObjects::new(10), Instant::now());
-        assert_eq!(objects.known(PODS, now), None);
+        assert_eq!(known(&objects, PODS, now), None);
         objects.are(&[pods(4), things(THINGS, "v1", 7)], now);
-        assert_eq!(objects.known(PODS, now), Some(stored(10, 11, 4)));
-        objects.wrote(PODS, written(1, 0));
-        objects.wrote(THINGS, written(0, 2));
+        assert_eq!(known(&objects, PODS, now), Some(stored(10, 11, 4)));
+        wrote(&objects, PODS, written(1, 0));
+        wrote(&objects, THINGS, written(0, 2));
         let just_before = now + GOOD_FOR - Duration::from_millis(1);
-        assert_eq!(objects.known(PODS, just_before), Some(stored(10, 10, 5)));
-        assert_eq!(objects.known(THINGS, now), Some(stored(10, 10, 5)));
-        assert_eq!(objects.known(PODS, now + GOOD_FOR), None);
+        assert_eq!(known(&objects, PODS, just_before), Some(stored(10, 10, 5)));
+        assert_eq!(known(&objects, THINGS, now), Some(stored(10, 10, 5)));
+        assert_eq!(known(&objects, PODS, now + GOOD_FOR), None);
     }
 
     #[test]
     fn a_type_that_is_newer_than_a_look_had_nothing_then() {
         let (objects, now) = (ClusterObjects::new(10), Instant::now());
         objects.are(&[pods(4), things(THINGS, "v1", 7)], now);
-        assert_eq!(objects.known(NEW_THINGS, now), Some(stored(10, 11, 0)));
-        objects.wrote(NEW_THINGS, written(3, 0));
-        objects.wrote(NEW_THINGS, written(2, 1));
-        assert_eq!(objects.known(NEW_THINGS, now), Some(stored(10, 15, 4)));
-        assert_eq!(objects.known(THINGS, now), Some(stored(10, 15, 7)));
+        assert_eq!(known(&objects, OTHERS, now), Some(stored(10, 11, 0)));
+        wrote(&objects, OTHERS, written(3, 0));
+        wrote(&objects, OTHERS, written(2, 1));
+        assert_eq!(known(&objects, OTHERS, now), Some(stored(10, 15, 4)));
+        assert_eq!(known(&objects, THINGS, now), Some(stored(10, 15, 7)));
+    }
+
+    #[test]
+    fn a_version_that_is_newer_than_a_look_has_the_objects_of_the_others() {
+        let (objects, now) = (ClusterObjects::new(10), Instant::now());
+        objects.are(&[things(THINGS, "v1", 7), pods(4)], now);
+        let things = |own, beside| Stored {
+            beside,
+            ..stored(10, 11, own)
+        };
+        let new = known(&objects, NEW_THINGS, now).expect("a look");
+        assert_eq!(new, things(0, 7));
+        assert_eq!(new.begins(Some(7)), Begins::Whole { may_have: 7 });
+        wrote(&objects, NEW_THINGS, written(4, 0));
+        assert_eq!(known(&objects, NEW_THINGS, now), Some(things(4, 7)));
+        assert_eq!(known(&objects, THINGS, now), Some(things(7, 4)));
+        assert_eq!(known(&objects, PODS, now), Some(stored(10, 11, 4)));
     }
 
     #[test]
     fn what_is_there_is_kept_where_somebody_is_about_to_ask_for_it() {
         let (objects, now) = (ClusterObjects::new(10), Instant::now());
         objects.are(&[pods(10)], now);
-        assert_eq!(objects.known(PODS, now), Some(stored(10, 10, 10)));
+        assert_eq!(known(&objects, PODS, now), Some(stored(10, 10, 10)));
         objects.are(&[pods(9)], now);
-        assert_eq!(objects.known(PODS, now), None);
+        assert_eq!(known(&objects, PODS, now), None);
     }
 
     #[test]
@@ -354,15 +429,15 @@ mod tests {
         let (v1, v2) = (things(THINGS, "v1", 6), things(NEW_THINGS, "v2", 5));
         let same_name = state(TypeId(4), ("other.example", "v1", "things"), 1);
         objects.are(&[v2, pods(4), same_name, v1], now);
-        assert_eq!(objects.known(PODS, now), Some(stored(10, 11, 4)));
+        assert_eq!(known(&objects, PODS, now), Some(stored(10, 11, 4)));
         let things = |all, own, beside| Stored {
             beside,
             ..stored(10, all, own)
         };
-        assert_eq!(objects.known(THINGS, now), Some(things(11, 6, 5)));
-        assert_eq!(objects.known(NEW_THINGS, now), Some(things(11, 5, 6)));
-        objects.wrote(NEW_THINGS, written(2, 0));
-        assert_eq!(objects.known(THINGS, now), Some(things(12, 6, 7)));
+        assert_eq!(known(&objects, THINGS, now), Some(things(11, 6, 5)));
+        assert_eq!(known(&objects, NEW_THINGS, now), Some(things(11, 5, 6)));
+        wrote(&objects, NEW_THINGS, written(2, 0));
+        assert_eq!(known(&objects, THINGS, now), Some(things(12, 6, 7)));
     }
 
     #[test]

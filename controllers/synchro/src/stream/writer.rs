@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use armadex_backoff::Backoff;
-use armadex_model::ObjectKey;
+use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::{
     Batch, Change, ClusterId, MemberPosition, Rules, StoreError, TypeId, Written,
 };
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Shared;
-use crate::stream::objects::{ClusterObjects, Stored};
+use crate::stream::objects::{ClusterObjects, Stored, Type};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
 
@@ -52,6 +52,7 @@ impl Refused {
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cluster: ClusterId,
+    pub(crate) resource: Arc<ResourceType>,
     pub(crate) report: Arc<Report>,
     pub(crate) objects: Arc<ClusterObjects>,
     pub(crate) metrics: Arc<ClusterMetrics>,
@@ -141,7 +142,7 @@ impl Writer {
             let (key, reason) = match tried {
                 Ok(written) => {
                     self.metrics.wrote(written);
-                    self.objects.wrote(opened.resource, written);
+                    self.objects.wrote(self.counted(opened), written);
                     return Ok(written);
                 }
                 Err(Refused::Object(key, reason)) => (key, reason),
@@ -169,14 +170,22 @@ impl Writer {
             () = self.cancel.cancelled() => return Err(Halt::Cancelled),
         };
         let begun = Instant::now();
-        let known = self.objects.known(opened.resource, begun);
+        let of = self.counted(opened);
+        let known = self.objects.known(of, begun);
         if known.is_some() || !self.objects.fill_it() {
             return Ok(known);
         }
         let states = self.attempt(|| self.shared.sink.streams(self.cluster));
         // A look is refused for no object and no type.
         self.objects.are(&states.await?.unwrap_or_default(), begun);
-        Ok(self.objects.known(opened.resource, begun))
+        Ok(self.objects.known(of, begun))
+    }
+
+    fn counted(&self, opened: Opened) -> Type<'_> {
+        Type {
+            id: opened.resource,
+            gvr: &self.resource.gvr,
+        }
     }
 
     /// Calls the store until it answers. What it refuses is for the caller.

@@ -409,6 +409,7 @@ async fn one_stream_looks_for_all_that_ask_at_about_the_same_time() {
     let writer = |number: u32| Writer {
         shared: Arc::clone(&shared),
         cluster: ClusterId(1),
+        resource: Arc::new(pods()),
         report: Arc::new(Report::new(Arc::default(), Timestamp::UNIX_EPOCH)),
         objects: Arc::clone(&objects),
         metrics: Arc::default(),
