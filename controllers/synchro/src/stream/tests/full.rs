@@ -353,6 +353,30 @@ async fn a_list_that_makes_place_each_time_is_not_made_without_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_watch_that_is_too_old_where_nothing_is_listed_follows_no_list_that_took_too_long() {
+    let scene = Scene::that_has(&numbered(0..13, 1)).await;
+    let twelve = numbered(0..12, 1);
+    scene.member.answers_by(move |request| match request {
+        "watch@10" => Answer::status(410, gone()),
+        "list" => page_of(20, "", &twelve),
+        _ => Answer::ok("").that_stays_open(),
+    });
+    scene.member.set_size(12);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    tokio::time::sleep(LONG).await;
+    let three = numbered(0..3, 1);
+    scene.member.set_size(3);
+    scene
+        .member
+        .lists([page_of(40, "", &three), page_of(40, "", &three)]);
+    scene.comes_to_have(&three, "Live@40").await;
+    let shown = act.report.shown().message;
+    assert!(!shown.contains("the list took"), "{shown}");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_that_changes_little_is_stored_in_a_cluster_a_little_too_full() {
     let scene = Scene::that_has(&numbered(0..11, 1)).await;
     scene.member.watches([Answer::status(410, gone())]);
