@@ -145,7 +145,7 @@ impl Stream {
     /// Whether the list begins.
     async fn begin(&mut self, listing: &mut Listing) -> Result<bool, Halt> {
         let begins = self.begins().await?;
-        listing.only_sweeps = false;
+        (listing.only_sweeps, listing.left_out) = (false, false);
         listing.may_have = match begins {
             Begins::Whole { may_have } => may_have,
             Begins::ToSweep | Begins::Not => 0,
@@ -342,7 +342,10 @@ impl Stream {
             self.context.metrics.received_objects.add(1);
             match self.read_item(&piece) {
                 Err(skipped) => self.skip(skipped),
-                Ok(change) if listing.only_sweeps => listing.seen.insert(change.key()),
+                Ok(change) if listing.only_sweeps => {
+                    listing.left_out = true;
+                    listing.seen.insert(change.key());
+                }
                 Ok(change) => {
                     listing.seen.insert(change.key());
                     let write =
@@ -373,7 +376,10 @@ impl Stream {
                 self.writer.is_above_by(self.opened()?, written).await?
             }
             Ok(_) => false,
-            Err(Halt::Full) => true,
+            Err(Halt::Full) => {
+                listing.left_out = true;
+                true
+            }
             Err(halt) => return Err(halt),
         };
         Ok(())

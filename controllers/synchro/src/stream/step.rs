@@ -56,8 +56,10 @@ pub(crate) struct Listing {
     pub(crate) marked: bool,
     /// Of the type there may be so many, however many others there are, as far as the list has as many.
     pub(crate) may_have: u64,
-    /// The cluster is full, so no more of it is written: what it does not have is swept, and it is not stored.
+    /// The cluster is full, so no more of it is written: what it does not have is swept.
     pub(crate) only_sweeps: bool,
+    /// Something of it was not written, so it is not stored.
+    pub(crate) left_out: bool,
     /// The token is one that the member gave in the place of an expired one.
     pub(crate) renewed: bool,
     /// Objects that are to come after the last page, as far as the member says.
@@ -386,7 +388,7 @@ impl Listing {
                 seen: self.seen.sealed(),
                 after: None,
                 over_rows: self.over_rows,
-                is_stored: !self.only_sweeps,
+                is_stored: !self.left_out,
             }),
         }
     }

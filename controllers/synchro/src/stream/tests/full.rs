@@ -292,6 +292,20 @@ async fn the_only_page_of_a_list_that_fills_the_cluster_is_not_taken_for_all_of_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_list_of_which_nothing_was_left_out_is_stored_though_its_end_fills_the_cluster() {
+    let scene = Scene::new();
+    scene.sink.with(|stored| stored.others = 4);
+    let all = numbered(0..8, 1);
+    scene
+        .member
+        .lists([page_of(30, "t", &all[..4]), page_of(30, "", &all[4..])]);
+    let act = scene.run_within(MOST).await;
+    scene.comes_to_have(&all, "Live@30").await;
+    assert_eq!(scene.lists(), 1);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_what_was_swept_by_what_another_cluster_has_no_watch_goes_on() {
     let pods = numbered(0..15, 1);
     let scene = Scene::that_has(&pods).await;
