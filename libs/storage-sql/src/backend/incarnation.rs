@@ -40,13 +40,6 @@ pub(crate) fn rewound() -> StoreError {
     }
 }
 
-/// What those are told whose orders waited with the one that found out why nothing is written any more.
-pub(crate) fn given_up() -> StoreError {
-    StoreError::Gone {
-        reason: "the database is not the one any more that this process began with".into(),
-    }
-}
-
 /// A server is behind another one that was read before, or behind what it was itself: it catches up.
 #[derive(Debug, thiserror::Error)]
 #[error("revision {reached} is reached there, and {read} was read before")]

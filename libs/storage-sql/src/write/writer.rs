@@ -150,8 +150,8 @@ impl Writer {
                     let (first, second) = part.split_at(part.len() / 2);
                     left.extend([second, first]);
                 }
-                Err(err) if err.is_transient() => {
-                    results.extend(part.iter().map(|_| Err(again(&err))));
+                Err(err) if self.is_over || err.is_transient() => {
+                    results.extend(part.iter().map(|_| Err(told(&err))));
                 }
                 Err(_) => results.extend(self.one_by_one(part, &mut trouble).await),
             }
@@ -195,22 +195,19 @@ impl Writer {
         done.map(|mut done| done.pop().unwrap_or(Done::Nothing))
     }
 
-    /// Does all of the work in one transaction, unless others of its group have met what may pass: each that is tried then may wait for the database once
-    /// more, and no order is taken meanwhile. Once the database was given up nothing is done, whichever server answers by now.
+    /// Does all of the work in one transaction, unless others of its group have met what all of them would. Where that may pass, each that is tried may wait for
+    /// the database once more, and no order is taken meanwhile; once the database was given up nothing is done, whichever server answers by now.
     async fn attempt(
         &mut self,
         work: &[Work],
         trouble: &mut Option<StoreError>,
     ) -> Result<Vec<Done>, StoreError> {
-        if self.is_over {
-            return Err(incarnation::given_up());
-        }
         if let Some(trouble) = trouble {
-            return Err(again(trouble));
+            return Err(told(trouble));
         }
         let done = self.transact_anew(work).await;
-        let passing = |err: &&StoreError| err.is_transient() && !is_too_much(err);
-        *trouble = done.as_ref().err().filter(passing).map(again);
+        let is_of_all = |err: &&StoreError| self.is_over || err.is_transient() && !is_too_much(err);
+        *trouble = done.as_ref().err().filter(is_of_all).map(told);
         done
     }
 
@@ -604,7 +601,18 @@ fn fails_alike(results: &[&Result<Done, StoreError>]) -> Option<String> {
     are_alike.then(|| refused[0].clone())
 }
 
-/// The same trouble, told to one more of those who wait.
+/// The same trouble, told to one more of those who wait: what may pass, or why nothing is written any more.
+fn told(err: &StoreError) -> StoreError {
+    match err {
+        StoreError::Gone { reason } => StoreError::Gone {
+            reason: reason.clone(),
+        },
+        StoreError::Broken { reason } => broken(reason),
+        passing => again(passing),
+    }
+}
+
+/// The same, of trouble that may pass.
 fn again(err: &StoreError) -> StoreError {
     let cause = err
         .source()

@@ -98,7 +98,7 @@ struct Fleet {
     blocks: u64,
     /// The tables that the last transaction wrote to.
     tables: Vec<String>,
-    _place: tempfile::TempDir,
+    place: tempfile::TempDir,
 }
 
 impl Fleet {
@@ -127,7 +127,7 @@ impl Fleet {
             portions: Portions::default(),
             blocks: 0,
             tables: vec![],
-            _place: place,
+            place,
         };
         let joins = (0..count).map(|number| {
             let name = format!("c-{number:03}").parse().expect("a name");
@@ -341,10 +341,10 @@ async fn rows_are_locked_in_the_order_that_is_written_down() {
     assert!(all.all(|table| met(table)), "{orders:?}");
 }
 
-/// A database that counts its transactions, of which the first find it rewound, or meet another one, and which refuses more, or is away, after so many.
+/// A database that counts its transactions, of which one finds it rewound, or the first meet another one, and which refuses more, or is away, after so many.
 struct Contended {
     database: SharedDatabase,
-    rewound: AtomicUsize,
+    rewound_at: AtomicUsize,
     collisions: AtomicUsize,
     begun: AtomicUsize,
     refuses_after: AtomicUsize,
@@ -359,7 +359,7 @@ impl Contended {
     fn on(database: SharedDatabase, collisions: usize) -> Arc<Self> {
         Arc::new(Self {
             database,
-            rewound: AtomicUsize::new(0),
+            rewound_at: AtomicUsize::new(usize::MAX),
             collisions: collisions.into(),
             begun: AtomicUsize::new(0),
             refuses_after: AtomicUsize::new(usize::MAX),
@@ -386,7 +386,7 @@ impl Database for Contended {
         if begun >= self.away_after.load(SeqCst) {
             return Err(again(&broken("it is away")));
         }
-        if is_left(&self.rewound) {
+        if begun == self.rewound_at.load(SeqCst) {
             return Err(incarnation::rewound());
         }
         if is_left(&self.collisions) {
@@ -454,7 +454,7 @@ async fn work_that_met_another_transaction_is_done_anew_a_few_times() {
 async fn of_a_group_that_found_the_database_rewound_nothing_is_tried_one_by_one() {
     let fleet = Fleet::of(0).await;
     let database = Contended::new(fleet.database, 0);
-    database.rewound.store(1, SeqCst);
+    database.rewound_at.store(0, SeqCst);
     let mut writer = writer_on(&database, fleet.committed);
     let join = |name: &str| Work::Join(name.parse().expect("a name"), "uid".into(), String::new());
     let results = writer.results(&[join("m"), join("n")]).await;
@@ -463,6 +463,60 @@ async fn of_a_group_that_found_the_database_rewound_nothing_is_tried_one_by_one(
     }
     assert!(writer.is_over);
     assert_eq!(database.begun.load(SeqCst), 1);
+}
+
+/// What a group of orders, more than are tried to see whether all are refused, is told on a store that was harmed: the same each.
+async fn told_after(harm: Harm) -> String {
+    let fleet = Fleet::of(0).await;
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    match harm {
+        Harm::Removed => std::fs::remove_file(fleet.place.path().join("store.db")).expect("gone"),
+        Harm::Statement(sql) => run(&database, sql).await,
+    }
+    let names = (0..2 * ALIKE).map(|number| format!("c-{number}").parse().expect("a name"));
+    let joins = names.map(|name| Work::Join(name, "uid".into(), String::new()));
+    let results = writer.results(&joins.collect::<Vec<_>>()).await;
+    assert!(writer.is_over);
+    assert_eq!(database.begun.load(SeqCst), 1, "nothing is tried again");
+    let told = results.into_iter();
+    let told = told.map(|result| result.expect_err("refused").to_string());
+    let mut told: Vec<String> = told.collect();
+    told.dedup();
+    assert_eq!(told.len(), 1, "{told:?}");
+    told.remove(0)
+}
+
+/// What somebody does to a store that is in use.
+enum Harm {
+    Removed,
+    Statement(&'static str),
+}
+
+#[tokio::test]
+async fn each_of_a_group_hears_why_nothing_is_written_any_more() {
+    for (harm, why) in [
+        (Harm::Removed, "was removed while it was in use"),
+        (
+            Harm::Statement("UPDATE head SET serves = 1000"),
+            "use a newer binary",
+        ),
+        (
+            Harm::Statement("UPDATE head SET incarnation = 'other'"),
+            "was restored",
+        ),
+    ] {
+        let told = told_after(harm).await;
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+/// Runs a statement of somebody else's.
+async fn run(database: &Contended, sql: &'static str) {
+    let mut transaction = database.database.write().await.expect("a transaction");
+    let statement = Statement::fixed("test.harm", sql, []);
+    transaction.execute(statement).await.expect("done");
+    transaction.commit().await.expect("committed");
 }
 
 /// A transaction after it might be one on a server that has lost nothing.
@@ -478,10 +532,7 @@ async fn a_database_that_lost_what_was_written_is_given_up_in_the_transaction_th
     let mut writer = writer_on(&database, former.clone());
     assert!(writer.results(&[batch]).await[0].is_ok());
     // Somebody else has led the head past what this one remembers.
-    let head = Statement::fixed("test.rewind", "UPDATE stream SET rv = ''", []);
-    let mut transaction = database.database.write().await.expect("a transaction");
-    transaction.execute(head).await.expect("rewound");
-    transaction.commit().await.expect("committed");
+    run(&database, "UPDATE stream SET rv = ''").await;
     let begun = database.begun.load(SeqCst);
     let batch = batches(&fleet.clusters, &fleet.streams, "2", &[]).remove(0);
     let refused = writer.results(&[batch]).await;
@@ -535,10 +586,7 @@ async fn stored_of(clusters: usize, each: usize, refuses: &'static str) -> (Vec<
     let fleet = Fleet::of(clusters).await;
     let numbers = fleet.clusters.clone();
     let database = Contended::new(fleet.database, 0);
-    let mut transaction = database.database.write().await.expect("a transaction");
-    let damage = Statement::fixed("test.damage", refuses, []);
-    transaction.execute(damage).await.expect("a trigger");
-    transaction.commit().await.expect("committed");
+    run(&database, refuses).await;
     let mut writer = writer_on(&database, fleet.committed);
     let work = numbers.iter().flat_map(|&cluster| {
         (0..each).map(move |number| {
@@ -591,20 +639,11 @@ async fn of_those_that_are_tried_one_by_one_none_is_after_the_first_that_the_dat
 {
     let fleet = Fleet::of(8).await;
     let database = Contended::new(fleet.database, 0);
-    let mut transaction = database.database.write().await.expect("a transaction");
-    let damage = Statement::fixed("test.damage", DAMAGED_FIRST, []);
-    transaction.execute(damage).await.expect("a trigger");
-    transaction.commit().await.expect("committed");
+    run(&database, DAMAGED_FIRST).await;
     // All together, the first, and the second.
     database.away_after.store(3, SeqCst);
     let mut writer = writer_on(&database, fleet.committed);
-    let health = Health {
-        healthy: false,
-        reason: "a reason".into(),
-    };
-    let work = fleet.clusters.iter();
-    let work = work.map(|&cluster| Work::Health(cluster, String::new(), health.clone(), None));
-    let results = writer.results(&work.collect::<Vec<_>>()).await;
+    let results = writer.results(&unhealthy(&fleet.clusters)).await;
     assert!(matches!(results[0], Err(StoreError::Broken { .. })));
     assert!(matches!(results[1], Ok(Done::Nothing)));
     for result in &results[2..] {
@@ -614,6 +653,34 @@ async fn of_those_that_are_tried_one_by_one_none_is_after_the_first_that_the_dat
         );
     }
     assert_eq!(database.begun.load(SeqCst), 4);
+}
+
+/// It was given up, though the next server may answer as if nothing had happened.
+#[tokio::test]
+async fn of_those_that_are_tried_one_by_one_none_is_after_the_first_that_finds_it_rewound() {
+    let fleet = Fleet::of(4).await;
+    let database = Contended::new(fleet.database, 0);
+    run(&database, DAMAGED_FIRST).await;
+    // All together, the first, and the second, which finds it out.
+    database.rewound_at.store(2, SeqCst);
+    let mut writer = writer_on(&database, fleet.committed);
+    let results = writer.results(&unhealthy(&fleet.clusters)).await;
+    assert!(matches!(results[0], Err(StoreError::Broken { .. })));
+    for result in &results[1..] {
+        assert!(matches!(result, Err(StoreError::Gone { .. })), "{result:?}");
+    }
+    assert_eq!(database.begun.load(SeqCst), 3);
+}
+
+/// That none of these clusters is well.
+fn unhealthy(clusters: &[ClusterId]) -> Vec<Work> {
+    let health = Health {
+        healthy: false,
+        reason: "a reason".into(),
+    };
+    let work = clusters.iter();
+    let work = work.map(|&cluster| Work::Health(cluster, String::new(), health.clone(), None));
+    work.collect()
 }
 
 #[test]
