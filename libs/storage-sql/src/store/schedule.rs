@@ -1,5 +1,6 @@
 //! When a dictionary is trained, and for which type: what one process knows of it.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ const FIRST: Duration = Duration::from_secs(15);
 const LONGER: u32 = 2;
 /// While types are left to be tried it is this at most: each takes a part of a second of a processor and two thousand objects read, and most are tried in vain.
 const BETWEEN_TRIES: Duration = Duration::from_secs(60);
+/// Each failure halves twice what a type counts as: a million objects are tried before a thousand five times in vain, and then after.
+const HALVED: u32 = 2;
 
 /// What this process knows of when to train.
 #[derive(Debug)]
@@ -37,13 +40,29 @@ struct State {
     found_at: Option<Instant>,
     /// What was chosen since it was due last.
     chosen: Option<i32>,
-    /// How many tries of a type failed.
+    /// How many tries of a type failed since one did not.
     failures: HashMap<i32, u32>,
 }
 
 impl State {
     fn failures_of(&self, resource: i32) -> u32 {
         self.failures.get(&resource).copied().unwrap_or(0)
+    }
+
+    /// Types of the least rank come first: the largest by what they count as, and of those that count as nothing any more the ones that failed least often.
+    fn rank(&self, (resource, objects): (i32, i64)) -> (Reverse<i64>, u32) {
+        let failures = self.failures_of(resource);
+        let counted = objects.checked_shr(failures.saturating_mul(HALVED));
+        (Reverse(counted.unwrap_or(0)), failures)
+    }
+
+    /// Forgets those that need no try.
+    fn retain_worth(&mut self, trained: &[(i64, i64)]) {
+        let tried = &self.tried;
+        self.waiting.retain(|&(resource, objects)| {
+            let tried = tried.get(&resource).copied().unwrap_or(0);
+            is_worth_a_try(tried, trained, (resource, objects))
+        });
     }
 }
 
@@ -97,10 +116,11 @@ impl Schedule {
         is_due
     }
 
-    /// These types have so many objects, the largest first. Those that failed come after the others, each in its turn.
+    /// These types have so many objects. The largest come first, and each failure makes a type count as a quarter as large: it keeps no other from being tried
+    /// for long, and is not left for all others either.
     pub(crate) fn found(&self, now: Instant, mut sizes: Vec<(i32, i64)>) {
         let mut state = self.state();
-        sizes.sort_by_key(|(resource, _)| state.failures_of(*resource));
+        sizes.sort_by_key(|size| state.rank(*size));
         state.waiting = sizes.into();
         state.found_at = Some(now);
     }
@@ -115,17 +135,13 @@ impl Schedule {
         {
             state.waiting.clear();
         }
-        while let Some((resource, objects)) = state.waiting.pop_front() {
-            let tried = state.tried.get(&resource).copied().unwrap_or(0);
-            if is_worth_a_try(tried, trained, (resource, objects)) {
-                state.tried.insert(resource, objects);
-                state.chosen = Some(resource);
-                let soon = now + BETWEEN_TRIES;
-                state.next = Some(state.next.map_or(soon, |next| next.min(soon)));
-                return Some((resource, objects));
-            }
-        }
-        None
+        state.retain_worth(trained);
+        let (resource, objects) = state.waiting.pop_front()?;
+        state.tried.insert(resource, objects);
+        state.chosen = Some(resource);
+        let soon = now + BETWEEN_TRIES;
+        state.next = Some(state.next.map_or(soon, |next| next.min(soon)));
+        Some((resource, objects))
     }
 
     /// A dictionary was trained, here or by another process: there may be more of them.
@@ -136,8 +152,16 @@ impl Schedule {
         state.waiting.clear();
     }
 
-    /// Nothing can be said of what was chosen, if anything was: it is tried again after the others. These do not wait longer for that, but where there are none
-    /// that never failed, nothing is looked at sooner than if nothing was found.
+    /// What was chosen, if anything was, was tried, whatever came of it: it counts as large as it is.
+    pub(crate) fn went_well(&self) {
+        let mut state = self.state();
+        if let Some(chosen) = state.chosen.take() {
+            state.failures.remove(&chosen);
+        }
+    }
+
+    /// Nothing can be said of what was chosen, if anything was: it is tried again, and counts as smaller. Others do not wait longer for that, but where there are
+    /// none that did not fail, nothing is looked at sooner than if nothing was found.
     pub(crate) fn failed(&self, now: Instant) {
         let mut state = self.state();
         let Some(chosen) = state.chosen.take() else {
@@ -286,6 +310,61 @@ mod tests {
             "{often:?}"
         );
         assert_eq!(often[0], 35);
+    }
+
+    #[test]
+    fn each_failure_makes_a_type_count_as_a_quarter_as_large_until_a_try_does_not_fail() {
+        let schedule = Schedule::new(Training::default());
+        let now = Instant::now();
+        let sizes = [(1, 1_000_000), (2, 200_000), (3, 1000)];
+        let choose = |sizes: &[(i32, i64)]| {
+            schedule.found(now, sizes.to_vec());
+            schedule.choose(now, &[]).map(|(id, _)| id)
+        };
+        let mut order = vec![];
+        for _ in 0..10 {
+            order.extend(choose(&sizes));
+            schedule.failed(now);
+        }
+        // Of 1,000,000, 250,000, 62,500, 15,625, 3,906 and 976; of 200,000, 50,000, 12,500, 3,125 and 781.
+        assert_eq!(order, [1, 1, 2, 1, 2, 1, 2, 1, 2, 3]);
+        assert_eq!(choose(&sizes), Some(1));
+        schedule.went_well();
+        let grown = [(1, 4_000_000), (2, 200_000), (3, 1000)];
+        assert_eq!(choose(&[(4, 3_000_000), grown[0]]), Some(1));
+        schedule.failed(now);
+        assert_eq!(choose(&[(4, 1_100_000), grown[0]]), Some(4), "once more");
+    }
+
+    #[test]
+    fn of_those_that_fail_each_time_the_largest_keeps_none_from_its_turn() {
+        let schedule = Schedule::new(Training::default());
+        let now = Instant::now();
+        let mut order = vec![];
+        for _ in 0..200 {
+            schedule.found(now, vec![(1, i64::MAX), (2, 1000)]);
+            order.extend(schedule.choose(now, &[]).map(|(id, _)| id));
+            schedule.failed(now);
+        }
+        let of_last = order[100..].iter().filter(|id| **id == 2);
+        assert_eq!(of_last.count(), 50, "{order:?}");
+    }
+
+    #[test]
+    fn what_fails_is_not_tried_more_often_for_others_that_were_tried_in_vain() {
+        let schedule = Schedule::new(Training::default());
+        let now = Instant::now();
+        assert!(schedule.is_due(now));
+        schedule.found(now, vec![(2, 1000)]);
+        assert!(schedule.choose(now, &[]).is_some());
+        schedule.went_well();
+        let later = now + schedule.when.period;
+        assert!(schedule.is_due(later));
+        schedule.state().pause = schedule.when.period;
+        schedule.found(later, vec![(1, 1_000_000), (2, 1000)]);
+        assert_eq!(schedule.choose(later, &[]), Some((1, 1_000_000)));
+        schedule.failed(later);
+        assert!(!schedule.is_due(later + 2 * BETWEEN_TRIES));
     }
 
     #[test]

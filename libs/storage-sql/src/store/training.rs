@@ -63,9 +63,12 @@ impl SqlStore {
                 false => Ok(()),
             }
         };
-        if let Err(error) = done.await {
-            self.schedule.failed(Instant::now());
-            debug!(%error, "dictionaries are seen to again later");
+        match done.await {
+            Ok(()) => self.schedule.went_well(),
+            Err(error) => {
+                self.schedule.failed(Instant::now());
+                debug!(%error, "dictionaries are seen to again later");
+            }
         }
     }
 

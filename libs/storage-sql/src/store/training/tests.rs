@@ -185,13 +185,18 @@ async fn one_look_at_the_streams_does_for_all_that_are_tried() {
 async fn a_try_that_failed_is_made_again_and_one_in_vain_is_not() {
     let directory = tempfile::tempdir().expect("a directory");
     let (store, watch) = store(&directory, &options(Duration::ZERO)).await;
-    put(&store, "m", &widgets()).await;
+    let TypeId(of_widgets) = put(&store, "m", &widgets()).await.stream.resource;
     watch.refuses.store(true, Ordering::SeqCst);
     for (samples, why) in [(1, "refused"), (1, "again"), (0, "it was in vain")] {
         let purged = store.purge(100, Duration::ZERO).await;
         purged.expect("what is seen to beside is no part of it");
         assert_eq!(watch.count("dict.sample"), samples, "{why}");
     }
+    // Grown four times it is the largest, for that it failed once is past.
+    let now = Instant::now();
+    let sizes = vec![(of_widgets + 1, 3), (of_widgets, 8)];
+    store.schedule.found(now, sizes);
+    assert_eq!(store.schedule.choose(now, &[]), Some((of_widgets, 8)));
 }
 
 #[tokio::test]
