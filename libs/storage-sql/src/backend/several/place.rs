@@ -36,14 +36,6 @@ impl Home {
         open(&self.database.patient_url()).await
     }
 
-    /// By the names of two servers, which are one.
-    pub(super) async fn twice(&self) -> Arc<SqlStore> {
-        let url = self.database.patient_url();
-        let (before, rest) = url.rsplit_once('@').expect("a user");
-        let (host, rest) = rest.split_once('/').expect("a database");
-        open(&format!("{before}@{host},{host}/{rest}")).await
-    }
-
     /// The same database by way of a port of this machine, each statement with its text.
     pub(super) fn url_by(&self, port: u16) -> String {
         let server: Address = self.database.server().by_way_of(port);
@@ -133,20 +125,11 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Returns when a transaction of this database waits for a row of another.
 pub(super) async fn wait_until_somebody_waits(place: &Home, store: &SqlStore) {
-    wait_until_so_many_wait(place, store, 1).await;
-}
-
-/// Returns when so many of them do.
-pub(super) async fn wait_until_so_many_wait(place: &Home, store: &SqlStore, count: i64) {
-    wait_until_rows_are_waited_for(place.database.server().engine(), &store.database, count).await;
+    wait_until_a_row_is_waited_for(place.database.server().engine(), &store.database).await;
 }
 
 /// The same, of a database that may be no store yet.
 pub(crate) async fn wait_until_a_row_is_waited_for(engine: Engine, database: &SharedDatabase) {
-    wait_until_rows_are_waited_for(engine, database, 1).await;
-}
-
-async fn wait_until_rows_are_waited_for(engine: Engine, database: &SharedDatabase, count: i64) {
     let text = match engine {
         Engine::Postgres => {
             "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -163,7 +146,7 @@ async fn wait_until_rows_are_waited_for(engine: Engine, database: &SharedDatabas
         let waiting = Statement::fixed("waiting", text, []);
         let waiting = row(&mut *reader, waiting, |row| row.int(0)).await;
         reader.rollback().await.expect("ended");
-        if waiting.expect("an answer") >= Some(count) {
+        if waiting.expect("an answer") >= Some(1) {
             return;
         }
         assert!(Instant::now() < deadline, "nobody waits");

@@ -7,9 +7,7 @@ use armadex_storage::conformance::object;
 use armadex_storage::{Change, Search as _, Sink as _, StoreError};
 use tokio::time::timeout;
 
-use super::place::{
-    Home, PATIENCE, execute, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits,
-};
+use super::place::{Home, PATIENCE, execute, fixture_of};
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
@@ -136,39 +134,5 @@ async fn a_stream_that_lost_a_batch_is_noticed_although_another_writer_went_on()
             .as_ref()
             .map(|at| at.resource_version.as_str());
         assert_eq!(position, Some("1"), "it goes on from there");
-    }
-}
-
-/// As a server that takes over has it a moment later than it answers.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_that_is_there_a_moment_later_is_not_lost() {
-    for place in Home::on_each_server() {
-        let (hosts, bystander) = (place.twice().await, place.store().await);
-        let fixture = fixture_of(&hosts);
-        let pods = fixture.pods_of("m").await;
-        let put = |name: &str, version| {
-            let change = Change::Put(object("ns", name).build());
-            pods.batch([change], Some(live(version)))
-        };
-        fixture.sink.write(put("a", "1")).await.expect("written");
-        fixture.sink.write(put("b", "2")).await.expect("written");
-        let mut lost = bystander.database.write().await.expect("a transaction");
-        let loss = "UPDATE stream SET rv = '1', objects = 1";
-        let loss = Statement::fixed("test.loss", loss, []);
-        lost.execute(loss).await.expect("lost");
-        let batch = put("c", "3");
-        let sink = Arc::clone(&fixture.sink);
-        let written = tokio::spawn(async move { sink.write(batch).await });
-        wait_until_somebody_waits(&place, &bystander).await;
-        // Behind the one that waits, which finds it lost.
-        let anew = place.store().await;
-        let found = tokio::spawn(async move {
-            run(&anew, "UPDATE stream SET rv = '2', objects = 2").await;
-        });
-        wait_until_so_many_wait(&place, &bystander, 2).await;
-        lost.commit().await.expect("committed");
-        found.await.expect("no panic");
-        written.await.expect("no panic").expect("written");
-        assert_eq!(bystander.head().await.expect("a head").revision, 3);
     }
 }

@@ -1,5 +1,6 @@
 //! How many statements a transaction takes: a figure that grows with rows, not with orders. SQLite.
 
+mod behind;
 mod labels;
 mod purge;
 mod room;
@@ -416,7 +417,7 @@ fn is_left(count: &AtomicUsize) -> bool {
     count.fetch_update(SeqCst, SeqCst, one_less).is_ok()
 }
 
-fn writer_on(database: &Arc<Contended>, committed: Committed) -> Writer {
+fn writer_on(database: &Arc<impl Database + 'static>, committed: Committed) -> Writer {
     Writer {
         is_over: false,
         database: Arc::clone(database) as SharedDatabase,
