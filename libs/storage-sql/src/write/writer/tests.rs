@@ -23,6 +23,7 @@ use crate::form::term::TermHasher;
 use crate::options::Options;
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
+use crate::sql::stream;
 use crate::write::prepare::prepare;
 
 fn pods() -> ResourceType {
@@ -184,14 +185,7 @@ impl Fleet {
 
     /// Opens every stream at once.
     async fn open(&mut self) -> usize {
-        let openings = self.clusters.iter().map(|cluster| {
-            Work::Open(Opening {
-                cluster: *cluster,
-                owner: String::new(),
-                resource: pods(),
-                rules: RULES,
-            })
-        });
+        let openings = self.clusters.iter().copied().map(opening);
         let (done, statements) = self.carry_out(openings.collect()).await;
         self.streams = done
             .into_iter()
@@ -208,6 +202,15 @@ impl Fleet {
         let work = batches(&self.clusters, &self.streams, version, changes);
         self.carry_out(work).await.1
     }
+}
+
+fn opening(cluster: ClusterId) -> Work {
+    Work::Open(Opening {
+        cluster,
+        owner: String::new(),
+        resource: pods(),
+        rules: RULES,
+    })
 }
 
 /// A batch of the same changes for every stream.
@@ -563,22 +566,49 @@ async fn who_finds_another_incarnation_than_the_one_that_was_rewound_gives_it_no
     assert_eq!(head.incarnation, renewed);
 }
 
-/// What nobody could unpack is not left to a rollback, which a server may not have.
-#[tokio::test]
-async fn a_dictionary_that_is_not_there_is_found_before_anything_is_written() {
-    let mut fleet = Fleet::of(2).await;
-    fleet.open().await;
+/// Writes a batch to each stream, of which the second has what nobody could unpack, together with other work. Nothing is written before that is found: it is not
+/// left to a rollback, which a server may not have, and a database that is given up commits what was written.
+async fn assert_refused_unwritten(fleet: &mut Fleet, others: Vec<Work>) {
     let mut work = batches(&fleet.clusters, &fleet.streams, "1", &objects("1", "web"));
     let Work::Write(second) = &mut work[1] else {
         panic!("no batch")
     };
     second.trained = Some(Mark::of(16, b"a header"));
+    work.extend(others);
     let refused = fleet.try_to_carry_out(&work).await;
     assert!(
         matches!(refused, Err(StoreError::Gone { .. })),
         "{refused:?}"
     );
     assert!(fleet.tables.is_empty(), "{:?}", fleet.tables);
+}
+
+#[tokio::test]
+async fn a_dictionary_that_is_not_there_is_found_before_anything_is_written() {
+    let mut fleet = Fleet::of(2).await;
+    fleet.open().await;
+    assert_refused_unwritten(&mut fleet, vec![]).await;
+}
+
+#[tokio::test]
+async fn a_dictionary_that_is_not_there_is_found_before_what_was_kept_is_shown() {
+    let mut fleet = Fleet::of(2).await;
+    fleet.open().await;
+    let mut transaction = fleet.database.write().await.expect("a transaction");
+    for cluster in &fleet.clusters {
+        let keep = stream::keep_all(cluster.0);
+        assert_eq!(transaction.execute(keep).await.expect("kept"), 1);
+    }
+    transaction.commit().await.expect("committed");
+    assert_refused_unwritten(&mut fleet, vec![]).await;
+}
+
+#[tokio::test]
+async fn a_dictionary_that_is_not_there_is_found_before_streams_are_opened() {
+    let mut fleet = Fleet::of(3).await;
+    let third = fleet.clusters.pop().expect("three");
+    fleet.open().await;
+    assert_refused_unwritten(&mut fleet, vec![opening(third)]).await;
 }
 
 /// Writes the health of clusters in one group, of which the database refuses that of some in the same words; says of which it was stored, and how many
