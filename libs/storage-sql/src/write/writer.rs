@@ -215,16 +215,15 @@ impl Writer {
     /// a server that this one is behind.
     async fn transact_anew(&mut self, work: &[Work]) -> Result<Vec<Done>, StoreError> {
         let mut tries = 1..TRIES;
-        let mut pauses = self.database.patience().iter();
+        let mut pauses = self.database.patience();
         let mut only_duplicates = true;
         loop {
-            let is_last = pauses.as_slice().is_empty();
-            match self.transact(work, is_last).await {
-                Err(gone @ StoreError::Gone { .. }) if !self.is_over => match pauses.next() {
-                    Some(pause) => tokio::time::sleep(*pause).await,
-                    None => return Err(gone),
-                },
-                Err(err) if is_collision(&err) => {
+            match (self.transact(work, pauses).await, pauses) {
+                (Err(StoreError::Gone { .. }), [pause, later @ ..]) if !self.is_over => {
+                    tokio::time::sleep(*pause).await;
+                    pauses = later;
+                }
+                (Err(err), _) if is_collision(&err) => {
                     only_duplicates &= is_duplicate(&err);
                     match tries.next() {
                         Some(_) => tokio::task::yield_now().await,
@@ -232,15 +231,20 @@ impl Writer {
                         None => return Err(err),
                     }
                 }
-                done => return done,
+                (done, _) => return done,
             }
         }
     }
 
-    /// Does all of the work in one transaction, which notes what was decided before it.
-    async fn transact(&mut self, work: &[Work], is_last: bool) -> Result<Vec<Done>, StoreError> {
+    /// Does all of the work in one transaction, which notes what was decided before it. Where no pauses are left after which it is done once more, a database in
+    /// which commits seem to be lost is given up.
+    async fn transact(
+        &mut self,
+        work: &[Work],
+        pauses: &[Duration],
+    ) -> Result<Vec<Done>, StoreError> {
         let decided = self.decide().await;
-        let done = self.transact_with(&decided, work, is_last).await;
+        let done = self.transact_with(&decided, work, pauses).await;
         if done.is_err() {
             self.labels.undo(decided);
         }
@@ -271,7 +275,7 @@ impl Writer {
         &mut self,
         decided: &[TypeKey],
         work: &[Work],
-        is_last: bool,
+        pauses: &[Duration],
     ) -> Result<Vec<Done>, StoreError> {
         let mut transaction = self.begin(work).await?;
         let dialect = self.database.dialect();
@@ -299,7 +303,9 @@ impl Writer {
         let is_rolled_back = done.is_err();
         let done = match done {
             // That is found before anything is written.
-            Err(StoreError::Gone { .. }) if is_last => Err(self.give_up_here(transaction).await),
+            Err(StoreError::Gone { .. }) if pauses.is_empty() => {
+                Err(self.give_up_here(transaction).await)
+            }
             // What is lost here may be there on another server.
             Err(gone @ StoreError::Gone { .. }) => {
                 transaction.leave();
