@@ -91,6 +91,7 @@ impl Session {
             self.returned(&mut away);
             let begun = Instant::now();
             let pause = self.live(&wanted, reached, &mut health, &mut streams).await;
+            self.board.update(|facts| facts.undiscovered = None);
             let lasted = begun.elapsed();
             strangers.connected_for(lasted);
             let is_lost = matches!(pause, Pause::Unhealthy | Pause::Stranger);

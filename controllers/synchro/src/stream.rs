@@ -470,6 +470,7 @@ impl Stream {
         self.made_place = false;
         // What is refused as too old from now on followed no list.
         self.outlasted = None;
+        self.context.report.works();
         Outcome::Full
     }
 

@@ -134,7 +134,8 @@ impl Stream {
     /// The stored position is that of another cluster, or of what the member was before it was restored. Before anything is written or taken away by what it
     /// lists now that is known of what is stored: a watch from there would not tell what was taken away, and a list that does not begin now has to be made later.
     async fn disown(&mut self, listing: &mut Listing) -> Result<(), Halt> {
-        if !std::mem::take(&mut listing.disowns) {
+        // Whatever is written shows rows that are hidden, and nobody has let them be read.
+        if self.hidden.is_some() || !std::mem::take(&mut listing.disowns) {
             return Ok(());
         }
         let position = self.mark(&mut listing.marked);
