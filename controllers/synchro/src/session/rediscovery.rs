@@ -90,8 +90,8 @@ pub(super) struct Rediscovery {
     soon: Option<Duration>,
     /// Why it does not answer.
     trouble: Option<Trouble>,
-    /// How many times in a row.
-    failures: u32,
+    /// It did not the time before either.
+    lasts: bool,
 }
 
 /// `None`: what the member serves is what it was.
@@ -119,7 +119,7 @@ impl Rediscovery {
             hasher: RandomState::new(),
             missing: Backoff::new(MISSING_PERIOD, SETTLED_PERIOD),
             trouble: None,
-            failures: 0,
+            lasts: false,
         };
         rediscovery.found(found);
         rediscovery
@@ -153,10 +153,10 @@ impl Rediscovery {
 
     /// There was no answer, so the last one holds for longer each time. Whether that is to be told.
     pub(super) fn failed(&mut self, words: &str) -> bool {
+        self.lasts = self.trouble.is_some();
         let news = Trouble::restated(self.trouble.as_ref(), words);
         let is_news = news.is_some();
         self.trouble = news.or(self.trouble.take());
-        self.failures = self.failures.saturating_add(1);
         let period = self.missing.next(1.0);
         self.again_in(period);
         is_news
@@ -164,7 +164,7 @@ impl Rediscovery {
 
     /// Why there has been no answer for more than a moment.
     pub(super) fn lasting_trouble(&self) -> Option<String> {
-        let lasts = self.trouble.as_ref().filter(|_| self.failures > 1);
+        let lasts = self.trouble.as_ref().filter(|_| self.lasts);
         lasts.map(|trouble| trouble.words().to_owned())
     }
 
@@ -212,7 +212,6 @@ impl Rediscovery {
         self.soon = self.urgency.answered(is_news, Instant::now());
         let answer = answer?;
         self.trouble = None;
-        self.failures = 0;
         Ok(answer.map(|(discovery, known)| {
             self.known = known;
             if is_news {

@@ -53,6 +53,14 @@ impl Scene {
         self.sink.until_within(LONG, what, holds).await;
     }
 
+    /// The member has these by now, at this version. A first list may only find that others are gone; the second brings these.
+    async fn comes_down_to(&self, pods: &[(String, u32)], version: u32) {
+        self.member.set_size(pods.len().try_into().expect("few"));
+        let page = || page_of(version, "", pods);
+        self.member.lists([page(), page()]);
+        self.comes_to_have(pods, &format!("Live@{version}")).await;
+    }
+
     /// The list of which it has these was never read to its end.
     fn is_to_be_listed(&self) {
         self.sink.with(|stored| {
@@ -115,13 +123,7 @@ async fn what_leaves_is_written_where_nothing_else_is_and_a_list_brings_the_rest
     scene.comes_to_have(&left, "Live@10").await;
     act.says(ResourceSyncStatus::Error).await;
     // Nothing past what was left out is recorded. By now there are three.
-    let three = numbered(0..3, 11);
-    scene.member.set_size(3);
-    // The first one finds that the others are gone.
-    scene
-        .member
-        .lists([page_of(40, "", &three), page_of(40, "", &three)]);
-    scene.comes_to_have(&three, "Live@40").await;
+    scene.comes_down_to(&numbered(0..3, 11), 40).await;
     act.says(ResourceSyncStatus::Syncing).await;
     act.end().await;
 }
@@ -329,12 +331,7 @@ async fn a_restored_member_for_which_there_is_no_place_is_listed_as_soon_as_ther
     let act = scene.run_within(MOST).await;
     act.says(ResourceSyncStatus::Error).await;
     scene.member.set_present("20");
-    scene.member.set_size(8);
-    let left = numbered(20..28, 19);
-    scene
-        .member
-        .lists([page_of(20, "", &left), page_of(20, "", &left)]);
-    scene.comes_to_have(&left, "Live@20").await;
+    scene.comes_down_to(&numbered(20..28, 19), 20).await;
     act.end().await;
 }
 
@@ -379,12 +376,7 @@ async fn a_watch_that_is_too_old_where_nothing_is_listed_follows_no_list_that_to
     let act = scene.run_within(MOST).await;
     act.says(ResourceSyncStatus::Error).await;
     tokio::time::sleep(LONG).await;
-    let three = numbered(0..3, 1);
-    scene.member.set_size(3);
-    scene
-        .member
-        .lists([page_of(40, "", &three), page_of(40, "", &three)]);
-    scene.comes_to_have(&three, "Live@40").await;
+    scene.comes_down_to(&numbered(0..3, 1), 40).await;
     let shown = act.report.shown().message;
     assert!(!shown.contains("the list took"), "{shown}");
     act.end().await;
