@@ -30,6 +30,11 @@ status:
 
 /// The spec of the PediaCluster, or the reason why there is none.
 fn rendered(cluster: &str, secret: &str) -> Result<Value, String> {
+    planned(cluster, secret).map_err(|(reason, _)| reason)
+}
+
+/// The same, with the words.
+fn planned(cluster: &str, secret: &str) -> Result<Value, (String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/policies/karmada.yaml");
     let policy: ClusterImportPolicy =
         serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -80,7 +85,7 @@ fn rendered(cluster: &str, secret: &str) -> Result<Value, String> {
     };
     match plan(&facts, |_| found(secret)).step {
         Ok(Step::Create(cluster)) => Ok(serde_json::to_value(cluster.spec).unwrap()),
-        Err(Stop::Because(problem)) => Err(problem.reason.to_string()),
+        Err(Stop::Because(problem)) => Err((problem.reason.to_string(), problem.message)),
         other => panic!("{other:?}"),
     }
 }
@@ -161,4 +166,36 @@ fn a_cluster_waits_until_it_is_ready_and_has_an_endpoint_and_a_secret() {
         rendered(&no_secret, SECRET),
         Err("FailedReferenceResourceParse".into())
     );
+}
+
+/// An agent may make Clusters of any name, and write into them what it likes.
+#[test]
+fn a_cluster_is_sent_no_credentials_but_its_own() {
+    let named = |name: &str| {
+        CLUSTER.replace(
+            "metadata: {name: member1}",
+            &format!("metadata: {{name: {name}}}"),
+        )
+    };
+    let own = "secretRef: {namespace: karmada-cluster, name: member1}";
+    for cluster in [
+        named("evil"),
+        named("member1-impersonator").replace(
+            own,
+            "secretRef: {namespace: karmada-cluster, name: member1-impersonator}",
+        ),
+        CLUSTER.replace(own, "secretRef: {namespace: kube-system, name: member1}"),
+        CLUSTER.replace(
+            own,
+            "secretRef: {namespace: karmada-cluster, name: member2}",
+        ),
+        CLUSTER.replace(own, "secretRef: {name: member1}"),
+    ] {
+        let (reason, words) = planned(&cluster, SECRET).unwrap_err();
+        assert_eq!(reason, "FailedReferenceResourceParse");
+        assert!(
+            words.contains("the Secret of its own name in karmada-cluster"),
+            "{words}"
+        );
+    }
 }
