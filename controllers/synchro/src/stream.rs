@@ -297,7 +297,8 @@ impl Stream {
     /// that is not, while the member says that it has fewer objects than are stored.
     async fn is_to_be_swept(&mut self) -> Result<bool, Halt> {
         let was_full = std::mem::take(&mut self.was_full);
-        Ok(was_full && self.begins().await? == Begins::ToSweep)
+        let is_beyond = was_full && self.context.objects.overflow_it();
+        Ok(is_beyond && self.begins().await? == Begins::ToSweep)
     }
 
     /// A member that tells how far it is lets what is stored of it be read.

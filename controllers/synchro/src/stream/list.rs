@@ -131,15 +131,14 @@ impl Stream {
         Ok(outcome)
     }
 
-    /// The stored position is that of another cluster, or of what the member was before it was restored. Before anything is written or taken away by what it
-    /// lists now that is known of what is stored: a watch from there would not tell what was taken away, and a list that does not begin now has to be made later.
+    /// The stored position is that of what the member was before it was restored, and nothing else will say so once the member is past it: where the list does not
+    /// begin now, or is not read to its end, it has to be made later.
     async fn disown(&mut self, listing: &mut Listing) -> Result<(), Halt> {
-        // Whatever is written shows rows that are hidden, and nobody has let them be read.
-        if self.hidden.is_some() || !std::mem::take(&mut listing.disowns) {
-            return Ok(());
+        if std::mem::take(&mut listing.disowns) {
+            let position = self.mark(listing.marked);
+            self.writer.write(self.opened()?, vec![], position).await?;
+            listing.marked = true;
         }
-        let position = self.mark(&mut listing.marked);
-        self.writer.write(self.opened()?, vec![], position).await?;
         Ok(())
     }
 
@@ -370,8 +369,9 @@ impl Stream {
         if gathering.pending.is_empty() {
             return Ok(());
         }
-        let position = self.mark(&mut listing.marked);
+        let position = self.mark(listing.marked);
         let flush = self.flush(gathering, position).await;
+        listing.marked |= flush.is_ok();
         listing.only_sweeps |= match flush {
             Ok(written) if listing.seen.len() > listing.may_have => {
                 self.writer.is_above_by(self.opened()?, written).await?
@@ -386,10 +386,10 @@ impl Stream {
         Ok(())
     }
 
-    /// The position that goes with the first rows of a list: whoever finds it knows that a list was under way.
-    fn mark(&self, marked: &mut bool) -> Option<MemberPosition> {
-        let known = std::mem::replace(marked, true);
-        (!known).then(|| self.position("", Phase::Listing))
+    /// The position that goes with the first thing that a list writes or takes away: whoever finds it knows that a list was under way, and that no watch from the
+    /// position before leads on from what is stored.
+    pub(super) fn mark(&self, marked: bool) -> Option<MemberPosition> {
+        (!marked).then(|| self.position("", Phase::Listing))
     }
 
     fn read_item(&self, piece: &Piece) -> Result<Change, Skipped> {

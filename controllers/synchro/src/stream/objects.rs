@@ -38,7 +38,7 @@ pub(crate) struct ClusterObjects {
 #[derive(Debug, Default)]
 struct Counted {
     all: u64,
-    /// What was seen last, where a stream goes by it.
+    /// What was seen last, where a stream goes by it, or may soon.
     look: Option<Look>,
 }
 
@@ -62,12 +62,14 @@ impl ClusterObjects {
         self.turn.lock().await
     }
 
-    /// The store was seen to have these at this time. Of a cluster that is full streams are about to ask for them.
+    /// The store was seen to have these at this time. Of a cluster that is nearly full streams are about to ask for them: what they write of another version of a
+    /// resource counts, and does not fill it.
     pub(crate) fn are(&self, states: &[StreamState], at: Instant) {
         let look = Look::new(states, at);
         let mut counted = lock(&self.counted);
         counted.all = look.all();
-        counted.look = (counted.all >= self.most).then_some(look);
+        let is_nearly_full = beyond(counted.all) >= self.most;
+        counted.look = is_nearly_full.then_some(look);
     }
 
     /// What there is of the cluster and of this type, if that was seen a moment ago and fills it.
@@ -78,7 +80,7 @@ impl ClusterObjects {
         let (all, (own, beside)) = (look.all(), look.of(of));
         counted.all = all;
         let most = self.most;
-        Some(Stored {
+        (all >= most).then_some(Stored {
             most,
             all,
             own,
@@ -421,6 +423,18 @@ mod tests {
         assert_eq!(known(&objects, PODS, now), Some(stored(10, 10, 10)));
         objects.are(&[pods(9)], now);
         assert_eq!(known(&objects, PODS, now), None);
+    }
+
+    #[test]
+    fn a_look_that_tells_of_room_is_good_enough_for_what_does_not_take_it() {
+        let (objects, now) = (ClusterObjects::new(100), Instant::now());
+        objects.are(&[pods(35), things(THINGS, "v1", 60)], now);
+        wrote(&objects, NEW_THINGS, written(10, 0));
+        assert!(objects.fill_it(), "each version is counted");
+        assert_eq!(known(&objects, NEW_THINGS, now), None);
+        assert!(!objects.fill_it(), "they are the same objects");
+        wrote(&objects, PODS, written(5, 0));
+        assert_eq!(known(&objects, PODS, now), Some(stored(100, 100, 40)));
     }
 
     #[test]

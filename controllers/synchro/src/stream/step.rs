@@ -50,9 +50,9 @@ pub(crate) struct Listing {
     pub(crate) seen: Seen,
     /// There may be rows that are not in the list.
     pub(crate) over_rows: bool,
-    /// The stored position is no longer one to go on from, and the store does not know that yet.
+    /// The member was restored: the stored position is of a past that it has no more, and the store does not know that yet.
     pub(crate) disowns: bool,
-    /// The store has rows of this list, and knows that it is under way.
+    /// The store knows that it is under way, since it has rows of it, say.
     pub(crate) marked: bool,
     /// Of the type there may be so many, however many others there are, as far as the list has as many.
     pub(crate) may_have: u64,
@@ -102,6 +102,8 @@ pub(crate) struct Sweep {
     pub(crate) after: Option<ObjectKey>,
     /// Whether there is anything to compare.
     pub(crate) over_rows: bool,
+    /// The store knows that the list is under way.
+    pub(crate) marked: bool,
     /// All of the list is stored.
     pub(crate) is_stored: bool,
 }
@@ -225,16 +227,14 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
     match (state, outcome) {
         (State::Opening, Outcome::Opened(None)) => go(State::Listing(Listing::default())),
         (State::Opening, Outcome::Opened(Some(position))) => {
-            let is_live = position.phase == Phase::Live;
             go(match resumable(position, member) {
                 Some(version) => State::Checking { version },
-                None if is_live => State::Listing(Listing::over_rows_of_another()),
                 None => State::Listing(Listing::over_rows()),
             })
         }
         (State::Checking { version }, Outcome::Present(present)) => {
             go(if is_behind(&present, &version) {
-                State::Listing(Listing::over_rows_of_another())
+                State::Listing(Listing::over_rows_of_another_past())
             } else {
                 State::Watching { version }
             })
@@ -324,8 +324,8 @@ impl Listing {
         }
     }
 
-    /// A list over rows that are those of another cluster, or of another past of this one.
-    fn over_rows_of_another() -> Self {
+    /// A list over rows that the member had before it was restored.
+    fn over_rows_of_another_past() -> Self {
         Self {
             disowns: true,
             ..Self::over_rows()
@@ -388,6 +388,7 @@ impl Listing {
                 seen: self.seen.sealed(),
                 after: None,
                 over_rows: self.over_rows,
+                marked: self.marked,
                 is_stored: !self.left_out,
             }),
         }
@@ -826,6 +827,7 @@ mod tests {
             seen: std::mem::take(&mut listing.seen),
             after: None,
             over_rows: true,
+            marked: true,
             is_stored: true,
         };
         let swept = format!("{:?}", State::Sweeping(seen));

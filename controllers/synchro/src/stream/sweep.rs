@@ -13,7 +13,7 @@ const KEYS: u32 = 1000;
 impl Stream {
     /// One step; the last one stores the position, if all that leads to it is stored. Otherwise it is listed anew: at once where there is place for it now, but
     /// only once. Of a resource that has far more than there is place for, and of which many go all the time, each list would make some.
-    pub(super) async fn sweep(&mut self, sweep: &Sweep) -> Result<Outcome, Halt> {
+    pub(super) async fn sweep(&mut self, sweep: &mut Sweep) -> Result<Outcome, Halt> {
         let opened = self.opened()?;
         let keys = if sweep.over_rows {
             let Self {
@@ -29,9 +29,13 @@ impl Stream {
         };
         let last = keys.last().filter(|_| keys.len() >= KEYS as usize).cloned();
         let leads_on = last.is_none() && sweep.is_stored;
-        let position = leads_on.then(|| self.position(&sweep.version, Phase::Live));
         let gone = keys.into_iter().filter(|key| !sweep.seen.contains(key));
-        let changes = gone.map(Change::Delete).collect();
+        let changes: Vec<_> = gone.map(Change::Delete).collect();
+        let position = match leads_on {
+            true => Some(self.position(&sweep.version, Phase::Live)),
+            false if changes.is_empty() => None,
+            false => self.mark(std::mem::replace(&mut sweep.marked, true)),
+        };
         self.writer.write(opened, changes, position).await?;
         if last.is_none() && !sweep.is_stored {
             let is_vain = std::mem::replace(&mut self.made_place, true);

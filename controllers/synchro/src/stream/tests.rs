@@ -363,6 +363,28 @@ async fn rows_of_a_former_cluster_are_shown_once_the_member_lets_them_be_read() 
     act.end().await;
 }
 
+#[tokio::test]
+async fn rows_of_a_former_cluster_stay_hidden_where_another_lets_none_be_read() {
+    let scene = Scene::new();
+    scene.member.lists([page(10, "", &[("a", 1)])]);
+    let act = scene.run();
+    scene.comes_to(&["n/a@1"], "Live@10").await;
+    act.end().await;
+    scene.sink.with(|stored| {
+        stored.hidden = true;
+        stored.is_of_another();
+    });
+    let forbidden = r#"{"kind":"Status","code":403,"message":"pods is forbidden"}"#;
+    scene.member.lists([Answer::status(403, forbidden)]);
+    let act = scene.run();
+    act.says(ResourceSyncStatus::Error).await;
+    let (is_hidden, place) = scene.sink.with(|stored| (stored.hidden, stored.place()));
+    assert_eq!((is_hidden, place), (true, "Live@10".to_owned()));
+    scene.member.lists([page(20, "", &[("b", 2)])]);
+    scene.comes_to(&["n/b@2"], "Live@20").await;
+    act.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn where_a_former_cluster_stood_is_forgotten_once_a_list_leads_elsewhere() {
     let scene = Scene::new();

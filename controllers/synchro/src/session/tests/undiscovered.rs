@@ -22,3 +22,16 @@ async fn a_cluster_says_why_it_is_not_known_what_its_member_serves_for_as_long_a
     in_time("the end of it", || async { says("") }).await;
     act.fleet.shutdown().await;
 }
+
+#[tokio::test]
+async fn of_a_member_that_is_away_nothing_of_its_last_connection_is_told() {
+    let mut act = Act::begin().await;
+    let is_told = || said(&act.stage).is_some_and(|(_, words)| words.contains("what it serves"));
+    act.member.answers("/apis", 403);
+    in_time("word of it", || async { is_told() }).await;
+    act.member.dies();
+    in_time("the end of it", || async { !is_told() }).await;
+    act.is_healthy(false).await;
+    assert!(!is_told());
+    act.fleet.shutdown().await;
+}

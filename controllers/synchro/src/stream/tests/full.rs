@@ -76,6 +76,19 @@ impl Scene {
     }
 }
 
+impl Act {
+    /// Waits until it tells of this.
+    async fn tells(&self, words: &str) {
+        let told = async {
+            while !self.report.shown().message.contains(words) {
+                self.changed.notified().await;
+            }
+        };
+        let told = tokio::time::timeout(LONG, told).await;
+        assert!(told.is_ok(), "{:?}", self.report.shown());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_full_cluster_whose_objects_are_others_now_is_listed_and_swept() {
     let scene = Scene::that_has(&numbered(0..10, 1)).await;
@@ -216,7 +229,8 @@ async fn of_a_list_for_which_there_is_no_place_only_what_leaves_is_written() {
     let all: Vec<_> = left.iter().chain(&new).cloned().collect();
     scene.member.lists([page_of(30, "", &all)]);
     let act = scene.run_within(MOST).await;
-    scene.comes_to_have(&numbered(3..15, 1), "Live@10").await;
+    // Whether the member was restored is not known, and so not whether a watch would bring back what was taken away.
+    scene.comes_to_have(&numbered(3..15, 1), "Listing@").await;
     act.says(ResourceSyncStatus::Error).await;
     assert_eq!(scene.lists(), 2);
     // Nothing more can be taken away, and nothing is listed for it.
@@ -309,17 +323,32 @@ async fn a_list_of_which_nothing_was_left_out_is_stored_though_its_end_fills_the
 
 #[tokio::test(start_paused = true)]
 async fn of_what_was_swept_by_what_another_cluster_has_no_watch_goes_on() {
-    let pods = numbered(0..15, 1);
-    let scene = Scene::that_has(&pods).await;
-    scene.sink.with(|stored| {
-        let position = stored.position.as_mut().expect("it was listed");
-        position.member = "another".to_owned();
-    });
-    scene.member.set_size(3);
-    scene.member.lists([page_of(30, "", &numbered(20..23, 2))]);
+    for is_hidden in [false, true] {
+        let scene = Scene::that_has(&numbered(0..15, 1)).await;
+        scene.sink.with(|stored| {
+            stored.hidden = is_hidden;
+            stored.is_of_another();
+        });
+        scene.member.set_size(3);
+        scene.member.lists([page_of(30, "", &numbered(20..23, 2))]);
+        let act = scene.run_within(MOST).await;
+        // A watch from where the other one stood would not bring them back.
+        scene.comes_to_have(&[], "Listing@").await;
+        assert!(scene.sink.with(|stored| stored.rows.is_empty()));
+        act.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_place_another_did_not_find_goes_on_without_a_list() {
+    let scene = Scene::that_has(&numbered(0..10, 1)).await;
+    scene.sink.with(sink::Stored::is_of_another);
+    scene.member.set_size(12);
     let act = scene.run_within(MOST).await;
-    // A watch from where the other one stood would not bring them back.
-    scene.comes_to_have(&[], "Listing@").await;
+    act.says(ResourceSyncStatus::Error).await;
+    let stored = scene.sink.with(|stored| (stored.shown(), stored.place()));
+    assert_eq!(stored, (rows(&numbered(0..10, 1)), "Live@10".to_owned()));
+    assert_eq!(scene.lists(), 1, "that of the former process");
     act.end().await;
 }
 
@@ -379,6 +408,28 @@ async fn a_watch_that_is_too_old_where_nothing_is_listed_follows_no_list_that_to
     scene.comes_down_to(&numbered(0..3, 1), 40).await;
     let shown = act.report.shown().message;
     assert!(!shown.contains("the list took"), "{shown}");
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_cluster_that_filled_up_it_is_not_told_for_ever_that_its_lists_took_too_long() {
+    let three = numbered(0..3, 1);
+    let scene = Scene::that_has(&three).await;
+    scene.sink.with(|stored| stored.others = 7);
+    scene.member.set_size(3);
+    scene.member.answers_by(move |request| match request {
+        "list" => page_of(20, "", &three),
+        "watch@40" => Answer::ok("").that_stays_open(),
+        _ => Answer::status(410, gone()),
+    });
+    let act = scene.run_within(MOST).await;
+    let words = act.says(ResourceSyncStatus::Error).await;
+    assert!(words.contains("the list took"), "{words}");
+    scene.sink.with(|stored| stored.others = 9);
+    act.tells("as many objects").await;
+    scene.sink.with(|stored| stored.others = 7);
+    scene.comes_down_to(&numbered(0..2, 1), 40).await;
+    act.says(ResourceSyncStatus::Syncing).await;
     act.end().await;
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Stored {
     pub(super) beside: Vec<ResourceType>,
     /// Objects of another type.
     pub(super) others: u64,
+    /// So many there are of the type, it says.
+    pub(super) says_objects: Option<u64>,
     /// Looks at how many there are.
     pub(super) looks: usize,
     /// By which the rows were made.
@@ -116,6 +118,12 @@ impl Stored {
             }),
             None => (!self.rows.is_empty()).then(of_no_list),
         }
+    }
+
+    /// What is stored was listed from another cluster.
+    pub(super) fn is_of_another(&mut self) {
+        let position = self.position.as_mut().expect("it was listed");
+        position.member = "another".to_owned();
     }
 
     /// `Live@7`.
@@ -322,7 +330,7 @@ impl Sink for MemorySink {
                 id: TYPE,
                 resource: resource.clone(),
                 position: stored.position.clone(),
-                objects: stored.rows.len() as u64,
+                objects: stored.says_objects.unwrap_or(stored.rows.len() as u64),
             };
             let others = (stored.others > 0).then(|| StreamState {
                 id: OTHERS,
