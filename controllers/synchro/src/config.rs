@@ -30,8 +30,7 @@ use crate::types::Types;
 /// takes 4 ms. With a thousand clusters that all have something to tell each has a turn every 20 s.
 pub(crate) const STATUS_PERIOD: Duration = Duration::from_millis(20);
 
-/// Types that are compared with their member at the same time, each of another cluster. Each takes 17 bytes an object, as do those whose
-/// member lets them wait.
+/// Types that are compared with their member at the same time, each of another cluster.
 const AUDITS: Width = Width {
     parallel: 4,
     asking: 4,
@@ -42,8 +41,9 @@ const AUDITS: Width = Width {
     slow: 4,
 };
 
-/// Types of which so much differs that it takes megabytes, up to four, to wait for their streams.
-const LARGE_AUDITS: usize = 4;
+/// Types that are being compared of which much is held: of which there are many, at up to 33 bytes an object while the member lists, or of which so much differs
+/// that it takes megabytes, up to six, to wait for their streams. Twice as many as are read: a member may let its own wait.
+const LARGE_AUDITS: usize = 8;
 
 /// Pages of keys that sweeps ask the store for at the same time. After a release with other rules all streams are swept, and the store gives one page after the other:
 /// more would only stand in its line, where sessions and audits wait as well, and be told that it does not answer.

@@ -6,14 +6,15 @@ use std::time::Duration;
 use armadex_member::{ListRequest, MemberError};
 use armadex_model::{ObjectKey, ResourceType};
 use armadex_storage::{ClusterId, Sink, StoreError, StoredVersion, TypeId};
+use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
-use crate::audit::comparison::{Comparison, Found, Hashes, Listed, StoredCopy};
+use crate::audit::comparison::{Comparison, Found, Hashes, Listed, StoredCopy, Suspects};
 use crate::audit::item;
 use crate::config::Shared;
 use crate::incoming::items::{Items, ListMetadata};
 use crate::stream::Connected;
-use crate::stream::turns::{ClusterTurns, Turn};
+use crate::stream::turns::{ClusterTurns, SHORT_PAGES, Turn};
 use crate::told::metrics::ClusterMetrics;
 use crate::told::report::Report;
 
@@ -27,6 +28,8 @@ const ON_ITS_WAY: Duration = Duration::from_secs(150);
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 /// Suspects of a type that may wait for the stream beside those of any number of others: 40 KB.
 const FEW: usize = 1000;
+/// Rows of a type whose copy may be held beside those of any number of others: some 300 KB. The list of more waits in the line of the long ones.
+const SHORT: u64 = (SHORT_PAGES * PAGE) as u64;
 /// A list waits for its turn, and a million objects are written in a minute.
 const LISTED_WITHIN: Duration = Duration::from_secs(15 * 60);
 
@@ -38,6 +41,8 @@ pub(super) struct Subject {
     pub(super) cluster: ClusterId,
     pub(super) resource: Arc<ResourceType>,
     pub(super) id: TypeId,
+    /// So many the store had of it.
+    pub(super) objects: u64,
     pub(super) report: Arc<Report>,
     pub(super) turns: Arc<ClusterTurns>,
 }
@@ -104,25 +109,26 @@ impl Subject {
             .map_err(|_| Unproved::NotListed)
     }
 
+    /// While much is held that waits for the member or for the stream there is room for it; who finds only then that it is much begins anew once there is.
     async fn compared(&self, hashes: &Hashes) -> Result<Found, Unproved> {
+        let mut room = match self.objects > SHORT {
+            true => self.room().await,
+            false => None,
+        };
         let mut visit = Visit::default();
-        self.connected.lists.let_others_go_first().await;
-        visit.turn.page(&self.turns, false).await;
-        let mut copy = StoredCopy::new(hashes.clone());
-        self.stored(|row| copy.stored(row)).await?;
-        let mut comparison = sorted(copy).await?;
-        let version = self
-            .list(&mut visit, |listed| comparison.listed(listed))
-            .await?;
-        let mut suspects = comparison.end();
+        let (mut version, mut suspects) = self.suspects(hashes, &mut visit).await?;
+        let is_much = suspects.count() > FEW;
+        if is_much && room.is_none() {
+            drop(suspects);
+            visit = Visit::default();
+            room = self.room().await;
+            (version, suspects) = self.suspects(hashes, &mut visit).await?;
+        }
         if suspects.is_empty() {
             return Ok(suspects.into_found());
         }
         visit.turn.end();
-        let _room = match suspects.count() > FEW {
-            true => self.shared.large_audits.acquire().await.ok(),
-            false => None,
-        };
+        let _room = room.filter(|_| suspects.count() > FEW);
         self.passes(version).await?;
         self.stored(|row| suspects.stored(row)).await?;
         let mut missing = suspects.end();
@@ -132,6 +138,26 @@ impl Subject {
                 .await?;
         }
         Ok(missing.end())
+    }
+
+    /// `None` only if the semaphore was closed, which none is.
+    async fn room(&self) -> Option<SemaphorePermit<'_>> {
+        self.shared.large_audits.acquire().await.ok()
+    }
+
+    /// What the member had otherwise than the store, and the version of its list.
+    async fn suspects(
+        &self,
+        hashes: &Hashes,
+        visit: &mut Visit,
+    ) -> Result<(String, Suspects), Unproved> {
+        self.connected.lists.let_others_go_first().await;
+        visit.turn.page(&self.turns, false).await;
+        let mut copy = StoredCopy::new(hashes.clone());
+        self.stored(|row| copy.stored(row)).await?;
+        let mut comparison = sorted(copy).await?;
+        let version = self.list(visit, |listed| comparison.listed(listed)).await?;
+        Ok((version, comparison.end()))
     }
 
     /// Waits until the stream has stored what the member had when it listed.

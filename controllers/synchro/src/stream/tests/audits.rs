@@ -1,7 +1,7 @@
 //! Streams of a member that keeps things to itself, and the audits that find them.
 
 use armadex_crds::{ClusterAudit, ResourceAudit};
-use tokio::sync::watch;
+use tokio::sync::{SemaphorePermit, watch};
 
 use super::living::{Life, LivingMember, Metadata};
 use super::sink::Sinks;
@@ -616,6 +616,53 @@ async fn members_that_hang_and_streams_that_are_waited_for_hold_up_nobody() {
     for act in acts {
         act.end().await;
     }
+}
+
+/// All the room that there is for audits of which much is held.
+async fn room(stage: &Stage) -> SemaphorePermit<'_> {
+    let audits = &stage.shared.large_audits;
+    let all = u32::try_from(audits.available_permits()).expect("a few");
+    audits.acquire_many(all).await.expect("open")
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_type_of_many_objects_no_copy_is_held_before_there_is_room() {
+    let (stage, act) = on(&["a"]).await;
+    let room = room(&stage).await;
+    stage.sink.with(|stored| {
+        stored.says_objects = Some(10_001);
+        stored.panics = true;
+    });
+    act.asks.send_replace("large".to_owned());
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(stage.board.facts().audit, None, "nobody has read it");
+    stage.sink.with(|stored| stored.panics = false);
+    drop(room);
+    let audit = stage.audited(|audit| audit.request == "large").await;
+    assert_eq!(counts(&audit), [1, 0, 0, 1, 0]);
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_differs_much_is_compared_anew_once_there_is_room_to_hold_it() {
+    let (stage, act) = on(&["a"]).await;
+    stage.member.lives(|life| {
+        for number in 0..1001 {
+            life.put_silently(&format!("p{number}"));
+        }
+    });
+    let room = room(&stage).await;
+    act.asks.send_replace("much".to_owned());
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(stage.board.facts().audit, None);
+    let asked = || stage.member.lives(|life| life.asked_for("metadata"));
+    let once = asked();
+    drop(room);
+    let audit = stage.audited(|audit| audit.request == "much").await;
+    assert_eq!(counts(&audit), [1002, 1001, 1001, 1, 0]);
+    // Again, for what is missing, and once more when the stream has listed.
+    assert_eq!(asked(), 4 * once);
+    act.end().await;
 }
 
 #[tokio::test(start_paused = true)]
