@@ -4,6 +4,7 @@ pub(crate) mod applied;
 pub(crate) mod board;
 pub(crate) mod keeper;
 pub(crate) mod last_words;
+mod left_out;
 pub(crate) mod metrics;
 pub(crate) mod outages;
 pub(crate) mod pace;

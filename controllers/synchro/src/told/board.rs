@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 
 use crate::lock::lock;
 use crate::session::plan::Missing;
-use crate::told::report::{LeftOutShare, Progress, Report};
+use crate::told::left_out::LeftOutShare;
+use crate::told::report::{Progress, Report};
 
 /// What is known about one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

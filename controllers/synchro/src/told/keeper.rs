@@ -102,11 +102,13 @@ impl StatusKeeper {
                 continue;
             }
             let shared = Arc::clone(&self.shared);
+            // It is made anew when it is written; ten thousand that stand in line would be hundreds of megabytes.
+            let bytes = bytes_of(&status);
+            drop(status);
             let turn = tokio::select! {
                 () = cancel.cancelled() => break,
-                turn = shared.statuses.turn(bytes_of(&status)) => turn,
+                turn = shared.statuses.turn(bytes) => turn,
             };
-            drop(status);
             let is_written = Box::pin(self.put()).await;
             drop(turn);
             self.tell_events(cancel).await;

@@ -1,7 +1,6 @@
 //! How one stream is doing: written by the stream, read when the status is made.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,19 +12,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::stream::place::Place;
+use crate::told::left_out::{Kept, LeftOut, LeftOutShare, Skipped};
 
-/// Skipped objects that are named; of the others only the number is told.
-const NAMED_OBJECTS: usize = 5;
-/// Skipped objects that are known by their key, so that an audit does not miss them. More would be listed for and compared once.
-const LEFT_OUT: usize = 1000;
-/// Of all their keys: names of a hundred bytes. Names may be ten times as long.
-const LEFT_OUT_BYTES: usize = 128 << 10;
-/// Of those of all streams, of which a process may have thousands.
-const ALL_LEFT_OUT_BYTES: usize = 8 << 20;
-/// Of those of one cluster: eight streams that are full. A member that has more kinds of such objects takes nothing of what others have left.
-const CLUSTER_LEFT_OUT_BYTES: usize = ALL_LEFT_OUT_BYTES / 8;
-/// What those of all streams take.
-static OF_THE_PROCESS: AtomicUsize = AtomicUsize::new(0);
 /// Between two log lines about objects of one stream that are left out: a member may have one that changes all the time.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
@@ -52,105 +40,6 @@ struct State {
     untold: u64,
 }
 
-/// Keys of skipped objects.
-#[derive(Debug)]
-struct LeftOut {
-    keys: BTreeSet<ObjectKey>,
-    bytes: usize,
-    share: Arc<LeftOutShare>,
-}
-
-/// What the keys of all streams of one cluster take, beside those of all clusters.
-#[derive(Debug)]
-pub(crate) struct LeftOutShare {
-    own: AtomicUsize,
-    all: &'static AtomicUsize,
-}
-
-impl Default for LeftOutShare {
-    fn default() -> Self {
-        Self::beside(&OF_THE_PROCESS)
-    }
-}
-
-impl LeftOutShare {
-    fn beside(all: &'static AtomicUsize) -> Self {
-        Self {
-            own: AtomicUsize::new(0),
-            all,
-        }
-    }
-
-    /// Whether there is room for so many bytes, which are taken then.
-    fn takes(&self, bytes: usize) -> bool {
-        if !adds_within(CLUSTER_LEFT_OUT_BYTES, &self.own, bytes) {
-            return false;
-        }
-        let fits = adds_within(ALL_LEFT_OUT_BYTES, self.all, bytes);
-        if !fits {
-            self.own.fetch_sub(bytes, Ordering::Relaxed);
-        }
-        fits
-    }
-
-    fn gives_back(&self, bytes: usize) {
-        self.own.fetch_sub(bytes, Ordering::Relaxed);
-        self.all.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-fn adds_within(most: usize, held: &AtomicUsize, bytes: usize) -> bool {
-    let others = held.fetch_add(bytes, Ordering::Relaxed);
-    let fits = others + bytes <= most;
-    if !fits {
-        held.fetch_sub(bytes, Ordering::Relaxed);
-    }
-    fits
-}
-
-impl LeftOut {
-    fn within(share: Arc<LeftOutShare>) -> Self {
-        Self {
-            keys: BTreeSet::new(),
-            bytes: 0,
-            share,
-        }
-    }
-
-    fn insert(&mut self, key: &ObjectKey) {
-        let bytes = bytes_of(key);
-        let fits = self.keys.len() < LEFT_OUT && self.bytes + bytes <= LEFT_OUT_BYTES;
-        if !fits || self.keys.contains(key) || !self.share.takes(bytes) {
-            return;
-        }
-        self.keys.insert(key.clone());
-        self.bytes += bytes;
-    }
-
-    fn remove(&mut self, key: &ObjectKey) {
-        if self.keys.remove(key) {
-            let bytes = bytes_of(key);
-            self.bytes -= bytes;
-            self.share.gives_back(bytes);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.keys.clear();
-        self.share.gives_back(std::mem::take(&mut self.bytes));
-    }
-}
-
-impl Drop for LeftOut {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-fn bytes_of(key: &ObjectKey) -> usize {
-    size_of::<ObjectKey>() + key.namespace.len() + key.name.len()
-}
-
 /// The state of one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
@@ -168,8 +57,7 @@ pub(crate) struct Progress {
     pub(crate) audit: Option<ResourceAudit>,
     store_fails: Option<String>,
     standing: Option<Box<Standing>>,
-    skipped: BTreeMap<Option<ObjectKey>, String>,
-    skipped_beyond: u64,
+    skipped: Skipped,
 }
 
 /// What keeps a stream from working while it lists and begins to watch.
@@ -197,8 +85,7 @@ impl Report {
             audit: None,
             store_fails: None,
             standing: None,
-            skipped: BTreeMap::new(),
-            skipped_beyond: 0,
+            skipped: Skipped::default(),
         };
         Self {
             state: Mutex::new(State {
@@ -225,7 +112,7 @@ impl Report {
 
     /// What the member has and the stream did not store, on purpose.
     pub(crate) fn left_out(&self) -> BTreeSet<ObjectKey> {
-        self.lock().left_out.keys.clone()
+        self.lock().left_out.keys().clone()
     }
 
     /// The copy was compared with the member.
@@ -249,8 +136,7 @@ impl Report {
         self.lock().left_out.clear();
         self.change(|progress| {
             progress.initial_list = true;
-            progress.skipped.clear();
-            progress.skipped_beyond = 0;
+            progress.skipped = Skipped::default();
         });
     }
 
@@ -323,22 +209,14 @@ impl Report {
 
     /// An object is left out. If that is to be told in the log: how many have been since the last time.
     pub(crate) fn skipped(&self, key: Option<ObjectKey>, reason: String) -> Option<u64> {
-        let told = self.leave_out(key.as_ref());
-        self.change(|progress| {
-            if progress.skipped.len() < NAMED_OBJECTS || progress.skipped.contains_key(&key) {
-                progress.skipped.insert(key, reason);
-            } else {
-                progress.skipped_beyond += 1;
-            }
-        });
+        let (told, kept) = self.leave_out(key.as_ref());
+        self.change(|progress| progress.skipped.add(key, reason, kept));
         told
     }
 
     /// Whether an object is left out.
     pub(crate) fn leaves_out(&self) -> bool {
-        let state = self.lock();
-        let progress = &state.progress;
-        !progress.skipped.is_empty() || progress.skipped_beyond > 0
+        !self.lock().progress.skipped.is_empty()
     }
 
     /// An object is stored, or gone: it is no longer one that is left out.
@@ -347,26 +225,23 @@ impl Report {
         let State {
             progress, left_out, ..
         } = &mut *state;
-        left_out.remove(key);
-        let was_named =
-            !progress.skipped.is_empty() && progress.skipped.remove(&Some(key.clone())).is_some();
+        let was_kept = left_out.remove(key);
+        let is_news = progress.skipped.settle(key, was_kept);
         drop(state);
-        if was_named {
+        if is_news {
             self.changed.notify_one();
         }
     }
 
-    fn leave_out(&self, key: Option<&ObjectKey>) -> Option<u64> {
+    fn leave_out(&self, key: Option<&ObjectKey>) -> (Option<u64>, Kept) {
         let mut state = self.lock();
-        if let Some(key) = key {
-            state.left_out.insert(key);
-        }
+        let kept = key.map_or(Kept::Not, |key| state.left_out.insert(key));
         state.untold += 1;
         if state.told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
-            return None;
+            return (None, kept);
         }
         state.told = Some(Instant::now());
-        Some(std::mem::take(&mut state.untold))
+        (Some(std::mem::take(&mut state.untold)), kept)
     }
 
     fn set(&self, status: ResourceSyncStatus, reason: Option<ResourceSyncReason>, message: String) {
@@ -415,21 +290,9 @@ impl Progress {
             shown.since = standing.since;
         } else if self.status == ResourceSyncStatus::Syncing && !self.skipped.is_empty() {
             shown.reason = Some(ResourceSyncReason::ObjectSkipped);
-            shown.message = self.skipped_words();
+            shown.message = self.skipped.words();
         }
         shown
-    }
-
-    fn skipped_words(&self) -> String {
-        let named = self.skipped.iter().map(|(key, reason)| match key {
-            Some(key) => format!("{key} is not stored: {reason}"),
-            None => format!("an object is not stored: {reason}"),
-        });
-        let mut words = named.collect::<Vec<_>>().join("; ");
-        if self.skipped_beyond > 0 {
-            words.push_str(&format!("; and {} more", self.skipped_beyond));
-        }
-        words
     }
 }
 
@@ -438,6 +301,7 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
+    use crate::told::left_out::LEFT_OUT;
 
     fn report() -> Report {
         Report::new(Arc::default(), Timestamp::UNIX_EPOCH)
@@ -489,75 +353,6 @@ mod tests {
         assert!(report.left_out().is_empty());
     }
 
-    #[test]
-    fn what_is_left_out_is_bounded_in_bytes() {
-        let report = report();
-        for index in 0..LEFT_OUT {
-            report.skipped(Some(long(index)), "no".into());
-        }
-        let bytes: usize = report.left_out().iter().map(bytes_of).sum();
-        assert!(
-            (LEFT_OUT_BYTES - 3000..=LEFT_OUT_BYTES).contains(&bytes),
-            "{bytes}"
-        );
-        report.settled(&long(0));
-        report.skipped(Some(long(LEFT_OUT)), "no".into());
-        assert!(
-            report.left_out().contains(&long(LEFT_OUT)),
-            "there is room again"
-        );
-    }
-
-    fn long(index: usize) -> ObjectKey {
-        ObjectKey::new("n".repeat(1000), format!("{index:01000}"))
-    }
-
-    /// So many streams of a cluster, each of which leaves out as much as it may.
-    fn full(cluster: &Arc<LeftOutShare>, streams: usize) -> Vec<LeftOut> {
-        let full = |_| {
-            let mut stream = LeftOut::within(Arc::clone(cluster));
-            (0..LEFT_OUT).for_each(|index| stream.insert(&long(index)));
-            stream
-        };
-        (0..streams).map(full).collect()
-    }
-
-    fn held<'a>(streams: impl IntoIterator<Item = &'a LeftOut>) -> usize {
-        streams.into_iter().map(|stream| stream.bytes).sum()
-    }
-
-    #[test]
-    fn a_cluster_that_leaves_out_much_takes_no_room_of_others() {
-        static ALL: AtomicUsize = AtomicUsize::new(0);
-        let [hostile, healthy] = [(); 2].map(|()| Arc::new(LeftOutShare::beside(&ALL)));
-        let of_hostile = full(&hostile, 100);
-        let bytes = held(&of_hostile);
-        let most = CLUSTER_LEFT_OUT_BYTES;
-        assert!((most - 3000..=most).contains(&bytes), "{bytes}");
-        let of_healthy = full(&healthy, 1);
-        assert!(held(&of_healthy) > LEFT_OUT_BYTES - 3000);
-    }
-
-    #[test]
-    fn what_all_streams_leave_out_is_bounded_together() {
-        static ALL: AtomicUsize = AtomicUsize::new(0);
-        let cluster = |_| full(&Arc::new(LeftOutShare::beside(&ALL)), 10);
-        let mut streams: Vec<_> = (0..10).flat_map(cluster).collect();
-        let bytes = held(&streams);
-        assert_eq!(bytes, ALL.load(Ordering::Relaxed));
-        let most = ALL_LEFT_OUT_BYTES;
-        assert!((most - 3000..=most).contains(&bytes), "{bytes}");
-        let mut last = streams.pop().expect("a stream");
-        assert!(last.keys.is_empty());
-        streams[0].remove(&long(0));
-        streams[1].clear();
-        drop(streams.remove(2));
-        last.insert(&long(7));
-        assert!(last.keys.contains(&long(7)), "there is room again");
-        drop((streams, last));
-        assert_eq!(ALL.load(Ordering::Relaxed), 0);
-    }
-
     #[tokio::test(start_paused = true)]
     async fn a_stream_that_goes_on_failing_says_so_in_other_words_once_a_minute() {
         let report = report();
@@ -587,14 +382,31 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_named_objects_is_bounded() {
+    fn the_number_of_named_objects_is_bounded_and_each_of_the_others_counts_once() {
         let report = report();
+        let news = || report.changed.notified().now_or_never().is_some();
         report.syncing();
+        let key = |index: usize| ObjectKey::new("n", index.to_string());
         for index in 0..100 {
-            report.skipped(Some(ObjectKey::new("n", index.to_string())), "no".into());
+            report.skipped(Some(key(index)), "no".into());
         }
         let message = report.shown().message;
         assert!(message.ends_with("; and 95 more"), "{message}");
+        assert!(news());
+        // A member changes two of them all the time.
+        for length in 0..100 {
+            report.skipped(Some(key(0)), format!("{length} bytes"));
+            report.skipped(Some(key(99)), format!("{length} bytes"));
+        }
+        assert_eq!(report.shown().message, message);
+        assert!(!news(), "the status is not written for it");
+        report.settled(&key(99));
+        let message = report.shown().message;
+        assert!(message.ends_with("; and 94 more"), "{message}");
+        assert!(news());
+        (0..100).for_each(|index| report.settled(&key(index)));
+        assert_eq!(report.shown().reason, None);
+        assert!(!report.leaves_out(), "so that it need not be listed again");
     }
 
     #[test]
