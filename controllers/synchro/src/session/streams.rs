@@ -18,7 +18,7 @@ use crate::incoming::memory::ClusterMemory;
 use crate::session::discoveries::ClusterDiscovery;
 use crate::session::doubts::Doubts;
 use crate::session::in_line::InLine;
-use crate::session::plan::{self, Known, Plan};
+use crate::session::plan::{self, Known, Missing, Plan};
 use crate::session::rediscovery::{Found, Rediscovery, Rest};
 use crate::session::task::Session;
 use crate::session::unwanted;
@@ -230,6 +230,8 @@ impl Streams {
         let mut shown = self.board.streams();
         shown.retain(|(resource, _)| plan::is_wanted(asked, resource));
         self.board.show_streams(shown);
+        let is_missed = |missing: &Missing| plan::is_missed(asked, missing);
+        self.board.update(|facts| facts.missing.retain(is_missed));
         let hidden = unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await;
         self.is_hidden(hidden)
     }

@@ -421,6 +421,23 @@ async fn what_a_dead_member_is_no_longer_asked_for_is_hidden() {
 }
 
 #[tokio::test]
+async fn what_a_dead_member_is_no_longer_asked_for_is_not_missed() {
+    let mut act = Act::begin().await;
+    let misses = |act: &Act| {
+        act.status()["syncResources"]
+            .to_string()
+            .contains("widgets")
+    };
+    act.asks_for(&["pods", "widgets"]);
+    in_time("word of it", || async { misses(&act) }).await;
+    act.member.dies();
+    act.is_healthy(false).await;
+    act.asks_for(&["pods"]);
+    in_time("the end of it", || async { !misses(&act) }).await;
+    act.fleet.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_audit_waits_until_it_is_known_what_there_is_to_compare() {
     let stage = Stage::new().await;
     let member = ScriptedMember::start("uid", &["a"]).await;
