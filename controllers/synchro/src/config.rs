@@ -44,6 +44,8 @@ const AUDITS: Width = Width {
 /// Types that are being compared of which much is held: of which there are many, at up to 33 bytes an object while the member lists, or of which so much differs
 /// that it takes megabytes, up to six, to wait for their streams. Twice as many as are read: a member may let its own wait.
 const LARGE_AUDITS: usize = 8;
+/// The same of members whose lists are slow.
+const LARGE_SLOW_AUDITS: usize = 4;
 
 /// Pages of keys that sweeps ask the store for at the same time. After a release with other rules all streams are swept, and the store gives one page after the other:
 /// more would only stand in its line, where sessions and audits wait as well, and be told that it does not answer.
@@ -146,6 +148,7 @@ pub(crate) struct Shared {
     pub(crate) audits: Arc<Turns>,
     /// Those that wait for a stream with much that differs.
     pub(crate) large_audits: Semaphore,
+    pub(crate) large_slow_audits: Semaphore,
     /// Sweeps that may ask for keys now.
     pub(crate) sweeps: Semaphore,
     /// What is counted.
@@ -185,6 +188,7 @@ impl Shared {
             last_words: LastWords::default(),
             audits: Arc::new(Turns::new(AUDITS)),
             large_audits: Semaphore::new(LARGE_AUDITS),
+            large_slow_audits: Semaphore::new(LARGE_SLOW_AUDITS),
             sweeps: Semaphore::new(SWEEPS),
             metrics: Arc::clone(&config.metrics),
             owner: Owner::new(control_plane, &config.sharding_name),

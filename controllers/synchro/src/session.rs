@@ -336,6 +336,7 @@ impl Session {
         let plan = draft.plan(&begin);
         let rest = streams.apply(&plan).await;
         let found = Found::by(&plan, rest);
+        streams.asked_for(resources);
         self.board.update(|facts| facts.missing = plan.missing);
         found
     }

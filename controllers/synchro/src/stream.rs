@@ -38,7 +38,7 @@ pub(crate) use crate::stream::connected::Connected;
 use crate::stream::objects::{Begins, ClusterObjects};
 use crate::stream::outlasted::Outlasted;
 use crate::stream::pace::Pace;
-use crate::stream::step::{Good, Outcome, State, Wait, step};
+use crate::stream::step::{Good, Outcome, State, Wait, is_behind, step};
 use crate::stream::turns::{Room, Turn};
 use crate::stream::waits::{FIRST_RETRY, LAST_RETRY, Waits};
 use crate::stream::writer::{Halt, Opened, Writer};
@@ -243,7 +243,7 @@ impl Stream {
         debug!(stream = %self.writer.what, ?state, "next step");
         match state {
             State::Opening => Box::pin(self.open()).await,
-            State::Checking { .. } => Box::pin(self.check_and_show()).await,
+            State::Checking { version } => Box::pin(self.check_and_show(version)).await,
             State::Listing(listing) => Box::pin(self.page(listing)).await,
             State::Sweeping(sweep) => Box::pin(self.sweep(sweep)).await,
             State::Watching { version } => match self.watch(version.clone()).await? {
@@ -253,10 +253,17 @@ impl Stream {
         }
     }
 
-    async fn check_and_show(&mut self) -> Result<Outcome, Halt> {
+    async fn check_and_show(&mut self, version: &str) -> Result<Outcome, Halt> {
         let outcome = self.until_cancelled(Self::check).await?;
         self.show(&outcome).await?;
-        Ok(outcome)
+        match &outcome {
+            Outcome::Present(present)
+                if !is_behind(present, version) && self.is_to_be_swept().await? =>
+            {
+                Ok(Outcome::Differs)
+            }
+            _ => Ok(outcome),
+        }
     }
 
     async fn open(&mut self) -> Result<Outcome, Halt> {
@@ -286,9 +293,6 @@ impl Stream {
         let live = |position: &MemberPosition| position.phase == Phase::Live;
         if stream.position.as_ref().is_some_and(live) {
             self.context.report.listed();
-            if self.is_to_be_swept().await? {
-                return Ok(Outcome::Differs);
-            }
         }
         Ok(Outcome::Opened(stream.position))
     }
@@ -479,6 +483,7 @@ impl Stream {
     fn list_is_stored(&mut self) {
         self.hidden = None;
         self.made_place = false;
+        self.was_full = false;
     }
 
     /// Its session is told, and says the rest.

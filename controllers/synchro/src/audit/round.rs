@@ -157,7 +157,6 @@ impl<'a> Round<'a> {
             cluster: *id,
             resource: Arc::clone(resource),
             id: state.id,
-            objects: state.objects,
             report: Arc::clone(report),
             turns: Arc::clone(&self.turns),
         };

@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(15 * 60);
 /// Suspects of a type that may wait for the stream beside those of any number of others: 40 KB.
 const FEW: usize = 1000;
 /// Rows of a type whose copy may be held beside those of any number of others: some 300 KB. The list of more waits in the line of the long ones.
-const SHORT: u64 = (SHORT_PAGES * PAGE) as u64;
+const SHORT: usize = (SHORT_PAGES * PAGE) as usize;
 /// A list waits for its turn, and a million objects are written in a minute.
 const LISTED_WITHIN: Duration = Duration::from_secs(15 * 60);
 
@@ -41,8 +41,6 @@ pub(super) struct Subject {
     pub(super) cluster: ClusterId,
     pub(super) resource: Arc<ResourceType>,
     pub(super) id: TypeId,
-    /// So many the store had of it.
-    pub(super) objects: u64,
     pub(super) report: Arc<Report>,
     pub(super) turns: Arc<ClusterTurns>,
 }
@@ -109,28 +107,25 @@ impl Subject {
             .map_err(|_| Unproved::NotListed)
     }
 
-    /// While much is held that waits for the member or for the stream there is room for it; who finds only then that it is much begins anew once there is.
+    /// While much is held that waits for the member or for the stream there is room for it; who finds that it is much begins anew once there is.
     async fn compared(&self, hashes: &Hashes) -> Result<Found, Unproved> {
-        let mut room = match self.objects > SHORT {
-            true => self.room().await,
-            false => None,
-        };
         let mut visit = Visit::default();
-        let (mut version, mut suspects) = self.suspects(hashes, &mut visit).await?;
-        let is_much = suspects.count() > FEW;
-        if is_much && room.is_none() {
-            drop(suspects);
+        let mut room = None;
+        let (version, mut suspects) = loop {
+            let has_room = room.is_some();
+            if let Some(found) = self.suspects(hashes, &mut visit, has_room).await? {
+                break found;
+            }
             visit = Visit::default();
-            room = self.room().await;
-            (version, suspects) = self.suspects(hashes, &mut visit).await?;
-        }
+            room = Some(self.room().await?);
+        };
         if suspects.is_empty() {
             return Ok(suspects.into_found());
         }
         visit.turn.end();
         let _room = room.filter(|_| suspects.count() > FEW);
         self.passes(version).await?;
-        self.stored(|row| suspects.stored(row)).await?;
+        self.stored(usize::MAX, |row| suspects.stored(row)).await?;
         let mut missing = suspects.end();
         missing.leave_out(&self.report.left_out());
         if !missing.is_empty() {
@@ -140,24 +135,35 @@ impl Subject {
         Ok(missing.end())
     }
 
-    /// `None` only if the semaphore was closed, which none is.
-    async fn room(&self) -> Option<SemaphorePermit<'_>> {
-        self.shared.large_audits.acquire().await.ok()
+    /// Who is slow holds it for long, and takes none from the others.
+    async fn room(&self) -> Result<SemaphorePermit<'_>, Unproved> {
+        let room = match self.connected.lists.is_slow() || self.turns.is_slow() {
+            true => &self.shared.large_slow_audits,
+            false => &self.shared.large_audits,
+        };
+        // No semaphore is closed.
+        room.acquire().await.map_err(|_| Unproved::BrokeOff)
     }
 
-    /// What the member had otherwise than the store, and the version of its list.
+    /// What the member had otherwise than the store, and the version of its list. `None` if that is much, and there is no room for it.
     async fn suspects(
         &self,
         hashes: &Hashes,
         visit: &mut Visit,
-    ) -> Result<(String, Suspects), Unproved> {
+        has_room: bool,
+    ) -> Result<Option<(String, Suspects)>, Unproved> {
         self.connected.lists.let_others_go_first().await;
         visit.turn.page(&self.turns, false).await;
         let mut copy = StoredCopy::new(hashes.clone());
-        self.stored(|row| copy.stored(row)).await?;
+        let most = if has_room { usize::MAX } else { SHORT };
+        if !self.stored(most, |row| copy.stored(row)).await? {
+            return Ok(None);
+        }
         let mut comparison = sorted(copy).await?;
         let version = self.list(visit, |listed| comparison.listed(listed)).await?;
-        Ok((version, comparison.end()))
+        let suspects = comparison.end();
+        let fits = has_room || suspects.count() <= FEW;
+        Ok(fits.then_some((version, suspects)))
     }
 
     /// Waits until the stream has stored what the member had when it listed.
@@ -168,17 +174,27 @@ impl Subject {
             .map_err(|_| Unproved::Behind { version })
     }
 
-    async fn stored(&self, mut each: impl FnMut(&StoredVersion)) -> Result<(), Unproved> {
+    /// Reads what is stored. Whether that was all: of more than `most` the rest is not read.
+    async fn stored(
+        &self,
+        most: usize,
+        mut each: impl FnMut(&StoredVersion),
+    ) -> Result<bool, Unproved> {
         let sink: &dyn Sink = &*self.shared.sink;
         let mut after: Option<ObjectKey> = None;
+        let mut read = 0;
         loop {
             let page = sink.versions(self.cluster, self.id, after.as_ref(), ROWS);
             let page = page.await.map_err(Unproved::Store)?;
+            read += page.len();
+            if read > most {
+                return Ok(false);
+            }
             page.iter().for_each(&mut each);
             let is_last = page.len() < ROWS as usize;
             after = page.into_iter().last().map(|row| row.key);
             if is_last || after.is_none() {
-                return Ok(());
+                return Ok(true);
             }
         }
     }

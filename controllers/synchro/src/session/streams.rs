@@ -54,6 +54,8 @@ pub(super) struct Streams {
     stored: Vec<StreamState>,
     /// What leaves if the member's next whole answer has no place for it either.
     doubts: Doubts,
+    /// What was asked for when it was found what of it is missing.
+    asked: Vec<GroupResources>,
     /// What runs is what a plan says.
     known: bool,
     /// A stream ended that the store did not have at the last look. Its opening may be on its way there.
@@ -95,6 +97,7 @@ impl Streams {
             running: BTreeMap::new(),
             stored: Vec::new(),
             doubts: Doubts::default(),
+            asked: Vec::new(),
             known: false,
             unseen: false,
         }
@@ -221,6 +224,11 @@ impl Streams {
         self.withdraw(asked).await;
     }
 
+    /// What is missing is missing of this.
+    pub(super) fn asked_for(&mut self, asked: &[GroupResources]) {
+        asked.clone_into(&mut self.asked);
+    }
+
     /// Stops and hides what nobody asks for any more, whether the member answers or not; whether all of that is hidden.
     pub(super) async fn withdraw(&mut self, asked: &[GroupResources]) -> bool {
         self.end_unless(|resource, _| plan::is_wanted(asked, resource))
@@ -230,8 +238,11 @@ impl Streams {
         let mut shown = self.board.streams();
         shown.retain(|(resource, _)| plan::is_wanted(asked, resource));
         self.board.show_streams(shown);
-        let is_missed = |missing: &Missing| plan::is_missed(asked, missing);
-        self.board.update(|facts| facts.missing.retain(is_missed));
+        if self.asked != asked {
+            self.asked_for(asked);
+            let is_missed = |missing: &Missing| plan::is_missed(asked, missing);
+            self.board.update(|facts| facts.missing.retain(is_missed));
+        }
         let hidden = unwanted::hide_all(&self.shared, (&self.name, self.cluster), asked).await;
         self.is_hidden(hidden)
     }

@@ -256,7 +256,7 @@ pub(crate) fn step(state: State, outcome: Outcome, member: &str) -> Next {
             version: sweep.version,
         }),
         (State::Watching { .. }, Outcome::Ended(ended)) => ended.next(),
-        (State::Opening | State::Watching { .. }, Outcome::Differs) => {
+        (State::Checking { .. } | State::Watching { .. }, Outcome::Differs) => {
             go(State::Listing(Listing::over_rows()))
         }
         (State::Watching { .. }, Outcome::Broke { version }) => again(State::Checking { version }),

@@ -29,7 +29,7 @@ pub(crate) fn is_missed(wanted: &[GroupResources], missing: &Missing) -> bool {
     let is_named = |asked: &String| asked == ALL || *asked == missing.resource;
     wanted.iter().any(|entry| {
         let is_of_group = entry.group == missing.group && entry.resources.iter().any(is_named);
-        entry.group == ALL || is_of_group
+        entry.group == ALL || missing.group == ALL || is_of_group
     })
 }
 

@@ -365,6 +365,23 @@ async fn a_restored_member_for_which_there_is_no_place_is_listed_as_soon_as_ther
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_a_member_that_was_restored_while_its_stream_waited_for_place_no_watch_goes_on() {
+    let all = numbered(0..13, 1);
+    let scene = Scene::that_has(&all).await;
+    let added = event("ADDED", &pod("p20", 11));
+    scene.member.watches([Answer::ok(added).that_stays_open()]);
+    scene.member.set_size(14);
+    let act = scene.run_within(MOST).await;
+    act.says(ResourceSyncStatus::Error).await;
+    scene.member.set_present("5");
+    scene.member.set_size(12);
+    scene.member.lists([Answer::never()]);
+    // It may be past what is stored when it is next asked.
+    scene.comes_to_have(&all, "Listing@").await;
+    act.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_that_makes_place_each_time_is_not_made_without_end() {
     const PAGES: u32 = 50;
     let scene = Scene::that_has(&numbered(0..99, 1)).await;

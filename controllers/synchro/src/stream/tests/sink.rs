@@ -38,8 +38,6 @@ pub(super) struct Stored {
     pub(super) beside: Vec<ResourceType>,
     /// Objects of another type.
     pub(super) others: u64,
-    /// So many there are of the type, it says.
-    pub(super) says_objects: Option<u64>,
     /// Looks at how many there are.
     pub(super) looks: usize,
     /// By which the rows were made.
@@ -330,7 +328,7 @@ impl Sink for MemorySink {
                 id: TYPE,
                 resource: resource.clone(),
                 position: stored.position.clone(),
-                objects: stored.says_objects.unwrap_or(stored.rows.len() as u64),
+                objects: stored.rows.len() as u64,
             };
             let others = (stored.others > 0).then(|| StreamState {
                 id: OTHERS,
