@@ -288,7 +288,7 @@ impl SqlStore {
     /// What comes of a database that does not catch up. A replica may yet; of any other one everything that was handed out since means something else
     /// now, unless the writer knows better.
     async fn stays_behind(&self, seen: Committed, head: &HeadRow) -> StoreError {
-        let behind = incarnation::behind(head.revision, seen.revision);
+        let behind = incarnation::behind(head, seen.clone());
         if self.is_replica() {
             // Should it stay so, commits were lost: what is known of them means something else when their numbers are reached again.
             self.snapshots.forget();

@@ -12,11 +12,13 @@ pub(crate) fn draw() -> String {
     format!("{:032x}", rand::rng().random::<u128>())
 }
 
-/// The last revision that was committed, and what it belongs to.
+/// How far a database was committed, and what that belongs to. Not all that is committed takes a revision: clusters that join, their health, and streams that are
+/// opened for the first time are counted by the catalogue alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Committed {
     pub(crate) incarnation: String,
     pub(crate) revision: i64,
+    pub(crate) catalog: i64,
 }
 
 impl Committed {
@@ -24,12 +26,24 @@ impl Committed {
         Self {
             incarnation: head.incarnation.clone(),
             revision: head.revision,
+            catalog: head.catalog,
         }
     }
 
     /// Whether a head that is read later is one of the same database that has lost nothing.
     pub(crate) fn is_before(&self, head: &HeadRow) -> bool {
-        self.incarnation == head.incarnation && self.revision <= head.revision
+        self.incarnation == head.incarnation && !self.is_beyond(head)
+    }
+
+    /// Whether a head of the same incarnation lacks some of it.
+    pub(crate) fn is_beyond(&self, head: &HeadRow) -> bool {
+        self.revision > head.revision || self.catalog > head.catalog
+    }
+
+    /// Goes on to what else was committed in the same incarnation.
+    pub(crate) fn reach(&mut self, revision: i64, catalog: i64) {
+        self.revision = self.revision.max(revision);
+        self.catalog = self.catalog.max(catalog);
     }
 }
 
@@ -42,14 +56,18 @@ pub(crate) fn rewound() -> StoreError {
 
 /// A server is behind another one that was read before, or behind what it was itself: it catches up.
 #[derive(Debug, thiserror::Error)]
-#[error("revision {reached} is reached there, and {read} was read before")]
+#[error(
+    "revision {} and change {} of the catalogue are reached there, and {} and {} were read before",
+    reached.revision, reached.catalog, read.revision, read.catalog
+)]
 struct Behind {
-    reached: i64,
-    read: i64,
+    reached: Committed,
+    read: Committed,
 }
 
 /// What everybody is told who meets such a server.
-pub(crate) fn behind(reached: i64, read: i64) -> StoreError {
+pub(crate) fn behind(head: &HeadRow, read: Committed) -> StoreError {
+    let reached = Committed::at(head);
     StoreError::Unavailable {
         reason: "the server that answers is behind what was read before".into(),
         source: Box::new(Behind { reached, read }),

@@ -23,11 +23,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Whether a transaction that began after this moment shows what was left behind by then: an earlier revision, or an incarnation before the
-    /// present one.
+    /// Whether a transaction that began after this moment shows what was left behind by then: an earlier revision or catalogue, or an
+    /// incarnation before the present one.
     pub(crate) fn is_ahead_of(&self, head: &HeadRow) -> bool {
         match self.last.incarnation == head.incarnation {
-            true => head.revision < self.last.revision,
+            true => self.last.is_beyond(head),
             false => self.former.contains(&head.incarnation),
         }
     }
@@ -56,7 +56,7 @@ impl Seen {
     pub(crate) fn note(&self, head: &HeadRow) -> bool {
         let mut known = self.lock();
         if known.last.incarnation == head.incarnation {
-            known.last.revision = known.last.revision.max(head.revision);
+            known.last.reach(head.revision, head.catalog);
         } else if known.former.contains(&head.incarnation) {
             return false;
         } else {
@@ -69,7 +69,7 @@ impl Seen {
     pub(crate) fn note_committed(&self, committed: &Committed) {
         let last = &mut self.lock().last;
         if last.incarnation == committed.incarnation {
-            last.revision = last.revision.max(committed.revision);
+            last.reach(committed.revision, committed.catalog);
         }
     }
 
@@ -118,6 +118,22 @@ mod tests {
         seen.note_committed(&Committed::at(&head("a", 99)));
         seen.note_committed(&Committed::at(&head("of others", 200)));
         assert!(!seen.before().is_ahead_of(&head("a", 101)));
+    }
+
+    #[test]
+    fn what_takes_no_revision_has_to_be_found_as_well() {
+        let at = |revision, catalog| HeadRow {
+            catalog,
+            ..head("a", revision)
+        };
+        let seen = seen("a", 100);
+        let before = seen.before();
+        assert!(seen.note(&at(100, 5)));
+        assert!(!before.is_ahead_of(&at(100, 1)));
+        assert!(seen.before().is_ahead_of(&at(101, 4)));
+        assert!(!seen.before().is_ahead_of(&at(100, 5)));
+        seen.note_committed(&Committed::at(&at(100, 6)));
+        assert!(seen.before().is_ahead_of(&at(100, 5)));
     }
 
     #[test]

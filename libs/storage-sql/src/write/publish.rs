@@ -33,7 +33,7 @@ pub(crate) async fn publish(
     {
         return Err(collided("another writer learnt which labels not to index"));
     }
-    session.committed.revision = last;
+    session.committed.reach(last, head.catalog);
     let mut revisions = last - count + 1..;
     let mut table = Table::new(staged, session.labels, &mut revisions);
     table.versions.extend(session.shown.versions(revisions));

@@ -36,7 +36,7 @@ pub(crate) struct Session<'a> {
     pub(crate) instant: Instant,
     /// Seconds since 1970.
     pub(crate) now: i64,
-    /// The last revision that this process committed; the last that this transaction took, from then on.
+    /// How far this process committed; how far this transaction leads the head, from then on.
     pub(crate) committed: Committed,
     /// What readers will have to learn.
     pub(crate) catalog: CatalogChange,

@@ -47,7 +47,7 @@ pub(crate) struct Writer {
     pub(crate) object_ids: ObjectIds,
     pub(crate) labels: LabelKeys,
     pub(crate) left_off: LeftOff,
-    /// The last revision that this process committed.
+    /// How far this process committed.
     pub(crate) committed: Committed,
     /// What those know who read.
     pub(crate) seen: Arc<Seen>,
@@ -343,8 +343,11 @@ impl Writer {
             let Committed {
                 incarnation,
                 revision,
+                catalog: _,
             } = &committed;
-            self.database.note_committed(incarnation, *revision);
+            if *revision != self.committed.revision {
+                self.database.note_committed(incarnation, *revision);
+            }
             self.seen.note_committed(&committed);
             self.committed = committed;
         }
@@ -450,6 +453,7 @@ async fn do_all(session: &mut Session<'_>, work: &[Work]) -> Result<Vec<Done>, S
     let catalog = std::mem::take(&mut session.catalog);
     if let Some(head) = catalog.stamp(session.connection, session.dialect).await? {
         session.labels.settle(head.revision);
+        session.committed.catalog = head.catalog;
     }
     for (staged, batch) in staged.iter().zip(&batches) {
         note_labels(session.labels, staged, batch);

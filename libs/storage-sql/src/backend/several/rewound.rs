@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use armadex_storage::conformance::fixture::live;
-use armadex_storage::conformance::object;
-use armadex_storage::{Change, Search as _, Sink as _, StoreError};
+use armadex_storage::conformance::fixture::{RULES, live};
+use armadex_storage::conformance::{object, resource};
+use armadex_storage::{Change, Head, Search as _, Sink as _, StoreError};
 use tokio::time::timeout;
 
-use super::place::{Home, PATIENCE, execute, fixture_of};
+use super::place::{Home, PATIENCE, Place, execute, fixture_of};
 use crate::sql::statement::Statement;
 use crate::store::SqlStore;
 
@@ -84,6 +84,72 @@ async fn a_reader_that_finds_the_head_of_a_server_behind_what_it_read_changes_th
         let refused = elsewhere.join(&name, "incarnation", "").await;
         assert_ends(&elsewhere, refused).await;
         assert_eq!(place.store().await.head().await.expect("a head"), after);
+    }
+}
+
+/// Takes back the last change of the catalogue, and what took it, which took no revision; gives the head as it was.
+async fn lose_a_change(place: &Place, losses: &[&'static str]) -> Head {
+    let bystander = place.store().await;
+    let before = bystander.head().await.expect("a head");
+    for loss in losses {
+        run(&bystander, loss).await;
+    }
+    run(
+        &bystander,
+        "UPDATE head SET catalog = catalog - 1 WHERE id = 1",
+    )
+    .await;
+    before
+}
+
+/// Its numbers are handed out again: whoever goes on to write to the stream that was lost would write to one of another type.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_whose_first_opening_of_a_stream_was_lost_changes_the_incarnation_and_ends() {
+    for place in Place::of_each_kind() {
+        let store = place.store().await;
+        let fixture = fixture_of(&store);
+        let pods = fixture.pods_of("m").await;
+        fixture.put(&pods, [object("ns", "p")]).await;
+        let services = resource("", "services", "Service", true);
+        fixture.writer("m", &services).await;
+        let losses = [
+            "DELETE FROM stream WHERE type = 2",
+            "DELETE FROM type WHERE id = 2",
+            "UPDATE allocation SET next = next - 1 WHERE name IN ('epoch', 'type')",
+        ];
+        let before = lose_a_change(&place, &losses).await;
+        let nodes = resource("", "nodes", "Node", false);
+        let refused = store.open(pods.cluster, "", &nodes, RULES).await;
+        assert_ends(&store, refused).await;
+        let after = place.store().await.head().await.expect("a head");
+        assert_eq!(before.revision, after.revision);
+        assert_ne!(before.incarnation, after.incarnation);
+    }
+}
+
+/// The next cluster takes the count of the one that was lost, and whoever knows that one would never look.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_whose_last_cluster_was_lost_changes_the_incarnation_and_ends() {
+    for place in Place::of_each_kind() {
+        let (store, elsewhere) = (place.store().await, place.store().await);
+        let [lost, found] = ["lost", "found"].map(|name| name.parse().expect("a name"));
+        elsewhere.join(&lost, "uid", "").await.expect("joined");
+        let known = store.catalog().await.expect("a catalogue");
+        assert!(known.clusters.contains_key(&lost));
+        let losses = ["DELETE FROM cluster WHERE name = 'lost'"];
+        let before = lose_a_change(&place, &losses).await;
+        let refused = store.catalog().await.map(drop);
+        assert_ends(&store, refused).await;
+        // The one that had it join finds the incarnation changed.
+        let refused = elsewhere.join(&found, "uid", "").await;
+        assert_ends(&elsewhere, refused).await;
+        let anew = place.store().await;
+        let after = anew.head().await.expect("a head");
+        assert_eq!(before.revision, after.revision);
+        assert_ne!(before.incarnation, after.incarnation);
+        anew.join(&found, "uid", "").await.expect("joined");
+        let shown = anew.catalog().await.expect("a catalogue");
+        assert!(shown.clusters.keys().eq([&found]));
     }
 }
 

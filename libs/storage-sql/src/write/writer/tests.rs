@@ -116,10 +116,7 @@ impl Fleet {
             database,
             object_ids: ObjectIds::default(),
             labels: LabelKeys::new(4096),
-            committed: Committed {
-                incarnation: head.incarnation,
-                revision: head.revision,
-            },
+            committed: Committed::at(&head),
             clusters: vec![],
             streams: vec![],
             watch_window: Duration::ZERO,
@@ -549,6 +546,29 @@ async fn a_database_that_lost_what_was_written_is_given_up_in_the_transaction_th
     let mut reader = database.read(Lane::Short).await.expect("a reader");
     let head = head_row::read(&mut *reader).await.expect("a head");
     assert_ne!(head.incarnation, former.incarnation);
+}
+
+/// It does not post labels that the lost one says are not to be.
+#[tokio::test]
+async fn a_change_of_the_catalogue_by_others_that_a_writer_followed_and_that_was_lost_ends_it() {
+    let mut fleet = Fleet::of(1).await;
+    fleet.open().await;
+    let batch = |version| {
+        let changes = objects(version, "web");
+        batches(&fleet.clusters, &fleet.streams, version, &changes)
+    };
+    let (first, second) = (batch("1"), batch("2"));
+    let database = Contended::new(fleet.database, 0);
+    let mut writer = writer_on(&database, fleet.committed);
+    run(&database, "UPDATE head SET catalog = catalog + 1").await;
+    assert!(writer.results(&first).await[0].is_ok());
+    run(&database, "UPDATE head SET catalog = catalog - 1").await;
+    let refused = writer.results(&second).await;
+    assert!(
+        matches!(refused[0], Err(StoreError::Gone { .. })),
+        "{refused:?}"
+    );
+    assert!(writer.is_over);
 }
 
 #[tokio::test]

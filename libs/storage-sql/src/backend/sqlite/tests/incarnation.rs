@@ -269,6 +269,35 @@ async fn a_reader_forgets_the_catalogue_of_another_incarnation() {
     assert_eq!(shown, ["member1", "new-1", "new-2"]);
 }
 
+/// What has replaced what was lost has the same count. Who only reads cannot tell a replica that is late from one that lost something.
+#[tokio::test]
+async fn a_replica_that_lost_a_cluster_is_refused_until_it_has_as_many_changes_and_shows_what_there_is()
+ {
+    let place = Home::new();
+    let store = open_store(&place).await;
+    let database = Arc::new(place.database().await.expect("a database"));
+    let replica = SqlStore::follow(database, &Options::default()).await;
+    let replica = replica.expect("a replica");
+    let join = async |store: &SqlStore, name: &str| {
+        let name = name.parse().expect("a name");
+        store.join(&name, "incarnation", "").await.expect("joined");
+    };
+    join(&store, "lost").await;
+    assert_eq!(replica.catalog().await.expect("it").clusters.len(), 1);
+    place.run("DELETE FROM cluster WHERE name = 'lost'").await;
+    place
+        .run("UPDATE head SET catalog = catalog - 1 WHERE id = 1")
+        .await;
+    let refused = replica.catalog().await.map(drop).expect_err("it is behind");
+    assert!(refused.is_transient(), "{refused}");
+    join(&*open_store(&place).await, "found").await;
+    let catalog = replica.catalog().await.expect("a catalogue");
+    let shown: Vec<&str> = catalog.clusters.keys().map(ClusterName::as_str).collect();
+    assert_eq!(shown, ["found"]);
+    replica.shutdown().await;
+    store.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_store_that_is_closed_does_not_speak_for_another_that_writes() {
     let place = Home::new();

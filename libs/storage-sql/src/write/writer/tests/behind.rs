@@ -111,4 +111,5 @@ async fn is_stored(loss: &'static str) -> bool {
 async fn what_is_lost_on_a_server_and_there_on_the_next_one_is_not_lost() {
     assert!(is_stored("UPDATE stream SET rv = ''").await);
     assert!(is_stored("UPDATE head SET rev = 0").await);
+    assert!(is_stored("UPDATE head SET catalog = 0").await);
 }
