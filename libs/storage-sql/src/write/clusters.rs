@@ -176,6 +176,8 @@ pub(crate) async fn adopt(
     incarnation: &str,
     member: &str,
 ) -> Result<ClusterId, StoreError> {
+    // Who has the epochs is alone with opening: whoever opened a stream of it just before has done it by now, and who comes next finds it gone.
+    take(session.connection, Numbered::Epoch, 1).await?;
     let own = match present(session.connection, name, incarnation).await? {
         Present::New(own) => own.0,
         Present::Settled(own) => return Ok(own),

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use armadex_storage::conformance::fixture::{all_pods, live};
-use armadex_storage::conformance::object;
+use armadex_storage::conformance::fixture::{RULES, all_pods, live, name};
+use armadex_storage::conformance::{object, resource};
 use armadex_storage::{Change, Search as _, Sink as _, StoreError, Written};
 
-use super::place::{Home, fixture_of, wait_until_somebody_waits};
-use crate::sql::head::Numbered;
+use super::place::{Home, fixture_of, wait_until_so_many_wait, wait_until_somebody_waits};
+use crate::sql::head::{self, Numbered};
 use crate::sql::stream::{self, Fence};
 
 fn is_fenced(done: &Result<Written, StoreError>) -> bool {
@@ -116,6 +116,46 @@ async fn a_stream_that_is_closed_while_it_is_opened_is_shown_by_a_revision() {
         assert_eq!(one.head().await.expect("a head").revision, before + 1);
         assert_eq!(fixture.list(&all_pods(), 10).await, ["m/ns/a"]);
         fixture.assert_sound().await;
+    }
+}
+
+/// Before anybody hears of it, another synchro opens a stream of the cluster that was made to begin with. A purge would delete that with a stream open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_of_a_cluster_is_not_opened_while_a_former_one_comes_into_its_place() {
+    for place in Home::on_each_server() {
+        let (one, other, third) = (
+            place.store().await,
+            place.store().await,
+            place.store().await,
+        );
+        let fixture = fixture_of(&one);
+        let pods = fixture.pods_of("m").await;
+        fixture.put(&pods, [object("ns", "a")]).await;
+        let moved = pods.batch([], Some(live("7")));
+        one.write(moved).await.expect("written");
+        let made = one.join(&name("m"), "incarnation-2", "").await;
+        let made = made.expect("joined");
+        // All that is shown waits for the head in the end.
+        let mut holder = third.database.write().await.expect("a transaction");
+        holder.execute(head::advance(0)).await.expect("held");
+        let adopting = tokio::spawn(async move {
+            let member = live("7").member;
+            one.adopt(&name("m"), "incarnation-2", &member).await
+        });
+        wait_until_somebody_waits(&place, &third).await;
+        let opening = tokio::spawn(async move {
+            let kind = resource("", "pods", "Pod", true);
+            other.open(made, "", &kind, RULES).await
+        });
+        wait_until_so_many_wait(&place, &third, 2).await;
+        holder.rollback().await.expect("let go");
+        let adopted = adopting.await.expect("no panic").expect("adopted");
+        assert_eq!(adopted, pods.cluster);
+        let refused = opening.await.expect("no panic");
+        assert!(
+            matches!(refused, Err(StoreError::Left { .. })),
+            "{refused:?}"
+        );
     }
 }
 

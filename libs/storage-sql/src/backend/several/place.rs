@@ -125,11 +125,20 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Returns when a transaction of this database waits for a row of another.
 pub(super) async fn wait_until_somebody_waits(place: &Home, store: &SqlStore) {
-    wait_until_a_row_is_waited_for(place.database.server().engine(), &store.database).await;
+    wait_until_so_many_wait(place, store, 1).await;
 }
 
-/// The same, of a database that may be no store yet.
+/// Returns when so many do.
+pub(super) async fn wait_until_so_many_wait(place: &Home, store: &SqlStore, count: i64) {
+    wait_until_rows_are_waited_for(place.database.server().engine(), &store.database, count).await;
+}
+
+/// Returns when somebody does, of a database that may be no store yet.
 pub(crate) async fn wait_until_a_row_is_waited_for(engine: Engine, database: &SharedDatabase) {
+    wait_until_rows_are_waited_for(engine, database, 1).await;
+}
+
+async fn wait_until_rows_are_waited_for(engine: Engine, database: &SharedDatabase, count: i64) {
     let text = match engine {
         Engine::Postgres => {
             "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -146,10 +155,11 @@ pub(crate) async fn wait_until_a_row_is_waited_for(engine: Engine, database: &Sh
         let waiting = Statement::fixed("waiting", text, []);
         let waiting = row(&mut *reader, waiting, |row| row.int(0)).await;
         reader.rollback().await.expect("ended");
-        if waiting.expect("an answer") >= Some(1) {
+        let waiting = waiting.expect("an answer").unwrap_or_default();
+        if waiting >= count {
             return;
         }
-        assert!(Instant::now() < deadline, "nobody waits");
+        assert!(Instant::now() < deadline, "{waiting} wait");
         sleep(LOOK).await;
     }
 }
