@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::answer::status::ApiError;
 
-/// A review has some hundred bytes. With 400 requests in flight these are 6 MiB.
+/// A review has some hundred bytes. With 400 requests in flight these are 6 MiB, and what is kept of them once more as much.
 const LARGEST: usize = 16 << 10;
 /// A body of this size takes one round trip.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,8 +7,12 @@ mod access;
 mod grants;
 mod rules;
 
-use serde::Deserialize;
+use k8s_openapi::api::authorization::v1::{
+    SelfSubjectAccessReviewSpec, SelfSubjectRulesReviewSpec,
+};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::asked::Asked;
@@ -20,13 +24,24 @@ use crate::answer::status::ApiError;
 use crate::request::protobuf;
 use crate::request::target::Review;
 
-/// What every review has.
+/// What every review has. What it is about stays as it was written while the host is asked: a tree of it is a hundred times as long.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Envelope {
     kind: String,
     api_version: String,
-    spec: Value,
+    spec: Option<Box<RawValue>>,
+}
+
+/// A review with its answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reviewed<'a> {
+    api_version: String,
+    kind: &'static str,
+    metadata: Value,
+    spec: &'a RawValue,
+    status: Value,
 }
 
 impl Context {
@@ -47,24 +62,30 @@ impl Context {
         let written = asked.plain()?;
         let spec = spec_of(review, posted)?;
         let status = match review {
-            Review::Access => self.access(seen, &parsed(&spec)?, asked).await?,
-            Review::Rules => self.rules(seen, &spec, asked).await?,
+            Review::Access => self.access(seen, &access_of(&spec)?, asked).await?,
+            Review::Rules => {
+                let SelfSubjectRulesReviewSpec { namespace } = parsed(&spec)?;
+                self.rules(seen, &namespace.unwrap_or_default(), asked)
+                    .await?
+            }
             Review::Identity => identity(asked),
         };
-        let mut answer = json!({
-            "kind": review.kind(),
-            "apiVersion": format!("{}/v1", review.group()),
-            "metadata": {},
-            "spec": spec,
-            "status": status,
-        });
-        if review == Review::Identity {
-            answer["metadata"] = json!({"creationTimestamp": (self.clock)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()});
-        }
-        Ok(Reply::created(
-            answer.to_string().into_bytes(),
-            written.notation,
-        ))
+        let metadata = match review {
+            Review::Identity => {
+                let now = (self.clock)().strftime("%Y-%m-%dT%H:%M:%SZ");
+                json!({"creationTimestamp": now.to_string()})
+            }
+            Review::Access | Review::Rules => json!({}),
+        };
+        let answer = Reviewed {
+            api_version: api_version_of(review),
+            kind: review.kind(),
+            metadata,
+            spec: &spec,
+            status,
+        };
+        let json = serde_json::to_vec(&answer).expect("its keys are texts");
+        Ok(Reply::created(json, written.notation))
     }
 }
 
@@ -82,30 +103,85 @@ fn identity(asked: &Asked<'_>) -> Value {
 }
 
 /// The `spec` of what was posted, if it is the review that its path names.
-fn spec_of(review: Review, posted: &Posted) -> Result<Value, ApiError> {
-    let envelope: Envelope = match posted {
+fn spec_of(review: Review, posted: &Posted) -> Result<Box<RawValue>, ApiError> {
+    let envelope = match posted {
         Posted::Json(bytes) => serde_json::from_slice(bytes)
             .map_err(|error| ApiError::bad_request(format!("the body is not a review: {error}")))?,
         Posted::Protobuf(bytes) => {
-            let value = protobuf::review(bytes)
+            let read = protobuf::review(bytes)
                 .ok_or_else(|| ApiError::bad_request("the body is not a review"))?;
-            parsed(&value)?
+            serde_json::from_str(&read.to_string()).expect("all of it that is read is a text")
         }
     };
-    let api_version = format!("{}/v1", review.group());
-    if envelope.kind != review.kind() || envelope.api_version != api_version {
+    let Envelope {
+        kind,
+        api_version,
+        spec,
+    } = envelope;
+    let expected = api_version_of(review);
+    if kind != review.kind() || api_version != expected {
         let kind = review.kind();
         return Err(ApiError::bad_request(format!(
-            "the body is not a {kind} of {api_version}"
+            "the body is not a {kind} of {expected}"
         )));
     }
-    Ok(if envelope.spec.is_null() {
-        json!({})
-    } else {
-        envelope.spec
-    })
+    Ok(spec.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).expect("JSON")))
 }
 
-fn parsed<T: DeserializeOwned>(spec: &Value) -> Result<T, ApiError> {
-    T::deserialize(spec).map_err(|error| ApiError::bad_request(format!("invalid spec: {error}")))
+fn api_version_of(review: Review) -> String {
+    format!("{}/v1", review.group())
+}
+
+/// What an access review is about. A selector can only take from what is granted and is not looked at: a list of nothings in it, which is
+/// short where it is written, is let go.
+fn access_of(spec: &RawValue) -> Result<SelfSubjectAccessReviewSpec, ApiError> {
+    let mut spec: SelfSubjectAccessReviewSpec = parsed(spec)?;
+    if let Some(what) = &mut spec.resource_attributes {
+        what.field_selector = None;
+        what.label_selector = None;
+    }
+    Ok(spec)
+}
+
+fn parsed<T: DeserializeOwned>(spec: &RawValue) -> Result<T, ApiError> {
+    serde_json::from_str(spec.get())
+        .map_err(|error| ApiError::bad_request(format!("invalid spec: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use k8s_openapi::api::authorization::v1::ResourceAttributes;
+
+    use super::*;
+
+    /// What is held of a body while the host is asked.
+    #[track_caller]
+    fn held(spec: &str) -> (Box<RawValue>, SelfSubjectAccessReviewSpec) {
+        let head =
+            r#""kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":"#;
+        let posted = Posted::Json(Bytes::from(format!("{{{head}{spec}}}")));
+        let held = spec_of(Review::Access, &posted).expect("a review");
+        let read = access_of(&held).expect("attributes");
+        (held, read)
+    }
+
+    #[test]
+    fn a_review_does_not_grow_while_the_host_is_asked() {
+        let nothings = r#""":0,"#.repeat(2000);
+        let spec = format!(r#"{{{nothings} "resourceAttributes":{{"verb":"list"}}}}"#);
+        let (text, read) = held(&spec);
+        assert!(text.get() == spec, "{} of {}", text.get().len(), spec.len());
+        let verb = read.resource_attributes.and_then(|what| what.verb);
+        assert_eq!(verb.as_deref(), Some("list"));
+        let nothings = "{},".repeat(2000);
+        let selector = format!(r#"{{"requirements":[{nothings}{{}}]}}"#);
+        let (_, read) = held(&format!(
+            r#"{{"resourceAttributes":{{"fieldSelector":{selector},"labelSelector":{selector}}}}}"#
+        ));
+        assert_eq!(
+            read.resource_attributes,
+            Some(ResourceAttributes::default())
+        );
+    }
 }

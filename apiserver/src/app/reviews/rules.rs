@@ -38,10 +38,9 @@ impl Context {
     pub(super) async fn rules(
         &self,
         seen: &Seen,
-        spec: &Value,
+        namespace: &str,
         asked: &Asked<'_>,
     ) -> Result<Value, ApiError> {
-        let namespace = spec["namespace"].as_str().unwrap_or_default();
         if namespace.is_empty() {
             return Err(ApiError::bad_request("no namespace on request"));
         }

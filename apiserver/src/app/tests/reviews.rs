@@ -460,6 +460,32 @@ async fn who_asks_who_they_are_is_told_as_whom_they_act() {
 }
 
 #[tokio::test]
+async fn what_a_review_is_about_is_given_back_as_it_was_written() {
+    let server = Server::open(fleet()).await;
+    let uri = format!("{BASE}/resources/apis/authorization.k8s.io/v1/selfsubjectrulesreviews");
+    let post = async |spec: &str, accept| {
+        let body = format!(
+            r#"{{"spec": {spec}, "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1"}}"#
+        );
+        let headers = [("authorization", "Bearer alice"), ("accept", accept)];
+        server.send("POST", &uri, &headers, body).await
+    };
+    let spec = r#"{ "z" : 1E2, "": [[], {}],
+        "namespace": "x\u0020" }"#;
+    let answer = post(spec, "application/json").await;
+    assert_eq!(answer.code, 201);
+    let before = r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","metadata":{},"spec":"#;
+    let after = answer.text().strip_prefix(before).expect("it is in order");
+    let status = after.strip_prefix(spec).expect("it is as it was");
+    assert!(status.starts_with(r#","status":{"#), "{status}");
+    let answer = post(spec, "application/yaml").await;
+    let read: Value = serde_saphyr::from_str(answer.text()).expect("YAML");
+    assert_eq!(read["spec"]["namespace"], "x ");
+    let nothing = post("null", "application/json").await;
+    assert_eq!(nothing.message(), "no namespace on request");
+}
+
+#[tokio::test]
 async fn what_is_no_review_is_refused() {
     let server = Server::open(fleet()).await;
     let uri =
